@@ -7,15 +7,15 @@ import { waitForJob, readProcessorTime, waitForIdle, startOn, type RunningServic
 import { refuse } from './variables.js';
 
 /**
- * Compares the processor time per request of two built trees. Both services run concurrently, each with a separate
- * home, and receive requests in turns (old, new, new, old), so that other load on the machine affects both. Prints the
- * median of each tree and the median of the paired ratios new / old; a ratio below 1 means that the new tree needs
- * less. The scheduler counts the times of each thread in nanoseconds.
+ * Compares the processor time per request of two built trees. Both services run at the same time, each on its own home.
+ * They receive requests in turns (old, new, new, old), so that other load on the machine affects both. The bench prints
+ * the median of each tree and the median of the paired ratios new / old. If the ratio is below 1, the new tree needs
+ * less time. The scheduler counts the times of each thread in nanoseconds.
  *
  * npm run bench:trees -- OLD [--new TREE] [--pairs 7] [--assets 100] [words of the questions]
  *
- * OLD is another checkout with its `dist`; default for the new tree: this checkout. A job counts from its request to
- * its end; jobs run one at a time.
+ * OLD is another checkout with its `dist`. The new tree is this checkout by default. The time of a job is counted from
+ * its request to its end. Jobs run one at a time.
  */
 interface Question {
   readonly what: string;
@@ -26,7 +26,7 @@ interface Question {
   readonly atOnce?: number;
 }
 
-/** Number of watchlists of 3 KiB each: together they exceed the document cache. */
+/** Number of watchlists of 3 KiB each. Together they do not fit into the document cache. */
 const DOCUMENTS = 4000;
 const SECURITIES = Array.from({ length: 250 }, (_, i) => `NAME${String(i).padStart(5, '0')}`);
 const CONCURRENCY = 8;
@@ -126,8 +126,8 @@ function listQuestions(): readonly Question[] {
 }
 
 /**
- * Returns questions about jobs with large results: each job is submitted and awaited. A backtest of a changed index
- * writes its files; a repeated backtest without a change writes nothing and verifies the stored files.
+ * Returns questions that submit a job with a large result and wait for its end. A backtest of a changed index writes
+ * its files. A repeated backtest of an unchanged index writes nothing and verifies the stored files.
  */
 function createJobQuestions(): readonly Question[] {
   const createJob = (label: string, requests: number, id: string, path: string, body: unknown): Question => ({
@@ -174,7 +174,7 @@ async function waitForEnd(url: string, id: string): Promise<Response> {
   return fetch(`${url}/health/live`);
 }
 
-/** Stores an index with new content each time, which creates a version. */
+/** Stores an index. Its content differs at each call, so each call creates a version. */
 function putIndex(url: string, serial: number): Promise<Response> {
   const id = `PUT-${serial % 50}`;
   const pipeline = { weighting: { type: 'EqualWeight' } };

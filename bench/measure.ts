@@ -13,11 +13,11 @@ export function formatSpread(milliseconds: readonly number[]): string {
 }
 
 /**
- * Returns the processor time of the calling thread so far in ms, without the compiler and garbage collector threads; on
- * a system that does not report it, the time of the whole process.
+ * Returns the processor time of the calling thread so far in ms, without the threads of the compiler and the garbage
+ * collector. Returns the time of the whole process on a system that does not report the time of a thread.
  *
- * The time of a thread dates from the last tick of the scheduler, at most 4 ms ago. Requesting the time of the process
- * first updates it.
+ * The system updates the time of a thread at ticks of the scheduler, so it is up to 4 ms old. A request for the time of
+ * the process updates it first.
  */
 export function measureThreadMs(): number {
   const readProcessMs = measureProcessMs();
@@ -35,7 +35,8 @@ export function measureProcessMs(): number {
 }
 
 /**
- * Returns the processor time of a process and its descendants in ms, including ended ones; counted in ticks of 10 ms.
+ * Returns the processor time of a process and its descendants in ms, in ticks of 10 ms. Processes that have ended are
+ * included.
  */
 export function measureTreeMs(pid: number): number {
   const TICK_MS = 10;
@@ -50,7 +51,7 @@ export function measureTreeMs(pid: number): number {
   return childIds.reduce((sum, child) => sum + measureTreeMs(Number(child)), time);
 }
 
-/** Readings of processor times: of threads by id, and of the whole process in coarse ticks. */
+/** Functions that read processor times: of the threads by id, and of the whole process in coarse ticks. */
 export interface ThreadTimes {
   /** Returns the processor time of each live thread, ms. */
   threads(): ReadonlyMap<string, number>;
@@ -59,9 +60,10 @@ export interface ThreadTimes {
 }
 
 /**
- * Returns a function that reads the processor time of all threads of a process in ms: for live threads the nanoseconds
- * of the scheduler, for ended threads their last reading. If the sum is below the coarse time of the process, which
- * includes the whole time of ended threads and is rounded down, the coarse time is returned as the more accurate.
+ * Returns a function that reads the processor time of all threads of a process in ms. For a live thread it reads the
+ * nanoseconds of the scheduler. For an ended thread it uses the last reading. The coarse time of the process includes
+ * the whole time of ended threads and is rounded down. If the sum of the threads is below this coarse time, the
+ * function returns the coarse time, which is then more accurate.
  */
 export function createClock({ threads, readProcessMs }: ThreadTimes): () => number {
   const seenMs = new Map<string, number>();
@@ -99,7 +101,7 @@ export function readThreadTimes(pid: number): ReadonlyMap<string, number> {
   return times;
 }
 
-/** Returns the processor time of a process including its ended threads, in whole ticks. */
+/** Returns the processor time of a process in whole ticks. It includes threads that have ended. */
 function readTicks(pid: number): number {
   const TICK_MS = 10;
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -4,21 +4,21 @@ import { SPARE_WAIT_MS } from '#market/process/process-pool.js';
 
 /** Environment variable of benches. */
 export interface VariableDeclaration {
-  /** Defaults by a part of the path of each bench that reads the variable; '' for no value. */
+  /** Default values. Each key is a part of the path of a bench that reads the variable; '' means no value. */
   readonly of: Readonly<Record<string, number | string>>;
-  /** Minimum of a number. Default: 1. */
+  /** Smallest number that is accepted. Default: 1. */
   readonly least?: number;
   /** A number must be a multiple of this step. */
   readonly step?: number;
 }
 
-/** Time after which the background work of a start has ended, ms. */
+/** Time in ms after a start until its background work has ended. */
 export const SETTLED_MS = 3000;
 
 /** Constituents of the smallest index in the bench of many indices. */
 export const FEWEST_NAMES = 20;
 
-/** Number of different holding counts in a sweep; each cap of the grid is combined with every count. */
+/** Number of different holding counts in a sweep. Each cap of the grid is combined with every count. */
 export const SWEEP_COUNTS = 20;
 
 const TAILS = 'optimisation/tails';
@@ -52,7 +52,7 @@ export const VARIABLES = {
   PAIRS_AGAIN: { of: { [PAIRS]: '' } },
   PEERS: { of: { [TAILS]: '' } },
   PEER_SECONDS: { of: { [TAILS]: 60 } },
-  /** 0 for the default number of workers of the service */
+  /** 0 selects the default number of workers of the service */
   PEERS_WORKERS: { of: { 'http/peers': 0 }, least: 0 },
   ROUNDS: { of: { [TAILS]: 3 } },
   SIZES: {
@@ -88,13 +88,16 @@ export function listVariables(file: string): readonly string[] {
 /** Exit status EX_USAGE of sysexits.h. */
 export const EXIT_USAGE = 64;
 
-/** Ends the process with an error message and the status of a wrong command line. */
+/** Prints an error message and ends the process with the exit status for a wrong command line. */
 export function refuse(sentence: string): never {
   console.error(sentence);
   process.exit(EXIT_USAGE);
 }
 
-/** Returns an error message about an unknown variable with a prefix of bench variables; undefined if there is none. */
+/**
+ * Returns an error message if a variable has a prefix of bench variables but is unknown. Returns undefined if there is
+ * none.
+ */
 export function findUnknownVariable(environment: Readonly<Record<string, string | undefined>>): string | undefined {
   const declaredNames = [...DECLARED.keys()];
   const prefixes = new Set(declaredNames.flatMap((name) => /^[A-Z]+_/.exec(name)?.[0] ?? []));
@@ -110,7 +113,7 @@ export function findUnknownVariable(environment: Readonly<Record<string, string 
 }
 
 /**
- * Returns the whole number in an environment variable or its default. Ends the process with an error message if the
+ * Returns the whole number in an environment variable, or its default. Ends the process with an error message if the
  * value is not a whole number, is too small or is not a multiple of the step.
  */
 export function readNumber(variable: VariableName): number {
@@ -126,7 +129,7 @@ export function readNumber(variable: VariableName): number {
 }
 
 /**
- * Returns the comma-separated words of an environment variable; default: all known words. An unknown word ends the
+ * Returns the comma-separated words in an environment variable. Default: all known words. An unknown word ends the
  * process.
  */
 export function readChoices<Word extends string>(variable: VariableName, accepted: readonly Word[]): readonly Word[] {
@@ -137,8 +140,8 @@ export function readChoices<Word extends string>(variable: VariableName, accepte
 }
 
 /**
- * Returns the comma-separated list of an environment variable or its default. An entry of another shape ends the
- * process.
+ * Returns the comma-separated list in an environment variable, or its default. An entry that does not match the pattern
+ * ends the process.
  */
 export function listFrom(variable: VariableName, shape: RegExp): readonly string[] {
   const defaultText = String(getDefault(variable));
@@ -148,12 +151,12 @@ export function listFrom(variable: VariableName, shape: RegExp): readonly string
   return values;
 }
 
-/** Returns the text of an environment variable or its default; undefined without either. */
+/** Returns the text of an environment variable or its default. Returns undefined if it has neither. */
 export function readText(variable: VariableName): string | undefined {
   return process.env[variable] ?? (String(getDefault(variable)) || undefined);
 }
 
-/** Returns the folder of an environment variable; a missing folder ends the process with an error message. */
+/** Returns the folder in an environment variable. If the folder is missing, ends the process with an error message. */
 export function readFolder(variable: VariableName): string | undefined {
   const folder = readText(variable);
   if (folder !== undefined && !existsSync(folder)) refuse(`${variable} is "${folder}", which is not there`);

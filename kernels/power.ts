@@ -18,8 +18,8 @@ const TWO_THIRDS_LOG2_E = 9.61796693925975554329e-1;
 const [C_HIGH, C_LOW] = [9.61796700954437255859e-1, -7.02846165095275826516e-9] as const;
 
 /**
- * Range beyond which `Math.pow` is called: larger exponents, results beyond these powers of two, and subnormal bases.
- * No caller comes near these limits.
+ * Limits beyond which `Math.pow` is called. They apply to larger exponents, to results beyond these powers of two, and
+ * to subnormal bases. No caller comes near these limits.
  */
 const EXPONENT_MAX = 2 ** 31;
 const LOG2_MAX = 1022;

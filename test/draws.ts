@@ -4,7 +4,7 @@ import { IS_SOAK } from './soak.js';
 /** `npm test` always draws the same cases; `npm run soak` draws new cases and prints the seed of a failure. */
 if (!IS_SOAK) fastCheck.configureGlobal({ ...fastCheck.readConfigureGlobal(), seed: 20_240_229 });
 
-/** Fraction of the stated number of cases that `npm test` draws; the soak draws all cases. */
+/** Fraction of the stated number of cases that `npm test` draws. The soak draws all cases. */
 const DRAWN_FRACTION = IS_SOAK ? 1 : 0.5;
 const RUNS_BY_DEFAULT = 100;
 
@@ -13,7 +13,7 @@ export * from 'fast-check';
 /** Returns the number of cases to draw. */
 export const countDraws = (stated: number): number => Math.ceil(DRAWN_FRACTION * stated);
 
-/** Asserts a property like fast-check, with a share of the stated cases. */
+/** Asserts a property as fast-check does, with a share of the stated number of cases. */
 export function assert<T>(property: fastCheck.IAsyncProperty<T>, terms?: fastCheck.Parameters<T>): Promise<void>;
 export function assert<T>(property: fastCheck.IProperty<T>, terms?: fastCheck.Parameters<T>): void;
 export function assert<T>(
@@ -36,8 +36,8 @@ const CODE_POINT = fastCheck.integer({ min: 0, max: 0x10ffff - SURROGATES }).map
 );
 
 /**
- * Returns strings of any code points. The unit `binary` of fast-check draws equal strings, but lists every code point
- * in a map, which takes a second of processor time and 130 MB in each process.
+ * Returns strings of any code points. The unit `binary` of fast-check would draw equal strings. But it lists every code
+ * point in a map, which costs a second of processor time and 130 MB in each process.
  */
 export const createBinaryText = (
   constraints: Omit<fastCheck.StringConstraints, 'unit'> = {},

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 
 /**
- * Ports below the ephemeral range, so that no other process takes a port before the server listens or while it is
- * stopped.
+ * Ports below the range from which the system assigns ports. So no other process takes a port before the server listens
+ * or while it is stopped.
  */
 const PORTS = { first: 20_000, count: 12_000 };
 

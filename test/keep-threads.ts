@@ -1,4 +1,5 @@
 import { keepThreads } from '#jobs/lane-threads.js';
 
-// Runs before every test file. The first services of a file reuse threads of earlier files, which keep no data of them.
+// Runs before every test file. The first services of a file use threads of earlier files again. These threads keep no
+// data of the earlier files.
 keepThreads();

@@ -1,5 +1,5 @@
-// A rule for oxlint that limits the lines of a function: first without those of nested functions, then with them. An arrow
-// function that only returns an object literal has no steps, and is not limited, like the literal itself.
+// A rule for oxlint that limits the lines of a function, first without the lines of nested functions, then with them.
+// An arrow function that only returns an object literal has no steps. Like the literal itself, it has no limit.
 const ownLines = {
   meta: {
     schema: [

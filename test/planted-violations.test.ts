@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 /**
- * A room of the table. The tests verify the linter's rules: for each rule, one violation is planted in a separate tree,
- * next to one import that the rule allows. The linter must report every violation and no allowed import.
+ * A folder of the table that has import rules. The tests verify the rules of the linter. For each rule, they write one
+ * violation and one allowed import into a separate tree. The linter must report every violation and no allowed import.
  */
 interface RoomImports {
   readonly values: readonly string[];
@@ -63,8 +63,8 @@ const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) 
 const isLoose = (family: string): boolean => /\.tsx?$/.test(family);
 
 /**
- * Violations of family order: a family must not import later families of its room, by path or by name, values or types,
- * at any depth.
+ * Violations of the order of families. A family must not import later families of its folder, by path or by name, as
+ * values or as types, at any depth.
  */
 const backEdges: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) =>
   families.slice(0, -1).flatMap((family, i) => {
@@ -119,8 +119,8 @@ const stylePlants: Plant[] = [
 ];
 
 /**
- * Violations of design rules that are stated independently of the table, so that changing the table cannot drop a rule
- * unnoticed.
+ * Violations of design rules. The rules are stated here independently of the table. So nobody can drop a rule unnoticed
+ * by changing the table.
  */
 const designPlants: Plant[] = [
   { file: 'kernels/of-domain.ts', text: formatImport('#domain/refusals/refusal.js') },

@@ -1,12 +1,12 @@
-// The import rule: what each room may import. `node test/rooms.mjs` writes .oxlintrc.json from this table, and
-// `node test/rooms.mjs --check` fails if the file differs from the table.
+// The import rule: what each folder ("room") of the code may import. `node test/rooms.mjs` writes .oxlintrc.json from
+// this table. `node test/rooms.mjs --check` fails if the file differs from the table.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** Rooms, each with the rooms whose values it may import, the rooms whose types it may import, and its packages. */
 export const ROOMS = {
   kernels: { values: [], types: [], packages: [] },
-  /** Code that any program needs, such as memory and text; it contains no index theory. */
+  /** Code that any program needs, such as memory and text. It contains no index theory. */
   'src/base': { values: ['kernels'], types: [], packages: [] },
   'src/domain': { values: ['base', 'kernels'], types: [], packages: ['zod'] },
   'src/contract': { values: ['base', 'domain'], types: [], packages: ['zod'] },
@@ -44,7 +44,7 @@ export const ROOMS = {
   },
   /** Code that is copied into other programs, so it has no dependencies. */
   'src/clients': { values: [], types: [], packages: [] },
-  /** Code that runs in browsers; it accesses the service only through the service's client. */
+  /** Code that runs in browsers. It reaches the service only through the client of the service. */
   'src/console': {
     values: ['clients'],
     types: [],
@@ -57,7 +57,7 @@ export const ROOMS = {
   },
 };
 
-/** Folders with a package that the rest of their room must not import. */
+/** Folders with a package that other code of their room must not import. */
 export const ALCOVES = {
   'kernels/engines': { room: 'kernels', packages: ['koffi', '@tensorflow/**', 'node:*'] },
   'src/engine/embedded': { room: 'src/engine', packages: ['@jitl/**', 'zod', 'node:*'] },
@@ -71,7 +71,7 @@ export const ALCOVES = {
   'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },
 };
 
-/** Families of a room, lowest first: each family imports only earlier families. A name with an extension is a file. */
+/** Families of a room, lowest first. Each family imports only earlier families. A name with an extension is a file. */
 export const FAMILIES = {
   'src/domain': [
     'time',
@@ -212,7 +212,9 @@ const allow = (name) => (name === 'node:*' ? ['!node:*', '!node:*/**'] : [`!${na
 
 const nameOf = (room) => room.replace('src/', '');
 const NAMES = Object.keys(ROOMS).map(nameOf);
-/** A relative path must not leave its room; from a folder `depth` levels inside, leaving requires one more step. */
+/**
+ * A relative path must not leave its room. From a folder `depth` levels inside, one more step up is needed to leave it.
+ */
 const createRelativeRule = (depth) => ({
   regex: `^(\\.\\./){${depth + 1}}`,
   message: 'Cross into a room by its name, #room/file.js.',
@@ -248,7 +250,7 @@ function listPatterns(room, packages, depth) {
 /** Maximum depth of folders in a room. */
 const DEPTH_MAX = 4;
 
-/** Returns one override per depth of a folder that is `above` levels inside its room. */
+/** Returns one override for each depth of a folder. The folder is `above` levels inside its room. */
 const restrict = (folder, room, packages, above = 0) =>
   Array.from({ length: DEPTH_MAX }, (_, depth) => ({
     files: [`${folder}/${'*/'.repeat(depth)}*`],
@@ -262,7 +264,7 @@ function listRoutesTo(room, families, depth) {
   return `^(${up}|#${nameOf(room)}/)(${targets.join('|')})`;
 }
 
-/** Returns one override per family and file depth, which forbids imports of later families in the table. */
+/** Returns one override per family and file depth. It forbids imports of families that are later in the table. */
 const orderOf = (room) =>
   FAMILIES[room].flatMap((family, at) => {
     const closed = FAMILIES[room].slice(at + 1);
@@ -286,7 +288,10 @@ const orderOf = (room) =>
     }));
   });
 
-/** Returns folders and files of a room that are missing from the table, and table entries that do not exist. */
+/**
+ * Returns folders and files of a room that are missing from the table. Also returns entries of the table that do not
+ * exist.
+ */
 export function listMisplaced(room) {
   const all = readdirSync(new URL(`../${room}`, import.meta.url), { withFileTypes: true });
   const entries = all.filter((entry) => entry.isDirectory() || isLoose(entry.name)).map(({ name }) => name);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 
 /**
- * Prepares the environment of all tests, and creates a folder for files shared by one run. @returns a function that
+ * Prepares the environment of all tests and creates a folder for files that they share. @returns a function that
  * removes the folder
  */
 export function setup() {
@@ -20,8 +20,8 @@ export function setup() {
 }
 
 /**
- * Removes two costs from every process that tests start: 40 ms for certificates that Node parses at each start if an
- * environment variable names them, which no test needs, and 75 ms for scripts that choose one of several Pythons.
+ * Saves time in every process that tests start. Node parses certificates at each start if an environment variable names
+ * them. This takes 40 ms, and no test needs them. Scripts that choose one of several Pythons take 75 ms.
  */
 function shortenStarts() {
   delete process.env.NODE_EXTRA_CA_CERTS;
@@ -30,7 +30,7 @@ function shortenStarts() {
   if (existsSync(join(folder, 'python3'))) process.env.PATH = `${folder}${delimiter}${process.env.PATH}`;
 }
 
-/** Returns the lines of a file that are numbers; empty if the file does not exist. */
+/** Returns the lines of a file that are numbers. The list is empty if the file does not exist. */
 function readNumbers(file) {
   try {
     return (readFileSync(file, 'utf8').match(/^\d+$/gm) ?? []).map(Number);

@@ -27,7 +27,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Returns a function with a total number of lines, including its first and last lines. */
+/** Returns the text of a function with this number of lines. The first and the last line count as well. */
 const formatLines = (count: number, within = '') => {
   const inner = within === '' ? 0 : within.split('\n').length;
   return `export function f() {\n${within}${within === '' ? '' : '\n'}${'  g();\n'.repeat(count - 2 - inner)}}`;

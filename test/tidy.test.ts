@@ -13,8 +13,8 @@ function listSources(room: string): string[] {
 const ROOM_FOLDERS: Record<string, string> = { kernels: 'kernels', workers: 'workers' };
 
 /**
- * Returns the source files to which a file refers, either by an import or by the path of a module that it starts in
- * another thread or process.
+ * Returns the source files to which a file refers. It refers to a file by an import, or by the path of a module that it
+ * starts in another thread or process.
  */
 function listReferences(file: string): string[] {
   const text = readFileSync(file, 'utf8');
@@ -56,8 +56,7 @@ test('every file is imported from the command, the workers, the package or the c
     EMBEDDED_FILES.includes(basename(file, '.ts')),
   );
   doors.push('src/engine/main.ts', 'src/engine/verify-worker.ts', ...embeddedSources);
-  // Certificates of solutions are intended for callers of the kernels; the benchmark of quadratic programmes measures
-  // them.
+  // Certificates of solutions are for callers of the kernels. The benchmark of quadratic programmes measures them.
   doors.push('kernels/optimisation/certified/certify.ts');
   const reachedFiles = listReachable(doors);
   expect(program.filter((file) => !reachedFiles.has(file))).toEqual([]);
@@ -67,7 +66,7 @@ const EMBEDDED_FILES = [
   ...readFileSync('scripts/engine.mjs', 'utf8').matchAll(/'(?:[\w/.-]+\.js|node:[\w/]+)': '([\w-]+)'/g),
 ].map((match) => match[1]!);
 
-/** Kernels that other rooms call. All other kernels are parts of these, and engines and memory contain no formulas. */
+/** Kernels that other rooms call. All other kernels are parts of these. Engines and memory contain no formulas. */
 const calledKernels = [
   ...new Set(program.filter((file) => !file.startsWith('kernels/')).flatMap((file) => graph.get(file) ?? [])),
 ]
@@ -119,8 +118,8 @@ test('properties are drawn alike in every run: only one file imports fast-check 
 });
 
 /**
- * Matches comments, strings, and powers that are exact on every platform: powers of two, squares, and powers of
- * bigints.
+ * Matches comments, strings, and powers that are exact on every platform. These are powers of two, squares, and powers
+ * of bigints.
  */
 const NO_OTHER_POWER = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'[^'\n]*'|`[^`]*`|(?<![\w.])2 \*\*|\*\* 2\b(?!\.)|\d+n \*\*/g;
 
@@ -132,7 +131,7 @@ test('powers come from a kernel, because those of V8 differ between versions', (
   expect(numeric.filter((file) => /\*\*|Math\.pow/.test(removeNamedFragments(file)))).toEqual(['kernels/power.ts']);
 });
 
-/** Folders whose pages are for developers; the guide and the changelog also mention files of users. */
+/** Folders whose pages are for developers. The guide and the changelog also mention files of users. */
 const PAGE_FOLDERS = ['src', 'kernels', 'workers', 'test', 'bench', 'scripts', 'docs'];
 const tree = [
   ...PAGE_FOLDERS.flatMap((folder) =>
@@ -146,7 +145,7 @@ const pages = tree.filter((file) => file.endsWith('.md') && file !== 'CHANGELOG.
 const EXAMPLE_FILES = ['selection/drawdown-filter.ts'];
 
 /**
- * Returns true if a mentioned file exists. A bare file name may be in any folder; a path is relative to the root, to
+ * Returns true if a mentioned file exists. A bare file name may be in any folder. A path is relative to the root, to
  * `src/`, to the page, or to a folder below the page.
  */
 function isThere(mentioned: string, page: string): boolean {

@@ -1,8 +1,8 @@
 import { vi } from 'vitest';
 
 /**
- * Limit after which a test counts as hanging, also for `expect.poll`: a shared machine may be several times slower for
- * minutes.
+ * Time after which a test counts as hanging, also for `expect.poll`. It is long, because a shared machine may be
+ * several times slower for minutes.
  */
 const WAIT = { timeout: 150_000, interval: 20 } as const;
 

@@ -1,15 +1,18 @@
 import { threadId } from 'node:worker_threads';
 import type { ControlCells, TaskControl } from '#jobs/thread-messages.js';
 
-/** Thrown by `report` when the task was asked to stop; only the entry point catches it. */
+/** Thrown by `report` when the task was asked to stop. Only the entry point catches it. */
 export class CancelledError extends Error {
   override readonly name = 'CancelledError';
 }
 
-/** Maximum length of a message, so that it fits its cell in any script. */
+/** Maximum length of a message. A message then fits its cell in any script. */
 const MESSAGE_CHARACTERS_MAX = 200;
 
-/** Opens the worker side of the shared cells: progress is written, a cancellation is read, and no message is sent. */
+/**
+ * Opens the shared cells of a task in the thread that runs it. The thread writes progress and reads a cancellation; no
+ * message is sent.
+ */
 export function openControl(cells: ControlCells): TaskControl {
   Atomics.store(cells.thread, 0, threadId);
   const encoder = new TextEncoder();
@@ -26,7 +29,7 @@ export function openControl(cells: ControlCells): TaskControl {
   };
 }
 
-/** Writes a message. The version is odd during the write, so that a reader never combines two messages. */
+/** Writes a message. The version is odd during the write, so that a reader never combines parts of two messages. */
 function writeMessage(cells: ControlCells, bytes: Uint8Array): void {
   const fittingBytes = bytes.subarray(0, cells.message.length);
   Atomics.add(cells.messageState, 0, 1);

@@ -8,12 +8,12 @@ import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-message
 import { CancelledError, openControl } from './control.js';
 import { transferFile } from './output/hand-over.js';
 
-/** Task with any input and output, in the form that the entry point runs. */
+/** Type of a task with any input and output, for the entry point. */
 type AnyTask = (input: never, control: TaskControl) => unknown;
 
 /**
- * Creates the entry function of a pool's threads: it loads the task, gives it its control and converts errors to data.
- * Tasks are loaded on demand, so that a thread starts in milliseconds.
+ * Creates the entry function of a pool's threads. It loads the task, gives the task its control and converts errors to
+ * data. Tasks are loaded on demand, so that a thread starts in milliseconds.
  */
 export function createEntryPoint(
   tasks: Readonly<Record<string, () => Promise<AnyTask>>>,
@@ -35,7 +35,7 @@ export function createEntryPoint(
       const control = openControl(cells);
       const run = await load();
       control.report(0);
-      // the pool's types pair the task's name with its input
+      // The types of the pool ensure that the input belongs to the task with this name.
       const output = await runWithSandbox(async () => run(input as never, control));
       return transferFile<TaskOutcome>({ kind: 'output', output, ...getFigures() });
     } catch (thrown) {
@@ -50,8 +50,8 @@ export function createEntryPoint(
 }
 
 /**
- * Runs a task, and runs it again if the sandbox was not loaded: the first call of a plug-in in a thread precedes any
- * effect.
+ * Runs a task. If the sandbox for plug-ins was not loaded, loads it and runs the task again. This is safe, because the
+ * first call of a plug-in in a thread happens before any effect.
  */
 async function runWithSandbox(run: () => Promise<unknown>): Promise<unknown> {
   try {
@@ -64,7 +64,7 @@ async function runWithSandbox(run: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** Returns true for an allocation failure outside the heap, which V8 and WebAssembly report as a RangeError. */
+/** Returns true for an allocation failure outside the heap. V8 and WebAssembly report it as a RangeError. */
 function isOutOfMemory(thrown: unknown): thrown is RangeError {
   return (
     thrown instanceof RangeError &&

@@ -3,7 +3,7 @@ import { openCachedMarket } from './input/open-markets.js';
 
 /**
  * Loads the code of tasks. If there is a market, opens it, and computes and discards a run, a risk model and an
- * optimisation, so that later requests do not wait.
+ * optimisation. Later requests then do not wait for this work.
  * @throws CancelledError between two of these steps, and within a run; loaded code stays loaded
  * @throws Refusal of a backtest or an estimate
  */

@@ -10,13 +10,17 @@ import { computePercentile } from '../measure.js';
 import { SETTLED_MS, readNumber } from '../variables.js';
 
 /**
- * Measures the time from the start of a process to the output of its address, alternating with an empty `node` program;
- * in the last turn also the memory of a service that has been idle until its store-reading process has ended. Goals on
- * a free machine: 0.3 s, 1.5 s by `npm start` with nothing to build, 160 MB. START_TURNS sets the number of turns
- * (default: seven), START_IDLE_MS the wait before the memory is read; a shorter wait does not measure an idle service.
+ * Measures how long a process takes from its start until it prints its address. The starts alternate with starts of an
+ * empty `node` program. In the last turn the bench also measures the memory of an idle service, after the process that
+ * reads its stores has ended. Goals on a free machine: 0.3 s, 1.5 s by `npm start` with nothing to build, 160 MB.
+ * START_TURNS sets the number of turns (default: seven). START_IDLE_MS sets the wait before the memory is read; if the
+ * wait is shorter, the service is not yet idle.
  */
 const TURNS = readNumber('START_TURNS');
-/** Idle time in the last turn before memory is read, in ms: until the idle store-reading process has ended as well. */
+/**
+ * Wait in the last turn before the memory is read, in ms. It is long enough for the idle process that reads stores to
+ * end.
+ */
 const IDLE_MS = readNumber('START_IDLE_MS');
 const TICK_MS = 10;
 

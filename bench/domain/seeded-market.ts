@@ -6,7 +6,7 @@ import type { CorporateAction, MarketData } from '#domain/market/market-data.js'
 /** Last day of a seeded market, exclusive, in days since 1970-01-01. */
 const LAST_DAY = 20_000;
 
-/** Returns a market of random walks with quarterly dividends; each run creates identical data. */
+/** Returns a market of random walks with quarterly dividends. Each call with equal arguments creates identical data. */
 export function createSeededMarket(
   calendars: ExchangeCalendars,
   { names, sessions }: { readonly names: number; readonly sessions: number },
@@ -50,8 +50,7 @@ export function createSeededMarket(
 }
 
 /**
- * Writes close.f64, shares.f64 and cash.f64 for a peer, [sessions x securities], row-major, and returns both
- * dimensions.
+ * Writes close.f64, shares.f64 and cash.f64 for a peer, [sessions x securities], row-major. Returns the two dimensions.
  */
 export function writePanels(folder: string, market: MarketData): { readonly sessions: number; readonly names: number } {
   const { names, sessions } = { names: market.identifiers.length, sessions: market.dates.length };
@@ -65,7 +64,7 @@ export function writePanels(folder: string, market: MarketData): { readonly sess
   return { names, sessions };
 }
 
-/** Dividend per share, paid every 63 sessions, on days that differ between securities. */
+/** Dividend per share. It is paid every 63 sessions, and the payment day differs between securities. */
 const DIVIDEND = 0.2;
 
 /** Returns the dividends of every security over some dates (days since 1970-01-01), by security and day. */

@@ -12,10 +12,10 @@ import { send, WORKS, type SharedMarket, type ComparedWork } from './peers/works
 import { waitForIdle, startService, readServiceThreads, type RunningService } from './service.js';
 
 /**
- * Measures the wall-clock time of a backtest, a risk model and an optimisation: the first jobs of a service that
- * started ten seconds before with a served store, later jobs, and jobs while another process occupies one processor.
- * For the first jobs it also measures the time of the event loop and of the busiest thread, which work one after the
- * other: other load on the machine affects these times less.
+ * Measures the wall-clock time of a backtest, a risk model and an optimisation in three situations: the first jobs of a
+ * service that started ten seconds before with a served store, later jobs, and jobs while another process occupies one
+ * processor. For the first jobs it also measures the time of the event loop and of the busiest thread, which work one
+ * after the other. Other load on the machine affects these times less.
  */
 const SIZE = { names: 500, sessions: 5033 };
 const STARTED_MS = 10_000;

@@ -3,10 +3,10 @@ import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { waitForJob, readProcessorTime, waitForIdle, startService } from './service.js';
 
 /**
- * Measures exports of the weights of 500 securities over 20 years (2.5 million rows) in each row format, in turns:
- * bytes per second of wall-clock time, of processor time of the service, and of wall-clock time without the time that
- * its threads waited for a processor in the run queue of the scheduler. Limit for Parquet, by the last measure: 100 MB
- * per second.
+ * Measures exports of the weights of 500 securities over 20 years (2.5 million rows) in each row format, in turns.
+ * Prints bytes per second by three measures: wall-clock time, processor time of the service, and wall-clock time
+ * without the time that its threads waited in the run queue of the scheduler. Limit for Parquet, by the last measure:
+ * 100 MB per second.
  */
 const LIMIT = 100;
 const ROUNDS = 7;
@@ -50,7 +50,7 @@ async function measure(format: string): Promise<ExportMeasurement> {
   let bytes = 0;
   for await (const chunk of answer.body!) bytes += chunk.length;
   const clock = performance.now() - begin;
-  // Threads wait concurrently: the longest wait of a single thread is a lower bound of the wait of the response.
+  // Threads wait at the same time, so the response waited at least as long as the thread that waited longest.
   const queuedMs = Math.max(0, ...[...readQueueTimes()].map(([id, ms]) => ms - (queue.get(id) ?? 0)));
   return { bytes, clock, time: readProcessorTime(service) - time, queued: queuedMs };
 }

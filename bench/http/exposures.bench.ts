@@ -3,17 +3,19 @@ import { waitForJob, readProcessorTime, waitForIdle, startService } from './serv
 import { computeMedian } from '#domain/numbers/order-statistics.js';
 
 /**
- * Measures requests for exposures of a run of 500 securities over 20 years, each for a different window so that no
- * response is cached: groups only; two datapoints with percentiles in addition; these against the benchmark of the run,
- * as JSON and as Arrow, and against another index; five datapoints that idle threads precompute only for the latest
- * run; and figures that idle threads do not precompute. Processor time of the whole service, including serialisation,
- * and wall-clock time, which other load on the machine increases. Three figures of each:
+ * Measures requests for exposures of a run of 500 securities over 20 years. Each request has a different window, so
+ * that no response is cached. The cases are: groups only; two datapoints with percentiles in addition; these datapoints
+ * against the benchmark of the run, as JSON and as Arrow, and against another index; five datapoints that idle threads
+ * precompute only for the latest run; and figures that idle threads do not precompute. The bench measures the processor
+ * time of the whole service, including serialisation, and the wall-clock time, which other load on the machine
+ * increases. Each case has three figures:
  *
  * - later requests, with figures that the thread has computed before: median limit 50 ms by the wall clock;
- * - the first request for a run to a previously idle thread, which has precomputed figures;
+ * - the first request for a run to a thread that was idle before and has precomputed figures;
  * - the first request after a start, before any warm-up: it includes compilation and opening the market.
  *
- * Last, the processor time of idle threads for a newly stored run, which is the cost of precomputing.
+ * Last, the bench measures the processor time that idle threads need for a newly stored run. This is the cost of
+ * precomputing.
  */
 const LIMIT_MS = 50;
 const ROUNDS = 9;
@@ -90,7 +92,7 @@ async function measureTime(query: string, round: number): Promise<ResponseMeasur
   return { time: readProcessorTime(service) - before, clock: performance.now() - begin, bytes };
 }
 
-/** Waits only until the market is served, so that the next request precedes any warm-up. */
+/** Waits only until the market is served, so that the next request arrives before any warm-up. */
 async function waitForMarket(): Promise<void> {
   const LOOK_MS = 10;
   for (;;) {

@@ -19,9 +19,10 @@ import { measurePeer, measureService, send, type SharedMarket, type ComparedWork
 import { WORKS } from './peers/works.js';
 
 /**
- * Compares equal work in the running service and in numpy, pandas and cvxopt, in turns: from submission to completion,
- * including all threads. The results are compared before the times; different results fail the run. The service also
- * writes and hashes its results, responds by HTTP and stores the job; the peer computes the same numbers in memory.
+ * Compares equal work in the running service and in numpy, pandas and cvxopt, in turns. The time counts from submission
+ * to completion and includes all threads. The results are compared before the times, and the run fails if they differ.
+ * The service also writes and hashes its results, responds by HTTP and stores the job. The peer computes the same
+ * numbers in memory.
  */
 const SIZE = { names: 500, sessions: 5033 };
 
@@ -84,8 +85,8 @@ async function compare(
   const peerMeasurements: Measurement[] = [];
   for (let pair = -work.untimed; pair < work.pairs; pair++) {
     const variedRequest = { ...request, ...(await work.vary?.(service, market, pair)) };
-    // Work without variation has the same result each time; this result, which may be large, is read outside the timed
-    // turns.
+    // Work without variation has the same result in each turn. This result may be large, so it is read outside the
+    // timed turns.
     const isRead = pair < 0 || pair === work.pairs - 1 || work.vary !== undefined;
     const turns = [
       async () => measureService(work, service, isRead),
@@ -105,8 +106,8 @@ async function compare(
 }
 
 /**
- * Returns the verdict on the ratio and on the goals of processor and wall-clock time, which hold on free cores; marks
- * exceeded limits.
+ * Returns a text that compares the ratio and the processor and wall-clock times with their limit and goals. The goals
+ * hold on free cores. The text marks limits that were exceeded.
  */
 function formatVerdict({ limit, goal }: ComparedWork, ratio: number, measurements: readonly Measurement[]): string {
   const compareToLimit = (most: number, value: number): string => `${most}${value > most ? ' over' : ''}`;

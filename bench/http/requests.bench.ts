@@ -8,10 +8,11 @@ import { send } from './peers/works.js';
 
 /**
  * Measures requests over one pool of connections: responses per second, and processor time of the event loop per
- * request. It alternates with bare node:http, which returns the same body, once with the same headers and once only
- * with content type and length. Then measures the latency at 5,000 requests per second while both workers are busy.
- * Goals: 40,000 per second for /health/live and 25,000 for /indices on a free machine with two cores; p99 10 ms. The
- * client, which reads all headers, may limit a rate; then the event loop is the better measure.
+ * request. The service alternates with bare node:http, which returns the same body, once with the same headers and once
+ * only with content type and length. Then the bench measures the latency at 5,000 requests per second while both
+ * workers are busy. Goals: 40,000 per second for /health/live and 25,000 for /indices on a free machine with two cores;
+ * p99 10 ms. The client reads all headers and may be slower than the service. Then the time of the event loop is the
+ * better measure.
  */
 const PATHS = { '/health/live': 40_000, '/indices': 25_000 } as const;
 const CONNECTIONS = 20;
@@ -80,7 +81,10 @@ async function compare(service: RunningService, path: string, goal: number): Pro
   );
 }
 
-/** A server under load: per turn, processor time of its event loop in us per request, and the number of requests. */
+/**
+ * A server under load. For each turn, `times` has the processor time of its event loop per request in us, and `counts`
+ * the number of requests.
+ */
 interface Side {
   readonly url: string;
   readonly pid: number;

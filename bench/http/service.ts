@@ -36,7 +36,7 @@ export interface StartOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Home folders of running services, with their processes: neither outlives a bench that is stopped. */
+/** Home folders of running services, with their processes. Both are removed when a bench is stopped. */
 const running = new Map<string, ChildProcess>();
 for (const [signal, status] of [
   ['SIGINT', 130],
@@ -82,7 +82,9 @@ export async function startOn(
   };
 }
 
-/** Waits until the service serves its market and does nothing more, longer than idle threads pause (a second). */
+/**
+ * Waits until the service serves its market and is idle. It must be idle for longer than idle threads pause (a second).
+ */
 export async function waitForIdle(service: RunningService): Promise<void> {
   const QUIET_LOOKS = 10;
   const LOOK_MS = 300;
@@ -127,7 +129,7 @@ export async function waitForJob({ url }: Pick<RunningService, 'url'>, jobId: st
   }
 }
 
-/** Returns the memory that the service uses now, and its peak from now on, in MiB. */
+/** Returns the memory that the service uses now, and a function that returns its peak since now, in MiB. */
 export function watchMemory({ pid }: RunningService): { readonly held: number; peak(): number } {
   const readKibibytes = (line: 'VmRSS' | 'VmHWM'): number =>
     Number(new RegExp(`${line}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
@@ -135,7 +137,7 @@ export function watchMemory({ pid }: RunningService): { readonly held: number; p
   return { held: readKibibytes('VmRSS'), peak: () => readKibibytes('VmHWM') };
 }
 
-/** Result of one side: times in ms, and the numbers on which both sides must agree. */
+/** Result of the service or of the peer: times in ms, and the numbers that must agree. */
 export interface Measurement {
   /** Processor time of all threads of the process. */
   readonly processor: number;
@@ -151,9 +153,9 @@ export interface PythonPeer {
 }
 
 /**
- * Starts `peer.py` in a permanent process, so that neither start nor imports count. `BENCH_PEERS` may name a folder
- * whose `bin` contains the `python3` to call; default: the one on the path. It uses one thread, because the service has
- * one worker.
+ * Starts `peer.py` in a process that runs for the whole bench, so that its start and its imports are not measured.
+ * `BENCH_PEERS` may name a folder whose `bin` contains the `python3` to call. Default: the one on the path. The process
+ * uses one thread, because the service has one worker.
  *
  * @returns the peer, or the reason why it is unavailable
  */

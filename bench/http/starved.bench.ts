@@ -10,10 +10,10 @@ import { readText } from '../variables.js';
 import { startOn } from './service.js';
 
 /**
- * Measures the effect of one key on another key: the times of a key that inspects a small file while another key
- * inspects a Parquet file of 10 KB with one text of 300 MB, four at a time; and of a key that reads and writes while
- * another key requests 1,000 streams. The clients of the two keys have separate addresses. `STARVED_CHECKOUT` names the
- * built checkout of another version.
+ * Measures how requests with one key slow down requests with another key. In the first case a key inspects a small file
+ * while another key inspects a Parquet file of 10 KB that contains one text of 300 MB, four at a time. In the second
+ * case a key reads and writes while another key requests 1,000 streams. The clients of the two keys have separate
+ * addresses. `STARVED_CHECKOUT` names the built checkout of another version.
  */
 const BOMB_CHARACTERS = 300_000_000;
 const BOMB_CONCURRENCY = 4;
@@ -75,7 +75,7 @@ function send({ key, localAddress, agent }: Client, method: string, path: string
   return sentRequest;
 }
 
-/** Resolves with the status once the body has ended. */
+/** Resolves with the status of the response when its body has ended. */
 function awaitStatus(sentRequest: ClientRequest): Promise<number> {
   return new Promise((done, failed) => {
     sentRequest.on('error', failed);
@@ -189,7 +189,9 @@ function openStream(client: Client): Promise<{ readonly status: number; readonly
   });
 }
 
-/** Sends a number of requests over several connections, one in four a write, and returns their times in ms. */
+/**
+ * Sends a number of requests over several connections and returns their times in ms. One request in four is a write.
+ */
 async function load(requests: number): Promise<number[]> {
   const times: number[] = [];
   let remaining = requests;

@@ -15,14 +15,15 @@ import { waitForJob, readProcessorTime, waitForIdle, startOn, type RunningServic
  * Measures the processor time that tracing adds to a backtest of 500 securities over 20 years with a new outcome, in
  * two ways.
  *
- * Directly: the spans of one backtest are recorded and sent to a collector in the process of the bench; the work of the
- * collector counts as well. A service sends the spans of five seconds in one request, so a single backtest within that
- * time bears the cost of a whole request. The limit applies to this time, as a share of the backtest.
+ * Directly: the spans of one backtest are recorded and sent to a collector in the process of the bench, so the work of
+ * the collector counts as well. A service sends the spans of five seconds in one request. If it runs only one backtest
+ * in that time, this backtest bears the cost of a whole request. The limit applies to this time, as a share of the
+ * backtest.
  *
- * By pairs: three services with one worker take turns, two without a collector, and one with a collector that receives
- * requests with a `traceparent`, sampled and not sampled. Only sampled and unsampled requests run in the same process:
- * processes differ by some per cent from start to start, as the two services without a collector show. Prints the
- * medians of the paired ratios and their 95 % confidence intervals, which hold for any distribution.
+ * By pairs: three services with one worker take turns, two without a collector and one with a collector. The third
+ * receives requests with a `traceparent`, some sampled and some not sampled. Only sampled and unsampled requests run in
+ * the same process. Processes differ by some per cent from start to start, as the two services without a collector
+ * show. Prints the medians of the paired ratios and their 95 % confidence intervals, which hold for any distribution.
  */
 const ROUNDS = readNumber('TRACING_ROUNDS');
 const STARTS = readNumber('TRACING_STARTS');
@@ -76,7 +77,9 @@ try {
   collector.close();
 }
 
-/** Returns the processor time of a request with a number of spans, which this process both sends and receives. */
+/**
+ * Returns the processor time of a request that carries this number of spans. This process both sends and receives it.
+ */
 async function measureSendingMs(count: number): Promise<number> {
   const costs: number[] = [];
   for (let batch = 0; batch < BATCHES; batch++) {

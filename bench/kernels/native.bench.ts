@@ -5,8 +5,8 @@ import { listNativeSets, openNativeKernels } from '#kernels/engines/native-kerne
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 
 /**
- * Compares native kernels of each instruction set of this processor with WebAssembly kernels, in turns: minimum
- * processor time of each, and their ratio. The results are bit-identical.
+ * Compares the native kernels of each instruction set of this processor with WebAssembly kernels, in turns. Prints the
+ * minimum processor time of each, and their ratio. The results are bit-identical.
  */
 const TURNS = 9;
 const BYTES = 8;
@@ -67,7 +67,7 @@ for (const n of [250, 600]) {
   });
 }
 
-/** Fills a permanently reserved array of the arena with numbers. */
+/** Reserves an array in the arena for the rest of the process and fills it with numbers. */
 function fillArray(length: number): number {
   const address = arena.reserve(length * BYTES);
   const values = arena.view(address, length);

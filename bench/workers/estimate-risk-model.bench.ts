@@ -12,18 +12,18 @@ import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { readFolder } from '../variables.js';
 
 /**
- * A Monday, in days since 1970-01-01, because markets with trading on weekends have a different number of sessions per
- * year.
+ * A Monday, in days since 1970-01-01. In a market with trading on weekends, a year would have a different number of
+ * sessions.
  */
 const MONDAY = 10_000;
 
 /**
  * Measures the whole task of a risk model as a worker runs it: sessions and returns of the securities from a store of
  * 1.2 times as many securities, product, shrinkage, eigenvalues, packing, hash. Prints the processor time of the task
- * on a warm thread, and the memory that it needs in addition to the store. With BENCH_PEERS two sizes are compared with
- * numpy, in turns, including diagnostics: the whole task, which also packs, writes and hashes. Goals of the task: 500
- * securities x 2,520 returns within 120 ms; 3,000 x 756 within 4 s and 2.2 matrices of memory. `http/peers` contains
- * the goals of the job.
+ * on a warm thread, and the memory that it needs in addition to the store. With BENCH_PEERS it compares two sizes with
+ * numpy, in turns, including diagnostics. The task also packs, writes and hashes. Goals of the task: 500 securities x
+ * 2,520 returns within 120 ms; 3,000 x 756 within 4 s and 2.2 matrices of memory. `http/peers` contains the goals of
+ * the job.
  */
 const PAIRS = 5;
 /** Maximum relative difference of diagnostics from numpy. */

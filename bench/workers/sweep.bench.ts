@@ -8,9 +8,9 @@ import { readNumber, SWEEP_COUNTS } from '../variables.js';
 
 /**
  * Measures a sweep from its request to the ranked table: 500 securities, ten years, quarterly, total return, costs.
- * Every variant has a separate definition. Prints the wall-clock time, the CPU time of the whole process, because other
- * load on the machine delays variants, and the growth of its memory. Goal: 1,000 variants <= 5 s on two workers, <= 1
- * GiB. SWEEP_VARIANTS makes it smaller: a multiple of 20.
+ * Every variant has its own definition. Prints the wall-clock time, the CPU time of the whole process, and the growth
+ * of its memory. The CPU time is printed because other load on the machine delays variants. Goal: 1,000 variants <= 5 s
+ * on two workers, <= 1 GiB. SWEEP_VARIANTS reduces the size; it must be a multiple of 20.
  */
 const VARIANTS = readNumber('SWEEP_VARIANTS');
 const WORKERS = 2;

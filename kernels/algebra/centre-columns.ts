@@ -12,9 +12,8 @@ export interface RowWeights {
 }
 
 /**
- * Subtracts the (weighted) mean of each column of a panel and multiplies its rows, in place, and sums the squares of
- * the result.
- *
+ * Subtracts the (weighted) mean of each column from a panel, in place. Then multiplies each row by the square root of
+ * its factor, and sums the squares of each resulting column.
  * @param x        [rows x columns] row-major; becomes deviations from the column means by the roots of the factors.
  * @param rows     Weights of the means, and factors.
  * @param means    [columns], overwritten with the column means.

@@ -1,8 +1,7 @@
 import { assert } from '../assert.js';
 
 /**
- * Sums the squared deviations of each column of a panel from its mean.
- *
+ * Sums the squared deviations from the mean for each column of a panel.
  * @param x    [rows x columns] row-major; not changed.
  * @param out  [columns], overwritten.
  * @returns    Nothing; the sums are in `out`.

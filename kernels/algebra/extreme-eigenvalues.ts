@@ -17,8 +17,8 @@ export type ExtremesEngine = Pick<
 >;
 
 /**
- * Number of Lanczos steps after which an extreme eigenvalue is only estimated; a factorisation near the estimate then
- * costs less than more steps.
+ * Number of Lanczos steps after which the search stops with an estimate. A factorisation near the estimate then costs
+ * less than more steps.
  */
 const ESTIMATE_STEPS = { smallest: 16, largest: 24 } as const;
 
@@ -32,8 +32,8 @@ const STEPS_MAX = 60;
 const SHIFT_MIN = 1e-9;
 
 /**
- * Maximum number of shifts tried for an extreme eigenvalue; each is four times as far from the estimate as the previous
- * one.
+ * Maximum number of shifts that are tried for an extreme eigenvalue. Each shift is four times as far from the estimate
+ * as the previous one.
  */
 const SHIFTS_MAX = 3;
 
@@ -41,7 +41,8 @@ const SHIFTS_MAX = 3;
 const ROUNDING_ERROR = 1e-9;
 
 /**
- * Minimum ratio of the smallest to the largest eigenvalue; below it the factors have lost the digits of the smallest.
+ * Minimum ratio of the smallest to the largest eigenvalue. Below this ratio, the factors have lost the digits of the
+ * smallest eigenvalue.
  */
 const SINGULAR_RATIO = 1e-8;
 
@@ -132,7 +133,8 @@ function findLargestEigenvalue(problem: EigenProblem): number | undefined {
     isDone,
   });
   const { value, residual, vector } = ritzPair;
-  // The sum of the squares of all eigenvalues is `squares`: an eigenvalue with more than half of it is the largest.
+  // The sum of the squares of all eigenvalues is `squares`. An eigenvalue is the largest if its square is more than
+  // half of this sum.
   if (isDone(ritzPair) && (value - residual) ** 2 > (0.5 + ROUNDING_ERROR) * squares) return value;
   const distance = Math.max(residual, SHIFT_MIN * value);
   return refineEigenvalue(problem, { sign: -1, estimate: value, off: distance, scale: value, vector });
@@ -160,7 +162,7 @@ interface ExtremeEigenvalue {
   readonly vector: Float64Array;
 }
 
-/** Converges to an extreme eigenvalue from a shift beyond it; undefined if no shift succeeds. */
+/** Converges to an extreme eigenvalue from a shift beyond it. Returns undefined if no shift succeeds. */
 function refineEigenvalue(
   problem: EigenProblem,
   { sign, estimate, off, scale, vector }: ExtremeEigenvalue,

@@ -1,6 +1,9 @@
 import { assert } from '../assert.js';
 
-/** Minimum ratio of a pivot to the diagonal entry; below it the column is a linear combination of earlier columns. */
+/**
+ * Minimum ratio of a pivot to the diagonal entry. If the ratio is smaller, the column is a linear combination of
+ * earlier columns.
+ */
 const PIVOT_MIN = 1e-10;
 
 /** Cholesky factor of a matrix that may be singular. */

@@ -4,8 +4,8 @@ import { assert } from '../assert.js';
 const SWEEPS_MAX = 60;
 
 /**
- * Off-diagonal entries below this magnitude count as zero, even between zero diagonal entries, for a matrix scaled to
- * 1.
+ * Smallest magnitude of an off-diagonal entry that is not treated as zero, for a matrix scaled to 1. The limit applies
+ * even between diagonal entries of zero.
  */
 const NEGLIGIBLE_ENTRY = 2 ** -900;
 
@@ -308,8 +308,8 @@ function rotateRows(vectors: Float64Array, row: number, n: number, c: number, s:
 }
 
 /**
- * Returns sqrt(x^2 + y^2) without overflow, by operations that every engine rounds identically; Math.hypot is not
- * exactly specified.
+ * Returns sqrt(x^2 + y^2) without overflow. It uses only operations that every engine rounds identically, because the
+ * standard does not define the exact result of Math.hypot.
  */
 function computeHypotenuse(x: number, y: number): number {
   const larger = Math.max(Math.abs(x), Math.abs(y));
@@ -328,8 +328,8 @@ function sortPairs(values: Float64Array, vectors: Float64Array, n: number): void
 }
 
 /**
- * Flips the sign of an eigenvector if its largest entry is negative, because the algorithm determines it only up to
- * sign.
+ * Flips the sign of an eigenvector if its largest entry is negative. The algorithm determines an eigenvector only up to
+ * its sign.
  */
 export function orientRow(vectors: Float64Array, row: number, n: number): void {
   let largest = 0;

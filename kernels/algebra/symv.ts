@@ -21,8 +21,8 @@ export function symv(a: Float64Array, x: Float64Array, out: Float64Array): void 
 }
 
 /**
- * Adds row i, right of the diagonal, to the later outputs and returns the product of the row, including the diagonal,
- * with `x`.
+ * Adds row i, right of the diagonal, to the later outputs. Returns the product of row i, from its diagonal on, with
+ * `x`.
  */
 function addUpperRow(a: Float64Array, i: number, x: Float64Array, out: Float64Array): number {
   const n = x.length;

@@ -16,14 +16,14 @@ const FIRST_ADDRESS = PAGE_BYTES;
 const LINE_BYTES = 64;
 
 /**
- * Shared linear memory with a stack allocator. It grows to its high-water mark and never shrinks; to free a large
- * arena, a caller drops it as a whole.
+ * Shared memory with a stack allocator. The memory grows to the largest size that was needed and never shrinks. To free
+ * a large arena, a caller drops the whole arena.
  */
 export interface Arena {
   readonly memory: WebAssembly.Memory;
   /**
-   * Reserves bytes and returns their address, valid until a release to an earlier mark. @throws RangeError past the
-   * maximum
+   * Reserves bytes and returns their address. The address is valid until a caller releases the memory back to an
+   * earlier mark. @throws RangeError past the maximum
    */
   reserve(bytes: number): number;
   mark(): number;

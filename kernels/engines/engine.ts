@@ -13,8 +13,8 @@ export type EngineName = (typeof ENGINE_NAMES)[number];
 
 /**
  * Dense operations from which kernels are built. Each operation has the shapes, units and errors of its plain
- * definition in `kernels/`, against which it is tested: results agree to a relative 1e-12; `native` and `wasm` are
- * bit-identical.
+ * definition in `kernels/`. Tests compare the two: results agree to a relative 1e-12. The results of `native` and
+ * `wasm` are bit-identical to each other.
  */
 export interface Engine {
   readonly name: EngineName;

@@ -7,8 +7,8 @@ import type { KernelExports } from './wasm-exports.js';
 const require = createRequire(import.meta.url);
 
 /**
- * Instruction sets, best first: the suffix of function names, the readable name, and the bit in the result of
- * `sets_here`.
+ * Instruction sets, best first. Each entry contains the suffix of function names, the readable name, and the bit in the
+ * result of `sets_here`.
  */
 const INSTRUCTION_SETS = [
   { set: 'avx512', name: 'AVX-512', bit: 2 },
@@ -20,12 +20,15 @@ export type NativeSet = (typeof INSTRUCTION_SETS)[number]['set'];
 /** Minimum number of multiply-adds for which a native kernel is faster, including the cost of the call. */
 const NATIVE_WORK_MIN = 8_192;
 
-/** Kernels that work on any memory. Another thread opens the same kernels by their instruction set, `set`. */
+/** Native kernels, which work on any memory. Another thread can open the same kernels with the value of `set`. */
 export interface NativeKernels {
   readonly set: NativeSet;
   /** Readable name of the instruction set. */
   readonly name: string;
-  /** Instantiates the kernel module with native kernels, which are used from `worth` multiply-adds on. */
+  /**
+   * Instantiates the kernel module with native kernels. The module calls a native kernel for at least `worth`
+   * multiply-adds.
+   */
   instantiate(module: WebAssembly.Module, memory: WebAssembly.Memory, worth?: number): KernelExports;
 }
 

@@ -12,7 +12,7 @@ const WINDOW_BYTES = 1 << 18;
 const SHORT_BYTES = 48;
 
 /**
- * Minimum size of text that is drained directly, because copying it would take longer than draining the buffered text
+ * Minimum size of text that is drained directly. Copying such a text takes longer than draining the buffered text
  * first.
  */
 const LONG_BYTES = 1 << 13;

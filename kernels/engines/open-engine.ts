@@ -12,8 +12,8 @@ export type EngineSetting = EngineName | 'auto';
 export interface EngineChoice {
   readonly engine: Engine;
   /**
-   * Engine for results that require float64 precision, such as levels and weights: `engine` unless its products are
-   * float32.
+   * Engine for results that require float64 precision, such as levels and weights. It is `engine` unless `engine`
+   * computes products in float32.
    */
   readonly exact: Engine;
   /** Engines that were tried and are unavailable, in the order of the attempts. */

@@ -6,8 +6,8 @@ const require = createRequire(import.meta.url);
 export type Loader = (name: string) => unknown;
 
 /**
- * Loads an optional package by `require`, because the command line is a script with cached compiled code, in which
- * `import()` is unavailable.
+ * Loads an optional package by `require`. The command line is a script with cached compiled code, in which `import()`
+ * is unavailable.
  * @throws Error stating that the package is not installed, or why it cannot be loaded
  */
 export async function loadOptionalPackage(name: string, load: Loader = (wanted) => require(wanted)): Promise<unknown> {

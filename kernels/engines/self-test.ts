@@ -8,8 +8,8 @@ const ORDER = 37;
 const TOLERANCE = { float64: 1e-12, float32: 1e-5 } as const;
 
 /**
- * Tests an engine on a product, a factorisation and an eigenvalue problem with known results, because a library that
- * loads may have been built with other integer sizes or be broken on this processor.
+ * Tests an engine on a product, a factorisation and an eigenvalue problem with known results. A library that loads may
+ * still give wrong results: it may have been built with other integer sizes or be broken on this processor.
  * @throws Error naming the operation whose result is wrong
  */
 export function testEngine(engine: Engine): void {

@@ -27,7 +27,10 @@ const ENCODER = new TextEncoder();
 export type ColumnKind = 'number' | 'count' | 'text';
 const KINDS: Readonly<Record<ColumnKind, number>> = { number: 0, count: 1, text: 2 };
 
-/** Text before, between and after the cells of a row, and for a missing value, as positions returned by `token`. */
+/**
+ * Texts before, between and after the cells of a row, and the text for a missing value. Each value is a position that
+ * `token` returned.
+ */
 export interface RowMarks {
   readonly start: number;
   readonly separator: number;
@@ -39,7 +42,7 @@ export interface RowMarks {
 export interface TableText {
   /** Returns the slot of a column of numbers; NaN is a missing number. */
   numbers(column: number): Float64Array;
-  /** Returns the slot of a column of counts, in which -2^31 is a missing count, or of a column of text positions. */
+  /** Returns the slot of a column of counts or of text positions. In a column of counts, -2^31 is a missing count. */
   integers(column: number): Int32Array;
   /** Stores a text and returns its position, valid until the texts are dropped; -1 if there is no space left. */
   token(text: string): number;
@@ -48,8 +51,8 @@ export interface TableText {
   /** Drops all texts to make space for new ones. */
   dropTokens(): void;
   /**
-   * Writes rows from the slots. @returns false if a number is infinite: fewer rows may be written then, but no partial
-   * row
+   * Writes rows from the slots. @returns false if a number is infinite: some rows may then be missing, but no row is
+   * written in part
    */
   write(kinds: readonly ColumnKind[], marks: RowMarks, count: number): boolean;
 }

@@ -4,7 +4,7 @@ import { openNativeKernels } from './native-kernels.js';
 import { CELL, STATE, type FollowerData } from './team.js';
 import type { KernelExports } from './wasm-exports.js';
 
-/** Thread that follows the leader of its team at every call until it is idle for `idleMs` or dismissed. */
+/** Thread of a team. It joins every call of the leader until it is idle for `idleMs` or is dismissed. */
 const { memory, module, set, cells, idleMs } = workerData as FollowerData; // created by `createTeam` only
 const kernels =
   set === undefined

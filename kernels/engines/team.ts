@@ -3,13 +3,16 @@ import type { Arena } from './arena.js';
 import type { NativeSet } from './native-kernels.js';
 import type { KernelExports } from './wasm-exports.js';
 
-/** Start data of a follower: the memory, the compiled kernels, and the cells for its commands. */
+/** Start data of an additional thread: the memory, the compiled kernels, and the cells for its commands. */
 export interface FollowerData {
   readonly memory: WebAssembly.Memory;
   readonly module: WebAssembly.Module;
   /** Instruction set of the native kernels; undefined without native kernels. */
   readonly set: NativeSet | undefined;
-  /** State, board and scratch, in separate memory because the layout of the kernel memory changes with every call. */
+  /**
+   * Cells for the state, the commands and scratch numbers. They have separate memory, because the layout of the kernel
+   * memory changes with every call.
+   */
   readonly cells: Int32Array;
   /** Time without a call after which the follower ends, in milliseconds. */
   readonly idleMs: number;
@@ -19,8 +22,8 @@ export interface FollowerData {
 export const CELL = { state: 0, board: 1, scratch: 2 } as const;
 
 /**
- * States of a follower. Only the leader changes `ready` to `chosen` and `chosen` to `called`; only the follower sets
- * `ready`.
+ * States of an additional thread. Only the leader changes `ready` to `chosen` and `chosen` to `called`. Only the
+ * additional thread sets `ready`.
  */
 export const STATE = { starting: 0, ready: 1, chosen: 2, called: 3, gone: 4 } as const;
 
@@ -48,16 +51,20 @@ export interface TeamOptions {
 }
 
 /**
- * Team of additional threads that process parts of the products of a kernel (`wasm/team`). Products are divided
- * identically for any number of threads, so results are bit-identical.
+ * Team of additional threads that process parts of the products of a kernel (`wasm/team`). The parts are equal for any
+ * number of threads, so results are bit-identical.
  */
 export interface Team {
   /**
-   * Runs a large kernel with `count` threads, including this one; only on this thread if no other is available.
+   * Runs a large kernel with `count` threads, including this one. Uses only this thread if no other thread is
+   * available.
    * @cost 20 to 40 ms and 10 MB to start each missing thread
    */
   gather<T>(count: number, work: () => T): T;
-  /** Runs a smaller kernel with the threads that are ready, without waiting; frequent calls start more threads. */
+  /**
+   * Runs a smaller kernel with the threads that are ready, without waiting for others. Frequent calls start more
+   * threads.
+   */
   present<T>(count: number, work: () => T): T;
 }
 
@@ -129,7 +136,7 @@ function start(place: Pick<FollowerData, 'memory' | 'module' | 'set'>): Int32Arr
   const workerData: FollowerData = { ...place, cells, idleMs: IDLE_MS };
   const follower = new Worker(new URL('./team-thread.js', import.meta.url), { workerData, execArgv: [] });
   follower.unref();
-  // A thread that fails to start is not waited for.
+  // Marks a thread that fails to start as gone, so that no call waits for it.
   follower.on('error', () => Atomics.store(cells, CELL.state, STATE.gone));
   return cells;
 }

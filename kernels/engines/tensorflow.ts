@@ -77,8 +77,8 @@ function createEngine(tf: TensorFlow, from: string, base: Engine): Engine {
 }
 
 /**
- * Computes X'X by an explicit transpose, because the transpose flag of matMul leaves the fast path and is twelve times
- * slower on the WebAssembly backend.
+ * Computes X'X by an explicit transpose. The transpose flag of matMul is twelve times slower on the WebAssembly
+ * backend.
  */
 function computeProduct(tf: TensorFlow, x: Float32Array, rows: number, columns: number): Float32Array {
   const panel = tf.tensor2d(x, [rows, columns]);

@@ -5,8 +5,8 @@ import { compileKernelModule } from './kernel-module.js';
 
 const PAGE_BYTES = 65_536;
 /**
- * Start of the scratch memory. The first page holds the constants of the module; units, columns and values of a holding
- * follow, then the panel.
+ * Start of the scratch memory, after the first page, which contains the constants of the module. The scratch memory
+ * contains the units, columns and values of a holding. The panel follows.
  */
 const SCRATCH_OFFSET = PAGE_BYTES;
 

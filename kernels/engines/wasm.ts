@@ -13,14 +13,14 @@ import { createFactorOperations } from './webassembly/factors.js';
 import { createProductOperations } from './webassembly/products.js';
 
 /**
- * Minimum order of an eigenvalue problem that threads share: a quarter of a second of work, compared with 30 ms for
- * starting a thread.
+ * Minimum order of an eigenvalue problem that several threads solve together. Such a problem takes a quarter of a
+ * second; starting a thread takes 30 ms.
  */
 const TEAM_ORDER = 1_500;
 
 /**
- * Minimum number of multiply-adds of a product X'X that running threads share: 3 ms of work, compared with 0.1 ms for
- * calling them.
+ * Minimum number of multiply-adds of a product X'X that running threads compute together. Such a product takes 3 ms;
+ * calling the threads takes 0.1 ms.
  */
 const SHARED_WORK_MIN = 3e7;
 

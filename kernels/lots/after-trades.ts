@@ -13,7 +13,7 @@ export interface SettledTrades {
   readonly buyLimit: Float64Array;
 }
 
-/** Applies decided trades to an account: returns the reduced account and the trading costs. */
+/** Applies decided trades to an account. Returns the reduced account and the trading costs. */
 export function applyTrades(
   program: AccountProgram,
   { net, short, long, first, end, buyLimit }: SettledTrades,

@@ -14,7 +14,8 @@ import { createTrades } from './trade-figures.js';
 const GAP_TOLERANCE = 1e-12;
 
 /**
- * Searches the permitted trades of one side of the tax by branching on ranges of net trades, lowest bound first.
+ * Searches the permitted trades on one side of the tax. It branches on ranges of net trades and starts with the lowest
+ * bound.
  * @returns the best trades found and a lower bound on the objective of all permitted trades
  */
 export function searchBranches(
@@ -27,8 +28,8 @@ export function searchBranches(
   let candidate = incumbent;
   let nodeCount = 0;
   /**
-   * Lowest bound among branches in which each security has a single net trade, but too many combinations of lots to
-   * try.
+   * Lowest bound among branches that remain unproved. Each security has a single net trade there, but the number of
+   * combinations of lots is too large to try all.
    */
   let unprovedBound = Infinity;
   const root = solveBound(program, side, createRootRanges(program));
@@ -90,8 +91,8 @@ function createRootRanges(program: AccountProgram): TradeRanges {
 const WIDTH_MIN = 1e-7;
 
 /**
- * Splits the range in which the convex solution and the minimiser of the bound differ most; undefined if no range can
- * be split.
+ * Splits the range in which the convex solution and the minimiser of the bound differ most. Returns undefined if no
+ * range can be split.
  */
 function splitRange(
   { n, unit }: AccountProgram,
@@ -185,10 +186,7 @@ function isTooSmall(program: AccountProgram, i: number, trade: number): boolean 
   return trade > 0 || Math.abs(amount - computeLotSize(program, i)) > 1e-12;
 }
 
-/**
- * Applies the trades of securities with a single possible trade: returns the reduced account and the trading
- * costs.
- */
+/** Applies the trades of securities with a single possible trade. Returns the reduced account and the trading costs. */
 function fixTrades(program: AccountProgram, ranges: TradeRanges, prices: { short: number; long: number }) {
   const { n, lotStart, lotSize, lotShort, lotLong } = program;
   const [first, end] = [lotStart.slice(0, n), lotStart.slice(1)];

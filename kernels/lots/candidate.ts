@@ -38,8 +38,8 @@ export function computePricesAt(program: AccountProgram, side: TaxSide, { rows }
 }
 
 /**
- * Relative weight of the highest prices in the prices that order sales: among lots of equal price, the one with the
- * lowest gain is sold first.
+ * Relative weight of the highest prices in the prices that order sales. Among lots of equal price, the lot with the
+ * lowest gain is therefore sold first.
  */
 const TIE_WEIGHT = 1e-6;
 

@@ -100,7 +100,10 @@ export interface SecurityTerms {
   readonly to: number;
 }
 
-/** Minimisation of one security: its terms and the best trade so far. A class, so that the engine knows its members. */
+/**
+ * Minimisation of one security: its terms and the best trade so far. It is a class, so that JavaScript engines optimise
+ * access to its members.
+ */
 class Search {
   readonly curvature: number;
   readonly slope: number;
@@ -145,7 +148,7 @@ function considerTrade(s: Search, trade: number, amount: number): void {
   }
 }
 
-/** Considers trades between `least` and `most` in one direction, at the price `price` per unit. */
+/** Considers trades between `least` and `most` in one direction. `price` is the price per unit. */
 function considerRange(s: Search, way: number, least: number, most: number, offset: number, price: number): void {
   // Bounds on weights and branch ranges, expressed as bounds on the amount traded.
   const low = way > 0 ? Math.max(s.lower - s.heldWeight, s.from) : Math.max(s.heldWeight - s.upper, -s.to);

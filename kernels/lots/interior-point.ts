@@ -85,7 +85,7 @@ function createAdvance(state: InteriorState): () => boolean {
     directions.compute(corrector, centring * state.mu, predictor);
     const { primal, dual } = findLongestStep(state, corrector, STEP_SHARE);
     const length = Math.min(primal, dual); // The objective is nonlinear, so primal and dual take the same step length.
-    // Without permitted trades, the prices of an account exceed the range of doubles.
+    // If no trades are permitted, the prices of an account exceed the range of doubles.
     const next = computeComplementarity(state, corrector, { primal: length, dual: length });
     if (!(length > STEP_MIN) || !Number.isFinite(next)) return false;
     moveState(state, corrector, length);

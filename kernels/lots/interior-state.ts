@@ -157,7 +157,7 @@ export const collectMultipliers = (state: InteriorState): Multipliers => ({
   rows: state.y.subarray(0, state.relaxation.rows.length),
 });
 
-/** Computes the mean complementarity, and returns the sum of the complementary products with the worst residual. */
+/** Computes the mean complementarity. Returns the sum of the complementary products and the largest residual. */
 export function measureState(state: InteriorState): { gap: number; worst: number } {
   const { bounds, size, z, zl, zu, w, y, slack, excess, values, penalties, boundSlack, boundPrice, gradient } = state;
   let complementarity = 0;

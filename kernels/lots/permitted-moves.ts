@@ -7,8 +7,8 @@ export interface PermittedMoves {
   /** Returns the nearest permitted trade. */
   permit(i: number, trade: number): number;
   /**
-   * Lists other permitted trades into `found`: one share more or less, no trade, the minimum trade, the whole position,
-   * the suggested trade, and trades that begin or end the lot that is sold in part.
+   * Writes the other permitted trades of a security to `found`. They are: one share more or less, no trade, the minimum
+   * trade, the whole position, the suggested trade, and trades that begin or end the lot that is sold in part.
    * @returns the number of trades
    */
   list(i: number, trade: number): number;

@@ -7,8 +7,8 @@ import { createResponses } from './security-responses.js';
 /** Maximum number of steps; 8 to 15 are usual. */
 const STEPS_MAX = 40;
 /**
- * Barrier parameter (product of multiplier and slack of a row): at a start far from a solution, at a start near one,
- * and at the end.
+ * Barrier parameter (product of multiplier and slack of a row). The three values apply at a start far from a solution,
+ * at a start near a solution, and at the end.
  */
 const BARRIER_FAR = 1e-5;
 const BARRIER_NEAR = 1e-8;
@@ -17,19 +17,20 @@ const BARRIER_MIN = 1e-15;
 const CENTRING_FAR = 0.1;
 const CENTRING_NEAR = 0.02;
 /**
- * Maximum residual of exposures and rows of a solution, and residual from which on the caller may end the iterations.
+ * Maximum residual of exposures and rows of a solution. The loose residual is the one below which the caller may end
+ * the iterations.
  */
 const RESIDUAL_MAX = 1e-11;
 const LOOSE_RESIDUAL = 1e-6;
 /**
- * Steps below this length count as short; after `SHORT_MAX` consecutive short steps with a small barrier parameter the
- * method has stalled.
+ * Steps below this length count as short. The method has stalled after `SHORT_MAX` consecutive short steps with a small
+ * barrier parameter.
  */
 const SHORT_STEP = 0.3;
 const SHORT_STEPS_MAX = 3;
 /**
- * Maximum number of trial lengths per step, and the acceptance threshold: the slope at the end of the step relative to
- * the slope at its beginning.
+ * Maximum number of trial lengths per step. The threshold for accepting a length is the slope at the end of the step
+ * relative to the slope at its beginning.
  */
 const TRIES_MAX = 6;
 const OVERSHOOT_MAX = 0.1;
@@ -164,8 +165,8 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
   return {
     worst: () => findLargestResidual(relaxation, { exposures, prices, values, penalties, t: taxValue }),
     /**
-     * Performs one step. The dual is concave, so a length is accepted if the slope at its end has at most a small
-     * opposite sign. @returns the length
+     * Performs one step. The dual is concave. A length is therefore accepted if the slope at its end has at most a
+     * small opposite sign. @returns the length
      */
     advance(mu: number): number {
       if (!computeDirection(mu)) return 0;
@@ -193,7 +194,8 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
 }
 
 /**
- * Returns the largest residual: of the exposures, and of the rows multiplied by their distance from the other bound.
+ * Returns the largest residual of the exposures and of the rows. The residual of a row is multiplied by the distance of
+ * its multiplier from the other bound.
  */
 function findLargestResidual(
   { program: { k, aversion }, rows }: Relaxation,

@@ -95,8 +95,8 @@ export function createPriceSystem(
 }
 
 /**
- * Returns the distinct weight vectors of the rows, up to sign, and each row as a combination of functionals and weight
- * vectors: [column, coefficient].
+ * Returns the distinct weight vectors of the rows, up to sign. Also returns each row as a combination of functionals
+ * and weight vectors: [column, coefficient].
  */
 function listColumns(rows: Relaxation['rows'], n: number) {
   const distinctRows: Float64Array[] = [];

@@ -155,8 +155,8 @@ export function fillRowBlock(matrices: ReducedMatrices, slack: Float64Array): vo
         g * (a * gram[6]! + b * gram[7]! + c * gram[8]!);
       const weights = rowWeights[h];
       const weightsOfRow = rowWeights[j];
-      // Computes R_j K^-1 R_h' from four products: the weights of h with all of row j, and the functionals of h with
-      // row j.
+      // Computes R_j K^-1 R_h' from four products. The weights of h are multiplied with all of row j, and so are the
+      // functionals of h.
       if (weights) for (let i = 0; i < n; i++) value += weights[i]! * rowReach[j * n + i]!;
       if (weightsOfRow)
         for (let i = 0; i < n; i++)

@@ -57,7 +57,7 @@ export type IntermediateSolution = Pick<RelaxationSolution, 'traded' | 'weights'
 
 export interface SolutionOptions {
   readonly near?: StartingSolution | null;
-  /** Called once, some steps before the end; true ends the iterations there. */
+  /** Called once, some steps before the end. If it returns true, the iterations end there. */
   readonly isEnough?: (answer: IntermediateSolution) => boolean;
 }
 

@@ -29,8 +29,8 @@ export const BUYS_ONLY = 1;
 export const SELLS_ONLY = -1;
 
 /**
- * Returns the continuous trades of an account. Lots of an ordered security that are only sold together become one
- * trade: a segment of the lower hull of the cumulative cost at the given prices.
+ * Returns the continuous trades of an account. Lots of an ordered security become one trade if they are only sold
+ * together: such a trade is a segment of the lower hull of the cumulative cost at the given prices.
  * @param decided  [n] EITHER, BUYS or SELLS
  * @param offered  [lots] 0 for omitted lots; null: all lots are trades
  */

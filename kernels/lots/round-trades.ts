@@ -6,15 +6,18 @@ import { createMerit, type TradeMove, type TradeMerit } from './trade-merit.js';
 
 /** Maximum number of passes over all securities; five are usual. */
 const PASSES_MAX = 40;
-/** A move whose loss exceeds this multiple of the largest gain of a pass is not tried in the next pass. */
+/**
+ * Maximum ratio of the loss of a move to the largest gain of a pass. A move with a larger loss is not tried in the next
+ * pass.
+ */
 const LOSS_RATIO_MAX = 10;
 /** Gain of a pass, as a fraction of the account value, below which the passes end. */
 const PASS_GAIN_MIN = 1e-9;
 /** Minimum improvement of a move. */
 const MOVE_GAIN_MIN = 1e-13;
 /**
- * Prices of violations while rounded trades may violate rows, in multiples of the multipliers. At such prices the
- * cheapest trades restore a row, not the first ones that help.
+ * Prices of violations while rounded trades may violate rows, in multiples of the multipliers. At such prices, the
+ * cheapest trades restore a row. At lower prices, the first trades that help would restore it.
  */
 const VIOLATION_PRICES = [2, 6] as const;
 /** Gap, as a fraction of the account value, below which pairs of moves are not tried: 0.03 bp. */
@@ -36,9 +39,9 @@ export interface RoundingTerms {
 }
 
 /**
- * Rounds net trades to permitted ones (whole shares, minimum trades). Improves them by moves of one security until none
- * helps, first with prices on violations of the rows and the variance limit; then by moves of two securities.
- *
+ * Rounds net trades to permitted ones (whole shares, minimum trades) and improves them by moves. First moves single
+ * securities until no move helps, with prices on violations of the rows and the variance limit. Then moves two
+ * securities at a time.
  * @param net  signed trades by security, replaced by the rounded trades
  */
 export function roundTrades(program: AccountProgram, net: Float64Array, terms: RoundingTerms): void {
@@ -68,7 +71,7 @@ function improve(net: Float64Array, moves: PermittedMoves, merit: TradeMerit): v
   for (let pass = 0; pass < PASSES_MAX; pass++) {
     let [largest, sum] = [0, 0];
     for (let i = 0; i < net.length; i++) {
-      // Moves of other securities hardly compensate a loss far larger than their gains.
+      // A move with a loss far above the gains of other moves is not tried: those gains hardly compensate it.
       if (gains[i]! < -gainMin) continue;
       let [best, gain] = [net[i]!, -Infinity];
       const count = moves.list(i, net[i]!);
@@ -94,8 +97,8 @@ interface PairTerms {
 }
 
 /**
- * Makes pairs of moves that improve the objective, from the moves that cost least individually: one move uses the slack
- * of a row, the other restores it.
+ * Makes pairs of moves that improve the objective, chosen from the moves that cost least individually. One move uses
+ * the slack of a row, and the other restores it.
  * @returns false if no pair improves
  */
 function movePairs(net: Float64Array, { n, moves, merit }: PairTerms): boolean {

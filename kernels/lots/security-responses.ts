@@ -13,7 +13,10 @@ export interface SecurityResponses {
   /** Traded amount of each trade. */
   readonly traded: Float64Array;
   readonly weights: Float64Array;
-  /** Index of the partial trade of each security, whose amount changes with the slope; -1 if no trade is partial. */
+  /**
+   * Index of the partial trade of each security. The amount of this trade changes with the slope. It is -1 if no trade
+   * is partial.
+   */
   readonly partial: Int32Array;
   /** Gains and costs of all trades. */
   readonly sums: SumPrices;

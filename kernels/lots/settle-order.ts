@@ -24,14 +24,14 @@ const TRADE_CHANGE_MAX = 1e-7;
 /** Gap that counts as closed. */
 const GAP_TOLERANCE = 1e-8;
 /**
- * Gap, as a fraction of the account value, at which two decisions suffice: 0.015 bp. A wider gap justifies further
- * decisions as long as each reduces it by a quarter.
+ * Gap, as a fraction of the account value, at which two decisions suffice: 0.015 bp. If the gap is wider, further
+ * decisions follow as long as each reduces it by a quarter.
  */
 const ACCEPTED_GAP = 1.5e-6;
 const GAP_RATIO_MAX = 0.75;
 /**
  * Gap above which the hulls are solved again at the prices with the best bound. Hulls at these prices have the largest
- * bound, and other lots may be at the margin.
+ * bound, and may put other lots at the margin.
  */
 const GAP_HULLS = 1e-5;
 const HULLS_MAX = 2;
@@ -98,7 +98,7 @@ export function settleOrder(
     findMargin(program, { ...startingSolution, rows, prices: computeGainPrices(startingSolution.multipliers) });
 
   /**
-   * Solves the convex form of the lots at the margin; ends early if the gap is wide and other lots are at the margin.
+   * Solves the convex form of the lots at the margin. Ends early if the gap is wide and other lots are at the margin.
    */
   function solveMargin(startingSolution: StartingSolution, isLast: boolean): Solution {
     const ownSettledTrades = findMarginAt(startingSolution);
@@ -158,7 +158,7 @@ export function settleOrder(
         continue;
       }
     }
-    // Solutions do not end early as long as there are no permitted trades, or after the hulls were solved again.
+    // Solutions do not end early before the search has found permitted trades, or after the hulls were solved again.
     const isWanted = hullCount > 1 || (bestCandidate !== undefined && bestCandidate.figures.worst > VIOLATION_MAX);
     solution = solveMargin(solution, sinceHulls + 1 === ROUNDS_MAX || (sinceHulls > 0 && isWanted));
   }
@@ -182,8 +182,8 @@ interface Solution extends StartingSolution {
 }
 
 /**
- * Returns true if trades of several lots are sold in part at prices where the order of the lots makes such sales more
- * expensive than the hull.
+ * Returns true if trades of several lots are sold in part although this costs more than the hull: at these prices, the
+ * order of the lots makes such sales more expensive.
  */
 function hasParts(
   program: AccountProgram,
@@ -252,8 +252,8 @@ function findMargin(program: AccountProgram, terms: Terms): SettledTrades {
 }
 
 /**
- * Returns trades that no single change of one security improves at the multipliers: gains and rows have prices, the
- * variance is exact.
+ * Returns trades that no change of a single security improves. Gains and rows have the prices of the multipliers, and
+ * the variance is exact.
  */
 function settleTrades(program: AccountProgram, { net: from, multipliers, rows }: Terms): Float64Array {
   const { n, k, loadings, specific, target, heldWeights } = program;

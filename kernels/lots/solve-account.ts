@@ -147,8 +147,8 @@ function selectBest(sides: readonly OpenSide[]): { readonly answer: Candidate; r
 }
 
 /**
- * Replaces a certificate that leaves a gap by the one that the multipliers of another side give, if its bound is
- * higher.
+ * Replaces each certificate that leaves a gap by a certificate from the multipliers of another side, if that one has a
+ * higher bound.
  */
 function shareCertificates(program: AccountProgram, certificates: SideCertificate[], merit: number): void {
   for (const sideCertificate of certificates.slice())
@@ -260,7 +260,7 @@ interface OfferedForm {
   readonly rows: readonly RelaxedRow[];
   readonly prices: GainPrices;
   readonly decided: Int8Array;
-  /** Lots that are trades. Lots that the solution lacks are added. */
+  /** Lots that may be traded. Lots that the solution lacks are added. */
   readonly offered: Uint8Array;
 }
 

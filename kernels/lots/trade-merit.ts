@@ -20,7 +20,7 @@ export interface MeritPrices {
   readonly multipliers: Multipliers;
 }
 
-/** Change of the trade of one security, with its contributions to the sums that couple the securities. */
+/** Change of the trade of one security. Contains its contributions to the sums that couple the securities. */
 export interface TradeMove {
   readonly security: number;
   readonly trade: number;
@@ -35,7 +35,7 @@ export interface TradeMove {
   readonly loss: number;
 }
 
-/** Objective of net trades, updated incrementally by moves of single securities. */
+/** Objective of net trades. Moves of single securities update it incrementally. */
 export interface TradeMerit {
   /** Permits violations at the prices of the convex solution times `strength`; 0 permits none. */
   allow(strength: number): void;

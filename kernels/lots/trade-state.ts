@@ -30,7 +30,7 @@ export interface TradeState {
   long: number;
   /** Gains of the trade that was realised last. */
   readonly realised: { short: number; long: number };
-  /** Changes of the sums, and the violation of weight bounds, from which the objective is computed. */
+  /** Changes of the sums, and the violation of weight bounds. The objective is computed from them. */
   readonly sums: { variance: number; short: number; long: number; spent: number; violated: number };
 }
 

@@ -11,7 +11,7 @@ let lastHeapBytes = 0;
 
 /**
  * Collects garbage in this thread and returns free heap to the system. V8 lets a heap grow to several times its live
- * data, and does not collect in a waiting thread. Compiled code stays.
+ * data, and does not collect in a waiting thread. Does not discard compiled code.
  * @param heapBytesMin minimum heap size for which a collection is worthwhile
  * @cost 0.1 s for 40 MB of live data, during which this thread is blocked
  */

@@ -21,15 +21,15 @@ export function allocatePages(pages: number): WebAssembly.Memory | undefined {
 }
 
 /**
- * Maximum size of memory for large pages. Larger memory belongs mostly to a single run, which touches each page few
- * times: zeroing it in large pages takes longer.
+ * Maximum size of memory for large pages. Larger memory belongs mostly to a single run, which uses each page only a few
+ * times. Filling large pages with zeros then takes longer than it saves.
  */
 const BYTES_MAX = 64 * 2 ** 20;
 
 /**
- * Requests large pages for memory that is used repeatedly, before the first write: address translation then covers 500
- * times fewer pages, and prefetching continues past the end of a small page. Has no effect if the system has no free
- * large pages or does not support the call.
+ * Requests large pages for memory that is used repeatedly. Must be called before the first write. Address translation
+ * then covers 500 times fewer pages, and prefetching continues past the end of a small page. Has no effect if the
+ * system has no free large pages or does not support the call.
  */
 export function useLargePages(memory: ArrayBufferLike): void {
   const calls = memory.byteLength > BYTES_MAX ? null : loadSystemCalls();

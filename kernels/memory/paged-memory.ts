@@ -6,13 +6,15 @@ import { loadSystemCalls } from './system-calls.js';
 
 /** Memory limit of a thread, and the folder for larger arrays. */
 export interface MemoryLimit {
-  /** Maximum total size of the panels of a store that is kept in memory; larger stores are paged. */
+  /**
+   * Maximum total size of the panels of a store that is kept in memory. Panels of larger stores are in files (paged).
+   */
   readonly panelBytes: number;
   /** Folder on a disk for paged memory; null disables paging. */
   readonly folder: string | null;
   /**
-   * True if files of memory from `SEPARATE_BYTES` on keep their names, so that another process can open them. The
-   * requester must remove the files.
+   * True if files of memory of at least `SEPARATE_BYTES` keep their names, so that another process can open them. The
+   * caller must remove the files.
    */
   readonly keepsNames?: boolean;
   /** Folder in a file system in memory for the results of `allocateHandedMemory`; absent if unavailable. */
@@ -50,8 +52,7 @@ export function limitMemory(memoryLimit: MemoryLimit): () => void {
 }
 
 /**
- * Returns true if the panels of a store of this size are paged, because they are too large for memory and paging is
- * available.
+ * Returns true if the panels of a store of this size are paged: they are too large for memory, and paging is available.
  */
 export function isPaged(storeBytes: number): boolean {
   return storeBytes > limit.panelBytes && canPage();
@@ -108,9 +109,9 @@ export function allocateWork(bytes: number): SharedArrayBuffer {
 }
 
 /**
- * Minimum size of memory whose pages can be a file that another process opens. Its pages must contain no other data:
- * smaller allocations share memory of the process (up to 32 MiB with the GNU library), which would also be written to
- * the file, and so do larger allocations if that library has a free block of this size.
+ * Minimum size of memory whose pages can be a file that another process opens. Such pages must contain no other data.
+ * Smaller allocations share pages with other data (up to 32 MiB with the GNU library), which would also be written to
+ * the file. Larger allocations can share pages too if that library has a free block of this size.
  */
 export const SEPARATE_BYTES = 33 * 2 ** 20;
 
@@ -158,8 +159,8 @@ function allocatePagedMemory(
 const files = new WeakMap<ArrayBufferLike, PagedFile>();
 
 /**
- * Open files of paged memory that this process fills for another process. Memory used only here has none: its thread
- * may be terminated, which would leave the space of the file in use.
+ * Open files of paged memory that this process fills for another process. Memory that only this process uses has no
+ * open file: its thread may be terminated, and the file would then continue to use space.
  */
 const writableFiles = new WeakMap<ArrayBufferLike, WritableFile>();
 const closedFiles = new FinalizationRegistry<number>((file) => closeSync(file));
@@ -224,11 +225,11 @@ export function findPagedFile(memory: ArrayBufferLike): PagedFile | undefined {
 }
 
 /**
- * Maps a file of pages that another process wrote as memory, with spare space after them, and removes its name. The
- * edges of the memory that are not in the file are zero.
+ * Maps a file of pages that another process wrote as memory, with spare space after them. Removes the name of the file.
+ * The first and last bytes of the memory that are not in the file are zero.
  * @param bytes size of the memory in the other process, or more
- * @returns undefined if memory of this process begins at another offset within a page or contains other data, or if
- * there is no space for more. The caller must then read the file.
+ * @returns undefined if the memory of this process begins at another offset within a page, if its pages contain other
+ * data, or if there is no space for the spare bytes. The caller must then read the file.
  */
 export function openPagedFile({ path, before }: PagedFile, bytes: number): SharedArrayBuffer | undefined {
   if (loadSystemCalls() === null) return undefined;
@@ -265,8 +266,8 @@ export function clearMemory(memory: ArrayBufferLike): boolean {
 }
 
 /**
- * Returns values of memory to be read once. Values in a file are copied through a temporary mapping that ends with the
- * call: otherwise its pages would count as memory of the process, though they are not read again.
+ * Returns values of memory that is read once. Values in a file are copied through a temporary mapping, which ends with
+ * the call. Otherwise the pages of the file would count as memory of the process, though they are not read again.
  * @param room memory for at least as many values, which remain valid until the next call
  * @returns the values themselves if they are not in a file
  * @cost 0.3 s/GiB

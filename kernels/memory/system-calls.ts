@@ -16,8 +16,8 @@ export interface SystemCalls {
   /** Maps a file over memory. */
   readonly map: (address: number, bytes: number, access: number, kind: number, file: number, from: number) => number;
   /**
-   * Creates another mapping of the file pages that are mapped at an address (`heldBytes` 0); returns -1 if the pages belong
-   * to no file.
+   * Creates another mapping of the file pages that are mapped at an address (`heldBytes` is 0). Returns -1 if the pages
+   * belong to no file.
    */
   readonly mapAgain: (address: number, heldBytes: number, bytes: number, kind: number) => number;
   /** Removes a mapping; returns 0 on success. */
@@ -92,5 +92,5 @@ function isMappedByGnu(
   };
 }
 
-/** Function memcpy, called with 0 bytes to obtain the address of the destination. */
+/** Function memcpy. Calling it with 0 bytes returns the address of the destination. */
 type MemoryCopy = (to: Uint8Array, from: Uint8Array, bytes: number) => number;

@@ -4,13 +4,13 @@ import { writeInto, findWritableFile } from './paged-memory.js';
 
 /**
  * Writer of large pieces of paged memory that are not read soon. It bypasses the page cache: the disk reads the bytes
- * in place, without additional memory or a copy. The first access to a page of memory is expensive on a virtual
- * machine: 10 us, a hundred times the cost of a copy.
+ * directly from the buffer, so they are not copied. Without it, the first access to a page of memory is expensive on a
+ * virtual machine: 10 us, a hundred times the cost of a copy.
  */
 export interface UncachedWrites {
   /**
-   * Returns the offset in a buffer at which bytes for an offset of a memory must begin. The buffer must be
-   * `PADDING_BYTES` longer than the bytes.
+   * Returns the offset in a buffer at which bytes for an offset of a memory must begin. The buffer must have
+   * `PADDING_BYTES` more bytes than are written.
    */
   beginIn(room: ArrayBuffer, memory: ArrayBufferLike, offset: number): number;
   /** Writes like `writeInto`, but uncached; uses the cache if the disk is slow or does not support direct writes. */

@@ -12,8 +12,8 @@ export interface RowMoments {
   /** Row factors v_t, [observations]: S = X'X once every row of X is multiplied by the square root of its factor. */
   readonly rowFactors: Float64Array;
   /**
-   * Sum of the squared factors over their sum: 1/(T-1) for equal weights, and the variance factor of a weighted mean in
-   * general.
+   * Sum of the squared factors divided by the sum of the factors. It is 1/(T-1) for equal weights. In general, it is
+   * the variance factor of a weighted mean.
    */
   readonly dispersion: number;
   /** Variances of the columns, [assets]: the diagonal of S. */

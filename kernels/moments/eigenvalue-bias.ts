@@ -7,7 +7,10 @@ import { computeSampleCovariance } from './sample-covariance.js';
 /** Seed of the draws, equal for every estimate, so that equal inputs give equal results. */
 const SEED = 2011;
 
-/** Ratio to the largest eigenvalue below which an eigenvalue is a rounding error without a meaningful bias. */
+/**
+ * Minimum ratio of an eigenvalue to the largest eigenvalue. A smaller eigenvalue is a rounding error, and its bias has
+ * no meaning.
+ */
 const NEGLIGIBLE_RATIO = 1e-12;
 
 /** Parameters for drawing sample covariances. */
@@ -18,10 +21,9 @@ export interface BiasRequest {
 }
 
 /**
- * Simulates the bias of the volatilities of eigenportfolios in a sample covariance: square root of the mean ratio of
- * true to sample variance, over samples drawn with the given eigenvalues as the truth. It is below 1 for the largest
- * eigenvalues and above 1 for the smallest.
- *
+ * Simulates the bias of the volatilities of eigenportfolios in a sample covariance. The bias is the square root of the
+ * mean ratio of true to sample variance. Samples are drawn with the given eigenvalues as the truth. The bias is below 1
+ * for the largest eigenvalues and above 1 for the smallest.
  * @param engine   Engine that solves.
  * @param values   [n] eigenvalues, ascending, not negative.
  * @param request  Number of observations of a sample, and number of samples.
@@ -64,7 +66,7 @@ export function estimateEigenvalueBias(
   return ratios.map((ratio) => (ratio > 0 ? Math.sqrt(ratio) : 1));
 }
 
-/** Ratio of the bias of actual returns, which are neither normal nor stationary, to the simulated bias. */
+/** Ratio of the bias of actual returns to the simulated bias. Actual returns are neither normal nor stationary. */
 const BIAS_SCALE = 1.4;
 
 /**

@@ -13,12 +13,14 @@ import { findPanelEigenvalues } from './panel-eigenvalues.js';
 import { repairCovariance } from './repair-covariance.js';
 import { computeAverageCorrelation } from './shrinkage-target.js';
 
-/** Ratio of the smallest to the largest eigenvalue from which on a negative eigenvalue counts as rounding. */
+/**
+ * Smallest ratio of the smallest to the largest eigenvalue at which a negative eigenvalue counts as a rounding error.
+ */
 const SEMIDEFINITE_RATIO = -1e-10;
 
 /**
- * Ratio of the smallest to the largest eigenvalue, per security, below which the matrix is singular to working
- * precision.
+ * Ratio of the smallest to the largest eigenvalue, divided by the number of securities. Below it, the matrix is
+ * singular to working precision.
  */
 const SINGULAR_RATIO = 1e-15;
 
@@ -237,7 +239,7 @@ function findEigenvalues(engine: Engine, matrix: Float64Array, n: number): Eigen
 }
 
 /**
- * Returns true if the eigenvalues follow from the T x T products of the rows: a target of equal diagonal entries only
+ * Returns true if the eigenvalues follow from the T x T products of the rows. A target with equal diagonal entries only
  * shifts the sample eigenvalues.
  */
 function isSolvableByRows({ observations, assets, intensity, target }: LowRankCovariance): boolean {

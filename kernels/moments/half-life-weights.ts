@@ -29,8 +29,9 @@ export function computeDecay(halfLife: number): number {
 }
 
 /**
- * Computes 0.5^x for x >= 0 by repeated square roots, so that every engine gives the same bits: Math.pow is not exactly
- * specified. Whole halvings come from the exponent, the fraction from its binary digits.
+ * Computes 0.5^x for x >= 0 by repeated square roots. Every engine gives the same bits, unlike with Math.pow, whose
+ * exact result the standard does not define. Whole halvings come from the exponent, and the fraction comes from its
+ * binary digits.
  */
 function computePowerOfHalf(x: number): number {
   const halvings = Math.floor(x);

@@ -3,8 +3,8 @@ import { assert } from '../assert.js';
 import type { Target } from './shrinkage-target.js';
 
 /**
- * Relative distance between a matrix summed over this number of observations and an equal target that rounding can
- * cause (two assets, or duplicated assets).
+ * Relative distance between a matrix and an equal target that rounding can cause, for a matrix that is summed over this
+ * number of observations. Equal targets occur with two assets or duplicated assets.
  */
 const computeRounding = (observations: number): number => (16 + observations) * Number.EPSILON;
 

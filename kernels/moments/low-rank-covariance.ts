@@ -10,8 +10,8 @@ type PanelEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransp
 type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns' | 'squaredRowSums'>;
 
 /**
- * Ratio to |S|^2 below which a squared distance has lost digits as a difference of two norms; it is then computed entry
- * by entry.
+ * Minimum ratio of a squared distance to |S|^2. A smaller distance has lost digits as a difference of two norms, and is
+ * computed entry by entry.
  */
 const CANCELLED_RATIO = 1e-4;
 
@@ -39,8 +39,8 @@ export interface SampleMoments {
 }
 
 /**
- * Shrunk covariance in low-rank form, Sigma = scale (keep X'X + common s s' + diag(own)): a product with it costs two
- * passes over X, without a matrix of order assets^2.
+ * Shrunk covariance in low-rank form, Sigma = scale (keep X'X + common s s' + diag(own)). A product with it takes two
+ * passes over X and needs no matrix of order assets^2.
  */
 export interface LowRankCovariance {
   /** X, [observations x assets] row-major: X'X is the sample covariance. */

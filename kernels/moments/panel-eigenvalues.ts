@@ -15,8 +15,8 @@ const STEPS_PER_TEST = 25;
 const RESIDUAL_MAX = 1e-12;
 
 /**
- * Length of the next Lanczos vector, relative to the largest entry of the tridiagonal matrix, below which it is a
- * rounding error: no further step is possible.
+ * Length of the next Lanczos vector, relative to the largest entry of the tridiagonal matrix. A smaller length is a
+ * rounding error, and no further step is possible.
  */
 const EXHAUSTED_RATIO = 1e-13;
 
@@ -24,9 +24,8 @@ const EXHAUSTED_RATIO = 1e-13;
 const SEED = 20_040_110;
 
 /**
- * Computes the smallest and the largest eigenvalue of a covariance by Lanczos steps with full reorthogonalisation,
- * which need only products with the panel.
- *
+ * Computes the smallest and the largest eigenvalue of a covariance by Lanczos steps with full reorthogonalisation. The
+ * steps need only products with the panel.
  * @param engine      Engine that multiplies.
  * @param covariance  Covariance defined by a panel.
  * @returns           Both eigenvalues, with an error below 1e-12 of the largest one. If 1,000 steps do not separate the
@@ -103,8 +102,8 @@ function computeDotProduct(a: Float64Array, b: Float64Array): number {
 }
 
 /**
- * Returns the extreme eigenvalues of a tridiagonal matrix, and the larger magnitude of the last entries of their
- * eigenvectors.
+ * Returns the extreme eigenvalues of a tridiagonal matrix. Also returns the larger magnitude of the last entries of
+ * their eigenvectors.
  */
 function findTridiagonalRange(
   engine: Engine,

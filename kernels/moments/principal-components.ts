@@ -2,7 +2,10 @@ import { assert } from '../assert.js';
 import { orientRow } from '../algebra/symmetric-eigen.js';
 import type { Engine } from '../engines/engine.js';
 
-/** Ratio to the largest variance below which a component is a rounding error with an arbitrary vector. */
+/**
+ * Minimum ratio of a variance to the largest variance. A component with a smaller variance is a rounding error, and its
+ * vector is arbitrary.
+ */
 const NEGLIGIBLE_RATIO = 1e-14;
 
 export interface PrincipalComponents {

@@ -14,9 +14,8 @@ export interface Gram {
 /** Moments of a window that rolls over a panel with fixed securities, updated by adding and removing rows. */
 export interface RollingGram {
   /**
-   * Returns the moments over some rows. Updates the moments of the last call if its securities are identical and most
-   * rows coincide.
-   *
+   * Returns the moments over some rows. Updates the moments of the last call if it used the same securities and mostly
+   * the same rows.
    * @param names       Keys of the columns, [n].
    * @param rows   Keys of the rows, ascending, [T].
    * @param read   Function that writes the values of some rows, [rows x n] row-major.
@@ -28,8 +27,8 @@ export interface RollingGram {
 }
 
 /**
- * Windows whose moments were computed incrementally from each other. Repeating these windows gives bit-identical
- * moments.
+ * Windows whose moments were computed incrementally, each from the previous one. Computing these windows again in this
+ * order gives bit-identical moments.
  */
 export interface GramHistory {
   /** [n] */
@@ -70,7 +69,8 @@ export function createRollingGram(engine: GramEngine, past: GramHistory | null =
       if (pendingHistory !== null) {
         const repeatedHistory = pendingHistory;
         pendingHistory = null;
-        // Windows over other securities, or with the maximum number of updates, are computed in full in any case.
+        // Windows of other securities are computed in full in any case, and so are windows after the maximum number of
+        // updates.
         if (areEqualKeys(repeatedHistory.names, wantedNames) && repeatedHistory.rows.length <= UPDATES_MAX)
           for (const some of repeatedHistory.rows) gram.over(repeatedHistory.names, some, read);
       }
@@ -131,7 +131,7 @@ function areEqualKeys(a: Int32Array, b: Int32Array): boolean {
   return a.length === b.length && a.every((name, i) => name === b[i]);
 }
 
-/** Returns the keys of one ascending list that the other list lacks. */
+/** Returns the keys of one ascending list that are not in the other list. */
 function subtractKeys(keys: Int32Array, others: Int32Array): Int32Array {
   const results: number[] = [];
   let position = 0;

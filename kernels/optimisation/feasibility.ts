@@ -5,8 +5,8 @@ import type { Solver } from './solve-program.js';
 
 export interface FeasibilityResult {
   /**
-   * Smallest sum of violations: of rows relative to their largest coefficient, of sums of kinks, or of one norm
-   * relative to its radius.
+   * Smallest possible violation. It is the sum of violations of rows (relative to their largest coefficient), a sum of
+   * kinks, or the violation of one norm relative to its radius.
    */
   readonly violation: number;
   /** Point with the smallest sum of violations, [n]. */
@@ -78,8 +78,8 @@ function minimiseLinearViolation(solver: Solver, program: Program): FeasibilityR
 }
 
 /**
- * A row without a free variable is either satisfied or violated regardless of the other rows. If violated, its
- * multiplier is its price.
+ * Returns the multipliers, corrected for rows without a free variable. Such a row is satisfied or violated regardless
+ * of the other rows. The multiplier of a violated row is its price.
  */
 function addEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }: Point): Float64Array {
   return rowMultipliers.map((multiplier, r) => {

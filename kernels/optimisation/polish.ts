@@ -5,7 +5,7 @@ import type { ProgramResult } from './program-answer.js';
 import { checkKkt, isOptimal, type KktReport } from './program/kkt.js';
 import type { Point, Program } from './program/program.js';
 
-/** Maximum numbers of active-set iterations of successive polishes; one to three are usual. */
+/** Maximum numbers of active-set iterations of three successive polishes. One to three iterations are usual. */
 const POLISH_ITERATIONS = [40, 1, 0];
 
 /** Solution to polish, with the number of iterations spent so far. */
@@ -21,8 +21,8 @@ export const ROUTES_INSIDE: Routes = ['interior-point', 'interior-point-unpolish
 export const ROUTES_CORNER: Routes = ['simplex', 'simplex'];
 
 /**
- * Polishes a solution, first with an active set that may change, then with a fixed one; returns the first solution that
- * is optimal, or the one nearest to an optimum.
+ * Polishes a solution, first with an active set that may change, then with a fixed one. Returns the first optimal
+ * solution, otherwise the solution nearest to an optimum.
  */
 export function polish(
   program: Program,

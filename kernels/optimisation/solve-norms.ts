@@ -13,12 +13,14 @@ import type { ProgramResult } from './program-answer.js';
  */
 const PRICES_MAX = 60;
 
-/** Relative distance to the radius from which on Newton's method on the norm itself ends the search. */
+/**
+ * Relative distance to the radius at which the search ends. Newton's method on the norm itself then finds the solution.
+ */
 const NEWTON_DISTANCE = 1e-7;
 
 /**
- * Relative distance of a radius from the least possible one at which Newton's method fails: the least radius has no
- * finite price.
+ * Relative distance of a radius from the least possible radius. At a smaller distance, Newton's method fails, because
+ * the least radius has no finite price.
  */
 const RADIUS_DISTANCE_MIN = 1e-10;
 
@@ -26,7 +28,8 @@ const RADIUS_DISTANCE_MIN = 1e-10;
 const EXCESS_MAX = 1e-12;
 
 /**
- * Ratio of two prices beyond which the solution at one is no useful start for the other, because many states change.
+ * Maximum ratio of two prices. Beyond it, the solution at one price is no useful start for the other, because many
+ * states change.
  */
 const PRICE_RATIO_MAX = 2;
 
@@ -51,10 +54,9 @@ export interface NormSolvers {
 }
 
 /**
- * Solves a program with binding norms by replacing one norm after the other by a price on it. The priced program has
- * one norm less, its solutions at successive prices are connected by paths, and the length of the norm decreases in the
- * price.
- *
+ * Solves a program with binding norms by replacing one norm after the other by a price on it. The program with a price
+ * has one norm less, and paths connect its solutions at successive prices. The length of the norm decreases as the
+ * price rises.
  * @returns  Undefined if this does not lead to an optimum; `infeasible` if a price proves that the norm cannot be
  *           within its radius.
  * @cost     Four to eight programs with one norm less.
@@ -113,8 +115,8 @@ export function solveWithNorms(
 }
 
 /**
- * Returns true if the solution at a price proves that no point that satisfies the other constraints has the norm within
- * its radius.
+ * Returns true if the solution at a price proves that the norm cannot be within its radius. No point that satisfies the
+ * other constraints then has such a norm.
  */
 function isTooShort(program: Program, q: number, priced: Pick<PricedSolution, 'price' | 'answer'>): boolean {
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = addNorm(priced.answer, {
@@ -139,8 +141,8 @@ interface PricedSolution {
 }
 
 /**
- * Finds the price at which the length equals the radius by the secant method within a bracket. Ends early at price 0 if
- * the norm does not bind, and at a price that proves infeasibility.
+ * Finds the price at which the length equals the radius, by the secant method within a bracket. Ends early at price 0
+ * if the norm does not bind, and at a price that proves infeasibility.
  */
 function findRoot(
   solveAtPrice: (price: number) => PricedSolution | undefined,
@@ -171,8 +173,8 @@ function findRoot(
 }
 
 /**
- * Returns the next price after two that are too low. Near the least length the excess decreases with the square of the
- * price, so the price of a radius slightly above it may be far away.
+ * Returns the next price after two prices that are too low. Near the least length, the excess decreases with the square
+ * of the price. The price of a radius slightly above the least length may therefore be far away.
  */
 function raisePrice({ price, excess }: PricedSolution, before: PricedSolution | undefined): number {
   const next = PRICE_GROWTH * price;
@@ -203,8 +205,8 @@ function findMostExceeded(program: Program, x: Float64Array): number {
 }
 
 /**
- * Returns a price of the order of magnitude of the objective's curvature; for a linear objective, the price at which
- * the norm reaches its radius.
+ * Returns a price of the order of magnitude of the objective's curvature. For a linear objective, returns the price at
+ * which the norm reaches its radius.
  */
 export function computePriceScale(program: Program, norm: Norm): number {
   const { metric, curvature, ridge, linear, n } = program;
@@ -222,7 +224,7 @@ export function computePriceScale(program: Program, norm: Norm): number {
   return ridge + curvature * product.reduce((sum, value) => sum + value, 0);
 }
 
-/** Returns the program with price / 2 times the square of a norm added to the objective in place of the norm. */
+/** Returns the program without a norm. Instead, price / 2 times the square of the norm is added to the objective. */
 export function addPrice(program: Program, q: number, price: number): Program {
   const { centre, metric: kind } = program.norms[q]!;
   const norms = program.norms.filter((_, other) => other !== q);
@@ -249,7 +251,7 @@ export function addPrice(program: Program, q: number, price: number): Program {
 }
 
 /**
- * Returns the program with a price on a norm with a separate metric: the metrics are added, and the other norms are
+ * Returns the program with a price on a norm that has a separate metric. The metrics are added, and the other norms are
  * unchanged.
  */
 function addPricedMetric(program: Program, { centre }: Norm, ownMetric: Metric, price: number): Program {

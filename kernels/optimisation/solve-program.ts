@@ -44,12 +44,12 @@ export interface SolveOptions {
    */
   readonly warm?: ActiveState | undefined;
   /**
-   * Optimum of a program that differs only in its objective and the bounds of rows. The path from it is followed before
-   * other methods are tried.
+   * Optimum of a program that differs only in its objective and the bounds of rows. The solver follows the path from
+   * this optimum before it tries other methods.
    */
   readonly follow?: PathStart | undefined;
   /**
-   * Maximum number of block pivoting iterations from the state of `follow` before its path is followed. If many
+   * Maximum number of block pivoting iterations from the state of `follow` before the path is followed. If many
    * variables change states at once, block pivoting needs fewer factorisations than the path has events. Default: none.
    */
   readonly pivots?: number | undefined;
@@ -89,9 +89,8 @@ interface SolverTools {
 }
 
 /**
- * Solves a program by active-set methods first, with the interior-point method and a polish as a fallback; the
- * optimality conditions decide which solution is accepted.
- *
+ * Solves a program by active-set methods. If they fail, uses the interior-point method and a polish. A solution is
+ * accepted only if it satisfies the optimality conditions.
  * @cost    3 to 12 factorisations of the free variables by active-set methods; 10 to 20 of all variables if the
  *          interior-point method is needed.
  * @source  Kunisch & Rendl (2003), SIAM J. Optimization 14(1); Mehrotra (1992), SIAM J. Optimization 2(4).
@@ -180,8 +179,8 @@ const PERTURBATION_MAX = 1e-9;
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 /**
- * Returns a program with perturbed rows, which become active one at a time: a path stalls if many rows become active at
- * one point.
+ * Returns a program with perturbed rows, which become active one at a time. Without perturbation, a path stalls if many
+ * rows become active at one point.
  */
 function separateRows(program: Program): Program {
   const { rows } = program;
@@ -197,8 +196,8 @@ function separateRows(program: Program): Program {
 const NEARBY_ITERATIONS_MAX = 8;
 
 /**
- * Maximum fraction of the variables that may be outside their bounds at the other solution. If more are, pricing the
- * norms is faster.
+ * Maximum fraction of the variables that may be outside their bounds at the other solution. If more are outside, prices
+ * on the norms are faster.
  */
 const NEARBY_MOVED_FRACTION_MAX = 0.12;
 
@@ -248,8 +247,8 @@ function solveByPrices(
 }
 
 /**
- * Maximum fraction of the variables that may become free on the path from the empty start. Above it, factoring all
- * variables is cheaper.
+ * Maximum fraction of the variables that may become free on the path from the empty start. Above it, a factorisation of
+ * all variables is cheaper.
  */
 const PATH_FREE_FRACTION_MAX = 0.3;
 
@@ -257,7 +256,7 @@ const PATH_FREE_FRACTION_MAX = 0.3;
 const PATH_EVENTS_MAX = 2;
 
 /**
- * Finds the optimum by the path from the empty start: if the optimum holds few variables, hundreds of cheap events cost
+ * Finds the optimum by the path from the empty start. If the optimum holds few variables, hundreds of cheap events cost
  * less than twenty full factorisations.
  */
 function solveFromEmpty(program: Program, tools: SolverTools): ProgramResult | undefined {
@@ -308,7 +307,7 @@ function solveByStates(
 ): { answer?: ProgramResult; iterations: number } {
   let iterations = before;
   if (!(program.curvature > 0 || program.ridge > 0)) return { iterations };
-  // From a distant start, block pivoting activates all violated soft rows at once, and converges slowly if there are
+  // Block pivoting from a distant start activates all violated soft rows at once. It converges slowly if there are
   // many.
   const isCold = !isFolded(program, program.n);
   for (const { state, nearby } of listStartingStates(program, warm, isCold)) {

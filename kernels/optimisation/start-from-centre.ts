@@ -45,7 +45,7 @@ export function solveInside(
 }
 
 /**
- * Solves a program from inside the bounds around the centre; continues to the last digits if the optimum is within
+ * Solves a program from inside the bounds around the centre. Continues to the last digits if the optimum is within
  * tolerance but not exact.
  */
 export function startFromCentre(program: Program, curvatures: Curvatures, before: number): ProgramResult {
@@ -70,7 +70,7 @@ export function solveScaled(program: Program, curvatures: Curvatures, before: nu
 const FLAT_SHARE = 0.5;
 
 /**
- * Returns true if most variables have no curvature, and the program has only hard rows and bounds: then block pivoting
+ * Returns true if most variables have no curvature, and the program has only hard rows and bounds. Block pivoting then
  * has no factor, and the centre is unrelated to the optimum.
  */
 export function isFlat({ n, metric, curvature, ridge, rows, kinks, norms }: Program): boolean {

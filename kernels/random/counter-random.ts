@@ -22,9 +22,8 @@ export interface CounterRandom {
 const WORD_VALUES = 2 ** 32;
 
 /**
- * Creates a stream of random numbers that depend only on the key and the position in the stream, so that any number of
- * workers can share the work.
- *
+ * Creates a stream of random numbers that depend only on the key and the position in the stream. Any number of workers
+ * can therefore share the work.
  * @param key  Seed and stream.
  * @returns    Stream at its first number.
  * @throws     KernelFault if a member of the key is not a safe integer of at least 0.

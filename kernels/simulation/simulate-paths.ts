@@ -10,7 +10,7 @@ export type PathModel =
   | { readonly kind: 'gaussian'; readonly mean: number; readonly deviation: number };
 
 /**
- * Bins of the level after each session: bin k of session t starts at low + k / scale; the first and last bins include
+ * Bins of the level after each session. Bin k of session t starts at low + k / scale. The first and last bins include
  * values beyond the range.
  */
 export interface LevelBins {
@@ -45,9 +45,8 @@ export interface PathTallies {
 }
 
 /**
- * Simulates paths of a level and stores counts and four numbers per path, so that memory does not depend on the number
- * of sessions.
- *
+ * Simulates paths of a level. Stores counts and four numbers per path, so that memory does not depend on the number of
+ * sessions.
  * @param request  Model, horizon, seed, first path and bins.
  * @param tallies  Counts are added to the existing ones; the other arrays are overwritten.
  * @returns        Nothing; the results are in `tallies`.
@@ -135,7 +134,7 @@ export function closeCircle(growth: Float64Array, block: number): Float64Array {
 }
 
 /**
- * Draws the start of each block by scaling a random word: the bias of 2^-32 per position is far below the weight of a
+ * Draws the start of each block by scaling a random word. The bias of 2^-32 per position is far below the weight of a
  * path.
  */
 function drawBlocks(

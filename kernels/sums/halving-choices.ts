@@ -2,9 +2,9 @@ import { assert } from '../assert.js';
 
 /** Moments of the returns of several variants by block: S blocks, N variants. */
 export interface BlockSums {
-  /** Sums of returns less the mean of the variant, [S x N]. */
+  /** Sum per block of the differences between the returns and the mean of the variant, [S x N]. */
   readonly first: Float64Array;
-  /** Sums of squared returns less the mean of the variant, [S x N]. */
+  /** Sum per block of the squares of these differences, [S x N]. */
   readonly second: Float64Array;
   /** Means of the variants, [N]. */
   readonly means: Float64Array;
@@ -27,9 +27,8 @@ export function countHalves(blocks: number): number {
 }
 
 /**
- * Chooses the variant with the highest Sharpe ratio on each half of the blocks, and computes its rank and ratio on the
- * other half. In a tie the first variant is chosen.
- *
+ * Chooses the variant with the highest Sharpe ratio on each half of the blocks. Computes its rank and its ratio on the
+ * other half. In a tie, the first variant is chosen.
  * @param sums  Moments of an even number of blocks, at most `BLOCKS_MAX`, in order of time.
  * @param out   [halves x 2], overwritten with two figures per choice: its rank on the other half (1 for the lowest;
  *              ties share the mean of their ranks) and its ratio there. Each division of the blocks gives two choices,
@@ -75,7 +74,7 @@ export function computeHalvingChoices(sums: BlockSums, out: Float64Array): void 
       add(block, halfSums[inOne]!, halfSums[inOne + 1]!);
       placeBlock(block + 1, inOne + 1, inOther);
     }
-    // The first block stays in the first half: exchanging the halves gives the same division.
+    // The first block always stays in the first half, because exchanging the halves gives the same division.
     if (block > 0 && inOther < size) {
       add(block, otherHalfSums[inOther]!, otherHalfSums[inOther + 1]!);
       placeBlock(block + 1, inOne, inOther + 1);

@@ -10,13 +10,12 @@ export interface HoldingValue {
 }
 
 /**
- * Computes the value of a holding in one session: money plus the sum of units times unit values.
- *
+ * Computes the value of a holding in one session. The value is the money plus the sum of units times unit values.
  * @param panel    Unit value of each security, [sessions x securities].
  * @param row      Start of the row of the session.
  * @param holding  Holding.
- * @returns        Value. Four sums are accumulated side by side, the first with the money and the remaining securities,
- *                 and added as a + b + (c + d).
+ * @returns        Value. Four sums are accumulated side by side and added as a + b + (c + d). The first sum includes
+ *                 the money and the securities that remain after groups of four.
  * @cost           count multiplications and additions.
  * @source         Definition; bit-identical on every engine.
  */

@@ -1,8 +1,8 @@
 import { assert } from '../assert.js';
 
 /**
- * Number of terms added sequentially at the leaves of the tree: enough to pay for the recursion, and few enough to keep
- * accuracy.
+ * Number of terms that are added sequentially at the leaves of the tree. It is large enough to outweigh the cost of the
+ * recursion, and small enough to keep the accuracy.
  */
 const LEAF_TERMS = 128;
 

@@ -13,7 +13,7 @@ export interface WeightedValues {
 /** Number of results before the percentiles: the mean, and the fraction of the weights that have a value. */
 export const AVERAGE_COUNT = 2;
 
-/** Tolerance for rounding errors of cumulative weights, so that sums of equal weights reach a share. */
+/** Tolerance for rounding errors of cumulative weights. With it, sums of equal weights reach a share exactly. */
 const SLACK_SHARE = 1e-12;
 
 /**

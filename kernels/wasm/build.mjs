@@ -8,8 +8,8 @@ const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 const TARGET = fileURLToPath(new URL('../../dist/kernels/wasm/', import.meta.url));
 
 /**
- * Maximum size of an arena that a module may be linked with, in 64 KiB pages: just under 2 GiB, so that every address
- * is a positive int32.
+ * Maximum size of an arena that a module may be linked with, in 64 KiB pages. It is just under 2 GiB, so that every
+ * address is a positive int32.
  */
 const ARENA_PAGES_MAX = 32_767;
 

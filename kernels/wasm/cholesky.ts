@@ -25,11 +25,10 @@ export function choleskyScratch(n: i32): usize {
 }
 
 /**
- * Factors a = L L' in the lower triangle, row-major; returns n, or the first column whose pivot is not positive.
- *
- * Right-looking over blocks of 128 columns; inside a block left-looking by tiles on panels packed once, which then
- * serve the update. Panels hold four rows of L interleaved, so a tile of four columns of one is a contiguous 4 x 4,
- * column by column.
+ * Factors a = L L' in the lower triangle, row-major. Returns n, or the first column whose pivot is not positive. Blocks
+ * of 128 columns are factored from left to right, and each block updates the columns to its right. Inside a block,
+ * tiles use panels that are packed once; the same panels then serve the update. A panel contains four interleaved rows
+ * of L, so that a tile of four of its columns is a contiguous 4 x 4 block, column by column.
  */
 export function cholesky(a: usize, n: i32, scratch: usize): i32 {
   if (isNative(<f64>n * n * n / (6 * NATIVE_PRODUCTS))) return nativeCholesky(a, n, scratch);
@@ -65,7 +64,7 @@ function factorBlock(width: i32, packed: usize, pivots: usize): i32 {
 }
 
 /**
- * Solves the rows below the block: each panel is solved against the whole block while it is in the first-level cache.
+ * Solves the rows below the block. Each panel is solved against the whole block while it is in the first-level cache.
  */
 function solveRows(width: i32, height: i32, packed: usize, pivots: usize): void {
   const bytes = computePanelBytes(width);
@@ -100,7 +99,10 @@ function updateColumns(j: i32, columns: i32, row: usize, panel: usize): void {
   }
 }
 
-/** Factors one diagonal tile; entry (r, s) is at tile + s * 32 + r * 8. Entries above its diagonal are set to 0. */
+/**
+ * Factors one diagonal tile. Entry (r, s) is at tile + s * 32 + r * 8. Entries above the diagonal of the tile are set
+ * to 0.
+ */
 function factorTile(tileAddress: usize, columns: i32, pivots: usize): i32 {
   for (let s = 0; s < columns; s++) {
     const column = tileAddress + (<usize>s << 5);
@@ -160,7 +162,7 @@ function unpack(corner: usize, ld: usize, height: i32, width: i32, packed: usize
   }
 }
 
-/** Updates the lower tiles right of the block: A22 -= L21 L21', with the panels as both operands. */
+/** Updates the lower tiles right of the block: A22 -= L21 L21'. The panels are both operands. */
 function updateTrailing(corner: usize, ld: usize, width: i32, height: i32, packed: usize, left: usize, edge: usize): void {
   const bytes = computePanelBytes(width);
   const panels = countPanels(height);
@@ -188,8 +190,8 @@ function updateTrailing(corner: usize, ld: usize, width: i32, height: i32, packe
 }
 
 /**
- * Subtracts a tile on the diagonal, of which only the lower half may be written, or the last and shorter tile of a
- * column.
+ * Subtracts a tile on the diagonal or the last tile of a column. On the diagonal, only the lower half may be written;
+ * the last tile is shorter.
  */
 function subtractEdge(width: i32, left: usize, right: usize, edgeAddress: usize, ld: usize, rows: i32, onDiagonal: bool, edge: usize): void {
   memory.fill(edge, 0, EDGE_BYTES);

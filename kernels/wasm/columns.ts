@@ -1,12 +1,12 @@
 // Passes over selected columns of a row-major panel.
 
 /**
- * Number of rows processed together: the additions to a group are independent of each other, and sums of columns are
- * read once.
+ * Number of rows that are processed together. Their additions to a group are independent of each other, and sums of
+ * columns are read once for all of them.
  */
 const BAND: i32 = 4;
 
-/** Computes out := columns of x, less a constant: see `algebra/select-columns`. `columns` are int32 indices. */
+/** Computes out := columns of x, less a constant. See `algebra/select-columns`. `columns` are int32 indices. */
 export function selectColumns(x: usize, rows: i32, width: i32, columns: usize, count: i32, less: f64, out: usize): void {
   const row = <usize>width << 3;
   for (let t = 0; t < rows; t++) {
@@ -97,7 +97,7 @@ export function centreGroups(x: usize, rows: i32, columns: i32, order: usize, si
 }
 
 /**
- * Computes out := sums of the squares of the columns of a [rows x columns] panel less the means; every column is summed
+ * Computes out := sums of the squares of the columns of a [rows x columns] panel less the means. Every column is summed
  * from first to last row.
  */
 export function columnSquaresAbout(x: usize, rows: i32, columns: i32, means: usize, out: usize): void {
@@ -122,8 +122,8 @@ export function columnSquaresAbout(x: usize, rows: i32, columns: i32, means: usi
 }
 
 /**
- * Computes out := sums of the columns of a [rows x columns] panel, with row t times weight t if weights are given;
- * every column is summed from first to last row.
+ * Computes out := sums of the columns of a [rows x columns] panel. If weights are given, row t is multiplied by weight
+ * t. Every column is summed from first to last row.
  */
 export function columnSums(x: usize, rows: i32, columns: i32, weights: usize, out: usize): void {
   const row = <usize>columns << 3;

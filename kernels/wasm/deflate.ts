@@ -27,9 +27,9 @@ export function mergeOrders(low: i32, left: i32, n: i32, d: usize): void {
 }
 
 /**
- * Deflates eigenvalues that the coupling does not change: those with a negligible entry of z, and one of two equal
- * eigenvalues, after a rotation that moves their whole coupling to the other. Returns the number of remaining
- * eigenvalues; SOURCE lists them, ascending.
+ * Removes eigenvalues that the coupling does not change from the problem. These are eigenvalues with a negligible entry
+ * of z, and one of two equal eigenvalues, after a rotation that moves their whole coupling to the other. Returns the
+ * number of remaining eigenvalues. SOURCE lists them, ascending.
  */
 export function deflate(low: i32, left: i32, n: i32, rho: f64, block: usize, d: usize): i32 {
   const z = vector(Z);
@@ -68,8 +68,8 @@ function keepEntry(position: i32, index: i32, d: usize): void {
 }
 
 /**
- * Rotates the coupling of pole p into pole q if they are so near that this changes the matrix only within rounding. Returns
- * true if it did.
+ * Rotates the coupling of pole p into pole q if the poles are so near that this changes the matrix only within
+ * rounding. Returns true if it did.
  */
 function rotateAway(p: i32, q: i32, tolerance: f64, n: i32, block: usize, d: usize): bool {
   const z = vector(Z);
@@ -97,8 +97,8 @@ function rotateRows(p: usize, q: usize, n: i32, c: f64, s: f64): void {
 }
 
 /**
- * Computes the positions of the kept rows, ordered as left, mixed and right rows; packs their numbers as (left | mixed
- * << 32).
+ * Computes the positions of the remaining rows, ordered as left, mixed and right rows. Returns their numbers as (left |
+ * mixed << 32).
  */
 export function groupRows(low: i32, keptCount: i32): i64 {
   const kind = getList(KIND);

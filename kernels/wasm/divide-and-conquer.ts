@@ -10,16 +10,16 @@ import { tridiagonalQl } from './tridiagonal-ql';
 const LEAF: i32 = 32;
 
 /**
- * Computes all eigenvalues of a symmetric tridiagonal matrix, ascending, in `d`, and the unit vectors of the largest
- * `count` as the last rows of `q` [n x n]; the other rows are undefined. `e` is overwritten. A vector is bit-identical
- * for any count. Cuppen's divide and conquer with deflation; vectors from the Loewner formula, so that they are
- * orthogonal to working precision. Sources: Cuppen (1981), Numerische Mathematik 36, 177-195; Gu & Eisenstat (1995),
- * SIAM J. Matrix Anal. Appl. 16(1), 172-191.
+ * Computes all eigenvalues of a symmetric tridiagonal matrix, ascending, in `d`. Writes the unit vectors of the largest
+ * `count` eigenvalues as the last rows of `q` [n x n]; the other rows are undefined. `e` is overwritten. A vector is
+ * bit-identical for any count. The method is Cuppen's divide and conquer with deflation. Vectors follow from the
+ * Loewner formula, so that they are orthogonal to working precision. Sources: Cuppen (1981), Numerische Mathematik 36,
+ * 177-195; Gu & Eisenstat (1995), SIAM J. Matrix Anal. Appl. 16(1), 172-191.
  */
 export function tridiagonalEigen(d: usize, e: usize, n: i32, count: i32, q: usize, scratch: usize): bool {
   openMergeMemory(d, e, n, count, q, scratch);
   memory.fill(q, 0, <usize>n * stride);
-  // Deflation compares values with entries of unit vectors, so the matrix is first scaled to size 1, exactly.
+  // The matrix is first scaled to size 1, exactly, because deflation compares values with entries of unit vectors.
   const scale = findScalePower(d, e, n);
   rescale(d, n, scale);
   rescale(e, n, scale);
@@ -80,7 +80,7 @@ function merge(low: i32, left: i32, right: i32, rho: f64, sign: f64): void {
   saveRows(low, left, n, keptCount, counts, block, d);
   if (keptCount > 0) {
     findRoots(keptCount, 2 * rho);
-    // Roots ascend, so the last merge needs only the last rows.
+    // Roots ascend. The last merge therefore needs only the last rows.
     const first = n == order ? max(0, keptCount - requestedCount) : 0;
     computeVectors(low, first, keptCount);
     multiplyRows(left, right, first, keptCount, counts, block);
@@ -103,7 +103,10 @@ function finishOrder(low: i32, n: i32, keptCount: i32, d: usize): void {
   }
 }
 
-/** Sorts the values and the requested rows in ascending order at the very end: merges only maintain lists. */
+/**
+ * Sorts the values and the requested rows in ascending order. This happens only at the end, because merges only
+ * maintain lists.
+ */
 function sortRows(n: i32): void {
   const sorted = getList(ORDER);
   const first = n - requestedCount;

@@ -1,4 +1,5 @@
-// Multiply-add: rounded twice in the default module, once in the relaxed module on processors with fused multiply-add.
+// Multiply-add. The default module rounds it twice. The relaxed module rounds it once on processors with fused
+// multiply-add.
 
 /** c + a b */
 // @ts-ignore: decorator

@@ -19,9 +19,9 @@ export function gemmScratch(): usize {
 }
 
 /**
- * Computes C += sign * A B. Element (i, k) of A is at a + i * aRow + k * aInner, element (k, j) of B at b + k * bInner
- * + j * bColumn, strides in bytes; C is row-major with rows `ldc` bytes apart. With `upper`, entries below the diagonal
- * of C are not written. Each entry starts at its value in C and is summed over k in order.
+ * Computes C += sign * A B. Element (i, k) of A is at a + i * aRow + k * aInner, and element (k, j) of B is at b + k *
+ * bInner + j * bColumn. Strides are in bytes. C is row-major, and its rows are `ldc` bytes apart. With `upper`, entries
+ * below the diagonal of C are not written. Each entry starts at its value in C and is summed over k in order.
  */
 export function gemm(
   m: i32, k: i32, n: i32,
@@ -47,7 +47,7 @@ export function gemm(
   }
 }
 
-/** Adds the tiles of one block; with `upper` only entries whose column is at least row + `below`. */
+/** Adds the tiles of one block. With `upper`, adds only entries whose column is at least row + `below`. */
 function addBlock(m: i32, depth: i32, n: i32, left: usize, right: usize, c: usize, ldc: usize, sign: f64, upper: bool, below: i32, edge: usize): void {
   const bytes = computePanelBytes(depth);
   const panel = edge + PANELS_AT;

@@ -15,8 +15,8 @@ let secondRatios: usize = 0;
 let next: usize = 0;
 
 /**
- * Returns the size of the scratch memory: sums of either half by the number of its blocks (none to half of all), first
- * and second moments side by side; and two rows of ratios.
+ * Returns the size of the scratch memory. It contains the sums of either half by the number of its blocks (none to half
+ * of all), with first and second moments side by side, and two rows of ratios.
  */
 export function halvingChoicesScratch(n: i32, count: i32): usize {
   return (<usize>n << 3) * <usize>(4 * (count / 2 + 1) + 2);
@@ -72,7 +72,7 @@ function placeBlock(block: i32, inOne: i32, inOther: i32): void {
   }
 }
 
-/** Computes the sums with one more block, stored after those without it. */
+/** Computes the sums with one more block. Stores them after the sums without it. */
 function add(block: i32, to: usize): void {
   const from = row * <usize>block;
   addRow(firsts + from, to, to + 2 * row);

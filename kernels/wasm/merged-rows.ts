@@ -3,8 +3,8 @@ import { secularRoot } from './secular';
 import { teamGemm } from './team';
 
 /**
- * Copies the rows that the product needs, compactly: left halves of left and mixed rows, right halves of mixed and
- * right rows; then the deflated rows.
+ * Copies the rows that the product needs into contiguous memory. First come the left halves of left and mixed rows,
+ * then the right halves of mixed and right rows, then the deflated rows.
  */
 export function saveRows(low: i32, left: i32, n: i32, keptCount: i32, counts: i64, block: usize, d: usize): void {
   const lefts = <i32>(counts & 0xffffffff);
@@ -38,7 +38,7 @@ export function findRoots(keptCount: i32, rho: f64): void {
 }
 
 /**
- * Replaces the distances, from row `first` on, by unit eigenvectors of D + rho z z', with z recomputed so that the
+ * Replaces the distances, from row `first` on, by unit eigenvectors of D + rho z z'. z is recomputed so that the
  * computed roots are exact for it.
  */
 export function computeVectors(low: i32, first: i32, keptCount: i32): void {

@@ -1,5 +1,5 @@
-// Native kernels of the host, if available: they compute the same sums in the same order on wider vectors. They are
-// used for larger work.
+// Native kernels of the host, if they are available. They compute the same sums in the same order on wider vectors, and
+// are used for larger work.
 
 // @ts-ignore: decorator
 @external("native", "product")
@@ -34,8 +34,8 @@ let nativeMinimum: f64 = Infinity;
 let scratchBytes: usize = 0;
 
 /**
- * Enables native kernels for work of at least this number of multiply-adds. `scratch`: bytes of workspace that their
- * products need.
+ * Enables native kernels for work of at least this number of multiply-adds. `scratch` is the number of bytes of
+ * workspace that their products need.
  */
 export function useNative(multiplyAdds: f64, scratch: usize): void {
   nativeMinimum = multiplyAdds;

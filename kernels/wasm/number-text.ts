@@ -28,8 +28,8 @@ export function writeNumbers(values: usize, count: i32, address: usize, powers: 
 }
 
 /**
- * Writes the shortest decimal text that parses to the number, in the form of ECMAScript; zero of either sign is 0. At
- * most 25 bytes. @returns the address after the text, 0 if the number is not finite
+ * Writes the shortest decimal text that parses to the number, in the form of ECMAScript. Zero of either sign is written
+ * as 0. The text has at most 25 bytes. @returns the address after the text, 0 if the number is not finite
  */
 export function writeNumber(value: f64, address: usize, powers: usize): usize {
   const bits = reinterpret<u64>(value);
@@ -59,8 +59,8 @@ function writeShortest(c: u64, q: i32, lowerIsCloser: bool, address: usize, powe
   const power = powers + (<usize>(-k - POWER_MIN) << 4);
   const high = load<u64>(power);
   const low = load<u64>(power, 8);
-  // The product with the centre in 192 bits; the ends of the interval are exactly half a step of the number away from
-  // it.
+  // The product with the centre has 192 bits. The ends of the interval are exactly half a step of the number away from
+  // the centre.
   const center = c << (2 + h);
   const bottom = low * center;
   const carry = multiplyHigh(low, center);
@@ -87,13 +87,16 @@ function writeShortest(c: u64, q: i32, lowerIsCloser: bool, address: usize, powe
   return writeDecimal(s + (roundsUp ? 1 : 0), k, address);
 }
 
-/** Returns the high part of a product of 192 bits with a sticky last bit; the low part is ignored. */
+/**
+ * Returns the high part of a product of 192 bits, and ignores the low part. The last bit is set if any ignored bit is
+ * set.
+ */
 @inline
 function toOdd(top: u64, mid: u64): u64 {
   return top | (mid > 1 ? 1 : 0);
 }
 
-/** Returns the rounded high part, like `toOdd`, of the product plus a power shifted by 1 to 5 bits. */
+/** Adds a power, shifted by 1 to 5 bits, to the product. Returns the rounded high part, like `toOdd`. */
 @inline
 function roundUpProduct(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
   const addend = (high << shift) | (low >> (64 - shift));
@@ -103,7 +106,7 @@ function roundUpProduct(top: u64, mid: u64, bottom: u64, high: u64, low: u64, sh
   return toOdd(top + (high >> (64 - shift)) + (sum < mid ? 1 : 0) + (whole < sum ? 1 : 0), whole);
 }
 
-/** Returns the rounded high part, like `toOdd`, of the product less a power shifted by 1 to 5 bits. */
+/** Subtracts a power, shifted by 1 to 5 bits, from the product. Returns the rounded high part, like `toOdd`. */
 @inline
 function roundDownProduct(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
   const part = (high << shift) | (low >> (64 - shift));
@@ -125,7 +128,7 @@ function multiplyHigh(a: u64, b: u64): u64 {
   return a1 * b1 + (p01 >> 32) + (p10 >> 32) + (mid >> 32);
 }
 
-/** Divisions by 10 and by 10^8, exact for all 64-bit values: a multiplication is faster. */
+/** Divides by 10 and by 10^8 by a multiplication, which is faster. The result is exact for all 64-bit values. */
 @inline
 function divideByTen(value: u64): u64 {
   return multiplyHigh(value, 0xcccccccccccccccd) >> 3;
@@ -137,13 +140,13 @@ function removeEightDigits(value: u64): u64 {
 }
 
 /**
- * Writes digits x 10^k, at most 17 digits, as ECMAScript does: plain from 1e-6 up to below 1e21, with an exponent
- * otherwise. Overwrites bytes after the text.
+ * Writes digits x 10^k, at most 17 digits, as ECMAScript does. Numbers from 1e-6 up to below 1e21 have a plain form;
+ * other numbers have an exponent. Overwrites bytes after the text.
  */
 function writeDecimal(digits: u64, k: i32, address: usize): usize {
   const upper = removeEightDigits(digits);
   let lead = <u32>upper / 100000000;
-  // One digit per byte, the first in the lowest byte: zeros are counted and the point is inserted by bit operations.
+  // Each digit has one byte, the first digit in the lowest byte. Bit operations count zeros and insert the point.
   let first = formatEightDigits(<u32>upper - lead * 100000000);
   let last = formatEightDigits(<u32>(digits - upper * 100000000));
   let n = 16 - <i32>(last != 0 ? clz(last) >> 3 : 8 + (clz(first) >> 3));
@@ -213,8 +216,8 @@ function shiftLastDigits(last: u64, from: i32): u64 {
 }
 
 /**
- * Returns the digits of a number below 10^8 as bytes: splits it into halves, quarters and digits in parallel within one
- * word.
+ * Returns the digits of a number below 10^8 as bytes. Splits the number into halves, quarters and digits, in parallel
+ * within one word.
  */
 @inline
 function formatEightDigits(value: u32): u64 {

@@ -1,4 +1,5 @@
-// Packed panels: four adjacent vectors of an operand, interleaved as [k][4], zero-padded at the edge.
+// Packed panels. A panel contains four adjacent vectors of an operand, interleaved as [k][4]. Missing vectors at the
+// edge are zero.
 
 /** Returns the size of a packed panel of k entries in bytes. */
 // @ts-ignore: decorator

@@ -11,7 +11,7 @@ let word2: u32 = 0;
 let word3: u32 = 0;
 let used: i32 = 4;
 
-/** Starts the words of one stream: the seed is the key, the stream is the upper half of the counter. */
+/** Starts the words of one stream. The seed is the key, and the stream is the upper half of the counter. */
 export function startStream(seedLow: u32, seedHigh: u32, streamLow: u32, streamHigh: u32): void {
   key0 = seedLow;
   key1 = seedHigh;

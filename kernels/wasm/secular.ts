@@ -2,12 +2,11 @@
 const STEPS_MAX: i32 = 200;
 
 /**
- * Computes root i of 1/rho + sum_j z2_j / (d_j - x) = 0 for ascending distinct d, positive z2 and rho: the i-th
- * eigenvalue of D + rho z z'. Writes d_j - root to `delta`, each to full relative precision, and returns the root.
- *
- * The root is computed as a distance from the nearer pole, by rational interpolation at the two adjacent poles ("the
- * middle way", Li (1993), LAPACK working note 89), within a bracket. A step outside the bracket is replaced by
- * bisection.
+ * Computes root i of 1/rho + sum_j z2_j / (d_j - x) = 0 for ascending distinct d, positive z2 and rho. The root is the
+ * i-th eigenvalue of D + rho z z'. Writes d_j - root to `delta`, each to full relative precision, and returns the root.
+ * The root is computed as a distance from the nearer pole. The steps are rational interpolations at the two adjacent
+ * poles within a bracket ("the middle way", Li (1993), LAPACK working note 89). A step outside the bracket is replaced
+ * by bisection.
  */
 export function secularRoot(i: i32, k: i32, d: usize, z2: usize, rho: f64, delta: usize): f64 {
   if (k == 1) {
@@ -55,7 +54,8 @@ export function secularRoot(i: i32, k: i32, d: usize, z2: usize, rho: f64, delta
   return base + x;
 }
 
-// Sums of the last evaluation, which the only caller reads immediately: a function can return only one number.
+// Sums of the last evaluation. They are variables, because a function can return only one number; the only caller reads
+// them immediately.
 let psi: f64 = 0;
 let phi: f64 = 0;
 let psiSlope: f64 = 0;
@@ -128,8 +128,8 @@ function computeFirstGuess(i: i32, gap: f64, c: f64, left: bool, z2: usize): f64
 }
 
 /**
- * Returns the step to the root of the two-pole model at the current point; a Newton step if the model has the wrong
- * direction.
+ * Returns the step to the root of the two-pole model at the current point. Returns a Newton step if the model has the
+ * wrong direction.
  */
 function computeStep(dl: f64, dr: f64, value: f64, last: bool): f64 {
   const slope = psiSlope + phiSlope;
@@ -148,8 +148,8 @@ function computeStep(dl: f64, dr: f64, value: f64, last: bool): f64 {
 }
 
 /**
- * Returns the middle of the bracket, or a sixteenth of it next to a pole, where roots may be smaller by orders of
- * magnitude.
+ * Returns the middle of the bracket. Next to a pole, returns a sixteenth of the bracket, because roots there may be
+ * smaller by orders of magnitude.
  */
 function bisect(low: f64, high: f64): f64 {
   if (low == 0) return high * 0.0625;

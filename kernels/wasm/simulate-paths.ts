@@ -5,8 +5,8 @@ import { startStream, drawWord } from './philox';
 const UNIT: f64 = 2.3283064365386963e-10;
 
 /**
- * Simulates paths by blocks of the observed growth factors: see `simulation/simulate-paths`. `circle` is the history,
- * [length], extended by its first `block` entries; `steps` is scratch for one path.
+ * Simulates paths by blocks of the observed growth factors. See `simulation/simulate-paths`. `circle` is the history,
+ * [length], extended by its first `block` entries. `steps` is scratch for one path.
  */
 export function bootstrapPaths(
   circle: usize, length: i32, block: i32, horizon: i32, seedLow: u32, seedHigh: u32, first: f64, paths: i32,

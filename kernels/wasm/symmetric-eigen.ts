@@ -20,8 +20,8 @@ export function symmetricEigenScratch(n: i32): usize {
 }
 
 /**
- * Computes the eigenvalues of a symmetric [n x n] matrix, unsorted. The matrix is also the workspace: the lower
- * triangle preserves it while the upper one is reduced, and it is restored at the end.
+ * Computes the eigenvalues of a symmetric [n x n] matrix, unsorted. The matrix is also the workspace. The lower
+ * triangle keeps its entries while the upper one is reduced, and the matrix is restored at the end.
  */
 export function symmetricEigenvalues(a: usize, n: i32, values: usize, scratch: usize): bool {
   const bytes = <usize>n << 3;
@@ -87,8 +87,8 @@ function restore(a: usize, n: i32, diagonal: usize): void {
 }
 
 /**
- * Replaces the rows of Z, [rows x n], by the rows of Z Q', where Q is the product of the Householder reflections stored
- * in the upper triangle: block by block from the last, each block as I - V' T' V (compact WY form, Schreiber & Van Loan
+ * Replaces the rows of Z, [rows x n], by the rows of Z Q'. Q is the product of the Householder reflections in the upper
+ * triangle. Blocks are applied from the last to the first, each as I - V' T' V (compact WY form, Schreiber & Van Loan
  * (1989), SIAM J. Sci. Stat. Comput. 10(1), 53-57).
  */
 function transformBack(a: usize, n: i32, tau: usize, z: usize, rows: i32, scratch: usize): void {
@@ -140,7 +140,8 @@ function formFactorT(v: usize, n: i32, start: i32, width: i32, tau: usize, t: us
     for (let q = 0; q < p; q++) {
       store<f64>(column + <usize>q * row, -factor * dot(v + <usize>q * ld + from, v + <usize>p * ld + from, max(n - start - p, 0)));
     }
-    // Computes column := T[0..p, 0..p] column from the top: row q needs only unmodified entries below it.
+    // Computes column := T[0..p, 0..p] column from the top. Row q needs only entries below it, which are not changed
+    // yet.
     for (let q = 0; q < p; q++) {
       let total: f64 = 0;
       for (let s = q; s < p; s++) total += load<f64>(t + <usize>q * row + (<usize>s << 3)) * load<f64>(column + <usize>s * row);

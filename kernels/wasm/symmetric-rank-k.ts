@@ -4,24 +4,24 @@ import { getPanelColumn, packWide, countSixes, widePanelBytes, countWidePanels, 
 import { narrowTile, wideTile } from './wide-tile';
 
 /**
- * Maximum number of summands packed at a time, a multiple of four: two panels of 320, 15 KiB each, fit into a
- * first-level cache of 48 KiB with room to spare. More summands mean fewer passes over C.
+ * Maximum number of summands that are packed at a time, a multiple of four. Two panels of 320 summands, 15 KiB each,
+ * fit into a first-level cache of 48 KiB. More summands mean fewer passes over C.
  */
 const DEPTH: i32 = 320;
 
 /**
- * Number of tile rows that process a block of right panels together, so that few panels are read from the third-level
+ * Number of tile rows that process a block of right panels together. Few panels are then read from the third-level
  * cache.
  */
 const GROUP: i32 = 8;
 
 /**
- * Number of right panels of a block: together with the panels of the group they fill six tenths of a second-level cache
- * of 1 MiB.
+ * Number of right panels of a block. Together with the panels of the group, they fill six tenths of a second-level
+ * cache of 1 MiB.
  */
 const BLOCK: i32 = 32;
 
-/** Zeros from which every row of a first tile starts, followed by scratch for a tile over an edge. */
+/** Number of bytes of zeros from which every row of a first tile starts. Scratch for a tile over an edge follows. */
 const ZERO_BYTES: usize = 48;
 const EDGE_BYTES: usize = 144;
 
@@ -32,8 +32,8 @@ export const GROUP_SCRATCH: usize = ZERO_BYTES + EDGE_BYTES;
 const PANELS_AT: usize = ZERO_BYTES + EDGE_BYTES + PANEL_SKEW;
 
 /**
- * Returns the additional bytes of native panels, which have eight columns, the last of which may be empty, and begin at
- * a cache line.
+ * Returns the additional bytes of native panels. These panels have eight columns, begin at a cache line, and the last
+ * one may have empty columns.
  */
 function nativeExcess(depth: i32): usize {
   return (<usize>depth << 6) + 64;
@@ -50,10 +50,10 @@ export function symmetricRankKScratch(rows: i32, columns: i32): usize {
 }
 
 /**
- * Computes C = X'X in the upper tiles of the tile rows [first, last) and their mirror images below the diagonal; the
- * previous content of C is ignored. A tile row is a panel of six columns (see `countSixes`). Each entry is summed over the
- * rows in ascending order for any range, as in `algebra/symmetric-rank-k`: threads that share the tile rows give
- * results that are bit-identical to those of one thread and of the definition.
+ * Computes C = X'X in the upper tiles of the tile rows [first, last) and their mirror images below the diagonal.
+ * Ignores the previous content of C. A tile row is a panel of six columns (see `countSixes`). Each entry is summed over
+ * the rows in ascending order for any range, as in `algebra/symmetric-rank-k`. Threads that share the tile rows
+ * therefore give results that are bit-identical to those of one thread and of the definition.
  */
 export function symmetricRankK(x: usize, rows: i32, columns: i32, c: usize, first: i32, last: i32, scratch: usize): void {
   const ld = <usize>columns << 3;
@@ -75,8 +75,8 @@ export function countSlabs(rows: i32): i32 {
 }
 
 /**
- * Returns the first row of a slab. All slabs have equal length up to four rows (one turn of the tiles), so that there
- * is no short slab at the end.
+ * Returns the first row of a slab. The lengths of slabs differ by at most four rows (one turn of the tiles), so that
+ * the last slab is not short.
  */
 export function getSlabStart(rows: i32, slab: i32): i32 {
   return min(rows, <i32>(<i64>slab * ((rows + 3) >> 2) / countSlabs(rows)) << 2);
@@ -127,7 +127,7 @@ function addGroup(k: i32, columns: i32, c: usize, first: i32, last: i32, packed:
 }
 
 /**
- * Adds the tiles [q, end) of tile row p; tiles of the last slab are mirrored while they are in the first-level cache.
+ * Adds the tiles [q, end) of tile row p. Tiles of the last slab are mirrored while they are in the first-level cache.
  */
 function addTiles(k: i32, columns: i32, sixes: i32, c: usize, p: i32, q: i32, end: i32, packed: usize, left: usize, isFirst: bool, isLast: bool, scratch: usize): void {
   const ld = <usize>columns << 3;

@@ -1,8 +1,8 @@
 import { writeNumber } from './number-text';
 
 /**
- * Kinds of columns: doubles, with NaN for a missing value; int32 counts, with one value for a missing count; texts by
- * position.
+ * Kinds of columns. A column contains doubles (NaN is a missing value), int32 counts (one value is a missing count), or
+ * positions of texts.
  */
 const NUMBER: u8 = 0;
 const COUNT: u8 = 1;
@@ -11,7 +11,8 @@ const COUNT: u8 = 1;
 const NONE: i32 = -0x80000000;
 
 /**
- * A text position has the offset of its first byte from `tokens` in the upper bits and its length in the lower bits.
+ * Number of bits for the length of a text in a text position. The upper bits contain the offset of the first byte from
+ * `tokens`, and the lower bits contain the length.
  */
 const LENGTH_BITS: i32 = 13;
 
@@ -40,7 +41,8 @@ export function writeTable(
   let row = from;
   for (; row < to && address + rowBytes <= end; row++) {
     address = copy(tokens, start, address);
-    // Numbers of a row are often equal, for example the weights in a portfolio and in its index.
+    // Caches the last number, because numbers of a row are often equal: for example, the weights in a portfolio and in
+    // its index.
     let last: u64 = 0;
     let lastAt: usize = 0;
     let lastLength: usize = 0;
@@ -86,7 +88,7 @@ function copy(tokens: usize, place: u32, address: usize): usize {
   return address + length;
 }
 
-/** Copies eight bytes at a time: bytes after the end are overwritten later or are in unused memory. */
+/** Copies eight bytes at a time. Bytes after the end are overwritten later or are in unused memory. */
 @inline
 function move(from: usize, length: usize, to: usize): void {
   for (let i: usize = 0; i < length; i += 8) store<u64>(to + i, load<u64>(from + i));

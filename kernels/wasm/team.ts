@@ -5,12 +5,12 @@ import {
 } from './symmetric-rank-k';
 import { symvRows } from './vectors';
 
-// Team of threads that share one memory and one problem. The leader runs the algorithm and divides products that are
-// large enough into parts, whose number does not depend on the number of threads. The followers process parts as long
-// as there are any. The leader processes parts too and waits only for parts that others have started: a follower that
-// is not scheduled does not delay the others. Layout of the shared board. The ticket combines the turn and the index of
-// the next part in one word: a thread takes a part by changing both or neither, so it never takes a part of one turn
-// with the task of another.
+// Team of threads that share one memory and one problem. The leader runs the algorithm and divides large products into
+// parts. The number of parts does not depend on the number of threads. The followers process parts as long as there are
+// any. The leader processes parts too, and waits only for parts that others have started, so that a follower that is
+// not scheduled does not delay the others. The constants below are offsets in a board in shared memory. The ticket
+// combines the turn and the index of the next part in one word. A thread takes a part by changing both or neither, so
+// it never takes a part of one turn with the task of another.
 const TICKET: usize = 0; // turn << TURN_BITS | next part
 const SLEEPERS: usize = 4;
 const DONE: usize = 64; // on a separate cache line: every thread counts here
@@ -32,21 +32,21 @@ const END_WORK: i32 = 3;
 const RANK_K: i32 = 4;
 
 /**
- * Number of times that a thread checks the board before it sleeps: tens of microseconds, the time that the leader works
- * alone between two products.
+ * Number of times that a thread checks the board before it sleeps. The checks take tens of microseconds, the time that
+ * the leader works alone between two products.
  */
 const LOOKS_MAX: i32 = 20_000;
 
 /**
- * Number of checks of a thread that has a share of X'X, whose turns are few: about a millisecond. The system may wake a
- * follower on the processor of its leader, and separates them only while both are running: a thread that sleeps between
- * two slabs would stay there and leave another processor idle.
+ * Number of checks of a thread that has a share of X'X, which has few turns. The checks take about a millisecond. The
+ * system may wake a follower on the processor of its leader, and separates them only while both are running. A thread
+ * that sleeps between two slabs would stay there and leave another processor idle.
  */
 const RANK_K_LOOKS: i32 = 1_000_000;
 
 /**
- * Number of parts of a symmetric product, each with its own sums: fixed, so that results do not depend on the number of
- * threads.
+ * Number of parts of a symmetric product, each with separate sums. It is fixed, so that results do not depend on the
+ * number of threads.
  */
 const SYMV_PARTS: i32 = 8;
 
@@ -54,8 +54,8 @@ const SYMV_PARTS: i32 = 8;
 const SYMV_PARTED: i32 = 512;
 
 /**
- * Maximum number of parts of a matrix product: twice the number of threads, so that a late thread leaves its parts to
- * the others.
+ * Maximum number of parts of a matrix product. It is twice the number of threads, so that other threads can process the
+ * parts of a late thread.
  */
 const GEMM_PARTS: i32 = 8;
 
@@ -140,7 +140,7 @@ function takePart(scratch: usize): bool {
  */
 function post(work: i32, parts: i32): void {
   const turn = (load<i32>(board + TICKET) >> TURN_BITS) + 1;
-  // First sets a ticket without parts: a thread that still holds a ticket of the last turn must not match the new one.
+  // First sets a ticket without parts. A thread that still holds a ticket of the last turn must not match the new one.
   atomic.store<i32>(board + TICKET, turn << TURN_BITS | PART_MASK);
   store<i32>(board + WORK, work);
   store<i32>(board + PARTS, parts);
@@ -226,7 +226,7 @@ function computePanelsBytes(rows: i32, columns: i32): usize {
 }
 
 /**
- * Computes all of `symmetricRankK`. Threads share the groups of tile rows slab by slab, while one thread packs the next
+ * Computes all of `symmetricRankK`. Threads share the groups of tile rows of a slab while one thread packs the next
  * slab.
  */
 export function teamSymmetricRankK(x: usize, rows: i32, columns: i32, c: usize, scratch: usize): void {
@@ -253,7 +253,7 @@ export function teamSymmetricRankK(x: usize, rows: i32, columns: i32, c: usize, 
   }
 }
 
-/** Processes one part: the first part packs the next slab, each other part adds a group of the current slab. */
+/** Processes one part. The first part packs the next slab; each other part adds a group of the current slab. */
 function rankKPart(part: i32, scratch: usize): void {
   const rows = readWord(1);
   const columns = readWord(2);
@@ -268,8 +268,8 @@ export function teamSymvScratch(n: i32): usize {
 }
 
 /**
- * Computes out += A x like `symv`, from a minimum order on in parts of equal area, whose sums are then added in a fixed
- * order.
+ * Computes out += A x like `symv`. From a minimum order on, divides the product into parts of equal area, and then adds
+ * the sums of the parts in a fixed order.
  */
 export function teamSymv(a: usize, n: i32, ld: usize, x: usize, out: usize, sums: usize): void {
   if (n < SYMV_PARTED) return symvRows(a, n, ld, x, out, 0, n);

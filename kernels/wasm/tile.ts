@@ -4,13 +4,12 @@ import { addProduct, subtractProduct } from './products';
 
 /**
  * Computes c += a b for a tile of 4 x 4 over k summands. Each entry starts at its value in `c` and adds the summands in
- * order, so a sum that is split at any point is bit-identical.
- *
- * `a` is a spread panel [k][4][2], `b` a packed panel [k][4]; `c` has rows `ldc` bytes apart. Eight accumulators of two
- * lanes, six loads per summand: on spread panels no load needs a separate address, and decoding keeps up with the
- * arithmetic (broadcasting loads are 4 % slower on Node 20). The exits between the four summands of a turn are
- * deliberate: without a branch V8 hoists all loads to the top and spills accumulators, which costs 40 %. Inlined rather
- * than called: factorisations take 3 % less time.
+ * order, so that a sum that is split at any point is bit-identical. `a` is a spread panel [k][4][2], `b` is a packed
+ * panel [k][4], and the rows of `c` are `ldc` bytes apart. The tile uses eight accumulators of two lanes and six loads
+ * per summand. On spread panels, no load needs a separate address, and decoding keeps up with the arithmetic
+ * (broadcasting loads are 4 % slower on Node 20). The exits between the four summands of a turn are deliberate: without
+ * a branch, V8 moves all loads to the top and stores accumulators in memory, which takes 40 % more time. The function
+ * is inlined, because factorisations then take 3 % less time.
  */
 // @ts-ignore: decorator
 @inline
@@ -117,7 +116,7 @@ export function spreadBytes(k: i32): usize {
   return <usize>k << 6;
 }
 
-/** Writes a packed panel [k][4] times `sign` with each entry in both lanes, [k][4][2]: the left operand of tiles. */
+/** Writes the left operand of tiles, [k][4][2]: a packed panel [k][4] times `sign`, with each entry in both lanes. */
 export function spread(k: i32, panel: usize, sign: f64, to: usize): void {
   const s = f64x2.splat(sign);
   for (const end = to + spreadBytes(k); to < end; to += 64) {
@@ -133,8 +132,8 @@ export function spread(k: i32, panel: usize, sign: f64, to: usize): void {
 export const EDGE_BYTES: usize = 128;
 
 /**
- * Computes `tile` if only part of `c` exists: `rows` x `columns`, and of row i the columns from i + shift on (a shift
- * of -4 has no effect). `edge` is scratch.
+ * Computes `tile` if only part of `c` exists. The part has `rows` x `columns` entries; of row i, it has the columns
+ * from i + shift on (a shift of -4 has no effect). `edge` is scratch.
  */
 export function tileEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, columns: i32, shift: i32, edge: usize): void {
   memory.fill(edge, 0, EDGE_BYTES);
@@ -148,7 +147,8 @@ export function tileEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows:
 }
 
 /**
- * Computes c -= a b for two packed panels [k][4] if few tiles share the left one: within a block of a factorisation.
+ * Computes c -= a b for two packed panels [k][4]. Used within a block of a factorisation, where few tiles share the
+ * left panel.
  */
 // @ts-ignore: decorator
 @inline

@@ -9,8 +9,8 @@ import { addScaled, dot } from './vectors';
 const WIDTH: i32 = 64;
 
 /**
- * The panels of a block follow the scratch of products, so they have the same offset from a cache line as the panels of
- * products.
+ * Returns the size of the scratch memory. The panels of a block follow the scratch of products, so that they have the
+ * same offset from a cache line as the panels of products.
  */
 export function triangularSolveScratch(): usize {
   return gemmScratch() + <usize>countPanels(WIDTH) * computePanelBytes(WIDTH) + computePanelBytes(WIDTH);
@@ -43,7 +43,7 @@ export function solveLowerTransposed(l: usize, n: i32, b: usize, columns: i32, s
       const below = l + <usize>after * ld + (<usize>k << 3);
       gemm(width, n - after, columns, below, 8, ld, b + <usize>after * row, row, 8, b + <usize>k * row, row, -1, false, scratch);
     }
-    // Read in reverse order, the transposed block is lower triangular again, and so is its panel of right-hand sides.
+    // In reverse order, the transposed block is lower triangular, and so is its panel of right-hand sides.
     const corner = l + <usize>(after - 1) * (ld + 8);
     solveBlock(corner, -8, -ld, width, b + <usize>(after - 1) * row, -row, columns, scratch + gemmScratch());
   }
@@ -111,7 +111,7 @@ function forward(l: usize, n: i32, b: usize): void {
   }
 }
 
-/** Solves one right-hand side backwards: each solved entry is subtracted from the earlier entries, along a row of L. */
+/** Solves one right-hand side backwards. Each solved entry is subtracted from the earlier entries, along a row of L. */
 function backward(l: usize, n: i32, b: usize): void {
   for (let i = n - 1; i >= 0; i--) {
     const row = l + (<usize>i * <usize>n << 3);

@@ -3,8 +3,8 @@ const SWEEPS_MAX: i32 = 60;
 
 /**
  * Computes the eigenvalues of a symmetric tridiagonal matrix by implicit QL, in place and unsorted. If `rows` is given,
- * the rows of that [n x columns] matrix, `ld` bytes apart, are rotated too. Returns false if an eigenvalue does not
- * converge.
+ * also rotates the rows of that [n x columns] matrix, which are `ld` bytes apart. Returns false if an eigenvalue does
+ * not converge.
  */
 export function tridiagonalQl(d: usize, e: usize, n: i32, rows: usize, columns: i32, ld: usize): bool {
   const floor = f64.EPSILON * f64.EPSILON * findLargest(d, e, n);
@@ -37,8 +37,8 @@ function findLargest(d: usize, e: usize, n: i32): f64 {
 }
 
 /**
- * Returns the first negligible off-diagonal entry. `floor` is far below the rounding errors of the matrix, so that
- * noise between zero eigenvalues is not iterated on.
+ * Returns the first negligible off-diagonal entry. `floor` is far below the rounding errors of the matrix. It ends
+ * iterations on noise between zero eigenvalues.
  */
 function findFirstNegligible(d: usize, e: usize, n: i32, l: i32, floor: f64): i32 {
   let m = l;
@@ -50,10 +50,7 @@ function findFirstNegligible(d: usize, e: usize, n: i32, l: i32, floor: f64): i3
   return m;
 }
 
-/**
- * Reverses a block, so that its large entries come last: QL converges slowly, or not at all, on a block graded the
- * other way.
- */
+/** Reverses a block, so that its large entries come last. If they come first, QL converges slowly or not at all. */
 function reverse(d: usize, e: usize, l: i32, m: i32, rows: usize, columns: i32, ld: usize): void {
   for (let i = l, j = m; i < j; i++, j--) {
     exchange(getAddress(d, i), getAddress(d, j), 1);

@@ -1,14 +1,14 @@
 /**
- * Maximum number of bisections until two ends are adjacent or as near to zero as rounding relative to the largest entry
- * permits: from 1 to 2^-104, with a margin.
+ * Maximum number of bisections until two ends are adjacent or as near to zero as rounding permits, relative to the
+ * largest entry. Bisection goes from 1 to 2^-104; the number includes a margin.
  */
 const HALVINGS_MAX: i32 = 128;
 
 /**
- * Computes the smallest and largest eigenvalue of a symmetric tridiagonal matrix by bisection of the range given by
- * Gershgorin's circles: the number of eigenvalues at or below a value is the number of negative pivots of the shifted
- * matrix. Both ends are bisected in the two lanes of one vector, which costs no more divisions than one. `e` is
- * overwritten with its squares. Returns false if an entry is not finite.
+ * Computes the smallest and largest eigenvalue of a symmetric tridiagonal matrix by bisection. Gershgorin's circles
+ * give the range. The number of eigenvalues at or below a value is the number of negative pivots of the shifted matrix.
+ * Both ends are bisected in the two lanes of one vector, which needs no more divisions than one end. `e` is overwritten
+ * with its squares. Returns false if an entry is not finite.
  */
 export function tridiagonalRange(d: usize, e: usize, n: i32, out: usize): bool {
   let low = f64.POSITIVE_INFINITY;

@@ -5,7 +5,10 @@ import { addScaled, addTransposed, dot, gemv } from './vectors';
 /** Number of columns reduced between two updates of the trailing matrix. */
 const WIDTH: i32 = 32;
 
-/** Returns the scratch size: two small vectors, the panels V, W and a copy of V, and the panel of the products. */
+/**
+ * Returns the scratch size. The scratch contains two small vectors, the panels V and W, a copy of V, and the panel of
+ * the products.
+ */
 export function tridiagonaliseScratch(n: i32): usize {
   return (<usize>WIDTH << 5) + <usize>(3 * WIDTH) * (<usize>n << 3) + max(gemmScratch(), teamSymvScratch(n));
 }
@@ -36,14 +39,16 @@ export function tridiagonalise(a: usize, n: i32, d: usize, e: usize, tau: usize,
   }
 }
 
-/** Copies V, W, V one below the other, starting at V: [V W]' [W V] is then one product. */
+/** Copies V, W and V one below the other, starting at V. The product [V W]' [W V] is then a single product. */
 function packTwice(v: usize, w: usize, width: i32, ld: usize): void {
   const bytes = <usize>width * ld;
   memory.copy(v + bytes, w, bytes);
   memory.copy(v + 2 * bytes, v, bytes);
 }
 
-/** Updates row i, computes its Householder vector, and the vector w for the update of the trailing matrix. */
+/**
+ * Updates row i and computes its Householder vector. Also computes the vector w for the update of the trailing matrix.
+ */
 function reduceRow(a: usize, n: i32, i: i32, p: i32, d: usize, e: usize, tau: usize, v: usize, w: usize, small: usize, sums: usize): void {
   const ld = <usize>n << 3;
   const here = <usize>i << 3;
@@ -78,8 +83,8 @@ function reduceRow(a: usize, n: i32, i: i32, p: i32, d: usize, e: usize, tau: us
 }
 
 /**
- * Computes the Householder vector of x in place, with a first entry of 1; stores the first entry of the reflected x and
- * returns tau (0 if x needs no reflection).
+ * Computes the Householder vector of x in place, with a first entry of 1. Stores the first entry of the reflected x.
+ * Returns tau, which is 0 if x needs no reflection.
  */
 function reflect(x: usize, m: i32, beta: usize): f64 {
   const alpha = load<f64>(x);

@@ -1,10 +1,10 @@
 import { isNative, nativeSymvRows } from './native';
 
-// Passes over contiguous vectors. Each is memory-bound once its operands exceed the cache.
+// Passes over contiguous vectors. If the operands exceed the cache, the speed of the memory limits each of them.
 
 /**
- * Returns the dot product of two contiguous vectors: four pairs of lanes, with the last one to seven terms added to the
- * first of them.
+ * Returns the dot product of two contiguous vectors. It uses four pairs of lanes, and adds the last one to seven terms
+ * to the first pair.
  */
 export function dot(x: usize, y: usize, n: i32): f64 {
   let s0 = f64x2.splat(0);
@@ -53,9 +53,9 @@ export function addScaled(factor: f64, x: usize, y: usize, n: i32): void {
 }
 
 /**
- * Computes out = A x for a row-major A whose rows are `ld` bytes apart, one row after the other: prefetchers follow a
- * single stream best, and x stays in the first-level cache (1.4 times as fast as four rows at a time in the cache, 2.3
- * times beyond it).
+ * Computes out = A x for a row-major A whose rows are `ld` bytes apart. Processes one row after the other: the
+ * processor prefetches a single stream best, and x stays in the first-level cache. This is 1.4 times as fast as four
+ * rows at a time in the cache, and 2.3 times beyond it.
  */
 export function gemv(a: usize, rows: i32, columns: i32, ld: usize, x: usize, out: usize): void {
   for (let i = 0; i < rows; i++) {
@@ -71,10 +71,10 @@ function sumLanes(value: v128): f64 {
   return f64x2.extract_lane(value, 0) + f64x2.extract_lane(value, 1);
 }
 
-/** Size above which panels are streamed from memory, one row after the other; smaller panels stay in a cache. */
+/** Size above which panels are read from memory, one row after the other. Smaller panels stay in a cache. */
 const STREAMED_BYTES: usize = 8 << 20;
 
-/** Computes out += sign * A' x; for a panel in the cache, four rows are added in one pass over out. */
+/** Computes out += sign * A' x. For a panel in the cache, adds four rows in one pass over out. */
 export function addTransposed(a: usize, rows: i32, columns: i32, ld: usize, x: usize, out: usize, sign: f64): void {
   let i = 0;
   const together = <usize>rows * ld <= STREAMED_BYTES;
@@ -113,8 +113,8 @@ function addFour(a: usize, ld: usize, n: i32, x: usize, out: usize, sign: f64): 
 }
 
 /**
- * Computes out += A x for a symmetric A with a row-major upper triangle, rows `ld` bytes apart, using the rows [first,
- * last) of the triangle: one pass over half the matrix. `first` is a multiple of 4, and so is `last` unless it is n.
+ * Computes out += A x for a symmetric A with a row-major upper triangle, whose rows are `ld` bytes apart. Uses the rows
+ * [first, last) of the triangle in one pass. `first` is a multiple of 4, and so is `last` unless it is n.
  */
 export function symvRows(a: usize, n: i32, ld: usize, x: usize, out: usize, first: i32, last: i32): void {
   if (isNative(<f64>(last - first) * (2 * n - first - last))) return nativeSymvRows(a, n, ld, x, out, first, last);

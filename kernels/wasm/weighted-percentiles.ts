@@ -1,5 +1,5 @@
-// The range of the values is divided into buckets, and a bucket that contains a percentile is divided again, until few
-// values are left to sort.
+// Method: the range of the values is divided into buckets. A bucket that contains a percentile is divided again, until
+// few values are left to sort.
 
 /** Number of buckets of equal width in a range. */
 const BUCKETS: i32 = 128;
@@ -9,15 +9,15 @@ const LYING_BYTES: usize = 1024;
 const FEW_VALUES: i32 = 24;
 
 /**
- * Ratio of the largest to the smallest positive value from which on values are divided by magnitude, as values of
- * companies usually are.
+ * Minimum ratio of the largest to the smallest positive value for a division by magnitude. Values of companies usually
+ * have such a ratio.
  */
 const WIDE_RATIO: f64 = 16;
 
-/** Maximum depth of division; the remaining values are then sorted, whatever their number. */
+/** Maximum depth of division. At this depth, the remaining values are sorted, whatever their number. */
 const LEVELS: i32 = 8;
 
-/** Tolerance for rounding errors of cumulative weights: sums of equal weights reach a share. */
+/** Tolerance for rounding errors of cumulative weights. With it, sums of equal weights reach a share exactly. */
 const SLACK: f64 = 1e-12;
 
 /** Bucket of entries without a value or weight. */
@@ -80,8 +80,8 @@ export function weightedPercentiles(
 }
 
 /**
- * Assigns each value with a weight to its bucket, and computes the sums of weights; assigns values to a single bucket
- * only if `counts`.
+ * Assigns each value with a weight to its bucket and computes the sums of weights. Assigns values to a single bucket
+ * only if `counts` is true.
  * @returns true if there are several buckets: equal values and infinite ranges have only one
  */
 function partition(values: usize, weights: usize, count: i32, level: usize, counts: bool): bool {
@@ -165,7 +165,7 @@ function placePercentile(
 /** Finds the percentiles of shares [first, last) among the values of a level from the bucket weights. */
 function seek(values: usize, weights: usize, count: i32, depth: i32, first: i32, last: i32, below: f64): void {
   const level = levels + <usize>depth * computeLevelBytes(workspace);
-  // The last bucket with a weight contains the shares that rounding left over.
+  // Assigns the shares that rounding left over to the last bucket with a weight.
   let top = BUCKETS - 1;
   while (top > 0 && load<f64>(level + (<usize>top << 3)) == 0) top--;
   let share = first;
@@ -228,8 +228,8 @@ function collect(
 }
 
 /**
- * Finds the percentiles of shares [first, last) by sorting the values; shares not reached because of rounding get the
- * largest value.
+ * Finds the percentiles of shares [first, last) by sorting the values. Shares that are not reached because of rounding
+ * get the largest value.
  */
 function sortInto(values: usize, weights: usize, count: i32, first: i32, last: i32, below: f64): void {
   for (let k = 1; k < count; k++) {

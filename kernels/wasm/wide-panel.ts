@@ -1,5 +1,5 @@
-// Packed panels of six adjacent columns, [k][6]: the right operand of tiles, and in halves of three columns their left
-// operand.
+// Packed panels of six adjacent columns, [k][6]. A panel is the right operand of tiles. In halves of three columns, it
+// is also their left operand.
 
 /** Returns the size of a packed panel of k summands in bytes. */
 // @ts-ignore: decorator
@@ -16,7 +16,7 @@ export function countWidePanels(columns: i32): i32 {
 }
 
 /**
- * Returns the number of panels with six columns; the last one or two panels have at most four columns, so that at most
+ * Returns the number of panels with six columns. The last one or two panels have at most four columns, so that at most
  * one column is empty.
  */
 export function countSixes(columns: i32): i32 {
@@ -25,7 +25,7 @@ export function countSixes(columns: i32): i32 {
   return max(0, countWidePanels(columns) - fours);
 }
 
-/** Returns the number of leading panels of six existing columns: the last panel may lack one. */
+/** Returns the number of leading panels of six existing columns. The last panel may have one column less. */
 // @ts-ignore: decorator
 @inline
 export function countWholePanels(columns: i32, sixes: i32): i32 {
@@ -55,7 +55,7 @@ export function packWide(x: usize, columns: i32, first: i32, k: i32, packed: usi
   }
 }
 
-/** Packs eight panels at once: their rows are adjacent, so shared cache lines and pages are fetched once. */
+/** Packs eight panels at once. Their rows are adjacent, so that shared cache lines and pages are read once. */
 function packEight(from: usize, ld: usize, k: i32, to: usize): void {
   const bytes = widePanelBytes(k);
   for (const end = to + bytes; to < end; to += 48) {

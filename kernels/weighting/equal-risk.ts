@@ -12,10 +12,9 @@ export interface EqualRiskOutcome {
 }
 
 /**
- * Computes positive weights under which every security contributes the same risk: w_i (S w)_i equal for all i, sum 1.
- * They are unique for a positive definite matrix: the scaled minimiser of x'Sx / 2 - sum(log x) / n, found by
- * coordinate descent.
- *
+ * Computes positive weights under which every security contributes the same risk: w_i (S w)_i is equal for all i, and
+ * the sum is 1. For a positive definite matrix, the weights are unique: they are the scaled minimiser of x'Sx / 2 -
+ * sum(log x) / n, found by coordinate descent.
  * @param covariance [n x n] row-major, symmetric, positive variances; any unit.
  * @param out        [n], overwritten with the weights.
  * @throws           KernelFault on a shape mismatch or a variance that is not positive.
@@ -45,8 +44,8 @@ export function solveEqualRiskWeights(covariance: Float64Array, out: Float64Arra
 }
 
 /**
- * Sets one coordinate to the positive root of S_ii x^2 + b x = 1/n, where b is the covariance with the others, and
- * updates S x.
+ * Sets one coordinate to the positive root of S_ii x^2 + b x = 1/n, where b is the covariance with the others. Updates
+ * S x.
  */
 function updateCoordinate(covariance: Float64Array, i: number, x: Float64Array, marginal: Float64Array): void {
   const n = x.length;

@@ -5,8 +5,8 @@ export const LINKAGES = ['single', 'complete', 'average', 'ward'] as const;
 export type Linkage = (typeof LINKAGES)[number];
 
 /**
- * Distance of two assets: the Euclidean distance between their columns of correlation distances, or the correlation
- * distance itself.
+ * Distances of two assets. `columns` is the Euclidean distance between their columns of correlation distances;
+ * `correlation` is the correlation distance itself.
  */
 export const TREE_DISTANCES = ['columns', 'correlation'] as const;
 export type TreeDistance = (typeof TREE_DISTANCES)[number];
@@ -25,9 +25,8 @@ export interface Merge {
 }
 
 /**
- * Computes hierarchical risk parity weights: orders the assets by the leaves of their cluster tree and assigns weights
+ * Computes hierarchical risk parity weights. Orders the assets by the leaves of their cluster tree and assigns weights
  * by recursive bisection of this order. Weights are long-only and sum to 1.
- *
  * @param covariance [n x n] row-major, symmetric, positive variances; any unit.
  * @param out        [n], overwritten with the weights.
  * @throws           KernelFault on a shape mismatch or a variance that is not positive.
@@ -88,9 +87,8 @@ export function computeColumnDistances(matrix: Float64Array, n: number): Float64
 }
 
 /**
- * Merges the two nearest clusters until one is left. Ties are resolved in favour of the pair with the earliest first
- * cluster, then the earliest second cluster.
- *
+ * Merges the two nearest clusters until one is left. In a tie, the pair with the earliest first cluster is merged; if
+ * that is equal, the pair with the earliest second cluster.
  * @param distances [n x n], symmetric; overwritten.
  * @returns n - 1 merges, in order.
  */
@@ -117,7 +115,7 @@ interface Clusters {
   readonly size: Int32Array;
   /** Slots that contain a cluster. */
   active: number[];
-  /** Slot of the nearest other cluster, the earliest one in a tie; -1 if there is no other cluster. */
+  /** Slot of the nearest other cluster. In a tie, it is the earliest cluster; it is -1 if there is no other cluster. */
   readonly nearest: Int32Array;
 }
 

@@ -8,7 +8,10 @@ const STEPS_PER_SECURITY = 60;
 /** Maximum number of exact solves on an estimated active set before the search refines its estimate. */
 const EXACT_SOLVES_MAX = 12;
 
-/** Gradient gaps, relative to the largest gradient, at which the search switches to the exact solve, in order. */
+/**
+ * Gradient gaps at which the search switches to the exact solve, relative to the largest gradient. They are tried in
+ * order.
+ */
 const GAP_LIMITS = [1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13];
 
 /** Tolerance of the optimality conditions, relative to the largest gradient. */
@@ -33,9 +36,8 @@ export interface MinimumVarianceOutcome {
 
 /**
  * Computes the long-only weights of least variance: argmin w'Sw over sum w = 1 and 0 <= w <= upper. A pairwise descent
- * estimates the active bounds; a Cholesky solve on the free securities gives the exact solution, which is checked
+ * estimates the active bounds. A Cholesky solve on the free securities then gives the exact solution, which is checked
  * against the optimality conditions of all securities.
- *
  * @param covariance [n x n] row-major, symmetric positive semi-definite; any unit.
  * @param upper      Maximum weight, at least 1/n; a smaller value is replaced by 1/n, so that the weights can sum to 1.
  * @param out        [n], overwritten with the weights.
@@ -106,7 +108,7 @@ interface Descent {
 }
 
 /**
- * Moves weight from the held security with the largest gradient to the best partner, until no pair has a larger
+ * Moves weight from the held security with the largest gradient to the best partner. Stops when no pair has a larger
  * gradient difference than the gap.
  */
 function descend({ covariance, upper, w, gradient, gap }: Descent): void {
@@ -145,7 +147,10 @@ function computeLeastGradient({ upper, w, gradient }: Pick<Descent, 'upper' | 'w
   return leastGradient;
 }
 
-/** Returns the security below its bound whose exact pair step reduces the variance most; -1 if no step reduces it. */
+/**
+ * Returns the security below its bound whose exact pair step reduces the variance most. Returns -1 if no step reduces
+ * it.
+ */
 function findBestPartner({
   covariance,
   diagonal,
@@ -267,7 +272,7 @@ function correctSides({ w, gradient, sides, upper }: SolvedWeights): number {
 }
 
 /**
- * Returns a multiplier between the gradients of the securities at their upper bound and those at zero, for use if every
+ * Returns a multiplier between the gradients of the securities at their upper bound and of those at zero. Used if every
  * security is at a bound.
  */
 function findPriceBetween({ gradient, sides }: Pick<SolvedWeights, 'gradient' | 'sides'>): number {

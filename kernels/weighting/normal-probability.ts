@@ -1,9 +1,8 @@
 /**
  * Computes the probability that a standard normal variable is at most z.
- *
  * @param z  Finite number.
- * @returns  P(Z <= z) in (0, 1), relative error below 1e-13 for |z| <= 7; 0 below -37 and 1 above 8.3 to working
- *   precision.
+ * @returns  P(Z <= z) in (0, 1), with a relative error below 1e-13 for |z| <= 7. To working precision, it is 0 below
+ *   -37 and 1 above 8.3.
  * @cost     16 multiply-adds, an exponential and a division.
  * @source   Hart et al. (1968), Computer Approximations, formula 5666, in the form of West (2005), Better
  *   approximations to cumulative normal functions.

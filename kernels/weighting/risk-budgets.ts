@@ -6,12 +6,12 @@ import { computeMetricDiagonal, multiplyMetric, type Metric } from '../optimisat
 /** Maximum number of Newton steps; five to seven are usual. */
 const NEWTON_MAX = 50;
 
-/** Maximum number of conjugate gradient iterations per step; beyond it a factorisation is cheaper. */
+/** Maximum number of conjugate gradient iterations per step. If more are needed, a factorisation is cheaper. */
 const GRADIENTS_MAX = 40;
 
 /**
- * Maximum residual of a step relative to the imbalance, far from the solution; near it the residual is limited by the
- * imbalance itself.
+ * Maximum residual of a step relative to the imbalance, far from the solution. Near the solution, the imbalance itself
+ * limits the residual.
  */
 const RESIDUAL_MAX = 0.1;
 
@@ -26,11 +26,10 @@ const STEP_SHARE = 0.95;
 
 /**
  * Computes positive weights whose contributions to the variance equal the budgets: w_i (S w)_i = b_i w'Sw for every i,
- * sum 1. They are unique for a positive definite metric: the scaled minimiser of x'Sx / 2 - sum b_i log x_i, by
- * Newton's method from the weights under a one-factor model. In relative steps the Hessian is the diagonal of the
- * budgets plus a term whose largest eigenvalue is about one, so a few conjugate gradient iterations solve for a step; a
- * factorisation is used if they converge slowly.
- *
+ * with a sum of 1. For a positive definite metric, the weights are unique: they are the scaled minimiser of x'Sx / 2 -
+ * sum b_i log x_i. Newton's method finds it from the weights under a one-factor model. In relative steps, the Hessian
+ * is the diagonal of the budgets plus a term whose largest eigenvalue is about one. A few conjugate gradient iterations
+ * therefore solve for a step; a factorisation is used if they converge slowly.
  * @param budgets  [n], positive, of sum 1.
  * @param out      [n], overwritten with the weights.
  * @returns        True if the contributions equal the budgets within a relative error of 1e-11.
@@ -69,7 +68,7 @@ interface BudgetedSecurities {
   readonly times: (x: Float64Array, out: Float64Array) => void;
 }
 
-/** Returns a function that multiplies by the metric; a dense matrix is copied to the memory of the engine once. */
+/** Returns a function that multiplies by the metric. A dense matrix is copied to the memory of the engine once. */
 function createProduct(algebra: DenseAlgebra, metric: Metric): BudgetedSecurities['times'] {
   if (metric.form === 'factor') return (x, out) => multiplyMetric(metric, x, out);
   const matrix = algebra.room(metric.matrix.length);
@@ -129,9 +128,8 @@ const FACTOR_ROUNDS = 4;
 const EXPOSURE_ROUNDS = 40;
 
 /**
- * Computes weights whose contributions equal the budgets under a one-factor model estimated from the marginal
- * contributions of some weights.
- *
+ * Computes weights whose contributions equal the budgets under a one-factor model. The model is estimated from the
+ * marginal contributions of some weights.
  * @param marginal  S x, [n], with x'S x = 1.
  * @param x         Overwritten with the weights.
  */

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { AwsSettings } from '#store/s3/keys/choose-source.js';
 import { declareAwsSetting } from './setting-schemas.js';
 
-/** Environment variables of the AWS tools, with the same names and precedence. */
+/** Settings from the environment variables of the AWS tools. Names and precedence are the same as in these tools. */
 export const AWS_SETTINGS = {
   awsKeyId: declareAwsSetting('AWS_ACCESS_KEY_ID', 'Access key of the bucket.', { isSecret: true }),
   awsSecret: declareAwsSetting('AWS_SECRET_ACCESS_KEY', 'Secret of the access key.', { isSecret: true }),

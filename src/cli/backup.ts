@@ -65,5 +65,5 @@ export async function backUp(argv: readonly string[], environment: NodeJS.Proces
   return damaged.length === 0 ? 0 : EXIT_DAMAGED;
 }
 
-/** Returns the name of a new backup from the current time; names sort by time, the newest last. */
+/** Returns the name of a new backup from the current time. Sorted by name, the newest backup is last. */
 const formatBackupName = () => new Date().toISOString().slice(0, 19).replaceAll(':', '');

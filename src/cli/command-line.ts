@@ -60,7 +60,7 @@ export const COMMON_OPTIONS = {
   csv: { type: 'boolean', default: false },
 } as const;
 
-/** Reads the words and flags of a command. @throws UsageError */
+/** Parses the words and flags of a command. @throws UsageError */
 export function readCommandLine(name: string, { words, flags }: Grammar, argv: readonly string[]): CommandLine {
   const { values, positionals } = parseFlags(name, flags, argv);
   if (positionals.length !== words.length) {
@@ -126,7 +126,7 @@ function parseFlags(
   }
 }
 
-/** Suggests the flag that a misspelt one probably means, as a question. */
+/** Suggests the flag that was probably meant by a misspelt flag. The text is a question. */
 function suggestFlag(cause: unknown, flags: Grammar['flags']): string {
   const unknownFlag = /^Unknown option '--([^']+)'/.exec((cause as Error).message)?.[1];
   const nearestFlag =
@@ -142,7 +142,7 @@ function parseNumber(flag: string, text: string): number {
 }
 
 /**
- * Parses a JSON file that the command line names, or standard input for `-`. The service validates the content.
+ * Parses the JSON file whose path is on the command line, or standard input for `-`. The service validates the content.
  * @throws UsageError if the text is not JSON
  */
 export async function readJsonFile<T>(path: string): Promise<T> {

@@ -5,14 +5,14 @@ import { readCheckedDocuments } from './seen-documents.js';
 import { readSettings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
-/** Document kinds that provide the ids for completion, by id kind. */
+/** Document kinds whose ids are offered as completions, by kind of id. */
 const DOCUMENTS: Readonly<Record<IdKind, readonly string[]>> = {
   indices: ['index', 'strategy'],
   stores: ['store'],
   names: [], // securities are listed from the served market, not from documents
 };
 
-/** Maximum number of securities to complete; a shell lists no more. */
+/** Maximum number of securities to complete. No shell lists more. */
 const NAMES_MAX = 10_000;
 /** Securities per page of the response. */
 const PAGE_NAMES = 1000;
@@ -20,9 +20,9 @@ const PAGE_NAMES = 1000;
 const isIdKind = (word: string): word is IdKind => Object.hasOwn(DOCUMENTS, word);
 
 /**
- * Runs `divisor completion ids KIND` for the scripts of the shells: prints the ids of a running service
- * (`DIVISOR_URL`) or of the home, one per line. `names` are the securities of the store that a service serves.
- * Opens nothing for writing. @throws UsageError
+ * Runs `divisor completion ids KIND` for the completion scripts. Prints the ids of a running service (`DIVISOR_URL`) or
+ * of the home, one per line. The ids of `names` are the securities of the served store. Writes nothing. @throws
+ * UsageError
  */
 export async function runCompletionIds(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const [kind = '', ...rest] = argv;

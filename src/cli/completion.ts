@@ -12,7 +12,7 @@ export const COMPLETION_HELP = [
 /** Kinds of ids that shell completion requests. */
 export type IdKind = 'indices' | 'stores' | 'names';
 
-/** Id kind that a word or a flag accepts, by the name of the word or flag. */
+/** Kind of id that a word or a flag accepts, by the name of the word or flag. */
 const ID_PLACEHOLDERS: Readonly<Record<string, IdKind>> = {
   INDEX: 'indices',
   INDICES: 'indices',
@@ -24,13 +24,13 @@ const ID_PLACEHOLDERS: Readonly<Record<string, IdKind>> = {
   identifiers: 'names',
 };
 
-/** Returns the placeholder that the script of a shell resolves to ids. */
+/** Returns a placeholder. The completion script replaces it with ids. */
 const formatIdPlaceholder = (name: string) =>
   Object.hasOwn(ID_PLACEHOLDERS, name) ? [`@${ID_PLACEHOLDERS[name]!}`] : [];
 
 /**
- * Formats words for a script. A placeholder for ids becomes a call that the shell makes during completion. @param asked
- * text before and after that call
+ * Formats words for a script. A placeholder for ids becomes a call that the shell makes when the user completes a word.
+ * @param asked text before and after that call
  */
 const formatWords = (words: readonly string[], [before, after]: readonly [string, string]) =>
   words
@@ -46,7 +46,7 @@ export interface Completion {
   readonly flags: Readonly<Record<string, readonly string[] | null>>;
 }
 
-/** Completions by command; commands of a family have two words. */
+/** Completions by command. A command of a family has two words. */
 export type Completions = Readonly<Record<string, Completion>>;
 
 /** Words that need no quoting in a shell. */
@@ -118,7 +118,10 @@ function groupFamilies(commands: Completions): ReadonlyMap<string, readonly stri
   return results;
 }
 
-/** Returns the case branches for bash and zsh: completions after `$command $flag`, else after `$command`. */
+/**
+ * Returns the branches of a case statement for bash and zsh: completions after `$command $flag`, otherwise after
+ * `$command`.
+ */
 function formatCases(
   commands: Completions,
   formatOffer: (words: readonly string[]) => string,
@@ -157,7 +160,7 @@ complete -o filenames -F _divisor divisor
 `;
 }
 
-/** Returns a script that can be sourced, or loaded at the first completion, which it then answers. */
+/** Returns a script for zsh. It can be sourced; zsh can also load it when the user first completes a word. */
 function formatZshScript(commands: Completions): string {
   const formatOffer = (words: readonly string[]) => `compadd -- ${formatWords(words, ['$(', ')'])}`;
   return `#compdef divisor

@@ -32,18 +32,21 @@ import type { Settings } from './settings.js';
 import { findCollector } from './tracing/trace-settings.js';
 import { readEngineVersion } from './version.js';
 
-/** The service without its socket: its request handler and its shutdown. */
+/** Service without a socket: it handles requests and can be shut down. */
 export interface Service {
   readonly app: App;
   /** Returns true if requests need a key. */
   hasKeys(): boolean;
-  /** Settles once the previously served market is served again, or has failed to load. */
+  /** Settles when the previously served market is served again, or has failed to load. */
   readonly resumed: Promise<void>;
-  /** Returns the checks of the methodology templates, for which the first request would otherwise wait. */
+  /**
+   * Returns the checks of the methodology templates. Without them, the first request for templates would have to wait
+   * for the checks.
+   */
   listTemplateChecks(): readonly PreparationStep[];
-  /** Stops accepting work: readiness fails and new jobs are refused; other requests are still answered. */
+  /** Stops accepting work. Readiness fails and new jobs are refused; other requests are still answered. */
   drain(): void;
-  /** Returns running jobs to the queue and closes the components, outermost first. */
+  /** Puts running jobs back into the queue. Then closes the components, the last opened first. */
   close(): Promise<void>;
 }
 
@@ -51,9 +54,11 @@ export interface Composition {
   readonly role: Role;
   readonly settings: Settings;
   readonly log: Logger;
-  /** Serves the stored content without reading its source again, for a command that refreshes the data itself. */
+  /**
+   * True to serve the stored content without reading its source again. For a command that refreshes the data itself.
+   */
   readonly keepsServed?: boolean;
-  /** Receives a failure after which the process must end, because a component can no longer keep its guarantees. */
+  /** Receives a failure after which the process must end. A component can then no longer do what it guarantees. */
   readonly onDefect: (cause: unknown) => void;
 }
 
@@ -73,7 +78,7 @@ export async function compose(composition: Composition): Promise<Service> {
   }
 }
 
-/** Sends traces if a collector is configured; the tracing code is loaded only then. */
+/** Starts to send traces if a collector is configured. Otherwise the tracing code is not even loaded. */
 async function openTracingIfConfigured({ settings, log }: Composition, resources: Closable[]): Promise<void> {
   if (findCollector(settings) === undefined) return;
   const { openTracing } = await import('./tracing/otlp-exporter.js');
@@ -81,21 +86,22 @@ async function openTracingIfConfigured({ settings, log }: Composition, resources
   if (tracing !== undefined) resources.push(tracing);
 }
 
-/** Starts to run jobs, to deliver the notifications of ended jobs, and to run scheduled days. */
+/** Starts to run jobs and scheduled days, and to deliver the notifications of ended jobs. */
 async function startJobs(core: Core, kinds: JobHandlers, startSchedules: () => void) {
   const { documents, home, jobs, settings, deliveries, activations } = core;
   const isShared = settings.artifacts !== undefined;
   const ownJobHandlers = wrapForStores(detachAttempts(kinds), core);
   jobs.register(isShared ? addActiveMarket(ownJobHandlers, activations) : ownJobHandlers);
   if (settings.readOnly) return;
-  // Shared data stores keep their locations, which are homes of the processes that imported them.
+  // Data stores of several processes keep their locations: these are in the home of the process that imported the
+  // store.
   if (!isShared) await relocateDatasets(documents, home.stores);
   await jobs.start();
   await deliveries.start();
   startSchedules();
 }
 
-/** Detaches attempts from the trace of the request that started them. */
+/** Wraps job kinds so that an attempt does not belong to the trace of the request that started it. */
 function detachAttempts(kinds: JobHandlers): JobHandlers {
   const detachKind = <P>(kind: JobKind<P>): JobKind<P> => ({
     ...kind,
@@ -154,7 +160,7 @@ async function closeAll(resources: readonly Closable[]): Promise<void> {
   for (const component of resources.toReversed()) await component.close();
 }
 
-/** Opens the components, the innermost first, and composes the features and the application. */
+/** Opens the components, starting with those that others need. Then composes the features and the application. */
 async function composeOn(
   home: Home,
   { role, settings, log, onDefect, keepsServed = false }: Composition,
@@ -182,7 +188,7 @@ async function composeOn(
 
   const plans = composeSchedules(core, { role, removals: history.removals, resources, keys, runs, reports, indices });
 
-  // TypeScript rejects a kind of job or a route without a handler.
+  // If a kind of job or a route has no handler, the code does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
   const handlers: Handlers<typeof API> = {
     ...operations.handlers,
@@ -196,7 +202,8 @@ async function composeOn(
   };
 
   await startJobs(core, kinds, plans.start);
-  // The previously served market is loaded in the background; requests that need it get Retry-After.
+  // The previously served market is loaded in the background. Until then, requests that need it get a Retry-After
+  // header.
   await core.datasets.announce();
   const resumption = resumeMarket(core, { role, keepsServed, stopping: stopController.signal });
   resumption.catch(onDefect);

@@ -19,17 +19,17 @@ export const EXIT = {
   jobFailed: 1,
   /** The service refused the request: findings are printed. */
   refused: 2,
-  /** The job is done or a refresh was rejected, and `--fail-on` names the code of a finding. */
+  /** The job is done or a refresh was rejected, and `--fail-on` contains the code of a finding. */
   found: 3,
   /** No service answers at the address. */
   unreachable: 69,
-  /** The service accepted the request and did not answer in time: the work may still be running. */
+  /** The service accepted the request but did not answer in time. The work may still be running. */
   late: 74,
   /** The service failed by an internal defect. */
   defect: 70,
   /**
-   * The service is full, draining, without data or busy with the same work, or the key has exceeded its limit:
-   * try again.
+   * The service cannot take the request now: it is full, draining, without data or busy with the same work, or the key
+   * has exceeded its limit. Try again.
    */
   tryAgain: 75,
   /** The key is missing, wrong or lacks the scope. */
@@ -42,7 +42,7 @@ export const EXIT = {
 export interface ConnectionFlags {
   readonly url?: string | undefined;
   readonly home?: string | undefined;
-  /** Data root folders for a home that the command opens, in the format of the setting. */
+  /** Data root folders for a home that the command opens. The format is that of the setting. */
   readonly dataRoots?: string | undefined;
   /** Data store that the command reads. */
   readonly store?: string | undefined;
@@ -76,16 +76,13 @@ export interface Address {
   readonly key: string | undefined;
 }
 
-/** Options for a home that the command opens itself. */
+/** Options for a home that the command itself opens. */
 interface HomeOptions {
-  /** Serves the stored data without reading its source again. */
+  /** True to serve the stored data without reading its source again. */
   readonly keepsServed?: boolean;
 }
 
-/**
- * Calls `use` with a client of the service that the flags name; turns a failure into an exit status and one
- * sentence.
- */
+/** Calls `use` with a client of the service that the flags name. A failure becomes an exit status and one sentence. */
 export async function runWithService(
   flags: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
@@ -120,7 +117,10 @@ export async function runWithService(
 
 const createClient = (address: Address): DivisorClient => createDivisorClient({ ...address, fetch: fetchPatiently });
 
-/** Returns the address of the service, if one is given. @throws UsageError if the text is not an HTTP address */
+/**
+ * Returns the address of the service if one is given; otherwise undefined. @throws UsageError if the text is not an
+ * HTTP address
+ */
 function findAddress({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): string | undefined {
   const text = url ?? environment['DIVISOR_URL'];
   if (text === undefined || /^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text;
@@ -129,13 +129,13 @@ function findAddress({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): 
   );
 }
 
-/** Adds the working folder to the default roots: a command reads files that its user names. */
+/** Adds the working folder to the default data roots, because a command reads files that its user names. */
 function resolveInWorkingFolder({ settings, rows }: EffectiveSettings): Settings {
   const isDefault = rows.find(({ name }) => name === 'dataRoots')?.source === 'default';
   return isDefault ? { ...settings, dataRoots: [...settings.dataRoots, process.cwd()] } : settings;
 }
 
-/** Opens the home in this process for this command only, with a temporary key. */
+/** Opens the home in this process, only for this command and with a temporary key. */
 async function runInProcess(
   { home, dataRoots }: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
@@ -157,7 +157,7 @@ async function runInProcess(
     ...(home === undefined ? [] : ['--home', home]),
     ...(dataRoots === undefined ? [] : ['--data-roots', dataRoots]),
   ];
-  // The process ends after one job, so views that no client will request are not warmed up.
+  // The process ends after one job. No client will request views, so they are not warmed up.
   const effectiveSettings = readSettings(['--port', '0', '--warm-up', 'off', ...flags], {
     ...rest,
     DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin`,
@@ -176,7 +176,7 @@ async function runInProcess(
   }
 }
 
-/** Temporary refusals: a job with the same id, or work on the same store, is running. */
+/** Codes of temporary refusals: a job with the same id is running, or other work on the same store. */
 const BUSY_CODES: ReadonlySet<string> = new Set<DivisorError['code']>([
   'JOB_RUNNING',
   'STORE_LOADING',
@@ -192,7 +192,7 @@ function getStatus({ code, status }: DivisorError): number {
   return status >= 500 ? EXIT.defect : EXIT.refused;
 }
 
-/** Formats an error: its message, one line per finding, and details that only a local user may see. */
+/** Formats an error: its message, one line per finding, and details that only a user of this machine may see. */
 function explainError({ message, findings }: DivisorError, settings: Settings | undefined): string {
   const lines = findings.map(({ severity, code, path, message: text, file }) => {
     const location = file === undefined || path.includes(file) ? path : `${file} ${path}`;
@@ -203,7 +203,8 @@ function explainError({ message, findings }: DivisorError, settings: Settings | 
 }
 
 /**
- * Lists allowed folders and hosts. A response over HTTP never contains a path, but the user of a home may see paths.
+ * Lists the folders and hosts that are permitted. A response over HTTP never contains a path, but the user of a home
+ * may see paths.
  */
 function listAllowedLocations(settings: Settings | undefined): string {
   if (settings === undefined)

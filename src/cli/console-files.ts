@@ -18,7 +18,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Serves the console of this package; each file is read at its first request and cached.
+ * Opens the console of this package. Each file is read at its first request and then cached.
  * @cost less than 2 MB once all files are read
  */
 export function openConsoleFiles(): ConsoleFiles {
@@ -39,7 +39,7 @@ const VERIFY_FILES: Readonly<Record<string, string>> = {
   'worker.js': 'dist/engine/verify-worker.js',
 };
 
-/** Serves the page that verifies published indices; each file is read at its first request and cached. */
+/** Opens the page that verifies published indices. Each file is read at its first request and then cached. */
 export function openVerifyFiles(): VerifyFiles {
   const filesByPath = new Map<string, ConsoleFile>();
   return (name) =>

@@ -5,7 +5,7 @@ import { declareSetting, hostPorts, createListSchema } from './setting-schemas.j
 const isMailServer = (text: string): boolean =>
   /^smtps?:\/\//.test(text) && URL.canParse(text) && new URL(text).hostname !== '';
 
-/** Settings for the destinations that files of schedules may be delivered to. */
+/** Settings that limit where files of schedules may be delivered. */
 export const DELIVERY_SETTINGS = {
   deliveryRoots: declareSetting({
     flag: 'delivery-roots',

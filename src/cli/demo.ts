@@ -37,8 +37,8 @@ the command ends after the demonstration.
 `;
 
 /**
- * Runs `divisor demo`: demonstrates the main tasks over the HTTP API of the service, on a generated market. Resolves with
- * the exit status.
+ * Runs `divisor demo`: shows the main tasks on a generated market, over the HTTP API of the service. Resolves with the
+ * exit status.
  */
 export async function runDemo(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const isOnce = readOnceFlag(argv);
@@ -164,7 +164,7 @@ async function runIndexTour(client: DivisorClient, { job, said }: Narration) {
   return { overview, attribution };
 }
 
-/** Optimises an index against the first, estimates its risk and prices a future on it. */
+/** Derives an index that optimises the first one, estimates its risk and prices a future on it. */
 async function runChildTour(client: DivisorClient, { job, said }: Narration): Promise<void> {
   await said(
     'Derive an optimised child',
@@ -225,7 +225,7 @@ async function write(client: DivisorClient, renderId: string): Promise<WrittenFi
   );
 }
 
-/** Prints each step while it runs, and then its result. */
+/** Creates a narrator. It prints each step while the step runs, and then its result. */
 function createNarrator(client: DivisorClient, screen: Screen) {
   return {
     async job<R>(

@@ -3,7 +3,7 @@ import type { FreeSpace } from '#store/files/free-space.js';
 
 const INTERVAL_MS = 5_000;
 
-/** Checks the free space of the home at intervals, so that health requests do not wait for the disk. */
+/** Checks the free space of the home at intervals. Health requests then need not wait for the disk. */
 export function watchDisk(freeSpace: FreeSpace): { readonly check: Check; close(): Promise<void> } {
   let fault: string | undefined;
   let freeSpaceNote = 'The first check of the volume is pending.';

@@ -5,10 +5,10 @@ import { formatJobCommandHelp, runJobCommand, type JobCommand } from './job-comm
 import { JOB_COMMANDS } from './job-commands/table.js';
 import { VIEW_COMMANDS } from './view-commands/table.js';
 
-/** One command: its summary, and its code, loaded on demand. */
+/** Command with its summary and its code. The code is loaded when the command runs. */
 interface Command {
   readonly summary: string;
-  /** Returns the text of `--help`. Default: the settings of the service. */
+  /** Returns the text of `--help`. If absent, the help lists the settings of the service. */
   readonly help?: () => Promise<string>;
   readonly run: (argv: readonly string[], environment: NodeJS.ProcessEnv) => Promise<number>;
 }
@@ -160,10 +160,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 /** EX_USAGE and EX_SOFTWARE of sysexits.h. */
 const EXIT_USAGE = 64;
 const EXIT_DEFECT = 70;
-/** Exit status that a shell reports for a program whose reader closed the pipe. */
+/** Exit status that a shell reports for a program whose output pipe was closed by its reader. */
 const EXIT_PIPE = 141;
 
-/** Runs the command that the words name. Resolves with the exit status; reports a failure in one sentence. */
+/** Runs the command that the words name. Resolves with the exit status. Reports a failure in one sentence. */
 export async function dispatch(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const [first, ...others] = argv;
   const family =
@@ -190,7 +190,7 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
   }
 }
 
-/** Returns the version of the package, and of its build if known. */
+/** Returns the version of the package. If the build is known, its version is added. */
 async function formatVersionLine(): Promise<string> {
   const { readBuildInfo, getBuildVersion } = await import('./version.js');
   const builtAt = readBuildInfo()?.built_at;
@@ -203,7 +203,9 @@ function hidePasswords(argv: readonly string[]): void {
   if (maskedWords.some((word, i) => word !== argv[i])) process.title = `divisor ${maskedWords.join(' ')}`;
 }
 
-/** Ends a command when its reader closes the pipe, as in `divisor verify | head`; a service keeps running. */
+/**
+ * Ends a command when the reader of its output closes the pipe, as in `divisor verify | head`. A service keeps running.
+ */
 function exitOnClosedPipe(name: string): void {
   process.stdout.on('error', (failure: NodeJS.ErrnoException) => {
     if (failure.code !== 'EPIPE') throw failure;
@@ -211,13 +213,15 @@ function exitOnClosedPipe(name: string): void {
   });
 }
 
-/** Prints the sentence of a failure and returns its exit status; prints the stack only of unexpected failures. */
+/**
+ * Prints the sentence of a failure and returns its exit status. Prints the stack only if the failure was not expected.
+ */
 async function explain(failure: unknown): Promise<number> {
   const { EXIT_TEMPORARY, StartRefusal } = await import('#store/start-refusal.js');
   const { UsageError } = await import('./usage-error.js');
   if (failure instanceof StartRefusal) return printFailure(failure.exitStatus, failure.message);
   if (failure instanceof UsageError) return printFailure(EXIT_USAGE, failure.message);
-  // The database or object store is unavailable during the start, so the supervisor tries again.
+  // The database or object store was unavailable during the start. The supervisor should try again.
   const { isUnavailable } = await import('#domain/refusals/refusal.js');
   if (isUnavailable(failure)) return printFailure(EXIT_TEMPORARY, failure.message);
   return printFailure(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
@@ -276,7 +280,10 @@ function print(text: string): 0 {
   return 0;
 }
 
-/** Prints an error without the passwords in words that the sentence repeats from the command line. @returns the status */
+/**
+ * Prints an error. If the sentence repeats words of the command line, passwords in them are removed. @returns the
+ * status
+ */
 function printFailure(status: number, sentence: string): number {
   process.stderr.write(`divisor: ${maskUrlPasswords(sentence)}\n`);
   return status;

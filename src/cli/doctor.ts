@@ -44,7 +44,7 @@ interface Finding {
   readonly says: string;
 }
 
-/** Reader of the stored documents, which reads them once; undefined if there are none. */
+/** Reader of the stored documents. It reads them once and returns undefined if there are none. */
 type Documents = () => Promise<readonly CheckedDocument[] | undefined>;
 
 type Inspection = (settings: Settings, home: HomeFolders, documents: Documents) => Promise<Omit<Finding, 'subject'>>;
@@ -58,9 +58,11 @@ const MIB = 2 ** 20;
 const NODE_VERSION_MIN = [20, 19] as const;
 /** First release line that still receives fixes. */
 const NODE_SUPPORTED = 22;
-/** Recommended shared memory, approximately that for the transfer of a market of 5,000 securities and 20 years. */
+/**
+ * Recommended shared memory in bytes. About this much is needed to transfer a market of 5,000 securities and 20 years.
+ */
 const RECOMMENDED_SHARED_BYTES = 2 ** 30;
-/** Recommended limit of open files, for the connections, files and threads of a fully loaded service. */
+/** Recommended limit of open files. A service under full load needs it for its connections, files and threads. */
 const RECOMMENDED_OPEN_FILES = 4096;
 const RECOMMENDED_MEMORY_BYTES = 2 ** 30;
 
@@ -266,7 +268,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   calendars: async () => createOk(`${openCalendars().list().length} exchange calendars.`),
   'data roots': async ({ dataRoots, home }) => {
     const absentTools: string[] = [];
-    // An absent home is created at the first start and has a separate line.
+    // A home that does not exist is created at the first start. It has its own line in the report.
     for (const root of dataRoots) if (root !== home && !(await canRead(root))) absentTools.push(root);
     const sentence = `Folder stores and file databases must be below ${dataRoots.join(', ')}; --data-roots or DIVISOR_DATA_ROOTS sets other folders.`;
     return absentTools.length === 0
@@ -278,7 +280,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
 const formatCount = (count: number, singular: string, plural: string): string =>
   `${count} ${count === 1 ? singular : plural}`;
 
-/** Reads the shared sizes; undefined if they are unavailable, which is not a fault. */
+/** Reads the sizes of the shared storage. Returns undefined if they are unavailable, which is not a fault. */
 const readSizes = (database: string): Promise<SharedSizes | undefined> =>
   runWithClient(database, (client) =>
     measureSharedSizes(async (text) => (await client.query(text)).rows, `"${SCHEMA}"`),
@@ -305,7 +307,7 @@ const canRead = (path: string) =>
     () => false,
   );
 
-/** Returns the error code of an attempt to listen on an address; undefined on success. */
+/** Tries to listen on an address and returns the error code. Returns undefined if it succeeds. */
 function findListenError(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -314,7 +316,7 @@ function findListenError(host: string, port: number): Promise<string | undefined
   });
 }
 
-/** Returns the version of the service that answers at an address. */
+/** Returns the version of the service at an address. */
 async function readVersionAt(host: string, port: number): Promise<string | undefined> {
   const name = host.includes(':') ? `[${host}]` : host;
   const response = await fetch(`http://${name}:${port}/health/live`, { signal: AbortSignal.timeout(2000) }).catch(

@@ -9,8 +9,8 @@ import type { GuidePage } from '#views/documentation/guide-page.js';
 import { readEngineVersion, PACKAGE_ROOT } from './version.js';
 
 /**
- * Returns the sources of this package's documentation: the contract with example answers, the guide, and the compressed
- * forms of both from the build.
+ * Opens the documentation of this package: the contract with example responses, the guide, and the compressed forms
+ * that the build wrote.
  */
 export function openDocumentationSources(): DocumentationSources {
   return {
@@ -28,7 +28,7 @@ export function openDocumentationSources(): DocumentationSources {
       return existsSync(file) ? { bytes: new Uint8Array(readFileSync(file)), etag: etags[builtDocument] } : undefined;
     },
     coded(etag, coding) {
-      // The file name contains the content hash, so a file of another build is never served for this content.
+      // The file name contains the hash of the content, so it cannot be the file of another build.
       const file = new URL(`${etag}.${coding}`, BUILT_FOLDER);
       return existsSync(file) ? new Uint8Array(readFileSync(file)) : undefined;
     },
@@ -39,7 +39,7 @@ const BUILT_FOLDER = new URL('dist/documentation/', PACKAGE_ROOT);
 const GUIDE = new URL('data/guide/', PACKAGE_ROOT);
 const PICTURES = new URL('pictures/', GUIDE);
 
-/** Sources that the contract, its reference and the guide are rendered from. */
+/** Folders from which the contract, its reference and the guide are rendered. */
 const SOURCE_FOLDERS = [
   'dist/src/contract',
   'dist/src/domain',
@@ -49,8 +49,8 @@ const SOURCE_FOLDERS = [
 ];
 
 /**
- * Returns the hashes of the built documents; undefined if a source was compiled later, because the build then contains
- * an outdated contract.
+ * Returns the hashes of the documents in the build. Returns undefined if a source was compiled later: the build then
+ * contains an old contract.
  */
 function readEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
   const file = new URL('built.json', BUILT_FOLDER);
@@ -62,8 +62,8 @@ function readEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
 }
 
 /**
- * Returns the latest modification time of a file, or of the files in a folder, in milliseconds since the epoch; 0 if
- * absent.
+ * Returns the latest modification time of a file or of the files in a folder, in ms since 1970. Returns 0 if nothing
+ * exists.
  * @cost a stat per file
  */
 export function findNewestChange(path: string): number {
@@ -78,7 +78,7 @@ function readExampleResponses(): ExampleResponses {
   return JSON.parse(readFileSync(new URL('data/answers.json', PACKAGE_ROOT), 'utf8')) as ExampleResponses;
 }
 
-/** Reads the guide that the build rendered from `data/guide`; empty if only the sources were compiled. */
+/** Reads the guide that the build rendered from `data/guide`. Returns no pages if the sources were only compiled. */
 function readGuide(): readonly GuidePage[] {
   const file = new URL('dist/guide.json', PACKAGE_ROOT);
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as readonly GuidePage[]) : [];

@@ -122,20 +122,20 @@ function parseRequest(word: string, flags: FlagValues, outPath: string | undefin
   };
 }
 
-/** Returns the format that the extension of a file names; undefined if it names no format. */
+/** Returns the format of a file by its extension. Returns undefined if the extension names no format. */
 function parseExtension(outPath: string): ExportFormat | undefined {
   const extension = extname(outPath).slice(1).toLowerCase();
   return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].extension === extension);
 }
 
-/** Ensures that the extension of a file matches the format. @throws UsageError if the extension names another format */
+/** Checks that the extension of a file fits the format. @throws UsageError if the extension names another format */
 function assertEnding(outPath: string, format: ExportFormat): void {
   const formatName = parseExtension(outPath) ?? format;
   if (formatName !== format)
     throw new UsageError(`--format is ${format}, but the extension of ${outPath} means the format ${formatName}`);
 }
 
-/** Returns the format that the extension of a file names. @throws UsageError if the extension names no format */
+/** Returns the format of a file by its extension. @throws UsageError if the extension names no format */
 function requireFormat(outPath: string): ExportFormat {
   const format = parseExtension(outPath);
   if (format !== undefined) return format;

@@ -1,6 +1,9 @@
 import { suggestName } from '#base/text/nearest-name.js';
 
-/** Setting names of other services, by the equivalent flag of this service; spelling suggestions cannot find these. */
+/**
+ * Names of settings in other programs, by the flag of this service that means the same. Spelling suggestions cannot
+ * find them.
+ */
 const FLAG_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   '--numerics': ['engine', 'engines', 'kernels', 'blas', 'openblas', 'backend'],
   '--workers': ['threads', 'cores', 'concurrency'],
@@ -9,12 +12,12 @@ const FLAG_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   '--log-level': ['log', 'verbosity', 'loglevel'],
 };
 
-/** Returns the flag of this command that an unknown flag corresponds to. */
+/** Returns the flag of this command that an unknown flag probably means. */
 export function findIntendedFlag(unknownFlag: string, flags: readonly string[]): string | undefined {
   return flags.find((flag) => FLAG_SYNONYMS[flag]?.includes(unknownFlag.replace(/^--/, '')));
 }
 
-/** Returns the first sentence of Node's error about a command line, without its advice on escaping. */
+/** Returns the first sentence of Node's error about a command line. Its advice on escaping is left out. */
 export function readFirstSentence(failure: unknown, flags: readonly string[] = []): string {
   const [line = ''] = String((failure as Error).message).split('\n');
   const flag = /^Option '(--[^' ]+)/.exec(line)?.[1];

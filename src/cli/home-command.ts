@@ -18,7 +18,7 @@ export interface HomeCommand {
   readonly values: { readonly json?: boolean; readonly replace?: boolean; readonly backup?: string };
 }
 
-/** Returns the flags of the settings for locations, from the values of a command. */
+/** Converts the values of a command to the flags of the settings for locations. */
 export function formatLocationFlags(
   locationFlags: Partial<Record<(typeof LOCATION_FLAGS)[number], string | undefined>>,
 ): string[] {
@@ -30,8 +30,8 @@ export function formatLocationFlags(
 const LOCATION_FLAGS = ['home', 'database', 'artifacts'] as const;
 
 /**
- * Refuses a home on the command line while the environment names locations that several machines share, because the
- * command would act on the wrong data. Accepts a home together with a database or artifacts. @throws UsageError
+ * Refuses a home on the command line while the environment names locations that several machines share. The command
+ * would work on the wrong data. A home together with a database or artifacts is accepted. @throws UsageError
  */
 export function assertSingleLocation(
   locationFlags: Partial<Record<(typeof LOCATION_FLAGS)[number], string | undefined>>,
@@ -51,7 +51,8 @@ export function assertSingleLocation(
 }
 
 /**
- * Refuses a database without a shared results location, because its results are in one home. @throws StartRefusal 78
+ * Refuses a database without a shared results location. Its results would be in the home of one machine. @throws
+ * StartRefusal 78
  */
 export function assertTogether({ database, artifacts }: Settings, advice: string): void {
   if (database !== undefined && artifacts === undefined)

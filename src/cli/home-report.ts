@@ -1,11 +1,11 @@
 import { openScreen, formatTable, type TerminalCell } from './terminal.js';
 
-/** Output of a command on a home: rows for a person, one JSON object per line for a program. */
+/** Output of a command on a home. A person gets rows; a program gets one JSON object per line. */
 export interface HomeReport<T extends object> {
   readonly asJson: boolean;
-  /** Draws the progress of the work, on a terminal only. */
+  /** Shows the progress of the work. Does nothing if the output is not a terminal. */
   progress(text: string): void;
-  /** Prints the rows under a header, or each record as a line of JSON. */
+  /** Prints the rows below a header. For a program, prints each record as a line of JSON. */
   print(records: readonly T[], header: readonly string[], row: (record: T) => readonly (string | TerminalCell)[]): void;
 }
 

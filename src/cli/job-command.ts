@@ -8,33 +8,36 @@ import { formatTable } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { writeWhole } from './write-whole.js';
 
-/** Command that submits one job, follows it and shows its result of type `R`. */
+/** Command that submits one job, follows it and shows its result. The result has type `R`. */
 export interface JobCommand<R> extends Grammar {
   readonly summary: string;
-  /** Notes for a person, in addition to the flags. */
+  /** Notes for the reader of the help, in addition to the flags. */
   readonly notes?: string;
   /** Example calls for the help. */
   readonly examples: readonly string[];
-  /** Submits the work; returns the status of the job, or the result itself if the service answers at once. */
+  /** Submits the work. Returns the status of the job, or the result if the service answers at once. */
   submit(client: DivisorClient, words: readonly string[], flags: FlagValues): Promise<JobSubmission<R>>;
   /** Formats the result as text for a person. */
   show(result: R, flags: FlagValues): string;
-  /** Splits the result into records, each a line for a program, and the rest. Default: the whole. */
+  /**
+   * Splits the result into records, each of which is a line for a program, and the rest. If absent, the whole result is
+   * one line.
+   */
   lines?(result: R): { readonly event: string; readonly records: readonly object[]; readonly rest: object };
   /** Returns the records of the result as a table, for `--csv`. */
   csv?(result: R): { readonly header: readonly string[]; readonly rows: readonly (readonly unknown[])[] };
   /**
-   * Returns notices in addition to the result: one line each on standard error if standard output is a pipe; `show` includes
-   * them for a person.
+   * Returns notices in addition to the result. If standard output is a pipe, each is a line on standard error. For a
+   * person, `show` includes them.
    */
   notices?(result: R): readonly string[];
-  /** Returns the exit status of the command. Default: done. */
+  /** Returns the exit status of the command. If absent, the status is `done`. */
   exitStatus?(result: R, flags: FlagValues): number;
-  /** True if a home that the command opens serves the stored data without reading its source again. */
+  /** True if a home that the command opens is served with its stored data, without reading its source again. */
   readonly keepsServed?: true;
   /** Required extension of the file that `--out` names, such as `.pdf`. */
   readonly ending?: string;
-  /** Returns the content of the file that `--out` names. Default: the result as JSON. */
+  /** Returns the content of the file that `--out` names. If absent, it is the result as JSON. */
   file?(
     client: DivisorClient,
     result: R,
@@ -51,8 +54,8 @@ export interface OutputFile {
 export type JobSubmission<R> = { readonly job: AnyJob & { readonly result: R | null } } | { readonly result: R };
 
 /**
- * Runs a job command. A terminal shows progress on one line and the result as a table; a pipe, or `--json`, gets
- * every change of progress and the result as one JSON object per line. Ctrl-C cancels the job.
+ * Runs a job command. On a terminal, progress is one line and the result is a table. On a pipe, or with `--json`, every
+ * change of progress and the result are one JSON object per line. Ctrl-C cancels the job.
  */
 export async function runJobCommand<R>(
   name: string,
@@ -103,7 +106,10 @@ function printLines(
   line({ event: 'result', result: rest });
 }
 
-/** Writes a table as CSV (RFC 4180): numbers unformatted, an apostrophe before text that begins like a formula. */
+/**
+ * Formats a table as CSV (RFC 4180). Numbers are not formatted. Text that starts like a formula gets an apostrophe in
+ * front.
+ */
 function formatCsv({
   header,
   rows,
@@ -122,7 +128,7 @@ function formatCsv({
 const CANCELLED = Symbol('cancelled');
 
 /**
- * Waits for the result of submitted work. Clears the progress display on failure, so that the message has a separate
+ * Waits for the result of submitted work. If it fails, the progress line is cleared, so that the message has its own
  * line.
  */
 async function awaitResult<R>(
@@ -144,7 +150,7 @@ async function awaitResult<R>(
   }
 }
 
-/** Waits for the result of a job; the first Ctrl-C cancels the job, the second ends the command at once. */
+/** Waits for the result of a job. The first Ctrl-C cancels the job; the second ends the command at once. */
 async function followJob<R>(
   client: DivisorClient,
   job: AnyJob & { readonly result: R | null },
@@ -153,7 +159,7 @@ async function followJob<R>(
   let wasInterrupted = false;
   const cancelJob = () => {
     wasInterrupted = true;
-    // A failed cancellation needs no message here: the command keeps following the job.
+    // A failed cancellation is not reported here, because the command still follows the job.
     client.call('cancelJob', { params: { job_id: job.job_id } }).catch(() => undefined);
   };
   const stopListening = onStopRequest(['SIGINT'], cancelJob);

@@ -3,32 +3,32 @@ import { openScreen, startStep } from './terminal.js';
 
 /** Output that shows the progress of a job. */
 export interface JobScreen {
-  /** True if a program reads the output: one JSON object per line. */
+  /** True if a program reads the output. The output is then one JSON object per line. */
   readonly asJson: boolean;
   status(job: AnyJob): void;
-  /** Shows that the command waits for a response until it arrives. */
+  /** Shows that the command waits, until the response arrives. */
   waiting<T>(answer: Promise<T>): Promise<T>;
   line(record: object): void;
-  /** Reports success, and the file that holds the result if `outPath` is given. */
+  /** Reports success. If `outPath` is given, it is the file with the result. */
   done(outPath: string | undefined): void;
-  /** Clears the progress of work that produced no result. */
+  /** Removes the progress line of work that produced no result. */
   abandon(): void;
 }
 
-/** Interval between updates of the elapsed time on a terminal. */
+/** Interval in ms between updates of the elapsed time on a terminal. */
 const TICK_MS = 1000;
 
-/** Interval between lines with the elapsed time on a pipe. */
+/** Interval in ms between lines with the elapsed time on a pipe. */
 const PIPE_TICK_MS = 10_000;
 
 /** Output format that the flags select. */
 export interface OutputFormat {
   readonly json: boolean;
-  /** True for CSV: the table is the only output. */
+  /** True for CSV. The table is then the only output. */
   readonly csv: boolean;
 }
 
-/** Shows one line that redraws itself on a terminal; prints every change once for a program. */
+/** Creates a screen. On a terminal, it redraws one line. For a program, it prints every change once. */
 export function createJobScreen(name: string, { json, csv }: OutputFormat): JobScreen {
   const screen = openScreen(process.stdout);
   const isJson = json || csv || !screen.isTerminal;
@@ -60,7 +60,7 @@ export function createJobScreen(name: string, { json, csv }: OutputFormat): JobS
   };
 }
 
-/** Reports on standard error of a pipe, at intervals, that the response is still pending. */
+/** On a pipe, reports at intervals that the response has not arrived yet. Writes to standard error. */
 const reportWaiting =
   (name: string): JobScreen['waiting'] =>
   async (answer) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { IssuedKey, KeyRecord, Keys, NewKey, ListedKey } from '#services/operations/keys.js';
 
-/** Command of `divisor keys`, executed on the home itself or by the service that runs on it. */
+/** Command of `divisor keys`. It is executed on the home, or by the service that runs on the home. */
 export type KeyCommand =
   | { readonly verb: 'create'; readonly key: NewKey }
   | { readonly verb: 'list' }
@@ -28,14 +28,14 @@ const PATH_MAX = 100;
 const getPath = (home: string) => join(home, 'keys.sock');
 
 /**
- * Opens the Unix socket through which `divisor keys` reaches the service that runs on a home, because only that service
- * may write there. The socket is in the home's folder, which only the service's user can enter. Request and response
- * are one line of JSON each.
+ * Opens a Unix socket through which `divisor keys` reaches the service of a home. Only that service may write to the
+ * home. The socket is in the folder of the home, which only the service's user can enter. A request and a response are
+ * one line of JSON each.
  */
 export async function openKeySocket(home: string, keys: Keys): Promise<{ close(): Promise<void> }> {
   const path = getPath(home);
   if (path.length > PATH_MAX || process.platform === 'win32') return { async close() {} };
-  // This process holds the lock of the home, so an existing socket was left by a process that ended.
+  // This process has the lock of the home. If the socket exists, a process that has ended left it behind.
   await rm(path, { force: true });
   const server = createServer((socket) => {
     socket.setTimeout(SOCKET_TIMEOUT_MS, () => socket.destroy());
@@ -50,7 +50,7 @@ export async function openKeySocket(home: string, keys: Keys): Promise<{ close()
   return { close: () => new Promise((resolve) => server.close(() => resolve())) };
 }
 
-/** Sends a command to the service that runs on a home. @returns undefined if no service answers there */
+/** Sends a command to the service that runs on a home. @returns undefined if there is no such service */
 export async function requestFromService(home: string, command: KeyCommand): Promise<KeyResponse | undefined> {
   const path = getPath(home);
   if (path.length > PATH_MAX) return undefined;

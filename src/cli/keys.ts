@@ -14,7 +14,7 @@ import { readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 import { formatTable } from './terminal.js';
 
-/** Lifetime of an administrator's key in days; a key is replaced each quarter. */
+/** Lifetime of an administrator's key in days. A key must be replaced every quarter. */
 const ADMIN_DAYS = 90;
 const DAY_MS = 86_400_000;
 
@@ -147,7 +147,7 @@ function parseStartDay(day: string): string {
   return formatTimestamp(ms);
 }
 
-/** Sends a command to the running service, or executes it on the home if no service runs. */
+/** Sends a command to the running service. If no service runs, executes it on the home. */
 async function executeCommand(settings: Settings, command: KeyCommand): Promise<KeyResponse> {
   const response = await requestFromService(settings.home, command);
   if (response !== undefined) return response;

@@ -4,7 +4,7 @@ import { declareSetting, createWholeNumber, type SettingRequirement } from './se
 
 const BUCKET_REQUIREMENT: SettingRequirement = { setting: 'artifacts', begins: 's3://' };
 
-/** Settings for the location and retention of results that several machines share. */
+/** Settings for results that several machines share: where they are stored and how long. */
 export const LOCATION_SETTINGS = {
   artifacts: declareSetting({
     flag: 'artifacts',

@@ -15,8 +15,8 @@ export function readDatabase({
 }
 
 /**
- * Returns the folders with files of a service, except parts stored elsewhere. With an object store, the folders include
- * its cache.
+ * Returns the folders that contain files of a service. Parts that are stored elsewhere are left out. With an object
+ * store, its cache is included.
  */
 export function listFolders(
   { path, documents, artifacts, stores, backups }: HomeFolders,

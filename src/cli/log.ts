@@ -3,16 +3,16 @@ import { maskUrlPasswords } from '#base/text/url-passwords.js';
 import type { Settings } from './settings.js';
 
 /**
- * Maximum number of buffered characters, and maximum time in ms, before lines are written: a separate write takes a
- * fifth of the time of a short response.
+ * Maximum number of characters and maximum time in ms before lines are written. To write each line separately would
+ * take a fifth of the time of a short response.
  */
 const BUFFER_CHARACTERS_MAX = 32_768;
 const BUFFER_MS_MAX = 20;
 
 /**
- * Creates the log: JSON lines on standard error, so that standard output carries only the text that a supervisor
- * waits for. Keys and passwords are redacted wherever a log line may contain them. Buffered lines are written at
- * the exit.
+ * Creates the log. It writes JSON lines to standard error, because standard output contains only the text for which a
+ * supervisor waits. Keys and passwords are removed wherever a line may contain them. Lines that are still in the buffer
+ * are written at the exit.
  */
 export function createLog(level: Settings['logLevel'], file: number | string = 2): Logger {
   return pino(
@@ -29,7 +29,7 @@ export function createLog(level: Settings['logLevel'], file: number | string = 2
   );
 }
 
-/** Buffers lines as one text, because pino's stream counts the bytes of its whole buffer at each line. */
+/** Buffers lines as one text. The stream of pino would count the bytes of its whole buffer at each line. */
 function createLineBuffer(file: number | string): DestinationStream & { flushSync(): void } {
   const stream = destination({ dest: file, sync: false });
   let text = '';
@@ -57,13 +57,13 @@ function createLineBuffer(file: number | string): DestinationStream & { flushSyn
 
 const openLogs: (() => void)[] = [];
 
-/** Flushes the logs of this process at its exit, while their streams are open. */
+/** Writes the remaining lines at the exit of this process, while their streams are still open. */
 function flushAtExit(flush: () => void): void {
   const flushAll = (): void => openLogs.forEach((flushLog) => flushLog());
   if (openLogs.push(flush) === 1) process.on('beforeExit', flushAll).on('exit', flushAll);
 }
 
-/** Limits work to one call per interval; the pending call does not delay an exit. */
+/** Limits work to one call per interval. A call that is still pending does not delay the exit. */
 function throttle(ms: number, work: () => void): () => void {
   let isDue = false;
   return () => {
@@ -89,7 +89,7 @@ export function removePasswords(line: string): string {
   return withoutUrls.includes('dvs_') ? withoutUrls.replaceAll(KEY_PATTERN, 'dvs_$1_[redacted]') : withoutUrls;
 }
 
-/** Returns a function that formats the timestamp member of a line; lines of one millisecond share its text. */
+/** Returns a function that formats the timestamp of a line. Lines of the same millisecond share the text. */
 function createTimestampFormatter(): () => string {
   let last = NaN;
   let text = '';

@@ -28,7 +28,7 @@ export const MCP_HELP = [
 /** A message of the transports. */
 type Message = Parameters<InstanceType<Sdk['StdioServerTransport']>['send']>[0];
 
-/** Maximum size of a client's message: the body of a request, and the call around it. */
+/** Maximum size in bytes of a client's message. It contains the body of a request and the call around it. */
 const MESSAGE_BYTES_MAX = LIMITS.MAX_BODY_BYTES + 65_536;
 
 /**
@@ -44,7 +44,7 @@ export async function runMcp(argv: readonly string[], environment: NodeJS.Proces
   });
 }
 
-/** Passes messages and responses on until the agent disconnects. */
+/** Passes messages and responses on in both directions until the agent disconnects. */
 async function connectAgent(sdk: Sdk, { url, key }: Address, tools: string | undefined): Promise<void> {
   const target = new URL('mcp', url.endsWith('/') ? url : `${url}/`);
   if (tools !== undefined) target.searchParams.set('tools', tools);
@@ -53,7 +53,7 @@ async function connectAgent(sdk: Sdk, { url, key }: Address, tools: string | und
     requestInit: { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } },
   });
   const pendingMessages = new Set<Promise<void>>();
-  // A transport has one handler of each kind, set as a member.
+  // A transport has one handler of each kind. Handlers are set as members.
   Object.assign(service, {
     onmessage(message: Message) {
       const version = readProtocolVersion(message);
@@ -79,20 +79,20 @@ async function connectAgent(sdk: Sdk, { url, key }: Address, tools: string | und
   await Promise.all([service.close(), agent.close()]);
 }
 
-/** Resolves when the agent closes standard input, or the command receives a stop signal. */
+/** Resolves when the agent closes standard input, or when the command receives a stop signal. */
 const waitForEnd = (): Promise<void> =>
   new Promise((resolve) => {
     process.stdin.once('end', resolve).once('close', resolve);
     onStopRequest(['SIGTERM', 'SIGINT'], () => resolve());
   });
 
-/** Returns the protocol version in the response to the first message; later requests state it in a header. */
+/** Returns the protocol version in the response to the first message. Later requests contain it in a header. */
 function readProtocolVersion(message: Message): string | undefined {
   const { result } = message as { readonly result?: { readonly protocolVersion?: unknown } };
   return typeof result?.protocolVersion === 'string' ? result.protocolVersion : undefined;
 }
 
-/** Answers a request that the service refused as a whole, or that did not reach it. */
+/** Sends an error to the agent for a request that the service refused as a whole, or that did not reach the service. */
 async function refuseMessage(
   agent: InstanceType<Sdk['StdioServerTransport']>,
   message: Message,

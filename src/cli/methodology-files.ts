@@ -6,7 +6,7 @@ const FOLDER = new URL('data/methodologies/', PACKAGE_ROOT);
 
 /**
  * Reads the published methodologies of this package, by id.
- * @throws Error for a file that is no template, or whose name differs from its id
+ * @throws Error if a file is not a template, or if its name differs from its id
  */
 export function readMethodologies(): readonly MethodologyTemplate[] {
   const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json'));

@@ -67,13 +67,13 @@ export async function runNodes(argv: readonly string[], environment: NodeJS.Proc
   return 0;
 }
 
-/** Formats the memory that a node has reserved for its jobs, out of its total. */
+/** Formats the memory that a node has reserved for its jobs, and the total memory. */
 function formatMemory({ reserved_bytes: reservedBytes, memory_bytes: memoryBytes }: NodeEntry): string {
   const formatGibibytes = (bytes: number): string => (bytes / 2 ** 30).toFixed(1);
   return memoryBytes === null ? '-' : `${formatGibibytes(reservedBytes)}/${formatGibibytes(memoryBytes)} GiB`;
 }
 
-/** Formats the offset of a node's clock from the clock of the database, in seconds. */
+/** Formats how far the clock of a node differs from the clock of the database, in seconds. */
 const formatClockOffset = ({ clock_offset_ms: ms }: NodeEntry): string =>
   ms === null ? '-' : `${ms < 0 ? '' : '+'}${(ms / 1000).toFixed(1)} s`;
 

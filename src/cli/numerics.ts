@@ -3,8 +3,8 @@ import { describeChoice, openEngine, type EngineSetting } from '#kernels/engines
 import type { Check } from '#services/operations/health.js';
 
 /**
- * Opens the configured engine exactly as the threads of the pool will, to find out which engine runs and why others do
- * not. The check fails if the running engine is not the configured one: results are correct, but slower than intended.
+ * Opens the configured engine in the same way as the threads of the pool, to find out which engine runs and why others
+ * do not. The returned check fails if another engine runs: results are then correct, but slower than intended.
  */
 export async function openNumerics(setting: EngineSetting, log: Logger): Promise<Check> {
   const choice = await openEngine(setting);

@@ -10,7 +10,8 @@ interface AnyRequest {
 type SendRequest = (operation: string, ...rest: unknown[]) => unknown;
 
 /**
- * Calls `use` with a client whose requests name a data store wherever their route can. Warns if no request named it.
+ * Calls `use` with a client that adds a data store to its requests, if their route supports that. Warns if no request
+ * named the store.
  * @cost of loading the contract, if a store is given
  */
 export async function runOnStore(

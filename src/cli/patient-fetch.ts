@@ -4,20 +4,20 @@ import { Readable } from 'node:stream';
 import type { ReadableStream as NodeStream } from 'node:stream/web';
 
 /**
- * Maximum wait for the response to a write. Node's `fetch` gives up after five minutes; reading a store of
- * thousands of files on a loaded machine takes longer.
+ * Maximum time in ms to wait for the response to a write. To read a store of thousands of files on a busy machine takes
+ * longer than five minutes, after which the `fetch` of Node gives up.
  */
 const ANSWER_MS = 2 * 60 * 60 * 1000;
 
-/** Variant of `fetch` that waits for hours for the response to a write. Reads use Node's `fetch`, which is faster. */
+/** Variant of `fetch` that waits for hours for the response to a write. Reads use the faster `fetch` of Node. */
 export const fetchPatiently: typeof fetch = (address, options) =>
   options === undefined || (options.method ?? 'GET') === 'GET'
     ? fetch(address, options)
     : sendRequest(new URL(String(address)), options, ANSWER_MS);
 
-/** Sends one request with a buffered body. @throws DOMException TimeoutError after `answerMs` of silence */
+/** Sends one request with its whole body. @throws DOMException TimeoutError if nothing arrives for `answerMs` */
 export async function sendRequest(address: URL, options: RequestInit, answerMs: number): Promise<Response> {
-  // The request that `fetch` would send, with its length and type.
+  // This is the request that `fetch` would send, with its length and media type.
   const { method, headers, body } = new Request(address, { ...options, signal: null, duplex: 'half' } as RequestInit);
   const bytes = findLength(options.body);
   const ask = address.protocol === 'https:' ? secureRequest : plainRequest;

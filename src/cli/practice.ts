@@ -10,22 +10,22 @@ import { readSettings, type Settings } from './settings.js';
 /** Smallest market that a job can generate. */
 const STORE = { store_id: 'practice', name: 'Practice', seed: 1, assets: 2, start: '2024-01-02', end: '2024-12-31' };
 
-/** Requests of jobs. An estimate is the job that a client is most likely to notice, because it takes 40 ms. */
+/** Requests that start jobs. Clients would notice a slow estimate most, because it takes only 40 ms. */
 const PRACTICE_JOBS: readonly (readonly [path: string, body: object])[] = [
   ['/data/synthetic', STORE],
   ['/risk-models/practice/estimate', { identifiers: [0, 1].map(formatTicker) }],
 ];
 
 /**
- * Runs jobs of a temporary service in this process and discards it. V8 then has compiled the code of requests, jobs,
- * documents and events, which saves the first job of a client a third of its time.
+ * Runs jobs on a temporary service in this process and discards the service. V8 has then compiled the code of requests,
+ * jobs, documents and events. This saves a third of the time of the first job of a client.
  * @param serviceSettings settings of the running service
  */
 export async function runPracticeJobs(serviceSettings: Pick<Settings, 'home' | 'numerics'>): Promise<void> {
   const settings = createPracticeSettings(serviceSettings);
   const folder = settings.home;
   await rm(folder, { recursive: true, force: true }); // left by a process that ended during its practice
-  // Nobody else can use the temporary service, because its only key is used only here.
+  // Nobody else can use the temporary service. Its only key is used only here.
   const { key, record } = issueKey({ name: 'practice', scopes: ['admin'], expires: null }, Date.now());
   const headers = { 'x-api-key': key, 'content-type': 'application/json' };
   let defect: unknown;
@@ -50,7 +50,10 @@ export async function runPracticeJobs(serviceSettings: Pick<Settings, 'home' | '
   }
 }
 
-/** Returns settings of a temporary service with the engine of the running one and a home in its scratch folder. */
+/**
+ * Returns the settings of a temporary service. It has the engine of the running service, and its home is in the scratch
+ * folder of that service.
+ */
 export function createPracticeSettings({ home, numerics }: Pick<Settings, 'home' | 'numerics'>): Settings {
   const folder = join(home, 'scratch', 'practice');
   const flags = ['--home', folder, '--numerics', numerics, '--workers', '1', '--warm-up', 'off'];

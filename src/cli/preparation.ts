@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 
-/** Pause between two steps, so that requests are answered meanwhile. */
+/** Pause in ms between two steps. Requests are answered in this time. */
 const PAUSE_MS = 50;
 
-/** A step of the work after the start that shortens the first requests. */
+/** Step that runs after the start and makes the first requests faster. */
 export interface PreparationStep {
   /** Name in the log. */
   readonly name: string;
   run(): unknown;
 }
 
-/** Runs steps one after another. A step that fails is logged, and the next step runs. */
+/** Runs steps one after another. If a step fails, the failure is logged and the next step runs. */
 export async function runPreparation(steps: Iterable<PreparationStep>, log: Pick<Logger, 'error'>): Promise<void> {
   for (const { name, run } of steps) {
     try {

@@ -13,7 +13,7 @@ const GRAMMAR: Grammar = {
   },
 };
 
-/** Media type of the log: one entry per line. */
+/** Media type of the log. Each line is one entry. */
 const LOG_MEDIA = 'application/x-ndjson';
 
 export const PUBLISHED_HELP = [

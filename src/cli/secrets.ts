@@ -13,8 +13,8 @@ import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import type { Settings } from './settings.js';
 
 /**
- * Opens the keys of stored secrets. Secrets in plain text, or encrypted with an earlier key, are encrypted with the
- * first key at once.
+ * Opens the keys with which secrets are stored. A secret in plain text, or encrypted with an earlier key, is encrypted
+ * with the first key at once.
  * @throws StartRefusal if the file contains no key
  */
 export async function openSecrets(
@@ -42,7 +42,7 @@ async function readKeys(file: string | undefined, text: string): Promise<SecretK
   );
 }
 
-/** Encrypts signing keys, source passwords and secrets of clients that are unencrypted or encrypted with another key. */
+/** Encrypts signing keys, passwords of sources and secrets of clients, if they are not encrypted with the first key. */
 async function protectStored(documents: DocumentStore, { renew }: SecretBox): Promise<void> {
   const { documents: keys } = await documents.list('signing-key', (body) => SigningKey.safeParse(body).data);
   const { documents: stores } = await documents.list('store', (body) => body as Readonly<Record<string, unknown>>);

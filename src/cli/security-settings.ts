@@ -11,9 +11,12 @@ import { isAddressRange } from '#services/operations/address-ranges.js';
 import { computeMemoryBudget } from '#jobs/memory-budget.js';
 import { declareSetting, createListSchema, PANEL_MEGABYTES, createWholeNumber } from './setting-schemas.js';
 
-/** Memory of a reader process without panels, in MiB: its heap, and DuckDB's memory, code and threads. */
+/**
+ * Memory in MiB that a reader process needs without panels. It is used by the heap, and by the memory, code and threads
+ * of DuckDB.
+ */
 const READER_BASE_MEGABYTES = 3072;
-/** Maximum number of copies of a store in a reader process: one while it is read, one while it is handed over. */
+/** Maximum number of copies of a store in a reader process: one while it is read, and one while it is passed on. */
 const PANELS_IN_READER = 2;
 const READER_SHARE_MAX = 0.75;
 
@@ -203,8 +206,8 @@ export const SECURITY_SETTINGS = {
 };
 
 /**
- * Returns the files of an HTTPS service; undefined for plain HTTP. @throws StartRefusal if only one of certificate and
- * key is given
+ * Returns the files of an HTTPS service. Returns undefined for plain HTTP. @throws StartRefusal if only one of
+ * certificate and key is given
  */
 export function readTlsFiles({
   tlsCert: cert,

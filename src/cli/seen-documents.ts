@@ -8,7 +8,7 @@ import { openPostgresReader } from '#store/postgres/documents-reader.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
 import { runWithClient } from '#store/postgres/open-documents.js';
 
-/** Parts of a stored document that the checks read. */
+/** Parts of a stored document that are checked. */
 export interface CheckedDocument {
   readonly id: string;
   readonly kind: string | undefined;

@@ -17,24 +17,27 @@ import { readTlsFiles } from './security-settings.js';
 import { readSettings, type EffectiveSettings, type Settings } from './settings.js';
 import { onStopRequest, type StopSignal } from './stop-request.js';
 
-/** Deadline of a stop, after which the process exits: orchestrators kill after 30 s. */
+/** Time in ms after which a stopping process exits. Orchestrators kill a process after 30 s. */
 const STOP_DEADLINE_MS = 25_000;
 /** Deadline in ms for pending requests to finish. */
 const IN_FLIGHT_DEADLINE_MS = 10_000;
 const LINGER_MS = 1_000;
-/** Delay between the start and the preparation for first requests, so that requests are answered meanwhile. */
+/** Time in ms between the start and the preparation for first requests. Requests are answered in this time. */
 const PREPARATION_DELAY_MS = 2000;
 /** EX_SOFTWARE of sysexits.h: a defect ended the process. */
 const EXIT_DEFECT = 70;
 
-/** Runs `divisor serve`: serves until a signal stops it. Resolves with the exit status. */
+/** Runs `divisor serve`: runs a service until a signal stops it. Resolves with the exit status. */
 export async function serve(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   return run('service', readSettings(argv, environment));
 }
 
-/** Default home of a worker: it contains only cached copies, next to a service of the same folder. */
+/** Default home of a worker. It contains only cached copies and is next to the home of a service in the same folder. */
 const WORKER_HOME = './var-worker';
-/** Default first port of workers, and maximum number of ports to try on one machine: metric scrapers list them. */
+/**
+ * First port of workers by default, and maximum number of ports that are tried on one machine. Programs that collect
+ * metrics list these ports.
+ */
 const WORKER_PORT = 8180;
 const WORKER_PORTS_MAX = 100;
 
@@ -49,7 +52,9 @@ export async function runWorker(argv: readonly string[], environment: NodeJS.Pro
   return run('worker', { ...effectiveSettings, settings: { ...settings, port: WORKER_PORT } }, WORKER_PORTS_MAX);
 }
 
-/** Warns of data roots that cannot be read. A root is checked again later, because it may appear after the start. */
+/**
+ * Warns about data roots that cannot be read. They are checked again later, because a root may appear after the start.
+ */
 async function warnAboutDataRoots(roots: readonly string[], log: Pick<Logger, 'warn'>): Promise<void> {
   for (const root of roots) {
     const failure = await access(root, constants.R_OK | constants.X_OK).then(
@@ -60,7 +65,7 @@ async function warnAboutDataRoots(roots: readonly string[], log: Pick<Logger, 'w
   }
 }
 
-/** @param portsMax number of ports to try in turn while they are in use */
+/** @param portsMax number of ports to try one after another while they are in use */
 async function run(role: Role, { settings, ineffective }: EffectiveSettings, portsMax = 1): Promise<number> {
   const log = createLog(settings.logLevel);
   for (const sentence of ineffective) log.warn(sentence);
@@ -79,18 +84,18 @@ async function run(role: Role, { settings, ineffective }: EffectiveSettings, por
     log.fatal({ seconds: STOP_DEADLINE_MS / 1000 }, 'the stop took too long');
     process.exit(1);
   }, STOP_DEADLINE_MS);
-  // A worker receives no requests, so no load balancer has to detect its end.
+  // A worker receives no requests, so no load balancer must notice its end.
   await stop({ service, server, drainMs: role === 'worker' ? 0 : settings.drainMs });
   clearTimeout(deadline);
   log.info('stopped');
-  // All work is done; a handle that was not closed must not keep the process alive.
+  // All work is done. If a handle was not closed, it must not keep the process alive.
   setTimeout(() => process.exit(0), LINGER_MS).unref();
   return 0;
 }
 
 /**
- * Prepares for the first requests after the start has finished: starts a reader process for the first store that is
- * registered or loaded, runs practice jobs, and checks the templates.
+ * Prepares for the first requests after the start. Starts a reader process for the first store that is registered or
+ * loaded, runs practice jobs, and checks the templates.
  */
 async function prepare(
   { resumed, listTemplateChecks }: Service,
@@ -115,9 +120,9 @@ async function prepare(
 }
 
 interface StartOptions {
-  /** Serves the stored content without reading its source again. */
+  /** True to serve the stored content without reading its source again. */
   readonly keepsServed?: boolean;
-  /** Number of ports to try in turn while they are in use. */
+  /** Number of ports to try one after another while they are in use. */
   readonly portsMax?: number;
 }
 
@@ -127,7 +132,7 @@ export interface Running {
 }
 
 /**
- * Composes the service and listens.
+ * Composes the service and listens for requests.
  * @throws StartRefusal if the home, the address or a missing key prevents the start
  */
 export async function start(
@@ -157,7 +162,7 @@ export async function start(
   }
 }
 
-/** Refuses new work at once, lets pending work finish, then closes the components. */
+/** Refuses new work at once and lets pending work finish. Then closes the components. */
 export async function stop({ service, server, drainMs }: Running & { readonly drainMs: number }): Promise<void> {
   service.drain();
   await sleep(drainMs);
@@ -165,7 +170,7 @@ export async function stop({ service, server, drainMs }: Running & { readonly dr
   await service.close();
 }
 
-/** Listens on the first free port of several. @throws the error of the socket */
+/** Listens on the first of several ports that is free. @throws the error of the socket */
 async function listenFrom(firstPort: number, portsMax: number, options: Omit<ServerOptions, 'port'>): Promise<Server> {
   for (let port = firstPort; ; port++) {
     try {
@@ -213,8 +218,8 @@ function createAddressRefusal(failure: unknown, { host, port }: Settings): unkno
 const awaitStopSignal = () => new Promise<StopSignal>((resolve) => void onStopRequest(['SIGTERM', 'SIGINT'], resolve));
 
 /**
- * Ignores rejections of statements that no caller awaits: an unavailable database rejects all pending statements
- * of a request, which awaits only the first.
+ * Ignores rejected SQL statements for which no caller waits. An unavailable database rejects all pending statements of
+ * a request, but the request waits only for the first.
  */
 const ignoreUnavailable =
   (log: Logger, end: (failure: unknown) => void) =>
@@ -224,8 +229,8 @@ const ignoreUnavailable =
   };
 
 /**
- * Ends the process after an unhandled error, because its memory can no longer be trusted. Acknowledged writes
- * are on disk; the supervisor restarts the service on the same home.
+ * Ends the process after an unhandled error, because its memory cannot be trusted any more. Acknowledged writes are on
+ * disk. The supervisor restarts the service on the same home.
  */
 function endOnDefect(log: Logger): (failure: unknown) => never {
   return (failure) => {

@@ -14,23 +14,26 @@ export interface SettingRequirement {
   readonly begins?: string;
 }
 
-/** One setting, declared once: its sources, its meaning and its parser. */
+/** Setting, declared once: its sources, its meaning and its parser. */
 export interface Setting<S extends z.ZodType> {
   readonly flag?: string;
   readonly variable: string;
-  /** Another variable, read if the first variable is absent. */
+  /** Another variable. It is read if the first variable is absent. */
   readonly elsewhere?: string;
   /** Returns the default text. */
   readonly otherwise: () => string;
-  /** Description of a default that depends on other settings, for the help. */
+  /** Text for the help that describes a default that depends on other settings. */
   readonly otherwiseHelp?: string;
   readonly help: string;
   readonly schema: S;
-  /** Setting without which this one has no effect, and the required prefix of its value. */
+  /** Setting that must be present for this one to have an effect, and the prefix that its value must have. */
   readonly needs?: SettingRequirement;
   /** Displayed as a count, never as text. */
   readonly isSecret?: boolean;
-  /** An address that may contain a password: displayed without it, and never repeated in an error. */
+  /**
+   * True for an address that may contain a password. The password is not displayed, and an error never repeats the
+   * address.
+   */
   readonly mayHoldSecret?: boolean;
 }
 
@@ -43,9 +46,7 @@ export const createWholeNumber = (minimum: number, maximum: number) =>
     .transform(Number)
     .pipe(z.int().min(minimum).max(maximum));
 
-/**
- * Memory for panels: a quarter of the memory and at most 8 GiB, because three copies of a store exist while it is read.
- */
+/** Memory for panels: a quarter of the memory, at most 8 GiB. While a store is read, three copies of it exist. */
 export const PANEL_MEGABYTES = declareSetting({
   flag: 'panel-memory-mb',
   variable: 'DIVISOR_PANEL_MEMORY_MB',
@@ -77,7 +78,7 @@ export const databaseUrl = z
   })
   .transform((text) => (text === '' ? undefined : text));
 
-/** Engine names of earlier versions, with the engine that replaced each. */
+/** Names of engines in earlier versions, each with the engine that replaced it. */
 const REPLACEMENT_ENGINES: Readonly<Record<string, string>> = { openblas: 'native', 'wasm-relaxed': 'native' };
 
 /** Name of an engine, or `auto`. */
@@ -147,8 +148,8 @@ export function listAcceptedWords(schema: z.ZodType): readonly string[] {
 }
 
 /**
- * Formats the accepted values of a setting as a sentence with a leading space: the range of a number, else the words;
- * '' for any.
+ * Formats the values that a setting accepts as a sentence with a leading space: the range of a number, or the words.
+ * Returns '' if any value is accepted.
  */
 export function formatRange(schema: z.ZodType): string {
   if (schema instanceof z.ZodPipe && schema.out instanceof z.ZodNumber)
@@ -157,7 +158,10 @@ export function formatRange(schema: z.ZodType): string {
   return acceptedWords.length === 0 ? '' : ` One of ${acceptedWords.join(', ')}.`;
 }
 
-/** Returns the text of a setting and its source: flags over environment over default. */
+/**
+ * Returns the text of a setting and where it comes from. A flag has priority over the environment, and the environment
+ * over the default.
+ */
 export function readSettingText(
   setting: Setting<z.ZodType>,
   flags: Record<string, string | undefined>,
@@ -171,7 +175,7 @@ export function readSettingText(
   return { text: otherwise(), source: 'default' };
 }
 
-/** Returns the reason why a value is refused, as the end of a sentence that names the value. */
+/** Returns why a value is refused. The text is the end of a sentence that names the value. */
 export function formatClause(error: z.ZodError): string {
   const [issue] = error.issues;
   if (issue?.code === 'invalid_value') return `is not one of ${issue.values.join(', ')}`;

@@ -192,7 +192,7 @@ export const SETTINGS = {
   dataWaitMs: declareSetting({
     flag: 'data-wait-ms',
     variable: 'DIVISOR_DATA_WAIT_MS',
-    // Most stores load within this time, and a client with a timeout still gets a response.
+    // Most stores load within this time. A client with a time limit still gets a response.
     otherwise: () => '2000',
     help: 'Maximum time for which a request waits after a restart, while the served data is loaded.',
     schema: createWholeNumber(0, 60_000),
@@ -211,16 +211,20 @@ type SettingName = keyof typeof SETTINGS;
 /** Values of all settings. */
 export type Settings = { readonly [N in SettingName]: z.output<(typeof SETTINGS)[N]['schema']> } & {
   /**
-   * Number of heavy jobs that this process runs at a time; a service of several machines leaves heavy jobs to workers.
+   * Number of heavy jobs that this process runs at a time. A service on several machines leaves heavy jobs to the
+   * workers.
    */
   readonly heavyPlaces: number;
 };
 
 export interface EffectiveSettings {
   readonly settings: Settings;
-  /** Sentences about settings that were given but have no effect, each with the setting that is missing. */
+  /**
+   * Sentences about settings that have no effect, because another setting is missing. Each sentence names the missing
+   * setting.
+   */
   readonly ineffective: readonly string[];
-  /** Settings with the sources of their values, in order of declaration; secrets as a count. */
+  /** Settings and where their values come from, in the order of declaration. A secret is shown as a count. */
   readonly rows: readonly {
     readonly name: SettingName;
     readonly value: string;
@@ -230,7 +234,7 @@ export interface EffectiveSettings {
 }
 
 /**
- * Reads settings: flags over environment over defaults.
+ * Reads the settings. A flag has priority over the environment, and the environment over the default.
  * @param argv words after the command.
  * @throws StartRefusal with status 78 for a value that is not accepted; UsageError for an unknown flag
  */
@@ -248,7 +252,7 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
     values[name] = result.data;
     sources[name] = source;
   }
-  // Each value was parsed by its own schema above.
+  // Each value was already parsed by its own schema.
   const settings = addDependentDefaults(values as Settings, sources.workers !== 'default');
   if (settings.callbackHosts.length > 0 && settings.callbackSecrets.length === 0)
     throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${sources.callbackHosts} needs DIVISOR_CALLBACK_SECRET.`);
@@ -275,8 +279,8 @@ function listIneffectiveSettings(settings: Settings, sources: Partial<Record<Set
 }
 
 /**
- * Fills in default sources of data: folders under the home, and databases of this machine if the service itself
- * listens only there. Heavy jobs default to the workers, if there are any.
+ * Adds defaults that depend on other settings. Data comes from folders under the home; databases of this machine are
+ * permitted if the service listens only on this machine. Heavy jobs run on the workers, if there are any.
  */
 function addDependentDefaults(settings: Settings, areWorkersGiven: boolean): Settings {
   const { dataRoots, databaseHosts, deliveryRoots, home, host, artifacts, workers } = settings;
@@ -295,7 +299,7 @@ function listSettings(): [SettingName, Setting<z.ZodType>][] {
   return Object.entries(SETTINGS) as [SettingName, Setting<z.ZodType>][];
 }
 
-/** Flags whose repeated values are combined; for other flags the last value counts. */
+/** Flags that may be repeated; their values are combined. For every other flag the last value counts. */
 const REPEATABLE_FLAGS: ReadonlySet<string> = new Set(['oidc-scopes']);
 
 const readText = (flag: string, values: readonly string[] | undefined): string | undefined =>
@@ -315,7 +319,7 @@ function readFlags(argv: readonly string[]): Record<string, string | undefined> 
   }
 }
 
-/** Returns the flags of the service with their accepted values; empty if any value is accepted. */
+/** Returns the flags of the service with the values that they accept. A flag that accepts any value has none. */
 export const listSettingFlags = (): Readonly<Record<string, readonly string[]>> =>
   Object.fromEntries(
     listSettings().flatMap(([, { flag, schema }]) =>

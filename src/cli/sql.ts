@@ -75,7 +75,7 @@ export async function runSql(argv: readonly string[], environment: NodeJS.Proces
   });
 }
 
-/** Returns the result format that the extension of a file names. @throws UsageError if the extension names no result format */
+/** Returns the result format of a file by its extension. @throws UsageError if the extension names no result format */
 function detectFormat(outPath: string): SqlFormat {
   const extension = extname(outPath).slice(1).toLowerCase();
   const format = SQL_FORMATS.find((name) => EXPORT_FORMATS[name].extension === extension);
@@ -85,7 +85,7 @@ function detectFormat(outPath: string): SqlFormat {
   throw new UsageError(`the extension of ${outPath} is not a known result format.${suggestion}`);
 }
 
-/** Maximum number of rows in a table on a terminal; a file gets all. */
+/** Maximum number of rows in a table on a terminal. A file gets all rows. */
 const LISTED_ROWS_MAX = 200;
 
 async function formatResult(client: DivisorClient, query: string): Promise<string> {
@@ -103,10 +103,13 @@ async function formatResult(client: DivisorClient, query: string): Promise<strin
   return `${formatTable([columns.map(({ name }) => name), ...cells])}${rows} ${rows === 1 ? 'row' : 'rows'}${omissionNote}${truncationNote}\n`;
 }
 
-/** Inputs that end the SQL shells of other databases. */
+/** Inputs with which people leave the SQL shells of other databases. */
 const EXIT_INPUT = /^[.\\]?(?:exit|quit|q) ?;?$/i;
 
-/** Reads statements up to a semicolon at the end of a line and prints their results, until the input ends. */
+/**
+ * Reads statements and prints their results until the input ends. A statement ends with a semicolon at the end of a
+ * line.
+ */
 async function runShell(client: DivisorClient): Promise<number> {
   const lines = createInterface({ input: process.stdin, output: process.stdout, historySize: 500 });
   process.stdout.write(
@@ -131,7 +134,7 @@ async function runShell(client: DivisorClient): Promise<number> {
   return EXIT.done;
 }
 
-/** Returns the message of a failed statement, after which the shell continues. */
+/** Returns the message of a failed statement. The shell continues afterwards. */
 function formatMessage(failure: unknown): string {
   if (!(failure instanceof DivisorError)) throw failure;
   const messages = failure.findings.map(({ message }) => message);

@@ -3,14 +3,14 @@ const SIGNAL_NUMBERS = { SIGINT: 2, SIGTERM: 15 } as const;
 export type StopSignal = keyof typeof SIGNAL_NUMBERS;
 
 /**
- * Time within which a second signal counts as the same request: npm and npx forward the Ctrl-C that the terminal
- * already sent to the command. A person who presses twice takes longer.
+ * Time in ms within which a second signal counts as the same request. npm and npx pass on the Ctrl-C that the terminal
+ * has already sent to the command. A person who presses twice takes longer.
  */
 const SAME_REQUEST_MS = 1_000;
 
 /**
- * Calls `onRequest` at the first of the signals; a signal after {@link SAME_REQUEST_MS} ends the process at once with 128 +
- * its number.
+ * Calls `onRequest` at the first of the signals. If another signal arrives after {@link SAME_REQUEST_MS}, the process
+ * ends at once with 128 + its number.
  * @param now monotonic clock in milliseconds
  * @returns a function that stops listening
  */

@@ -3,8 +3,8 @@ import type { DataStore, DivisorClient } from '#clients/typescript/divisor.js';
 export type StartFindings = NonNullable<DataStore['taken_at_start']>['findings'];
 
 /**
- * Lists findings of data that the service loaded at its start and that no refresh reported, because a home that a
- * command opens reads its current data.
+ * Lists findings about data that no refresh has reported. A home that a command opens reads its current data at the
+ * start, and these findings come from there.
  */
 export async function listStartFindings(client: DivisorClient): Promise<StartFindings> {
   const { stores } = await client.call('listStores');

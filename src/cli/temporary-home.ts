@@ -12,7 +12,7 @@ export interface TemporaryHome {
   readonly environment: NodeJS.ProcessEnv;
 }
 
-/** Serves an empty home on loopback while `use` works with it, then removes the home. */
+/** Serves an empty home on this machine while `use` runs. Then removes the home. */
 export async function runWithTemporaryHome<T>(
   { name, port, environment }: TemporaryHome,
   use: (url: string) => Promise<T>,

@@ -1,8 +1,8 @@
-/** Output of the command line: aligned tables, and a progress line that redraws itself on a terminal. */
+/** Output of the command line. It has aligned tables and, on a terminal, a progress line that is redrawn. */
 
 export interface Screen {
   readonly write: (text: string) => void;
-  /** True if lines can be redrawn; a pipe gets each state once, on a separate line. */
+  /** True if lines can be redrawn. A pipe gets each state once, on its own line. */
   readonly isTerminal: boolean;
   readonly columns: number;
 }
@@ -16,7 +16,7 @@ export interface TerminalCell {
   readonly align?: 'left' | 'right';
 }
 
-/** Formats rows of cells padded to common widths, with two spaces between columns and no trailing blanks. */
+/** Formats rows with aligned columns. There are two spaces between columns and no spaces at the end of a line. */
 export function formatTable(rows: readonly (readonly (string | TerminalCell)[])[], indent = 2): string {
   const cells = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? { text: cell } : cell)));
   const widths: number[] = [];
@@ -46,20 +46,20 @@ export function formatWhole(value: number): string {
 }
 
 export interface TerminalStep {
-  /** Draws progress, pace and remaining time; redrawn on a terminal, ignored on a pipe. */
+  /** Shows progress, speed and remaining time on a terminal. Does nothing on a pipe. */
   progress(fraction: number, message: string): void;
-  /** Draws the elapsed time of a step without known progress. */
+  /** Shows the elapsed time of a step whose progress is unknown. */
   waited(): void;
   /** Ends the step with its outcome. */
   done(outcome: string): void;
-  /** Ends the step without an outcome, so that an error starts on a new line. */
+  /** Ends the step without a result. An error can then start on a new line. */
   abandon(): void;
 }
 
 const BAR_CELLS = 20;
 const NAME_COLUMNS = 34;
 
-/** Starts a named step: the name stays, and the right side changes until the outcome replaces it. */
+/** Starts a step with a name. The name stays, and the text on the right changes until the result replaces it. */
 export function startStep(screen: Screen, name: string, now: () => number = () => performance.now()): TerminalStep {
   const startMs = now();
   const label = `  ${name.padEnd(NAME_COLUMNS)}`;
@@ -95,8 +95,8 @@ export function startStep(screen: Screen, name: string, now: () => number = () =
 }
 
 /**
- * Returns a function that formats the pace of a step, measured from the first progress, so that waiting in the queue
- * does not count.
+ * Returns a function that formats the speed of a step. It is measured from the first progress, so that waiting in the
+ * queue does not count.
  */
 function createPaceFormatter(now: () => number): (fraction: number) => string {
   let firstProgress: { readonly atMs: number; readonly fraction: number } | undefined;

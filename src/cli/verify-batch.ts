@@ -74,7 +74,7 @@ async function verifyResults(
 
 const UNKNOWN_ACCOUNT = 'ACCOUNTS has no such account, or RESULTS has a second result of it';
 
-/** Reads the common data. @throws UsageError for another file */
+/** Reads the data that all accounts share. @throws UsageError for another file */
 async function readCommonData(file: string): Promise<BatchCommon> {
   try {
     const json = JSON.parse(await readFile(file, 'utf8')) as CommonJson;
@@ -89,7 +89,8 @@ async function readCommonData(file: string): Promise<BatchCommon> {
 }
 
 /**
- * Creates a reader of the accounts of a file, which reads each account once and keeps only the skipped ones in memory.
+ * Creates a reader for the accounts of a file. It reads each account once. Only accounts that were skipped are kept in
+ * memory.
  */
 function createAccountReader(batchCommon: BatchCommon, values: AsyncIterator<unknown>) {
   const pendingAccounts = new Map<string, Account>();
@@ -97,7 +98,8 @@ function createAccountReader(batchCommon: BatchCommon, values: AsyncIterator<unk
   const seenIds = new Set<string>();
 
   /**
-   * Reads the next valid account, and ignores further accounts with the same id. @returns false at the end of the file
+   * Reads the next valid account. Ignores an account if an earlier one has the same id. @returns false at the end of
+   * the file
    */
   async function readNextAccount(): Promise<boolean> {
     for (let next = await values.next(); next.done !== true; next = await values.next()) {
@@ -119,7 +121,7 @@ function createAccountReader(batchCommon: BatchCommon, values: AsyncIterator<unk
     },
     /** Records that an account was refused. */
     skip: (id: string | null): void => void (id !== null && refusedIds.add(id)),
-    /** Returns the ids of the accounts that were neither taken nor refused. */
+    /** Returns the ids of accounts that were neither requested nor refused. */
     async rest(): Promise<readonly string[]> {
       while (await readNextAccount());
       return [...pendingAccounts.keys()].filter((id) => !refusedIds.has(id));

@@ -21,7 +21,7 @@ usage, or a file that cannot be read.
 
 const EXIT_DIFFERENT = 1;
 
-/** Runs `divisor verify-bundle`: verifies a bundle against its own inputs. */
+/** Runs `divisor verify-bundle`: verifies a bundle with the inputs that it contains. */
 export async function verifyBundle(argv: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(argv);
   const [file] = positionals;

@@ -29,7 +29,7 @@ export const HASH = /^[0-9a-f]{64}$/i;
 
 const KeyFile = z.object({ keys: z.array(PublicKey) });
 
-/** Runs `divisor verify-published`: verifies a log against its hash chain and its signing keys. */
+/** Runs `divisor verify-published`: verifies the hash chain and the signatures of a log. */
 export async function verifyPublished(argv: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(argv);
   const [file] = positionals;
@@ -52,7 +52,7 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
   return 0;
 }
 
-/** Verifies the entries of a file; a file without entries fails, because it proves nothing. */
+/** Verifies the entries of a file. A file without entries fails, because it proves nothing. */
 export function verifyEntries<V>(
   entries: readonly unknown[],
   verify: (entries: readonly unknown[]) => V,
@@ -87,7 +87,7 @@ export async function readBytes(file: string): Promise<Uint8Array> {
   }
 }
 
-/** Parses the entries of a file; a line that is not JSON, or repeats a key, becomes an invalid entry. */
+/** Parses the entries of a file. A line is an invalid entry if it is not JSON or contains a key twice. */
 export function parseEntries(bytes: Uint8Array): unknown[] {
   const parsedFile = parseValue(bytes);
   if (

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 
-/** The folder of the package, above the compiled files. */
+/** Folder of the package. It is above the folder of the compiled files. */
 export const PACKAGE_ROOT = new URL('../../../', import.meta.url);
 
 let packageDeclaration: string | undefined;
 
 /**
- * Returns the engine version of the package file, which is read once because nodes report the version every two
+ * Returns the engine version from the package file. It is read once, because nodes report the version every two
  * seconds.
  */
 export function readEngineVersion(): string {
@@ -26,7 +26,7 @@ export interface BuildInfo {
 
 let cachedBuildInfo: BuildInfo | null | undefined;
 
-/** Returns the build information; null for a program that was only compiled. */
+/** Returns the build information. Returns null if the program was only compiled. */
 export function readBuildInfo(): BuildInfo | null {
   if (cachedBuildInfo === undefined) {
     const file = new URL('dist/build.json', PACKAGE_ROOT);
@@ -39,8 +39,8 @@ export function readBuildInfo(): BuildInfo | null {
 const COMMIT_DIGITS = 12;
 
 /**
- * Returns the engine version with its commit as build metadata of Semantic Versioning, for example
- * `0.2.0+071c274c1a2b`.
+ * Returns the engine version and its commit, for example `0.2.0+071c274c1a2b`. The commit is build metadata in the
+ * sense of Semantic Versioning.
  */
 export function getBuildVersion(): string {
   const commit = readBuildInfo()?.commit?.slice(0, COMMIT_DIGITS);

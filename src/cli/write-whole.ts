@@ -6,8 +6,8 @@ import { pipeline } from 'node:stream/promises';
 import { UsageError } from './usage-error.js';
 
 /**
- * Writes a file atomically: first under a temporary name of this process, then renamed. A reader sees the
- * previous file or the complete new one, even with concurrent writers or a crash.
+ * Writes a file as a whole: first under a temporary name of this process, then renamed. A reader always sees the
+ * previous file or the complete new file, even if several processes write or one crashes.
  * @returns number of bytes
  * @throws UsageError if the folder is absent or cannot be written
  */
@@ -27,7 +27,7 @@ export async function writeWhole(
   return file.bytesWritten;
 }
 
-/** Reasons why a folder cannot hold a new file, by system error code. */
+/** Reasons why a new file cannot be created in a folder, by system error code. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',
   ENOTDIR: 'is not a folder',

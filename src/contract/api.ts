@@ -46,8 +46,8 @@ import { watchlistRoutes } from './watchlists.js';
 import { pluginRoutes } from './plugins.js';
 
 /**
- * All routes of the service by operation id. Routing, 405 responses, scopes, parsing, OpenAPI and the documentation are
- * derived from this table. A family adds its table of routes here and its handlers in `#cli/compose/`.
+ * Table of all routes of the service, by operation id. Routing, 405 responses, scopes, parsing, OpenAPI and the
+ * documentation are derived from it. A new family adds its table of routes here and its handlers in `#cli/compose/`.
  */
 export const API = {
   ...healthRoutes,

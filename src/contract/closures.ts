@@ -79,7 +79,7 @@ const params = defineObject(() => ({
 }));
 const tag = 'calendars';
 
-/** Path and texts of the version routes of a calendar's recorded changes. */
+/** Path and texts of the version routes for the recorded changes of a calendar. */
 export const closuresFamily = {
   path: '/calendars/{calendar_code}/closures',
   params: params.shape,

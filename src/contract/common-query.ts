@@ -19,7 +19,7 @@ const storeId = Id.optional().meta({
     'Data store. Default: the store of the index, or the active store. Any other store is loaded when it is first used.',
 });
 
-/** Errors of a route with a data store in its request. */
+/** Errors of a route whose request names a data store. */
 export const STORE_ERRORS = [
   'STORE_NOT_FOUND',
   'STORE_LOADING',
@@ -38,8 +38,8 @@ export function startsJobs({ success, startsJobs: isStarting = false }: Route): 
 }
 
 /**
- * Returns the query schema of a route, with the common parameters of routes that start jobs, use a data store, or
- * respond in several formats.
+ * Returns the query schema of a route. It includes the common parameters of routes that start jobs, use a data store,
+ * or respond in several formats.
  */
 export function defineQuery(route: Route): z.ZodObject | undefined {
   const formats = getFormats(route);

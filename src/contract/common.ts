@@ -5,7 +5,7 @@ import { FINDING_CODES } from '#domain/refusals/findings.js';
 import { ERRORS, type ErrorCode } from '#domain/refusals/refusal.js';
 import { IsoDate } from '#domain/schema/shape.js';
 
-/** Schemas shared by several route families. Field descriptions are taken from the specification. */
+/** Schemas that several route families share. Their field descriptions come from the specification. */
 
 export const SeriesPayload = defineObject(() => ({
   index: z.array(z.string()).meta({ description: 'Dates YYYY-MM-DD, strictly ascending.' }),
@@ -58,7 +58,7 @@ export const SkippedCauses = defineObject(() => ({
   unsupported: z.int().min(0),
 })).meta({ id: 'SkippedCauses' });
 
-/** Members of every listing in addition to its documents. */
+/** Members of every listing, in addition to its documents. */
 export const skippedFields = { skipped: z.int().min(0), skipped_causes: SkippedCauses };
 
 export const ErrorDetail = defineObject(() => ({
@@ -69,7 +69,7 @@ export const ErrorDetail = defineObject(() => ({
 
 export const ErrorEnvelope = defineObject(() => ({ error: ErrorDetail })).meta({ id: 'ErrorEnvelope' });
 
-/** Errors of routes that compute an index from its definition before they respond. */
+/** Errors of routes that must compute an index from its definition before they respond. */
 export const compositionErrors = [
   'EMPTY_INDEX',
   'FX_MISSING',
@@ -135,8 +135,8 @@ export const TypeSpec = defineObject(() => ({
 })).meta({ id: 'TypeSpec' });
 
 /**
- * Query of a listing. Default for `limit`: the whole listing. The request pipeline converts the query text to the
- * declared types.
+ * Query of a listing. If `limit` is absent, the whole listing is returned. The request pipeline converts the query text
+ * to the declared types.
  */
 export const listingQuery = defineObject(() => ({
   limit: z.int().min(1).max(1000).optional().meta({ description: 'Maximum number of entries.' }),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { ACTION_KINDS, ELECTION_DEFAULTS } from '#domain/market/market-data.js';
 
-/** Meaning of the value of a corporate action, by type. */
+/** Meaning of the value of a corporate action. It depends on the type of the action. */
 export const VALUE_MEANING =
   'As in the store. Dividends and returns of capital: cash per share. Splits, stock dividends and bonus issues: share-count multiplier. Rights issue: new shares per share held. Spin-off or merger: shares of `related` per share held. Acquisition or delisting: price paid per share.';
 

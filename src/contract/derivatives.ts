@@ -148,7 +148,7 @@ export const TrsPriceResponse = defineObject(() => ({
 })).meta({ id: 'TrsPriceResponse' });
 export type TrsPriceResponse = z.infer<typeof TrsPriceResponse>;
 
-/** A dividend in a query as ex-date and points, for example `2025-01-15:2.5`. */
+/** Dividend in a query: ex-date and points, for example `2025-01-15:2.5`. */
 const DatedPoints = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}:\d+(?:\.\d+)?$/, {

@@ -1,6 +1,6 @@
 /**
- * All examples of the document use the same data: the index LARGE-100 on a generated market, with a run, a risk model
- * and a report. The tests send each example to a service, in an order in which every request succeeds.
+ * Examples of the OpenAPI document. All use the same data: the index LARGE-100 on a generated market, with a run, a
+ * risk model and a report. The tests send each example to a service, in an order in which every request succeeds.
  */
 
 /** Values of path and query parameters in the examples, by name. */

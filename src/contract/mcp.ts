@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { defineRoutes, type Route } from './route.js';
 
-/** Groups of tools that a client may select, because agents select more reliably among few tools. */
+/** Groups of tools that a client can select. Agents choose better among few tools. */
 export const TOOLSETS = {
   jobs: { help: 'Jobs: list, wait, cancel, retry.', isDefault: true },
   indices: { help: 'Index definitions: validate, preview, store, explain.', isDefault: true },
@@ -38,7 +38,10 @@ export const getToolset = ({ tag, path }: Pick<Route, 'tag' | 'path'>): string =
 /** Media types that an agent cannot use: event streams, HTML pages and images. */
 const HUMAN_MEDIA = /^(?:text\/(?:event-stream|html)|image\/)/;
 
-/** Returns true for a route that an agent may call as a tool: its response has a media type that programs can read. */
+/**
+ * Returns true for a route that an agent can call as a tool. Its response must have a media type that programs can
+ * read.
+ */
 export const isTool = ({ success: { schema, media = [] } }: Pick<Route, 'success'>): boolean =>
   schema !== undefined || media.length === 0 || media.some((type) => !HUMAN_MEDIA.test(type));
 

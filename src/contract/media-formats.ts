@@ -24,8 +24,8 @@ export const PAGE_MEDIA = 'text/html';
 export const MARKDOWN_MEDIA = 'text/markdown';
 
 /**
- * Media types by the name in the query parameter `format`, for browsers and spreadsheets that cannot send an Accept
- * header.
+ * Media types by their name in the query parameter `format`. Browsers and spreadsheets use it, because they cannot send
+ * an Accept header.
  */
 const FORMAT_NAMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(EXPORT_FORMATS).map(([name, { media }]) => [media, name])),
@@ -35,14 +35,14 @@ const FORMAT_NAMES: Readonly<Record<string, string>> = {
   [MARKDOWN_MEDIA]: 'md',
 };
 
-/** Returns the media types of a route's responses, JSON first; empty if the handler chooses the media type. */
+/** Returns the media types of a route's responses, JSON first. Returns none if the handler chooses the media type. */
 export function listMediaTypes({ success: { schema, media = [] } }: Pick<Route, 'success'>): readonly string[] {
   return schema === undefined ? media : [JSON_TYPE, ...media];
 }
 
 /**
- * Returns the media types of a route by the names in `format`; empty if the route has one media type or declares its
- * own `format`.
+ * Returns the media types of a route by their name in `format`. Returns none if the route has only one media type, or
+ * if it declares `format` itself.
  */
 export function getFormats(route: Route): ReadonlyMap<string, string> {
   const offeredTypes = listMediaTypes(route);

@@ -9,7 +9,7 @@ import { createSchemaRegistry, type JsonSchema, type SchemaConversion } from './
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The parts of the OpenAPI document that other code reads. */
+/** Parts of the OpenAPI document that other code reads. */
 export interface OpenApiDocument {
   readonly openapi: '3.1.1';
   readonly info: Json;
@@ -23,7 +23,8 @@ export interface OpenApiDocument {
 }
 
 /**
- * Creates the OpenAPI 3.1 document of a table of routes, with all schemas that have an id as components and all errors.
+ * Creates the OpenAPI 3.1 document for a table of routes. All schemas with an id become components, and all errors are
+ * listed.
  * @param answers example responses of routes that declare no example
  * @cost some tenths of a second; build it once
  */
@@ -123,7 +124,10 @@ const describeHeaders = (...names: (keyof typeof HEADERS)[]) =>
 interface Operation {
   readonly id: string;
   readonly route: Route;
-  /** Query of the route with the common parameters. The schema registry identifies schemas by reference. */
+  /**
+   * Query of the route with the common parameters. It must always be the same object, because the schema registry
+   * compares references.
+   */
   readonly query: Route['query'];
 }
 
@@ -265,10 +269,13 @@ const SHARED_ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [503, ['NO_DATA_SOURCE', 'STORE_UNAVAILABLE', 'OVERLOADED', 'DRAINING', 'STORAGE_FULL']],
 ];
 
-/** Statuses of missing permissions, which open routes never return. */
+/** Statuses for missing permissions. Open routes never return them. */
 const KEY_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
 
-/** Returns all error codes of a route: shared codes, codes of its parts, and declared codes. */
+/**
+ * Returns all error codes of a route: the codes of all routes, the codes that follow from its parts, and its declared
+ * codes.
+ */
 export function listErrorCodes(route: Route): ErrorCode[] {
   const isOpen = route.scope === 'open';
   const hasBody = route.success.schema !== undefined || route.success.media !== undefined;

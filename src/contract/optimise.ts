@@ -28,8 +28,8 @@ export const ConstraintTypes = defineObject(() => ({
 export type ConstraintTypes = z.infer<typeof ConstraintTypes>;
 
 /**
- * Returns the schema of constraint rows by class for the documentation. The service validates rows with its own
- * messages.
+ * Creates the schema of constraint rows by class. It is only for the documentation; the service validates rows with its
+ * own messages.
  */
 const constraintRowBody = callOnce(() => {
   const [first, ...others] = CONSTRAINT_CLASSES.map(({ type, help, params }) =>
@@ -48,7 +48,7 @@ const ConstraintSetBody = defineObject(() => ({
   description: 'A ConstraintSet with the parameters of every constraint class.',
 });
 
-/** Returns the schema of objectives by class, which is also used only for the documentation. */
+/** Creates the schema of objectives by class. It is only for the documentation as well. */
 function createObjectiveBody() {
   const [first, ...others] = OBJECTIVE_CLASSES.map(({ type, help, params }) =>
     params.extend({ type: z.literal(type) }).meta({ id: `${toPascalCase(type)}Objective`, description: help }),
@@ -64,7 +64,7 @@ function createObjectiveBody() {
     });
 }
 
-/** Returns the schema of expected returns by class, which is also used only for the documentation. */
+/** Creates the schema of expected returns by class. It is only for the documentation as well. */
 function createReturnsBody() {
   const [first, ...others] = RETURNS_CLASSES.map(({ type, help, params }) =>
     params.extend({ type: z.literal(type) }).meta({ id: `${toPascalCase(type)}Returns`, description: help }),
@@ -79,7 +79,7 @@ function toPascalCase(type: string): string {
   return type.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Copies the description of a schema to a schema derived from it. */
+/** Copies the description of a schema to a schema that is derived from it. */
 function copyDescription<S extends z.ZodType>(schema: S, { description }: z.ZodType): S {
   return description === undefined ? schema : schema.meta({ description });
 }

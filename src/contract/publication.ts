@@ -8,7 +8,7 @@ import { skippedFields } from './common.js';
 import { defineRoutes } from './route.js';
 import { RunKey, StaleState, runQuery } from './run-state.js';
 
-/** Maximum length of the reason of a restatement in characters, about a paragraph. */
+/** Maximum length of the reason for a restatement: about one paragraph, in characters. */
 const REASON_LENGTH_MAX = 2000;
 
 export const PublishRequest = defineObject(() => ({

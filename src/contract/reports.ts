@@ -9,8 +9,8 @@ import { defineRoutes } from './route.js';
 import { RunKey } from './run-state.js';
 
 /**
- * Maximum number of indices in a report, the size of a desk's watchlist. At two pages per index, such a report stays
- * below the maximum number of pages.
+ * Maximum number of indices in a report. A desk's watchlist has about this size. With two pages per index, the report
+ * stays below the maximum number of pages.
  */
 const REPORT_INDICES_MAX = 50;
 

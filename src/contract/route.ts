@@ -12,54 +12,54 @@ export const isReading = ({ scope }: Pick<Route, 'scope'>): boolean => READING_S
 
 /**
  * Declaration of a route. Routing, 405 responses, scopes, parsing, OpenAPI and the documentation are derived from it. A
- * route without a handler does not compile.
+ * route without a handler is a compile error.
  */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /**
-   * Path template with `{name}` parameters, as in the OpenAPI document. A final segment `*`, which routes outside the
-   * contract use, matches any number of segments.
+   * Path with parameters in braces, such as `{name}`, as in the OpenAPI document. A last segment `*` matches any number
+   * of segments. Only routes outside the contract use it.
    */
   readonly path: string;
   readonly scope: Scope | 'open';
   readonly tag: string;
   readonly summary: string;
-  /** Description of the behaviour in Markdown, if the summary is not sufficient. */
+  /** Description of the behaviour in Markdown. Only needed if the summary does not say enough. */
   readonly description?: string;
   /** Path parameters. Ids are validated before any look-up. */
   readonly params?: z.ZodObject;
   /**
-   * Query parameters. Unknown parameters are refused unless `openQuery` is set. Arrays may be repeated or separated by
-   * commas.
+   * Query parameters. Unknown parameters are refused unless `openQuery` is set. An array can be a repeated parameter or
+   * a list with commas.
    */
   readonly query?: z.ZodObject;
-  /** True for an open route that accepts a key and may then return more. */
+  /** True for an open route that accepts a key and then returns more. */
   readonly optionalKey?: true;
-  /** True if the query is ignored, as by health routes and probes. */
+  /** True if the query is ignored, for example by health routes. */
   readonly openQuery?: boolean;
   /**
-   * True for writes to versioned documents or data and for deletions of results. Such a route accepts the header
+   * True for writes to versioned documents or data, and for deletions of results. Such a route accepts the header
    * X-Change-Note.
    */
   readonly versioned?: true;
-  /** True if the route honours If-Match, as every PUT, PATCH and DELETE of an id does. */
+  /** True if the route checks If-Match. Every PUT, PATCH and DELETE of an id does. */
   readonly conditional?: true;
   readonly body?: Body;
   readonly success: Success;
-  /** True if the response depends only on documents, so that the active store is not needed. */
+  /** True if the response depends only on documents. The active store is then not needed. */
   readonly withoutMarket?: true;
   /**
-   * Location of the data store in a request: the query parameter `store_id`, the path, or the body or documents of the
-   * request. Default store: the active store.
+   * Place in the request that names the data store: the query parameter `store_id`, the path, or the body or its
+   * documents. If the request names none, the active store is used.
    */
   readonly onStore?: 'query' | 'path' | 'body';
-  /** Terms of a view of the stored run of `index_id`, from which the handler is derived. */
+  /** Terms of a view of the stored run of `index_id`. The handler is derived from them. */
   readonly view?: RunViewTerms;
-  /** True if the route starts jobs but its response is not a job. */
+  /** True if the route starts jobs although its response is not a job. */
   readonly startsJobs?: boolean;
-  /** Response to a conditional request if nothing has changed. */
+  /** Response to a conditional request if the resource has not changed. */
   readonly unchanged?: Success;
-  /** Response without a body to a message that expects no answer. */
+  /** Response without a body, for a message that expects no answer. */
   readonly acknowledged?: Success;
   /** Error codes in addition to those that every route may return. */
   readonly errors: readonly ErrorCode[];
@@ -67,28 +67,28 @@ export interface Route {
 
 export interface Body {
   readonly schema: z.ZodType;
-  /** True if the body may be omitted. A missing or empty body and `null` are parsed as `{}`. */
+  /** True if the request may have no body. A missing body, an empty body and `null` are parsed as `{}`. */
   readonly optional?: boolean;
   /** Maximum size of the body. Default: LIMITS.MAX_BODY_BYTES. */
   readonly bytesMax?: number;
   /**
-   * True for a document, which the service parses as JSON and validates with findings; unknown fields are dropped with
-   * a warning. Other bodies are parsed strictly by `schema`.
+   * True if the body is a document. The service parses it as JSON and reports findings; unknown fields are dropped with
+   * a warning. Every other body is parsed strictly by `schema`.
    */
   readonly document?: boolean;
   /**
-   * True if the handler receives the JSON bytes: the service parses a large body outside the event loop, after the
+   * True if the handler receives the JSON as bytes. The service parses a large body outside the event loop, after the
    * query.
    */
   readonly raw?: boolean;
   /**
-   * Accepted media types and maximum size of a body that is not JSON. The handler receives the stream and writes it to
-   * a file.
+   * Media types and maximum size of a body that is not JSON. The handler receives it as a stream and writes it to a
+   * file.
    */
   readonly upload?: { readonly media: readonly string[]; readonly bytesMax: number };
   /**
-   * True if the response is a report on the body. A number beyond the range of a double is then parsed as infinity and
-   * reported; all other routes refuse such a number.
+   * True if the response is a report on the body. A number that is too large for a double is then parsed as infinity
+   * and reported. All other routes refuse such a number.
    */
   readonly report?: boolean;
   readonly example?: unknown;
@@ -97,16 +97,16 @@ export interface Body {
 export interface Success {
   readonly status: 200 | 201 | 202 | 204;
   readonly description: string;
-  /** Schema of a JSON body; absent for 204 and for binary bodies. */
+  /** Schema of a JSON response; absent for status 204 and for binary responses. */
   readonly schema?: z.ZodType;
-  /** Media types of a body that is not JSON, or of alternatives to JSON selected by `Accept`. */
+  /** Media types of a response that is not JSON, or that `Accept` can select instead of JSON. */
   readonly media?: readonly string[];
-  /** Media types that are selected by the request body, regardless of `Accept`. */
+  /** Media types that the request body selects, whatever `Accept` says. */
   readonly mediaByBody?: readonly string[];
   readonly example?: unknown;
 }
 
-/** Preserves the literal types of a table of routes by operation id. */
+/** Returns a table of routes by operation id. Its literal types are preserved. */
 export function defineRoutes<const T extends Record<string, Route>>(table: T): T {
   return table;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
 
-/** State of a stored run compared with a new run of the same request. */
+/** Reasons why a stored run is stale: how it differs from a new run of the same request. */
 export const StaleState = defineObject(() => ({
   definition: z
     .boolean()
@@ -21,7 +21,7 @@ export const RunKey = z
   .string()
   .regex(/^[0-9a-f]{16}$/, 'must be 16 hexadecimal digits, as in the list of runs of an index');
 
-/** State of the run, a part of every view of a run. */
+/** State of a run. Every view of a run contains these members. */
 export const runState = {
   index_version: z.int().min(1).nullable().meta({
     description: 'Version of the index or strategy; null for runs that were stored before versions existed.',
@@ -31,7 +31,7 @@ export const runState = {
   }),
 };
 
-/** A view as it is computed and cached; the response adds the state of its run. */
+/** View without the state of its run. Views are computed and cached in this form; the response adds the state. */
 export type WithoutRunState<V extends { readonly stale: unknown }> = Omit<V, keyof typeof runState>;
 
 /** Id of an index or strategy, or of one of its runs (`ID@RUN`). */
@@ -52,7 +52,7 @@ export const runQuery = {
   }),
 };
 
-/** Query parameter that selects the run with the definition to be used. */
+/** Query parameter that selects the run whose definition is used. */
 export const definitionRun = RunKey.optional().meta({
   description:
     'Id of a run. The request then uses the definition of the run, with every document and risk model as of the run, on the served data. Default: the stored definition.',

@@ -11,7 +11,7 @@ import { Deliveries } from './clients.js';
 import { listingQuery, purgeQuery, skippedFields } from './common.js';
 import { defineRoutes } from './route.js';
 
-/** Maximum length of the reason of a decision in characters, about a paragraph. */
+/** Maximum length of the reason for a decision: about one paragraph, in characters. */
 const REASON_LENGTH_MAX = 2000;
 const DAYS_LISTED_MAX = 500;
 const DAYS_WITH_SCHEDULE_MAX = 60;

@@ -8,15 +8,15 @@ type Direction = 'input' | 'output';
 
 /** Converts the schemas of a document to JSON Schema. */
 export interface SchemaConversion {
-  /** Returns the JSON Schema of a request body or parameter, with references that `resolve` completes. */
+  /** Returns the JSON Schema of a request body or parameter. `resolve` completes its references. */
   request(schema: z.ZodType): JsonSchema;
   /** Returns the schema of a response body. */
   response(schema: z.ZodType): JsonSchema;
 }
 
 /**
- * Named schemas of a document as components. A schema has two components, `Name` and `NameInput`, if it differs between
- * requests and responses, for example because a field with a default is optional only in requests.
+ * Named schemas of a document as components. A schema that differs between requests and responses has two components,
+ * `Name` and `NameInput`. For example, a field with a default is optional only in requests.
  */
 export interface SchemaRegistry extends SchemaConversion {
   /** Returns all named schemas by component name. */
@@ -27,8 +27,8 @@ export interface SchemaRegistry extends SchemaConversion {
 
 /**
  * Creates the schema registry of a document.
- * @param visitSchemas requests the conversion of every schema in the document. All schemas are converted in one pass, because
- * each conversion renders every schema that it reaches.
+ * @param visitSchemas asks for the conversion of every schema in the document. All schemas are converted together,
+ * because each conversion includes every schema that it refers to.
  */
 export function createSchemaRegistry(visitSchemas: (conversion: SchemaConversion) => unknown): SchemaRegistry {
   const requestedSchemas = { input: new Set<z.ZodType>(), output: new Set<z.ZodType>() };
@@ -64,7 +64,7 @@ export function createSchemaRegistry(visitSchemas: (conversion: SchemaConversion
   };
 }
 
-/** Converts schemas together with the named schemas that they reference. */
+/** Converts schemas and the named schemas that they refer to. */
 function convert(requestedSchemas: ReadonlySet<z.ZodType>, io: Direction) {
   const schemas = [...requestedSchemas];
   if (schemas.length === 0) return { schemas: new Map<z.ZodType, JsonSchema>(), named: new Map<string, JsonSchema>() };
@@ -81,7 +81,10 @@ function convert(requestedSchemas: ReadonlySet<z.ZodType>, io: Direction) {
   };
 }
 
-/** Returns the ids of schemas that differ between requests and responses, directly or through a reference. */
+/**
+ * Returns the ids of schemas that differ between requests and responses. The difference may be in a schema that they
+ * refer to.
+ */
 function listTwofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, JsonSchema>>): Set<string> {
   const removeDirection = (schema: JsonSchema | undefined) =>
     JSON.stringify(schema).replaceAll(/"#\/(?:input|output)\//g, '"#/');
@@ -99,7 +102,7 @@ function listTwofoldIds({ input, output }: Record<Direction, ReadonlyMap<string,
   return twofoldIds;
 }
 
-/** Adds a description to each field of a named schema, from the field or from the glossary. */
+/** Adds a description to each field of a named schema. It comes from the field or from the glossary. */
 function addMeanings(schema: unknown, id: string): unknown {
   if (Array.isArray(schema)) return schema.map((item) => addMeanings(item, id));
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -146,7 +149,7 @@ function simplifySchema(schema: JsonSchema): void {
   moveLabelToTitle(schema);
 }
 
-/** Moves the label and help of a catalogue parameter to the title and description of its schema. */
+/** Moves the label and the help of a catalogue parameter to the title and the description of its schema. */
 function moveLabelToTitle(schema: JsonSchema): void {
   const { label, help, unit } = schema;
   if (label !== undefined) schema['title'] = label;
@@ -155,7 +158,7 @@ function moveLabelToTitle(schema: JsonSchema): void {
   if (String(schema['format']) in FORMATS && schema['format'] !== 'date') delete schema['format'];
 }
 
-/** Removes the range of integers that a double represents exactly, because it is of no use to readers. */
+/** Removes the range of exact integers from a schema. It does not help readers. */
 function removeSafeRange(schema: JsonSchema): void {
   if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];

@@ -76,7 +76,7 @@ export const SweepOverfitting = defineObject(() => ({
     'Combinatorially symmetric cross-validation, as defined by Bailey, Borwein, López de Prado and Zhu (2016).',
 });
 
-/** Returns the schema of the metrics of a path, or of their distribution over all paths. */
+/** Creates the schema for the metrics of a path. The value is one number, or a distribution over all paths. */
 const createPathMetrics = <Value extends z.ZodType>(value: Value) => ({
   annualised_return: value.meta({
     description: 'Compound annual return, with 252 sessions per year, or 365 if the calendar trades every day.',

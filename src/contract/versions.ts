@@ -102,9 +102,9 @@ interface Family<P extends z.ZodRawShape, S extends z.ZodType> {
   /** Scope required for a write. */
   readonly scope: Scope;
   readonly missing: ErrorCode;
-  /** Schema of the response to a restoration, which equals that of a write. */
+  /** Schema of the response to a restoration. It equals the response to a write. */
   readonly saved: S;
-  /** Error codes of a restoration, which equal those of a write. */
+  /** Error codes of a restoration. They equal those of a write. */
   readonly errors?: readonly ErrorCode[];
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 
-/** Figures of a weight vector in an optimisation, either the index weights or the solution. */
+/** Figures of the weights in an optimisation: of the index weights or of the solution. */
 export const WeightFigures = defineObject(() => ({
   objective_value: z
     .number()

@@ -36,7 +36,7 @@ export interface PriceArrays {
 /** Market: prices and further tables, with the columns of a service import. */
 export interface MarketInput {
   /**
-   * Arrays, a table, or an Arrow IPC stream or file; a table and Arrow data have the columns `date`, `identifier` and
+   * Arrays, a table, or an Arrow IPC stream or file. A table and Arrow data have the columns `date`, `identifier` and
    * `CLOSE`.
    */
   readonly prices: PriceArrays | Table | Uint8Array;
@@ -196,7 +196,7 @@ export interface BundleFault {
 
 /** Result of the verification of a bundle. */
 export interface BundleVerdict {
-  /** True if every hash, signature and close agrees; signatures count only if `signatures` is `verified`. */
+  /** True if every hash, signature and close agrees. Signatures count only if `signatures` is `verified`. */
   readonly ok: boolean;
   readonly index_id: string | null;
   /** Versions of this engine and of the engine that published the closes. */
@@ -207,9 +207,9 @@ export interface BundleVerdict {
   readonly first: string | null;
   readonly last: string | null;
   readonly entries: number;
-  /** Hash of the last entry; compare it with the hash from another source. */
+  /** Hash of the last entry. Compare it with the hash from another source. */
   readonly head: string | null;
-  /** Keys that signed the entries; compare them with the keys of the publisher. */
+  /** Keys that signed the entries. Compare them with the keys of the publisher. */
   readonly key_ids: readonly string[];
   /** State of the signatures; `unverified` if the platform has no Ed25519. */
   readonly signatures: 'verified' | 'unverified';

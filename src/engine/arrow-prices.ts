@@ -3,7 +3,10 @@ import type { ContentRows } from '#market/sources/content-rows.js';
 import type { Cell } from '#market/formats/cells.js';
 import type { Problems } from '#market/tables/problems.js';
 
-/** Reads an Arrow stream or file as rows of a market; returns false, with a finding, for other content. */
+/**
+ * Reads an Arrow stream or file as rows of a market. If the content is not Arrow data, reports a finding and returns
+ * false.
+ */
 export function readArrowPrices(bytes: Uint8Array, rows: ContentRows, problems: Problems): boolean {
   const table = parseTable(bytes, problems);
   if (table === undefined) return false;

@@ -41,7 +41,7 @@ function computePlanFiles({ engine, ...input }: PlanInput): RunFiles {
   return createRunFiles(run, { contentHash: input.market.contentHash, inPlace: true });
 }
 
-/** Returns a digest of all bytes of a run, equal to the digest of its file if the file contains the prices. */
+/** Returns a digest of all bytes of a run. If the file contains the prices, the digest equals that of the file. */
 function computeDigest({ columns, prices }: RunFiles): string {
   const hash = createHash('sha256').update(columns);
   for (const part of prices?.parts() ?? []) hash.update(part);

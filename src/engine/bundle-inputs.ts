@@ -21,7 +21,7 @@ export interface PlanInputs {
 }
 
 /**
- * Opens the stored risk models and earlier contents of a bundle; loads the sandbox if the plan has plug-ins.
+ * Opens the stored risk models and earlier contents of a bundle. Loads the sandbox if the plan has plug-ins.
  * @throws Error if a file is missing or differs from the hash in the plan
  */
 export async function openPlanInputs(plan: BacktestPlan, market: MarketData, files: Files): Promise<PlanInputs> {
@@ -56,8 +56,8 @@ function openModels({ models: plannedModels = {} }: BacktestPlan, files: Files):
 }
 
 /**
- * Returns the two valid hashes of a matrix: of a matrix stored in one file, and of a matrix stored in one file per
- * part.
+ * Returns the two valid hashes of a matrix. One applies if the matrix is stored in one file, the other if it is stored
+ * in one file per part.
  */
 function listHashes(bytes: Uint8Array, assetCount: number): string[] {
   let offset = 0;

@@ -49,8 +49,8 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
   }
 
   /**
-   * Returns the documents of an index. Data and risk models that they lack are errors, because the index is about to be
-   * computed.
+   * Returns the documents of an index. Missing data and missing risk models are errors, because the index is about to
+   * be computed.
    */
   function requireComputable(indexId: string): BacktestPlan['documents'] {
     const all = definitions.onMarket(indexId);
@@ -141,7 +141,7 @@ const toWire = <T>(value: unknown): T => value as T;
 type Terms = z.infer<typeof BacktestRequest>;
 
 /**
- * Removes data versions from a request, because a market without earlier contents has none. @throws Refusal
+ * Removes data versions from a request. A market without earlier contents has no versions. @throws Refusal
  * VALIDATION_FAILED if the request names a version
  */
 function removeVersions(requestTerms: Terms, hasEarlier: boolean): Terms {

@@ -1,7 +1,9 @@
 import { parseDay, type Day } from '#domain/time/days.js';
 import type { Problems } from '#market/tables/problems.js';
 
-/** Converts dates to days; undefined, with a finding, if a date does not exist or the dates do not ascend. */
+/**
+ * Converts dates to days. If a date does not exist or the dates do not ascend, reports a finding and returns undefined.
+ */
 export function parseDays(dates: readonly string[] | Int32Array, problems: Problems): Int32Array | undefined {
   const days = new Int32Array(dates.length);
   for (let t = 0; t < days.length; t++) {

@@ -92,7 +92,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
       const { kind, id } = parseBenchmark(benchmark);
       return { id, kind: kind ?? (documents.has(id) ? 'index' : 'identifier'), price_column: 'CLOSE' };
     },
-    /** Returns the calendar, currency and treatment of an index; a derived index has the treatment of its source. */
+    /** Returns the calendar, currency and treatment of an index. A derived index has the treatment of its source. */
     termsOf(indexId: string) {
       const { calendar, currency } = requireIndex(indexId);
       let document = requireIndex(indexId);

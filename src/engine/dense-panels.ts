@@ -10,7 +10,10 @@ import { COUNT_COLUMNS, PRICE_COLUMNS } from '#market/tables/table-kinds.js';
 import type * as Api from './api.js';
 import { parseDays } from './dates-input.js';
 
-/** Converts dense arrays to panels with the axes of a market; undefined, with findings, if they are invalid. */
+/**
+ * Converts dense arrays to panels with the axes of a market. If the arrays are invalid, reports findings and returns
+ * undefined.
+ */
 export function createDensePanels(
   { dates, identifiers, fields }: Api.PriceArrays,
   problems: Problems,
@@ -70,7 +73,7 @@ interface Cells {
   readonly order: readonly number[];
 }
 
-/** Returns one field in the order of the identifiers; invalid values are reported. */
+/** Returns one field in the order of the identifiers. Reports invalid values. */
 function createPanel(values: Float64Array, cells: Cells, problems: Problems): Float64Array {
   const { name, order, days } = cells;
   const width = order.length;

@@ -8,7 +8,10 @@ import { createDatedMarkets } from '#market/versions/known-markets.js';
 import type * as Api from './api.js';
 import { readMarket } from './market-input.js';
 
-/** Reads the contents of the market known at each decision; undefined without earlier contents. @throws Refusal VALIDATION_FAILED */
+/**
+ * Reads the contents of the market known at each decision. Returns undefined without earlier contents. @throws Refusal
+ * VALIDATION_FAILED
+ */
 export async function readKnownMarkets(
   last: MarketData,
   { known_on: knownOn, earlier }: Pick<Api.EngineOptions, 'known_on' | 'earlier'>,

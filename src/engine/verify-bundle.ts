@@ -22,7 +22,7 @@ import type * as Api from './api.js';
 import { openPlanInputs } from './bundle-inputs.js';
 import { readPackageVersion } from './version.js';
 
-/** Returns true if a key signed the 32 bytes of a hash; null if this platform cannot verify signatures. */
+/** Returns true if a key signed the 32 bytes of a hash. Returns null if this platform cannot verify signatures. */
 export type SignatureCheck = (
   signed: Pick<PublicationEntry, 'hash' | 'signature'>,
   key: PublicKey,
@@ -214,8 +214,8 @@ function openMarket(files: Files): MarketData | undefined {
 }
 
 /**
- * Returns one fault per changed input if only one security or only one day changed; otherwise one fault that lists the
- * affected securities and dates.
+ * Returns the faults of changed inputs. If only one security or only one day changed, there is one fault per changed
+ * input. Otherwise a single fault lists the affected securities and dates.
  */
 function findInputFaults(market: MarketData | undefined, manifest: BundleManifest): Fault[] {
   if (market === undefined) return [];

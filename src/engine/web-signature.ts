@@ -1,8 +1,8 @@
 import type { SignatureCheck } from './verify-bundle.js';
 
 /**
- * Verifies Ed25519 with the platform; null if unavailable, as on pages that were not loaded over HTTPS or from this
- * machine.
+ * Verifies Ed25519 with the platform. Returns null if Ed25519 is unavailable, as on pages that were not loaded over
+ * HTTPS or from this machine.
  */
 export const isSignedByPlatform: SignatureCheck = async (
   { hash, signature },

@@ -1,4 +1,4 @@
-/** Headers by name in one object, so that a response is written once and not modified afterwards. */
+/** Headers by name. They are one object, so that a response is written once and not changed afterwards. */
 export type Headers = Record<string, string>;
 
 export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -26,25 +26,25 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly authenticate: Authenticate;
   readonly version: string;
   readonly log: Logger;
-  /** Waits the given milliseconds before the response to a guessed key. Default: by the clock. */
+  /** Waits some milliseconds before the response to a wrong key. Default: a timer. */
   readonly delay?: (ms: number) => Promise<void>;
   /** Rate limits of keys. Default: the limits of the service. */
   readonly keyRates?: KeyRates;
   /** Ends requests that take too long. Default: the limits of the service. */
   readonly deadlines?: Deadlines;
   /**
-   * Resolves once the data that was served before a restart is served again or has failed to load. Default: at once.
+   * Resolves when the data that was served before the restart is served again, or has failed to load. Default: at once.
    */
   readonly dataSettled?: () => Promise<void>;
   /** Runs work on a named store. Default: on the active store. */
   readonly withinStore?: OperationOptions['withinStore'];
-  /** Makes the writes of other processes visible to this process before it handles a request. */
+  /** Makes writes of other processes visible. Called before this process handles a request. */
   readonly follow?: () => Promise<void>;
-  /** Maximum time in ms that a request waits for `dataSettled`; afterwards the request is refused. */
+  /** Maximum time in ms that a request waits for `dataSettled`. After that time the request is refused. */
   readonly dataWaitMs?: number;
   /** Addresses whose `X-Forwarded-For` is trusted. Default: none. */
   readonly isTrustedProxy?: IsAddressOf;
-  /** True if the service is reachable only over HTTPS, which a response header states. */
+  /** True if the service can be reached only over HTTPS. A response header then states this. */
   readonly isSecure?: boolean;
   /** Documents that a client may access. Default: all. */
   readonly findReach?: OperationOptions['findReach'];
@@ -69,19 +69,22 @@ export interface App {
   /** @param address returns the client's address from its socket */
   answer(request: Request, address: () => string | undefined): ResponseParts | Promise<ResponseParts>;
   /**
-   * Answers a request that a route sends on behalf of its client, with the same checks; it counts as part of the
+   * Answers a request that a route sends for its client. All checks apply again; the request counts as part of the
    * outer request.
    */
   answerFor(request: Request, client: AdmittedClient): Promise<ResponseParts>;
   /** Answers a request that did not come from a socket. */
   fetch(request: Request, address?: string): Response | Promise<Response>;
-  /** Makes every later response ask its client to close the connection. */
+  /** Asks the client to close the connection in every later response. */
   drain(): void;
   /** Returns the headers of every response, including responses of the HTTP parser. */
   headersFor(requestId: string): ResponseHeaders;
 }
 
-/** Headers that forbid sniffing, framing, caching by intermediaries and running a response as a page. */
+/**
+ * Security headers. They forbid that a browser guesses media types, that other sites embed a response or that it runs
+ * as a page, and that proxies cache it.
+ */
 const SECURE_HEADERS: HeadersByName = {
   'X-Content-Type-Options': 'nosniff',
   'Cache-Control': 'no-store',
@@ -90,12 +93,14 @@ const SECURE_HEADERS: HeadersByName = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** HSTS for a year, the usual value for browsers. */
+/** HSTS header for one year, as is usual for browsers. */
 const HTTPS_ONLY: HeadersByName = { 'Strict-Transport-Security': 'max-age=31536000' };
 
 const onActiveStore: OperationOptions['withinStore'] = async (_storeId, work) => work();
 
-/** Creates the HTTP application: every route of the table with its handler, behind one pipeline. */
+/**
+ * Creates the HTTP application. It has every route of the table with its handler; all requests pass the same checks.
+ */
 export function createApp<const T extends Record<string, Route>>(dependencies: AppDependencies<T>): App {
   const {
     api,
@@ -217,11 +222,11 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   }
 }
 
-/** Applies the deadline, except to uploads, whose duration depends on their size. */
+/** Applies the time limit. Uploads have none here, because their duration depends on their size. */
 const applyDeadline = ({ route }: Operation, reply: Promise<Reply>, { within }: Deadlines): Promise<Reply> =>
   route.body?.upload === undefined ? within(reply) : reply;
 
-/** Authenticates the client of an open route only if the route needs to know it. */
+/** Authenticates the client of an open route, but only if the route must know the client. */
 function authenticateIfNeeded(call: RequestCall, authenticate: Authenticate): Principal | Promise<Principal> {
   if (call.operation?.route.optionalKey !== true) return NO_PRINCIPAL;
   const getAnonymousUnlessDefect = (failure: unknown): Principal => {
@@ -236,7 +241,10 @@ function authenticateIfNeeded(call: RequestCall, authenticate: Authenticate): Pr
   }
 }
 
-/** Returns true for a failed guess; a request without a key is refused at once because it is no guess. */
+/**
+ * Returns true if a request was refused because of a wrong key. A request without a key is not a guess and is refused
+ * at once.
+ */
 function isRefusedKey(failure: unknown, headers: Headers): boolean {
   return (
     failure instanceof Refusal &&
@@ -245,7 +253,7 @@ function isRefusedKey(failure: unknown, headers: Headers): boolean {
   );
 }
 
-/** Resolves when the work ends or the time is over. */
+/** Resolves when the work ends, or at the latest after `ms`. */
 async function waitAtMost(work: Promise<void>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<void>((resolve) => {

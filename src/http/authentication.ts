@@ -18,7 +18,7 @@ const ANY_PRINCIPAL: Principal = { keyId: null, name: null, scopes: new Set(SCOP
 
 /** Authentication of clients without keys. */
 export interface KeylessAuthentication {
-  /** Tokens of an OpenID provider; undefined if none is configured. */
+  /** Verifies the tokens of an OpenID provider; undefined if no provider is configured. */
   readonly tokens: Tokens | undefined;
   /** Sessions of signed-in browsers. */
   readonly sessions: Pick<Sessions, 'find'>;
@@ -27,8 +27,8 @@ export interface KeylessAuthentication {
 }
 
 /**
- * Requires a key, a token or a session if any are configured. A service without keys and provider answers only
- * loopback clients that are not foreign web pages.
+ * Creates the function that authenticates requests. If keys, tokens or sessions are configured, a request needs one of
+ * them. A service without keys and without a provider answers only clients on this machine, and no foreign web pages.
  */
 export function createAuthenticate(
   keys: Pick<Keys, 'verify' | 'areConfigured'>,
@@ -51,7 +51,10 @@ export function createAuthenticate(
   };
 }
 
-/** Authenticates the client of a session; its writes must repeat a value that only pages of the service can read. */
+/**
+ * Authenticates the client of a session. A request that writes must repeat a value that only pages of this service can
+ * read.
+ */
 function authenticateBrowser({ sessions, cookie }: KeylessAuthentication, method: string, headers: Headers): Principal {
   const session = sessions.find(readCookie(headers.get('cookie'), cookie));
   if (session === undefined) throw refuseUnauthenticated('No key, token or session came with the request.');
@@ -77,15 +80,15 @@ function getCredential(headers: Headers): string {
 
 const refuseUnauthenticated = (message: string) => new Refusal('UNAUTHENTICATED', message);
 
-/** Refuses a request line with an absolute URL of another host, as for a proxy. */
+/** Refuses a request line that contains a full URL of another host. Such request lines are meant for a proxy. */
 function assertOwnTarget(url: string): void {
   const host = URL.canParse(url) ? new URL(url).hostname : url;
   if (!isLoopbackName(host)) throw refuseForeign(`accepts only loopback host names, not ${quoteShort(host)}`);
 }
 
 /**
- * Refuses requests of foreign web pages and requests that a proxy forwards. A page may reach this machine from its own
- * origin or by a host name that points here; headers that a page cannot forge reveal such requests.
+ * Refuses requests from foreign web pages and from proxies. A page can reach this machine from its own origin, or by a
+ * host name that points here. Headers that a page cannot change reveal such requests.
  */
 function assertOwnClient(method: string, headers: Headers): void {
   const host = headers.get('host');
@@ -107,7 +110,7 @@ function assertOwnClient(method: string, headers: Headers): void {
 const refuseForeign = (clause: string) => new Refusal('FORBIDDEN_ORIGIN', `Without keys the service ${clause}.`);
 const quoteShort = (text: string): string => JSON.stringify(text.slice(0, 100));
 
-/** Returns true for headers in which proxies name their client. */
+/** Returns true for headers in which a proxy names its client. */
 const isForwarding = (name: string): boolean =>
   name === 'forwarded' || name === 'via' || name === 'x-real-ip' || name.startsWith('x-forwarded-');
 
@@ -123,7 +126,7 @@ function isLoopbackOrigin(origin: string): boolean {
 
 const LOOPBACK = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/i;
 
-/** Returns true if a host name or address can only mean this machine. */
+/** Returns true if a host name or an address always means this machine. */
 export function isLoopbackName(name: string): boolean {
   return LOOPBACK.test(name);
 }

@@ -4,7 +4,7 @@ import { parseJson, type ParsedJson } from '#domain/json/parse-json.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Upload } from './handler.js';
 
-/** Time limit for the arrival of a body; large uploads with a declared limit have more time. */
+/** Maximum time in ms in which a body must arrive. A large upload that declares its limit has more time. */
 const ARRIVAL_MS = 30_000;
 const ARRIVAL_LARGE_MS = 300_000;
 
@@ -24,7 +24,7 @@ export async function readBody(request: Request, body: Body): Promise<ParsedJson
   return { value: value === null && body.optional === true ? undefined : value, overflows };
 }
 
-/** Maximum pause between parts of an upload, and maximum time for all of it. */
+/** Maximum pause in ms between two parts of an upload, and maximum time in ms for the whole upload. */
 const PAUSE_MS = 30_000;
 export const UPLOAD_MS = 3_600_000;
 
@@ -63,7 +63,7 @@ async function readBytes(request: Request, { bytesMax = LIMITS.MAX_BODY_BYTES, u
   const length = declaredLength === null ? undefined : Number(declaredLength);
   if (length !== undefined && length > bytesMax) throw refuseTooLarge(String(length), bytesMax, upload);
   const arrivalMs = bytesMax > LIMITS.MAX_BODY_BYTES ? ARRIVAL_LARGE_MS : ARRIVAL_MS;
-  // The HTTP parser enforces a declared length, so only a chunked body has to be counted here.
+  // The HTTP parser enforces a declared length. Only a body without a declared length must be counted here.
   const read =
     length === undefined
       ? limitBytes(request, bytesMax, upload)

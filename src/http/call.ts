@@ -18,7 +18,7 @@ function readSearch(url: string): string {
 export interface RequestCall extends Exchange {
   readonly trace: TraceContext | null;
   readonly path: string;
-  /** Undefined if the path or its method does not exist. */
+  /** Operation of the request; undefined if the path does not exist or does not support the method. */
   readonly operation: Operation | undefined;
   /** True if the route needs no key. */
   readonly isOpen: boolean;
@@ -53,13 +53,16 @@ export function openCall(
   };
 }
 
-/** Starts a trace for a request that belongs to none. */
+/** Starts a new trace if the request does not belong to one. */
 function startTrace(): TraceContext | null {
   const newTrace = createTrace();
   return newTrace && { ...newTrace, parentId: null, flags: newTrace.isSampled ? '01' : '00' };
 }
 
-/** Returns the parent span for the jobs of a request: the service's span if it is recorded, else the client's. */
+/**
+ * Returns the parent span for the jobs of a request: the span of this service if it is recorded, otherwise the span of
+ * the client.
+ */
 const formatJobParent = ({ traceId, spanId, parentId, flags }: TraceContext): string =>
   `00-${traceId}-${isTracing() ? spanId : (parentId ?? spanId)}-${flags}`;
 

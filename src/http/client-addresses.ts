@@ -3,8 +3,8 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 
 /**
- * Returns the address of a client: the peer address, or behind trusted proxies the last untrusted address in
- * `X-Forwarded-For`.
+ * Returns the address of a client. This is the address of the connection. Behind trusted proxies, it is the last
+ * address in `X-Forwarded-For` that is not a trusted proxy.
  */
 export function resolveClientAddress(
   peer: string | undefined,
@@ -22,7 +22,7 @@ export function resolveClientAddress(
   return client;
 }
 
-/** Closes connections beyond the limit of an address or network, except those of trusted proxies. */
+/** Closes connections if an address or a network has too many. Connections of trusted proxies are not limited. */
 export function limitConnections(
   server: Pick<Server, 'on'>,
   isTrustedProxy: IsAddressOf,
@@ -47,11 +47,17 @@ export function limitConnections(
   });
 }
 
-/** Number of groups in an IPv6 address and in the prefix of its network; a client usually has a whole network. */
+/**
+ * Number of groups in an IPv6 address, and number of groups in the prefix of its network. One client usually has a
+ * whole network.
+ */
 const GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
-/** Returns the key for counting a client's connections and wrong keys: its address, or its IPv6 network of 64 bits. */
+/**
+ * Returns the key by which connections and wrong keys are counted: the IPv4 address, or the 64-bit network of an IPv6
+ * address.
+ */
 export function getNetwork(address: string): string {
   if (isIP(address) !== 6) return address;
   const canonical = new URL(`http://[${address.replace(/%.*/, '')}]`).hostname.slice(1, -1);

@@ -5,10 +5,10 @@ import { JSON_TYPE } from './answer-headers.js';
 import { selectCoding } from './content-coding.js';
 import type { ResponseParts } from './reply.js';
 
-/** Minimum size of an answer to compress; a shorter answer fits into one or two packets in any case. */
+/** Minimum size in bytes of a response to compress. A shorter response needs only one or two packets anyway. */
 const COMPRESSED_MIN_BYTES = 16_384;
 
-/** Quality from 0 to 11: at 4, series of numbers shrink to 37% at about 100 MB/s. */
+/** Compression quality from 0 to 11. At 4, series of numbers shrink to 37% at about 100 MB/s. */
 const BROTLI_QUALITY = 4;
 const GZIP_LEVEL = 1;
 
@@ -16,9 +16,9 @@ const toBrotli = promisify(brotliCompress);
 const toGzip = promisify(gzip);
 
 /**
- * Returns a long JSON answer for a browser, compressed on another thread; undefined for other answers. Programs that
- * call the API are near the service and receive the stored bytes. The ETag identifies the content in any coding, as
- * `If-Match` requires.
+ * Compresses a long JSON response for a browser, on another thread. Returns undefined for other responses: programs
+ * that call the API are near the service and receive the stored bytes. The ETag is the same with and without
+ * compression, as `If-Match` requires.
  */
 export function compressResponse(
   answer: ResponseParts,

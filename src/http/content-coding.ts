@@ -3,7 +3,7 @@ export const CODINGS = ['br', 'gzip'] as const;
 export type Coding = (typeof CODINGS)[number];
 
 /**
- * Returns the best coding that a client accepts; null for the plain bytes.
+ * Returns the best compression that a client accepts; null if the bytes are sent unchanged.
  * @source RFC 9110, section 12.5.3
  */
 export function selectCoding(acceptEncoding: string | undefined): Coding | null {
@@ -11,7 +11,7 @@ export function selectCoding(acceptEncoding: string | undefined): Coding | null 
   const weights = new Map(acceptEncoding.toLowerCase().split(',').map(parseWeight));
   const findWeight = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;
   const [best] = CODINGS.filter((coding) => findWeight(coding) > 0).toSorted((a, b) => findWeight(b) - findWeight(a));
-  // The plain form is acceptable unless the client refuses it by name.
+  // The client accepts unchanged bytes unless it refuses them by name.
   return best === undefined || findWeight(best) < (weights.get('identity') ?? 0) ? null : best;
 }
 

@@ -7,7 +7,7 @@ export interface Deadlines {
   within<T>(work: Promise<T>): Promise<T>;
 }
 
-/** Interval of the single timer for all requests, which costs less than one timer per request. */
+/** Interval in ms of the timer that checks all requests. One timer for all costs less than one timer per request. */
 const LOOK_MS = 1000;
 
 export function createDeadlines(seconds: number = LIMITS.MAX_REQUEST_SECONDS): Deadlines {

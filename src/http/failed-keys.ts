@@ -1,8 +1,11 @@
-/** Counter of refused keys by address, which limits the cost of guessing and misconfigured clients. */
+/**
+ * Counter of refused keys by address. It limits how fast keys can be guessed and how much work a misconfigured client
+ * causes.
+ */
 export interface FailedKeys {
   /**
    * Records a refused key.
-   * @returns milliseconds by which to delay the response: 0 for the first refusals of a minute, so that a client
+   * @returns milliseconds by which the response must be delayed: 0 for the first refusals of a minute, so that a client
    * can find its mistake
    */
   note(address: string): number;
@@ -11,9 +14,12 @@ export interface FailedKeys {
 /** Maximum number of refusals per minute without a delay. */
 const PROMPT_REFUSALS_MAX = 20;
 const WINDOW_MS = 60_000;
-/** Limits one connection to two guesses per second. A valid key is never delayed. */
+/**
+ * Delay in ms of a response to a refused key. It limits one connection to two guesses per second. The response to a
+ * valid key is never delayed.
+ */
 const DELAY_MS = 500;
-/** Maximum number of recorded addresses; the oldest are dropped. */
+/** Maximum number of addresses that are remembered. The oldest ones are dropped. */
 const ADDRESSES_MAX = 10_000;
 
 /** @param monotonicMs a monotonic clock */

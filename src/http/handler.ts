@@ -4,15 +4,18 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import type { Origin } from '#jobs/origin.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 
-/** Authenticated client: a key, or the keyless loopback client with all scopes. */
+/** Authenticated client. It has a key, or it is a client on this machine that needs no key and has all scopes. */
 export interface Principal {
   readonly keyId: string | null;
   /** Name of the key. */
   readonly name: string | null;
   readonly scopes: ReadonlySet<Scope>;
-  /** Set if `keyId` is `sub:` and the subject of a token: the name comes from the provider and does not identify the client. */
+  /**
+   * True if `keyId` is `sub:` and the subject of a token. The name comes from the provider and does not identify the
+   * client.
+   */
   readonly isSubject?: true;
-  /** Prefixes of the ids that the client may name. Default: all ids. */
+  /** Prefixes of the ids that the client may use. Default: all ids. */
   readonly prefixes?: readonly string[];
 }
 
@@ -25,33 +28,33 @@ type ParsedBody<B> = B extends Body
       : z.output<B['schema']>
   : undefined;
 
-/** A body that the handler reads as a stream. */
+/** Request body that the handler reads as a stream. */
 export interface Upload {
   readonly media: string;
   /** Bytes of the body. @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST if the body is incomplete */
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-/** A request whose path, query and JSON syntax are already checked. */
+/** Request whose path, query and JSON syntax are already checked. */
 export interface RouteRequest<R extends Route> {
   readonly params: Parsed<R['params']>;
   readonly query: Parsed<R['query']>;
   /**
-   * Parses the body by its schema; the body of a document is its parsed JSON object. Called after the named
-   * resource was found, because an unknown resource is reported before an invalid body.
+   * Parses the body by its schema. For a document, returns the JSON object. A handler must first find the resource in
+   * the path, because an unknown resource is reported before an invalid body.
    * @throws Refusal VALIDATION_FAILED
    */
   body(): ParsedBody<R['body']>;
-  /** Returns the body as a stream if its media type is a file type of the route, else undefined. */
+  /** Returns the body as a stream if the route accepts its media type as a file; otherwise undefined. */
   upload(): Upload | undefined;
   /**
-   * Returns the precondition of `If-Match`, undefined if the header is absent. The service checks it inside the
-   * transaction that writes: see `#services/preconditions.js`.
+   * Returns the precondition in `If-Match`; undefined if the header is absent. The service checks it in the transaction
+   * that writes: see `#services/preconditions.js`.
    */
   precondition(): Precondition | undefined;
   /**
-   * Media type of the route that matches `Accept` best, or the first that matches the requested format; empty if
-   * the route has none.
+   * Media type of the response: the one that matches `Accept` best, or the first one for the requested format. Empty if
+   * the route has no media types.
    */
   readonly media: string;
   /** Returns the raw query string after the question mark. */
@@ -65,11 +68,11 @@ export interface RouteRequest<R extends Route> {
   readonly origin: Origin;
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
-  /** Resolves to false if the key has expired or been revoked meanwhile; for long responses. */
+  /** Resolves to false if the key has expired or was revoked since the request. For long responses. */
   isStillAllowed(): Promise<boolean>;
 }
 
-/** Reply of a handler: at most one of `json`, `text`, `bytes` and `stream`; none for 204. */
+/** Reply of a handler. It has at most one of `json`, `text`, `bytes` and `stream`, and none of them with status 204. */
 export interface Reply {
   /** Default: the route's success status. */
   readonly status?: number;
@@ -79,14 +82,14 @@ export interface Reply {
   readonly text?: string;
   /** Stored bytes; JSON unless `type` is set. */
   readonly bytes?: Uint8Array<ArrayBuffer>;
-  /** Stream of bytes, cancelled when the client disconnects. Set `length` if it is known. */
+  /** Stream of bytes. It is cancelled when the client disconnects. Set `length` if it is known. */
   readonly stream?: ReadableStream<Uint8Array>;
   /** Length of `stream` in bytes. */
   readonly length?: number;
   /** Media type of `bytes` or `stream`. Default: JSON. */
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Strong ETag without quotes; a GET with a matching `If-None-Match` gets 304 without a body. */
+  /** Strong ETag without quotes. A GET whose `If-None-Match` contains it gets status 304 without a body. */
   readonly etag?: string;
 }
 

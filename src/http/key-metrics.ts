@@ -8,8 +8,8 @@ export interface KeyMetrics {
 }
 
 /**
- * Maximum number of keys with separate series, each one per kind of job and outcome. Other keys are counted
- * together.
+ * Maximum number of keys with their own series. A key has one series per kind of job and outcome. All other keys are
+ * counted together.
  */
 const KEYS_MAX = 256;
 const NO_KEY_LABEL = 'none';

@@ -1,7 +1,7 @@
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Rate limits of keys: a token bucket with a burst and a refill rate. */
+/** Rate limits of keys. Each key has a token bucket with a maximum size and a refill rate. */
 export interface KeyRates {
   /** Counts one request of a key. @throws Refusal RATE_LIMITED if the bucket is empty */
   take(keyId: string): void;
@@ -19,7 +19,9 @@ export function createKeyRates({
   perSecond = LIMITS.MAX_KEY_REQUESTS_PER_SECOND,
   burst = LIMITS.MAX_KEY_REQUEST_BURST,
 }: RateOptions): KeyRates {
-  /** One bucket per key; the number of keys bounds the map, because only authenticated keys have a bucket. */
+  /**
+   * One bucket per key. The map cannot grow beyond the number of keys, because only authenticated keys get a bucket.
+   */
   const buckets = new Map<string, { left: number; atMs: number }>();
   return {
     take(keyId) {

@@ -27,7 +27,7 @@ async function* formatEntryLines(batches: Batches, head: string): AsyncGenerator
   yield ']}';
 }
 
-/** Converts text to a byte stream. A failure cuts the connection, so that no reader mistakes a part for the whole. */
+/** Converts text to a byte stream. If it fails, the connection is cut, so that no reader takes a part for the whole. */
 function createTextStream(pieces: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream({

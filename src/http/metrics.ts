@@ -11,9 +11,9 @@ export interface Metrics {
   jobEnded(job: EndedJob): void;
   /** Records a thread of the pool that ended unexpectedly and was replaced. */
   threadLost(cause: ThreadLoss): void;
-  /** Records the end of an attempt that had been abandoned. */
+  /** Records that an attempt ended after it had been abandoned. */
   staleFinish(): void;
-  /** Records a takeover of an attempt from a silent node. */
+  /** Records that an attempt was taken over from a node that no longer responds. */
   takenOver(): void;
   /** Renders all metrics in the exposition format. */
   expose(): Promise<{ readonly text: string; readonly type: string }>;
@@ -35,7 +35,7 @@ export interface MetricsSources {
   readonly freeBytes: () => Promise<number>;
   /** Returns the age of the newest backup in seconds; undefined without a backup. */
   readonly backupAge?: (() => Promise<number | undefined>) | undefined;
-  /** Subscribes to the requests to the object store with the results. */
+  /** Calls a function for each request to the object store, with its result. */
   readonly objectRequests?: ObjectRequests | undefined;
   /** Figures of the database. */
   readonly database?: DatabaseFigures | undefined;
@@ -43,15 +43,15 @@ export interface MetricsSources {
   readonly shared?: (() => SharedSizes | undefined) | undefined;
 }
 
-/** Histogram buckets for the duration of requests, from a cached response to the longest poll. */
+/** Histogram buckets for the duration of requests in seconds: from a cached response to the longest poll. */
 const REQUEST_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** Histogram buckets for the duration of jobs, from a render to the longest job. */
+/** Histogram buckets for the duration of jobs in seconds: from rendering a report to the longest job. */
 const JOB_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 const LANES: readonly Lane[] = ['heavy', 'light'];
 
 /**
- * Creates the Prometheus metrics of the service and of its process (memory, processor, event loop, garbage
- * collection).
+ * Creates the Prometheus metrics of the service and of its process: memory, processor, event loop and garbage
+ * collection.
  */
 export function createMetrics(sources: MetricsSources): Metrics {
   const { version, commit, jobs, lanes, tasks, homeBytes, freeBytes, shared, database, backupAge, objectRequests } =
@@ -129,13 +129,13 @@ interface DatabaseFigures {
   connections(): Readonly<Record<'open' | 'idle' | 'waiting', number>>;
   /** Returns true if the database does not answer. */
   isSilent(): boolean;
-  /** Returns the seconds by which the clock of this machine is ahead of the database's. */
+  /** Returns how many seconds the clock of this machine is ahead of the clock of the database. */
   clockOffset(): number;
-  /** Counts the live nodes, and the nodes lost within a day. */
+  /** Counts the nodes that are alive, and the nodes that were lost within the last day. */
   nodes(): Promise<Readonly<Record<'live' | 'lost', number>>>;
 }
 
-/** Histogram buckets for the duration of statements, from a statement of one row to its deadline. */
+/** Histogram buckets for the duration of SQL statements in seconds: from a statement for one row to the time limit. */
 const STATEMENT_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 18];
 
 function addDatabaseMetrics(
@@ -174,12 +174,15 @@ function addDatabaseMetrics(
   gauge('divisor_nodes', 'Processes that use the database, and processes lost within a day.', 'state', nodes);
 }
 
-/** Subscribes to the requests to an object store; `call` receives each one. */
+/** Subscribes to the requests to an object store. `call` receives each request. */
 type ObjectRequests = (
   call: (request: { readonly method: string; readonly seconds: number; readonly isAnswered: boolean }) => void,
 ) => void;
 
-/** Histogram buckets for the duration of object requests, from a lookup in the same data centre to the timeout. */
+/**
+ * Histogram buckets for the duration of object store requests in seconds: from a look-up in the same data centre to the
+ * time limit.
+ */
 const OBJECT_SECONDS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 function addObjectTimes(registers: Registry[], objectRequests: ObjectRequests): void {
@@ -240,7 +243,9 @@ function createAttemptCounters(registers: Registry[]) {
 
 type ReadValues = () => Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>;
 
-/** Returns a function that adds a gauge whose values are computed on each read; an unavailable value is omitted. */
+/**
+ * Returns a function that adds a gauge. Its values are computed at each read; a value that is unavailable is left out.
+ */
 function createGaugeFunction(registers: Registry[]) {
   return (name: string, help: string, label: string, values: ReadValues): void => {
     const instrument = new Gauge({
@@ -257,7 +262,7 @@ function createGaugeFunction(registers: Registry[]) {
   };
 }
 
-/** Sizes that grow on a cluster, in addition to the volumes of its machines. */
+/** Sizes of storage that grows in a cluster and is not on the volumes of its machines. */
 interface SharedSizes {
   readonly databaseBytes: number;
   readonly results: number;
@@ -315,6 +320,6 @@ function addLaneGauges(gauge: ReturnType<typeof createGaugeFunction>, lanes: Met
   );
 }
 
-/** @param otherThreads number of jobs of another class in the same slots */
+/** @param otherThreads number of jobs of another class that use the same slots */
 const computeBusyRatio = ({ running, helping = 0, places }: LaneLoad, otherThreads = 0): number =>
   places === 0 ? 0 : (running + helping + otherThreads) / places;

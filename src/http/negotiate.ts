@@ -6,8 +6,8 @@ interface MediaRange {
 }
 
 /**
- * Returns the preferred media type among those offered: by quality, then in the offered order. Without `Accept`,
- * returns the first type.
+ * Returns the offered media type with the highest quality. If several have the same quality, returns the first of them.
+ * Without `Accept`, returns the first type.
  * @throws Refusal NOT_ACCEPTABLE if no type matches
  */
 export function negotiate<T extends string>(accept: string | undefined, offeredTypes: readonly T[]): T {
@@ -34,7 +34,7 @@ function readRange(text: string): MediaRange {
   return { type, quality: Number.isFinite(value) ? Math.min(1, Math.max(0, value)) : 0 };
 }
 
-/** Returns the quality of the most specific matching range, 0 if none matches. */
+/** Returns the quality of the range that matches most specifically; 0 if no range matches. */
 function computeQuality(type: string, ranges: readonly MediaRange[]): number {
   const [kind] = type.split('/');
   for (const name of [type, `${kind}/*`, '*/*']) {

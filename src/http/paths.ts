@@ -8,7 +8,7 @@ import { createOperation, type Operation, type OperationOptions } from './pipeli
 export interface PathOperations {
   readonly byMethod: ReadonlyMap<string, Operation>;
   readonly allowed: readonly string[];
-  /** True if every method of the path is available without a key. */
+  /** True if all methods of the path can be called without a key. */
   readonly isOpen: boolean;
 }
 
@@ -20,15 +20,15 @@ export interface FoundPath {
 }
 
 /**
- * Finds the operations of a raw path. Each path is registered once and selects its method itself, so that a wrong
- * method differs from a missing path. Fixed words precede parameters.
+ * Finds the operations of a path in a request. Each path is registered once and selects its method itself. A wrong
+ * method therefore gives another error than an unknown path. Fixed words have priority over parameters.
  */
 export function createPaths<T extends Record<string, Route>>(
   api: T,
   handlers: Handlers<T>,
   options: OperationOptions,
 ): (path: string) => FoundPath | undefined {
-  // Built eagerly: a router that is built at the first request would delay it.
+  // The router is built at once. If the first request built it, that request would be delayed.
   const router = new TrieRouter<PathOperations>();
   const fixedPaths = new Map<string, FoundPath>();
   for (const [path, operations] of groupByPath(api, handlers, options)) {
@@ -51,7 +51,7 @@ export function createPaths<T extends Record<string, Route>>(
   };
 }
 
-/** Method of all entries, because the router does not choose by method. */
+/** Method of all entries. The router does not select by method. */
 const METHOD = 'ALL';
 
 export const ignoreParams = (): undefined => undefined;
@@ -66,8 +66,8 @@ function groupByPath<T extends Record<string, Route>>(
   for (const [id, route] of Object.entries(api)) {
     const methods = paths.get(route.path) ?? new Map<string, Operation>();
     if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
-    // The types of a table pair each route with its handler; the pipeline passes the values that the schemas of the
-    // route parsed.
+    // The types of the table pair each route with its handler. The pipeline passes exactly the values that the schemas
+    // of the route have parsed.
     methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>, options));
     paths.set(route.path, methods);
   }
@@ -88,7 +88,7 @@ function createPathOperations(byMethod: Map<string, Operation>): PathOperations 
   };
 }
 
-/** Returns the position of a path in the order of segments: fixed word, parameter, wildcard. */
+/** Returns a text that sorts paths by their segments: first fixed words, then parameters, then wildcards. */
 function formatSegmentOrder(path: string): string {
   return path
     .split('/')

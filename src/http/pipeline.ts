@@ -28,17 +28,17 @@ export interface Exchange {
   readonly requestId: string;
   /** Trace id from the client. */
   readonly traceId: string | null;
-  /** Span that jobs of the request belong to, as a `traceparent`. */
+  /** Parent span for the jobs of the request, as a `traceparent`. */
   readonly traceParent: string | null;
   /** Returns a path parameter by name, percent-decoded. */
   param(name: string): string | undefined;
   /** Returns the client's address from its socket. */
   address(): string | undefined;
-  /** Resolves to true while the client may call the route. Present only in requests that a route sends for its client. */
+  /** Resolves to true while the client may call the route. Set if a route sends the request for its client. */
   readonly isClientAllowed?: (() => Promise<boolean>) | undefined;
 }
 
-/** Route with its handler; the application calls it once the client is authenticated. */
+/** Route with its handler. The application calls it after the client has been authenticated. */
 export interface Operation {
   readonly id: string;
   readonly route: Route;
@@ -49,7 +49,7 @@ export interface Operation {
 export interface OperationOptions {
   /** Runs a request on the market of a data store. @throws Refusal if the store cannot be read */
   readonly withinStore: <T>(storeId: string, work: () => T | Promise<T>) => Promise<T>;
-  /** Resolves when a request may be retried that arrived before its data was loaded. */
+  /** Resolves when a request may be tried again that arrived before its data was loaded. */
   readonly dataSettled: () => Promise<void>;
   /** Makes the writes of other processes visible to this process; undefined if no other process writes. */
   readonly follow: (() => Promise<void>) | undefined;
@@ -63,8 +63,9 @@ export interface OperationOptions {
 }
 
 /**
- * Runs the checks of a route before its handler, in the order of the contract: scope, syntax of the body, ids and
- * query. The handler then finds the resource and parses the body, whose errors are reported only afterwards.
+ * Creates the operation of a route. It runs the checks of the route before its handler, in this order: scope, syntax of
+ * the body, ids and query. The handler then finds the resource and parses the body. Errors in the body are reported
+ * only after that.
  */
 export function createOperation(
   id: string,
@@ -79,7 +80,7 @@ export function createOperation(
   const formats = callOnce(() => getFormats(route));
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
-  /** Returns true if the client may still call the route and has the same documents: sharing may have ended. */
+  /** Returns true if the client may still call the route and access the same documents. */
   const isAllowed = async (exchange: Exchange, reach: Reach | undefined): Promise<boolean> => {
     if (exchange.isClientAllowed !== undefined) return exchange.isClientAllowed();
     try {
@@ -118,10 +119,7 @@ export function createOperation(
     return typeof storeId === 'string' ? withinStore(storeId, () => handler(request)) : handler(request);
   };
 
-  /**
-   * Retries a request that arrived before the data of the previous process was loaded; the first attempt changed
-   * nothing.
-   */
+  /** Runs a request again if it arrived before its data was loaded. The first attempt has changed nothing. */
   const runWithRetry = (exchange: Exchange, principal: Principal, sentBody: SentBody) => {
     const retryWithData = async (failure: unknown) => {
       if (!isDatasetLoading(failure) || isUpload(sentBody)) throw failure; // An upload cannot be read twice.
@@ -156,7 +154,7 @@ export function createOperation(
       : runWithRetry(exchange, principal, { upload });
   }
 
-  /** Answers a client that is limited to some ids; reads in this context are limited to them. */
+  /** Answers a client that may access only some ids. All its reads are limited to these ids. */
   async function answerWithin(exchange: Exchange, principal: Principal): Promise<Reply> {
     const reach = await findReach(principal);
     if (reach === undefined) return answerAll(exchange, principal);
@@ -165,7 +163,7 @@ export function createOperation(
   }
 }
 
-/** A request body: JSON, or bytes that still arrive. */
+/** Request body: JSON, or a stream of bytes that are still arriving. */
 type SentBody = ParsedJson | { readonly upload: Upload } | undefined;
 
 const isUpload = (body: SentBody): body is { readonly upload: Upload } => body !== undefined && 'upload' in body;
@@ -179,7 +177,7 @@ function assertHasScope(scope: Scope, { scopes }: Principal): void {
   throw new Refusal('FORBIDDEN_SCOPE', `The key lacks the scope ${scope}.`, { needed: scope, scopes: [...scopes] });
 }
 
-/** Ensures that a route only reads. @throws Refusal READ_ONLY for a route that writes or starts a job */
+/** Checks that a route only reads. @throws Refusal READ_ONLY for a route that writes or starts a job */
 function assertReads(route: Route): void {
   const { method, path } = route;
   if (isReading(route) && !startsJobs(route)) return;
@@ -208,7 +206,7 @@ interface RequestParameters {
   readonly media: string;
 }
 
-/** Declared and received body, and a check that the client still has access. */
+/** Declaration of a body, the body that was received, and a check that the client still has access. */
 interface ReceivedBody {
   readonly declared: Body | undefined;
   readonly sent: SentBody;
@@ -216,8 +214,8 @@ interface ReceivedBody {
 }
 
 /**
- * Request in the form for handlers. A class, because getters in a literal cost more than all other members together;
- * the values are computed on demand.
+ * Request as handlers receive it. It is a class, because getters in an object literal cost more than all other members
+ * together. The values are computed when they are read.
  */
 class ParsedRequest implements RouteRequest<Route> {
   readonly #exchange: Exchange;
@@ -240,7 +238,7 @@ class ParsedRequest implements RouteRequest<Route> {
     this.#declared = declared;
     this.#sent = sent;
     this.principal = principal;
-    // The schemas of the route parsed params and query; the generic type declares them only as objects.
+    // The schemas of the route have parsed params and query. The generic type only says that they are objects.
     this.params = params as RouteRequest<Route>['params'];
     this.query = query as RouteRequest<Route>['query'];
     this.media = media;
@@ -333,7 +331,7 @@ function findNote(header: string | undefined): string | null {
   throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: 'X-Change-Note' }]);
 }
 
-/** Decodes the Latin-1 bytes of a header as UTF-8 if they are valid. */
+/** Decodes a header as UTF-8 if its bytes are valid UTF-8. Headers arrive as Latin-1. */
 function decodeUtf8(header: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'latin1'));
@@ -342,7 +340,7 @@ function decodeUtf8(header: string): string {
   }
 }
 
-/** Parses etags without their quotes. A weak etag never matches, because preconditions compare strongly. */
+/** Parses etags and removes their quotes. A weak etag never matches, because preconditions compare strongly. */
 function parseIfMatch(header: string | undefined): Precondition | undefined {
   if (header === undefined) return undefined;
   if (header.trim() === '*') return '*';

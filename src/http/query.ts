@@ -13,8 +13,8 @@ type ValueKind = 'text' | 'number' | 'boolean' | 'list';
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /**
- * Creates the query reader of a route, which converts text to numbers, booleans and lists by the schema and then
- * validates them. Refuses unknown parameters. Reads the schema at the first query.
+ * Creates the query reader of a route. It converts text to numbers, booleans and lists as the schema requires, and then
+ * validates them. Unknown parameters are refused. The schema is created at the first query.
  * @throws Refusal VALIDATION_FAILED with one finding per invalid parameter
  */
 export function createQueryReader(getSchema: () => z.ZodObject | undefined): QueryReader {
@@ -42,7 +42,7 @@ export function createQueryReader(getSchema: () => z.ZodObject | undefined): Que
   };
 }
 
-/** Returns the type of a parameter without its optional, nullable and default wrappers. */
+/** Returns the type of a parameter, ignoring that it is optional, can be null or has a default. */
 function getKind(field: z.core.$ZodType): ValueKind {
   if (
     field instanceof z.ZodOptional ||
@@ -85,10 +85,10 @@ function createUnknownParameter(name: string, acceptedNames: readonly string[]):
   };
 }
 
-/** Matches brackets and strings; a comma inside them does not separate items. */
+/** Matches brackets, quoted texts and commas. A comma inside brackets or quotes does not separate items. */
 const ENCLOSED_TEXT = /"(?:[^"\\]|\\.)*"|`[^`]*`|[()[\],]/g;
 
-/** Splits a list at commas outside the brackets and strings of expressions. */
+/** Splits a list at commas. Commas inside the brackets and quoted texts of expressions are ignored. */
 function splitItems(text: string): string[] {
   const items: string[] = [];
   let [start, depth] = [0, 0];

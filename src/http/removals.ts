@@ -13,7 +13,7 @@ interface RemovalRequest {
 /** Deletions of versioned documents, with or without `purge`. */
 export interface Removals {
   /**
-   * Returns the authorship for a deletion, or the purged versions if the document was already deleted.
+   * Returns the authorship for a deletion. If the document was already deleted, returns the versions that were purged.
    * @throws Refusal FORBIDDEN_SCOPE for a purge without the scope admin
    */
   of(request: RemovalRequest, subject: Subject): Promise<Authorship | PurgedDocument>;

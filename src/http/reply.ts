@@ -3,7 +3,10 @@ import { ERRORS, Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import { JSON_TYPE, type ResponseHeaders } from './answer-headers.js';
 import type { Reply } from './handler.js';
 
-/** Seconds until a client may retry, for error codes with status 503 or 429 and for other temporary conditions. */
+/**
+ * Seconds after which a client may try again, by error code: codes with status 503 or 429, and other temporary
+ * conditions.
+ */
 const RETRY_AFTER_SECONDS: Partial<Record<ErrorDetail['code'], number>> = {
   OVERLOADED: 2,
   RATE_LIMITED: 2,
@@ -17,7 +20,7 @@ export interface ReplyContext {
   readonly method: string;
   /** Success status that the route declares. */
   readonly status: number;
-  /** Receives the further headers of this response; no other response shares the object. */
+  /** Headers of this response. The function adds more headers; no other response uses the same object. */
   readonly headers: ResponseHeaders;
   /** `If-None-Match` of the request. */
   readonly ifNoneMatch: string | undefined;
@@ -35,7 +38,7 @@ type ResponseBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array
 export const toResponse = ({ status, headers, body }: ResponseParts): Response =>
   new Response(body, { status, headers: headers.byName() });
 
-/** Builds the response of a reply: 304 if the client has its etag, no body for HEAD. */
+/** Builds the response of a reply. It has status 304 if the client already has the etag, and no body for HEAD. */
 export function createSuccessAnswer(reply: Reply, context: ReplyContext): ResponseParts {
   const { headers } = context;
   const isRead = context.method === 'GET' || context.method === 'HEAD';
@@ -65,19 +68,19 @@ function createBody(reply: Reply): { readonly body: ResponseBody; readonly lengt
   return { body: text, length: Buffer.byteLength(text) };
 }
 
-/** Cancels an unread stream, so that its file is closed. */
+/** Cancels a stream that is not read, so that its file is closed. */
 function cancelStream(stream: ReadableStream<Uint8Array> | undefined): void {
   stream?.cancel().catch(() => undefined);
 }
 
-/** Returns true if an `If-None-Match` contains the etag, by the weak comparison of RFC 9110. */
+/** Returns true if `If-None-Match` contains the etag. Uses the weak comparison of RFC 9110. */
 export function namesEtag(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   if (header.trim() === '*') return true;
   return header.split(',').some((name) => name.trim().replace(/^W\//, '') === `"${etag}"`);
 }
 
-/** Builds the response of a refusal: the ErrorEnvelope with the status of its code. */
+/** Builds the response of a refusal: an ErrorEnvelope with the status that belongs to the code. */
 export function createErrorAnswer(refusal: Refusal, method: string, headers: ResponseHeaders): ResponseParts {
   const status = getStatus(refusal);
   const transientDelay = status === 503 || status === 429 ? RETRY_AFTER_DEFAULT_SECONDS : undefined;
@@ -100,7 +103,7 @@ export function formatError(error: ErrorDetail): string {
   return JSON.stringify({ error });
 }
 
-/** Formats a whole HTTP/1.1 response as text, for a socket whose request the parser refused. */
+/** Formats a whole HTTP/1.1 response as text. It is written directly to a socket if the parser refused the request. */
 export function formatRawErrorResponse(refusal: Refusal, headers: ResponseHeaders): string {
   const text = formatError(refusal.toDetail());
   const status = getStatus(refusal);

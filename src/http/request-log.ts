@@ -3,7 +3,7 @@ import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
 import { endRequest, getSpan, type RequestCall } from './call.js';
 import type { ResponseParts } from './reply.js';
 
-/** Data about an answered request, for the log and the metrics. */
+/** Data about a request that was answered. The log and the metrics use it. */
 export interface CompletedRequest {
   /** Undefined if no route was found. */
   readonly operation: string | undefined;
@@ -16,11 +16,11 @@ export interface CompletedRequest {
 
 /** Log lines and observations of requests. */
 export interface RequestLog {
-  /** Writes one log line and one observation for a response, and returns the response. */
+  /** Writes one log line and counts one response in the metrics. Returns the response. */
   record(call: RequestCall, response: ResponseParts): ResponseParts;
   /**
-   * Converts a failure to a refusal: defects, and codes that no route declares because only jobs use them, become
-   * INTERNAL.
+   * Converts a failure to a refusal. A defect becomes INTERNAL. A code that only jobs use becomes INTERNAL as well,
+   * because no route declares it.
    */
   createRefusal(call: RequestCall, failure: unknown): Refusal;
 }
@@ -33,7 +33,7 @@ const listLoggedLevels = (log: Logger) =>
   >; // the entries cover each of the levels
 
 export function createRequestLog(log: Logger, observe?: (answer: CompletedRequest) => void): RequestLog {
-  // The error's fields are not in `redact`; keys and passwords in their values are still removed.
+  // The fields of the error are not in `redact`. Keys and passwords in their values are still removed.
   const requestLog = log.child({}, { redact: [] });
   const isLogged = listLoggedLevels(log);
   return { record, createRefusal };
@@ -67,7 +67,7 @@ export function createRequestLog(log: Logger, observe?: (answer: CompletedReques
   function createRefusal({ request, requestId, trace }: RequestCall, failure: unknown): Refusal {
     if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
       const { code, cause } = failure;
-      // An outage affects every request, so one line without a stack is enough.
+      // An outage affects every request. One line without a stack is enough.
       const err = code === 'STORE_UNAVAILABLE' ? String(cause) : cause;
       if (cause !== undefined)
         log.warn({ request_id: requestId, ...getSpan(trace), code, err }, 'refusal with a cause');

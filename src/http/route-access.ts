@@ -4,7 +4,7 @@ import { NAMED_DOCUMENTS } from '#domain/documents/named-documents.js';
 import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import { refusePrefixes, outside } from '#services/operations/access.js';
 
-/** Parameters whose documents the guarded store checks, because their ids are random or come from a job. */
+/** Parameters whose documents the guarded store checks. Their ids are random or come from a job. */
 const RESOLVED_PARAMETERS: ReadonlySet<string> = new Set([
   'run_id',
   'render_id',
@@ -18,7 +18,7 @@ const RESOLVED_PARAMETERS: ReadonlySet<string> = new Set([
   'approval_id',
 ]);
 
-/** Parameters that name no document: data and documentation are shared. */
+/** Parameters that do not name a document. Data and documentation are available to every client. */
 const SHARED_OPERATIONS: ReadonlySet<string> = new Set([
   'identifier',
   'date',
@@ -31,9 +31,9 @@ const SHARED_OPERATIONS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Operations without a parameter that names a document: shared data and catalogues, and operations whose documents the
- * guarded store limits to the client's access. Other operations, including new ones, are refused to clients with
- * prefixes.
+ * Operations that clients with prefixes may call although no parameter names a document. They return shared data and
+ * catalogues, or documents that the guarded store limits to those of the client. All other operations, including new
+ * ones, are refused to such clients.
  */
 const UNRESTRICTED_OPERATIONS: ReadonlySet<string> = new Set(
   `callMcp getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
@@ -51,7 +51,7 @@ const UNRESTRICTED_OPERATIONS: ReadonlySet<string> = new Set(
   listProcedures listBatches getGovernance`.split(/\s+/),
 );
 
-/** Returns true if a client with prefixes may call an operation at all. */
+/** Returns true if clients with prefixes may call an operation. */
 export function knowsPrefixes(id: string, { path }: Route): boolean {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
   if (
@@ -65,8 +65,8 @@ export function knowsPrefixes(id: string, { path }: Route): boolean {
 }
 
 /**
- * Refuses requests outside the access of a client with prefixes: it must be allowed to read the documents in path and
- * query, and must own them if the operation writes or runs.
+ * Refuses a request for documents that a client with prefixes may not use. The client must be allowed to read the
+ * documents in path and query. If the operation writes or runs, the client must own them.
  * @throws Refusal FORBIDDEN_ID, or the refusal of an absent document
  */
 export function assertReach(

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Headers } from './answer-headers.js';
 
-/** Buffer size of one response: 20 MB take 80 reads, and 1,000 slow readers fit in memory. */
+/** Size in bytes of the buffer of one response. 20 MB then take 80 reads, and 1,000 slow readers fit into memory. */
 const BUFFER_BYTES = 256 * 1024;
 
 /** Response with a streamed body. */
@@ -13,8 +13,8 @@ export interface StreamedResponse {
 }
 
 /**
- * Sends a stream. A byte stream uses one buffer, which is refilled after the operating system has accepted all of it:
- * separate chunks would accumulate up to the 32 MiB of buffers at which V8 collects garbage.
+ * Sends a stream. A byte stream uses one buffer. It is filled again after the operating system has accepted all its
+ * bytes. Separate chunks would accumulate until V8 collects garbage, at 32 MiB of buffers.
  */
 export async function sendStream(
   { status, headers, stream }: StreamedResponse,
@@ -26,7 +26,7 @@ export async function sendStream(
     .catch(() => undefined); // the next read reports the failure
   try {
     outgoing.writeHead(status, headers);
-    // Events may take long to arrive, so the headers are sent first.
+    // Events may come much later, so the headers are sent first.
     if (!isOfBytes) outgoing.flushHeaders();
     for (;;) {
       const part = await next();
@@ -43,7 +43,7 @@ export async function sendStream(
 
 interface StreamReader {
   readonly isOfBytes: boolean;
-  /** Returns the next bytes, valid until the following call; undefined at the end. */
+  /** Returns the next bytes; undefined at the end. The bytes are valid until the next call. */
   next(): Promise<Uint8Array | undefined>;
   cancel(): Promise<void>;
 }

@@ -11,15 +11,15 @@ import { formatRawErrorResponse } from './reply.js';
 import { KEEP_ALIVE_MS } from './send-answer.js';
 import { followTls, readTls, type TlsFiles } from './tls.js';
 
-/** Time limit for the headers of a request, after which a client is assumed to hold the socket open on purpose. */
+/** Time limit in ms for the headers of a request. A client that needs longer probably wants to block the socket. */
 const HEADERS_TIMEOUT_MS = 5_000;
-/** Time limit for a whole request; the limit of its body is shorter and enforced where the body is read. */
+/** Time limit in ms for a whole request. The time limit of a body is shorter; it is enforced where the body is read. */
 const REQUEST_TIMEOUT_MS = UPLOAD_MS;
 const CONNECTIONS_CHECK_MS = 1_000;
 const REQUESTS_PER_SOCKET_MAX = 1_000;
 const CONNECTIONS_MAX = 2_000;
 
-/** Delay after the start of a server until it loads the full reader, when no request waits for it. */
+/** Time in ms after the start of a server until the full reader is loaded, if no request needs it earlier. */
 const READER_LOADED_MS = 500;
 
 const REQUESTS = Symbol('requests');
@@ -50,7 +50,7 @@ export interface Server {
   /** Address for clients. */
   readonly url: string;
   /**
-   * Stops accepting connections and resolves after the last response.
+   * Stops accepting connections. Resolves after the last response.
    * @param deadlineMs time after which the remaining connections are cut
    */
   close(deadlineMs: number): Promise<void>;
@@ -66,14 +66,16 @@ export async function listen(options: ServerOptions): Promise<Server> {
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionsCheckingInterval: Math.min(CONNECTIONS_CHECK_MS, headersTimeoutMs),
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // The listener reports a missing Host header with the service's error body; Node's response has no body.
+    // The listener refuses a request without a Host header with the error body of the service. The response of Node has
+    // no body.
     requireHostHeader: false,
   };
   const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const socket: CountedSocket = incoming.socket;
     const count = (socket[REQUESTS] ?? 0) + 1;
     socket[REQUESTS] = count;
-    // Node's maxRequestsPerSocket leaves the socket open and answers later requests on it with an empty 503.
+    // The option maxRequestsPerSocket of Node does not close the socket. It answers later requests on it with status
+    // 503 without a body.
     if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;
     if (hasTwoHosts(incoming)) return refuseRequest(app, createFault('HOSTS'), socket);
     answerAny(incoming, outgoing);
@@ -120,8 +122,8 @@ export async function listen(options: ServerOptions): Promise<Server> {
 type Reader = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 
 /**
- * Answers everything that `node:http` parses. Loads the `Request` adapter, and the Node fetch that it needs,
- * after the start or for the first request that needs them.
+ * Creates the reader that answers everything that `node:http` can parse. It needs the `Request` adapter and the fetch
+ * of Node. They are loaded after the start, or by the first request that needs them.
  */
 function createFullReader(app: App): Reader {
   let reader: Reader | undefined;
@@ -132,7 +134,7 @@ function createFullReader(app: App): Reader {
     reader === undefined ? load().then((loadedReader) => loadedReader(incoming, outgoing)) : reader(incoming, outgoing);
 }
 
-/** Returns true for a request with two Host headers, of which a proxy in front may have read the other. */
+/** Returns true for a request with two Host headers. A proxy in front may have used the other one. */
 function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -153,8 +155,9 @@ const PARSER_FAULTS = {
 } as const;
 
 /**
- * Answers a request that the HTTP parser refused, if the socket still accepts data. A connection without data is closed
- * without a response: browsers open some in advance, and would mistake the response for that of their next request.
+ * Answers a request that the HTTP parser refused, if the socket can still be written. A connection on which no data
+ * arrived is closed without a response. Browsers open connections in advance and would take the response for the
+ * response to their next request.
  */
 function refuseRequest(app: App, failure: NodeJS.ErrnoException, socket: Socket | null): void {
   if (socket === null || !socket.writable || failure.code === 'ECONNRESET' || socket.bytesRead === 0) {

@@ -8,7 +8,7 @@ import { createSecureContext, type TLSSocket } from 'node:tls';
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;
-  /** TLS options of the server; with `ca`, every connection needs a client certificate. */
+  /** File with certificate authorities. If it is set, every connection needs a client certificate. */
   readonly clientCa?: string | undefined;
 }
 
@@ -21,15 +21,15 @@ export interface TlsOptions {
   readonly handshakeTimeout: number;
 }
 
-/** Time limit for a handshake, after which a client is assumed to hold the socket open on purpose. */
+/** Time limit in ms for a TLS handshake. A client that needs longer probably wants to block the socket. */
 const HANDSHAKE_TIMEOUT_MS = 5_000;
-/** Interval between checks of the files: certificates are renewed days before they expire. */
+/** Interval in ms between checks of the files. Certificates are renewed days before they expire. */
 const WATCH_MS = 5_000;
-/** Time until connections that rely on removed authorities are closed, including streams. */
+/** Time in ms after which connections are closed that rely on removed authorities. Streams are closed as well. */
 const LEAVE_MS = 15_000;
 
 export interface FollowTerms {
-  /** Authorities of the client certificates that the server accepts. */
+  /** Certificate authorities whose client certificates the server accepts. */
   readonly ca?: Buffer | undefined;
   readonly onReload: (failure?: unknown) => void;
   readonly watchMs?: number;
@@ -54,7 +54,7 @@ export async function readTls({ cert, key, clientCa }: TlsFiles): Promise<TlsOpt
 }
 
 /**
- * Checks that a file of authorities is intact; otherwise a server reads a damaged file as empty and accepts no
+ * Checks that a file of certificate authorities is intact. A server would read a damaged file as empty and accept no
  * client. @throws Error
  */
 function assertCertificates(pem: Buffer, path: string): void {
@@ -67,8 +67,8 @@ function assertCertificates(pem: Buffer, path: string): void {
 }
 
 /**
- * Reloads changed files into a server; unusable files leave the server unchanged. Connections whose clients earlier
- * authorities allowed are closed: idle ones at once, others after `leaveMs`.
+ * Loads changed files into a server. If the files cannot be used, the server keeps the old ones. Connections of clients
+ * that only the earlier authorities allow are closed: idle ones at once, others after `leaveMs`.
  * @param terms `onReload` is called after each change, with the failure if there is one
  * @returns a function that stops watching
  */

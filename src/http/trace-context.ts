@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** Span of the client, 16 hexadecimal digits; null if the trace begins at this service. */
+  /** Span of the client as 16 hexadecimal digits; null if the trace starts in this service. */
   readonly parentId: string | null;
   /** Span of this service. */
   readonly spanId: string;
@@ -12,13 +12,13 @@ export interface TraceContext {
   readonly flags: string;
 }
 
-/** Version, trace, parent, flags; later versions may append fields after another dash. */
+/** Matches version, trace, parent and flags. Later versions may add fields after another dash. */
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const ALL_ZEROS = /^0+$/;
 
 /**
- * Derives the context of a request from its `traceparent` header, with a new span of this service. Ignores an invalid
- * header, because a request must not fail if another program set the header incorrectly.
+ * Returns the trace context of a request with a new span of this service. The trace comes from the header
+ * `traceparent`. An invalid header is ignored: a request must not fail because another program sent a wrong header.
  * @source W3C Trace Context, Recommendation of 23 November 2021, section 3.2
  */
 export function parseTraceContext(header: string | null, newSpanId: () => string = createSpanId): TraceContext | null {
@@ -34,7 +34,7 @@ export function parseTraceContext(header: string | null, newSpanId: () => string
 }
 
 /**
- * Formats the header `traceresponse`, which gives the client the span of the response.
+ * Formats the header `traceresponse`. It contains the span of the response.
  * @source W3C Trace Context Level 2, section 3.4 (draft)
  */
 export function formatTraceResponse({ traceId, spanId, flags }: TraceContext): string {

@@ -14,10 +14,13 @@ import type { Lease } from './queue.js';
 export interface RunningAttempt {
   readonly completion: Promise<Completion>;
   /**
-   * Names of the artifacts that the attempt has written or may have written, except those kept for the next attempt.
+   * Names of the artifacts that the attempt has written or may have written. Artifacts that are kept for the next
+   * attempt are not included.
    */
   readonly written: readonly string[];
-  /** Names of the outputs of the job's parts, which are obsolete once the attempt has completed. */
+  /**
+   * Names of artifacts with the outputs of the job's parts. They are no longer needed after the attempt has completed.
+   */
   readonly spent: readonly string[];
   progress(): TaskProgress;
   /** Returns true if each task of the attempt waits or has a live thread. */
@@ -33,11 +36,11 @@ export interface AttemptOrder {
   readonly kind: JobKind<unknown>;
   readonly lease: Lease;
   readonly payload: unknown;
-  /** Parts to compute for a job that runs on another node. Default: the whole job. */
+  /** Parts to compute, if another node runs the job. Default: the whole job. */
   readonly parts?: readonly number[] | undefined;
-  /** Storage for outputs of the job's parts across attempts. Default: none. */
+  /** Storage that keeps the outputs of the job's parts for later attempts. Default: none. */
   readonly kept?: RetainedParts | undefined;
-  /** Called when the work reports that it computes no more. */
+  /** Called when the work reports that its computation is complete. */
   readonly onComputed: () => void;
 }
 
@@ -142,8 +145,8 @@ export function startAttempt(
 }
 
 /**
- * Marks a rejection as handled: work that stops at the first of several failures must not end the process with the
- * other failures.
+ * Marks a rejection as handled. Work stops at the first of several failures, and the other failures must not end the
+ * process.
  */
 function addHandledRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);

@@ -1,7 +1,7 @@
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { AttemptEnd, JobAttempt, JobState } from './status.js';
 
-/** Members of a job's life that concern its attempts. */
+/** Fields of a stored job that concern its attempts. */
 interface JobAttempts {
   readonly status: JobState;
   readonly attempt: number;
@@ -36,7 +36,7 @@ export function listAttempts(life: JobAttempts): readonly JobAttempt[] {
   return currentAttempt === undefined ? life.earlier : [...life.earlier, currentAttempt];
 }
 
-/** Returns the running or last attempt; undefined if the job waits, or ended while it waited. */
+/** Returns the running or last attempt. Returns undefined if the job waits, or if it ended while it waited. */
 function findCurrentAttempt(life: JobAttempts): JobAttempt | undefined {
   const { attempt, node, started_at, finished_at, heartbeat_at } = life;
   if (started_at === null) return undefined;
@@ -55,5 +55,8 @@ function describeEnd({ status, error }: JobAttempts): Pick<JobAttempt, 'end' | '
     : { end: 'failed', reason: error?.message ?? null };
 }
 
-/** Error codes of jobs whose last attempt ended early; records of earlier versions do not contain the reason. */
+/**
+ * Error codes of jobs whose last attempt ended early. Records of earlier versions do not contain the reason, so the
+ * code shows it.
+ */
 const EARLY_END_CODES: ReadonlySet<string | undefined> = new Set(['WORKER_CRASHED', 'JOB_INTERRUPTED', 'JOB_TIMEOUT']);

@@ -4,7 +4,9 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { BodyReader, DocumentTransaction } from '#store/port.js';
 import type { JobCallback, JobStatus } from './status.js';
 
-/** Pending message, stored as a separate document so that it survives the job and the process. */
+/**
+ * Pending callback message. It is a separate document, so that it remains if the job is deleted or the process ends.
+ */
 export interface Delivery {
   readonly delivery_id: string;
   readonly job_id: string;
@@ -30,7 +32,10 @@ export function createCallback(url: string): JobCallback {
   };
 }
 
-/** Ensures that a job may have a further callback. @throws Refusal OVERLOADED if a job already has MAX_JOB_CALLBACKS callbacks */
+/**
+ * Checks that a job may have a further callback. @throws Refusal OVERLOADED if a job already has MAX_JOB_CALLBACKS
+ * callbacks
+ */
 export function assertCallbackLimit(jobId: string, count: number): void {
   if (count < LIMITS.MAX_JOB_CALLBACKS) return;
   throw new Refusal('OVERLOADED', `${jobId} has ${count} callbacks (limit ${LIMITS.MAX_JOB_CALLBACKS}).`);

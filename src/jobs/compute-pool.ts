@@ -2,11 +2,12 @@ import type { TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';
 
 export type Lane = 'heavy' | 'light';
 
-/** Threads that run tasks, in the form that the job engine uses. */
+/** Threads that run tasks. This is the interface that the job engine uses. */
 export interface ComputePool {
   /**
-   * Runs one task as soon as its lane has a thread. An aborted signal removes a waiting task from the queue at once. A
-   * running task is asked to stop; its thread is ended if the task does not stop within the pool's patience.
+   * Runs one task as soon as its lane (light or heavy tasks) has a free thread. If the signal is aborted, a waiting
+   * task leaves the queue at once, and a running task is asked to stop. If the task does not stop in time, its thread
+   * is ended.
    */
   run<N extends TaskName>(order: TaskOrder<N>): TaskRun<TaskOutput<N>>;
   /** Counts the tasks that wait or run in a lane. */
@@ -34,8 +35,8 @@ export interface TaskOrder<N extends TaskName> {
   readonly input: TaskInput<N>;
   readonly signal?: AbortSignal;
   /**
-   * Asks the task to stop as soon as another task waits for its thread or its lane; in the light lane, as soon as any
-   * lane receives a task that does not yield. The thread is not ended if the task continues.
+   * Asks the task to stop as soon as another task waits for its thread or its lane. In the light lane, it also stops as
+   * soon as any lane receives a task that does not yield. The thread is not ended if the task continues.
    */
   readonly yields?: boolean;
 }
@@ -50,7 +51,7 @@ export interface TaskRun<T> {
    */
   readonly output: Promise<T>;
   progress(): TaskProgress;
-  /** Returns false if the task neither waits nor has a live thread, which happens only if its messages were lost. */
+  /** Returns false if the task neither waits nor has a live thread. This happens only if its messages were lost. */
   isAlive(): boolean;
 }
 
@@ -59,7 +60,7 @@ export interface TaskProgress {
   readonly message: string | undefined;
 }
 
-/** Thrown for a task that its signal stopped, or that yielded to another task. */
+/** Thrown for a task that ended early, because its signal was aborted or it yielded to another task. */
 export class TaskStopped extends Error {
   override readonly name = 'TaskStopped';
 }

@@ -4,7 +4,8 @@ import type { ControlCells } from './thread-messages.js';
 /** Size of a message in bytes: 200 characters of any script. */
 const MESSAGE_BYTES = 800;
 /**
- * Maximum number of attempts to read a message: a writer that died while writing leaves the version odd permanently.
+ * Maximum number of attempts to read a message. A limit is necessary, because the version stays odd if a writer dies
+ * while it writes.
  */
 const READ_TRIES = 3;
 
@@ -31,7 +32,7 @@ export function readThread(cells: ControlCells): number {
 }
 
 /**
- * Returns the last reported fraction and message; the message is undefined while it is being written, and before the
+ * Returns the last reported fraction and message. The message is undefined while it is being written, and before the
  * first report.
  */
 export function readProgress(cells: ControlCells): TaskProgress {

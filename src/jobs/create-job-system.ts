@@ -29,10 +29,10 @@ export interface JobSystemDependencies {
 /** Maximum time that a stop waits for running jobs to return to the queue. */
 const STOP_MS = 5000;
 
-/** Interval in ms at which deferred work checks whether all other work has ended. */
+/** Interval in ms between checks whether all other work has ended. Work that may wait starts after that. */
 const CALM_LOOK_MS = 100;
 
-/** Creates the job system: submissions go to the queue, and this node runs the jobs of the queue. */
+/** Creates the job system. It sends submissions to the queue and runs the jobs of the queue on this node. */
 export function createJobSystem({
   queue,
   artifacts,

@@ -18,7 +18,7 @@ export function createEvent(ending: Ending, attempt: number, timestamp: string):
   }
 }
 
-/** Returns the end of a job from its stored times; undefined while it is not finished. */
+/** Returns the end of a job from its stored times. Returns undefined if the job is not finished. */
 export function endJob({
   identity,
   life: { status, started_at, finished_at },

@@ -9,8 +9,8 @@ import type { PortableTaskName, TaskInput, TaskName, TaskOutput } from './tasks.
 
 /**
  * Definition of one kind of job: everything that the engine needs to run it, before and after a restart. Services
- * declare their kinds; the engine runs them. `P` is the payload: JSON, stored with the job, with all inputs of an
- * attempt except the market.
+ * declare their kinds, and the engine runs them. `P` is the payload. It is stored with the job as JSON and contains all
+ * inputs of an attempt except the market.
  */
 export interface JobKind<P> {
   readonly kind: JobKindName;
@@ -19,14 +19,14 @@ export interface JobKind<P> {
   /** Parses a stored payload; undefined if it is invalid. */
   decode(stored: unknown): P | undefined;
   /**
-   * Runs one attempt. The work is deterministic: an attempt after a crash gives the same completion. A thrown Refusal
-   * fails the job with its code; any other error is a defect and fails it as INTERNAL.
+   * Runs one attempt. The work is deterministic, so that an attempt after a crash gives the same completion. If the
+   * work throws a Refusal, the job fails with its code. Any other error is a defect, and the job fails as INTERNAL.
    */
   run(payload: P, attempt: Attempt): Promise<Completion>;
   /**
-   * Computes some parts of an attempt that runs on another node and distributes them with `inParts`; returns their
-   * outputs as one artifact in the same form, and the files that belong to them. Without this function, all work of a
-   * job runs on one node.
+   * Computes some parts of an attempt that another node runs and divides with `inParts`. Returns their outputs as one
+   * artifact in the same form, and the files that belong to them. Without this function, all work of a job runs on one
+   * node.
    */
   runParts?(payload: P, parts: readonly number[], attempt: Attempt): Promise<Completion>;
 }
@@ -34,12 +34,12 @@ export interface JobKind<P> {
 /** Handlers by kind. */
 export type JobHandlers = { readonly [K in JobKindName]: JobKind<JobPayload<K>> };
 
-/** Tasks that an attempt of a kind may run. */
+/** Tasks that an attempt of a kind of job may run. */
 type TasksOf<K extends JobKindName> = (typeof JOB_KIND_CATALOGUE)[K]['sharedMemory'] extends null
   ? PortableTaskName
   : TaskName;
 
-/** Combines a kind of the catalogue with the functions that run its attempts. */
+/** Combines a job kind of the catalogue with the functions that run its attempts. */
 export function createJobKind<K extends JobKindName>(
   kind: K,
   run: (payload: JobPayload<K>, attempt: Attempt<TasksOf<K>>) => Promise<Completion>,
@@ -62,27 +62,27 @@ export interface Attempt<T extends TaskName = TaskName> {
    */
   compute<N extends T>(task: N, input: TaskInput<N>, share?: number): Promise<TaskOutput<N>>;
   /**
-   * Runs work in parts; other nodes with a free slot compute some of the parts with the kind's `runParts`. Outputs are
-   * kept, so that the next attempt resumes from them.
+   * Runs work in parts. Other nodes with a free slot compute some of the parts with `runParts` of the kind. Outputs are
+   * stored, so that the next attempt continues from them.
    * @returns artifacts with the outputs, and the files that belong to them; each part is in at least one artifact, and
    * in more than one if two nodes computed it
    */
   inParts(parts: Parts): Promise<readonly WrittenParts[]>;
   /**
-   * Reports the progress of work outside the pool (a child process that reads a store), in addition to the shares of
-   * tasks.
+   * Reports the progress of work outside the pool, such as a child process that reads a store. It is added to the
+   * progress of tasks.
    */
   report(fraction: number, message?: string): void;
   /**
-   * Reports that the computation is complete, so that another job may use the slot while files and documents are
-   * written. A later task waits for a thread like any other.
+   * Reports that the computation is complete. Another job may then use the slot while files and documents are written.
+   * A later task waits for a thread like any other.
    */
   computed(): void;
   /** Aborts when the job is cancelled, times out or the service stops. */
   readonly signal: AbortSignal;
   /**
-   * Names artifacts that a task of this attempt writes; they are removed if the attempt does not complete. The
-   * completion owns all written artifacts, or drops them.
+   * Creates names for artifacts that a task of this attempt writes. The artifacts are removed if the attempt does not
+   * complete. The completion must keep or drop every written artifact.
    */
   outputs<K extends string>(files: readonly K[]): Readonly<Record<K, string>>;
   /** Writes bytes as an artifact of this attempt, like the outputs of its tasks. */
@@ -90,8 +90,8 @@ export interface Attempt<T extends TaskName = TaskName> {
   /** Removes artifacts that tasks wrote and that the completion will not own. */
   drop(names: readonly string[]): Promise<void>;
   /**
-   * Links existing artifacts under names that the completion owns. The names are on disk before the effect is written,
-   * like the names of the outputs.
+   * Links existing artifacts under new names that belong to the completion. Like the names of the outputs, the names
+   * are on disk before the effect is written.
    * @throws Refusal DOCUMENT_UNREADABLE if some artifacts no longer exist
    */
   share(files: readonly ArtifactLink[]): Promise<readonly ArtifactRef[]>;
@@ -102,9 +102,9 @@ export interface Completion {
   /** Last message of the status: warnings about a successful result. Default: `Done.` */
   readonly message?: string;
   /**
-   * Writes in the transaction that ends the job: all or nothing. A Refusal fails the job and writes nothing. Artifacts
-   * that no document names any more are removed after the commit. Work for after the commit is published as an event,
-   * which precedes the visible success of the job.
+   * Writes in the transaction that ends the job, all or nothing. If it throws a Refusal, the job fails and nothing is
+   * written. Artifacts that no document refers to any more are removed after the commit. To start work after the
+   * commit, publish an event; it is delivered before the job appears as succeeded.
    */
   readonly effect?: (tx: DocumentTransaction) => Promise<void>;
 }
@@ -125,8 +125,7 @@ export interface Submission<P> {
 /** Life cycle of jobs, as services use it. */
 export interface Jobs {
   /**
-   * Queues work durably. Returns the existing live job, instead of adding a second one, if it has the same id and
-   * input.
+   * Adds a job to the queue durably. If a live job has the same id and input, returns that job and adds no second one.
    * @returns the status once it is on disk.
    * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL; VALIDATION_FAILED if the job needs
    * more memory than all jobs may use
@@ -141,12 +140,12 @@ export interface Jobs {
   /** Returns true if a job with this id is pending or running. */
   isLive(jobId: string): Promise<boolean>;
   /**
-   * Runs interactive work in the light lane without storing anything; rejects when the client disconnects.
+   * Runs interactive work as a light task without storing anything. Rejects when the client disconnects.
    * @throws Refusal OVERLOADED
    */
   query<N extends TaskName>(task: N, input: TaskInput<N>, signal?: AbortSignal): Promise<TaskOutput<N>>;
   /**
-   * Runs work that no client waits for, like `query` but in the heavy lane and after its pending jobs.
+   * Runs work that no client waits for, like `query`. It is a heavy task that starts after the pending heavy tasks.
    * @param patienceMs maximum wait for all other work to end, before it starts anyway
    * @throws Refusal OVERLOADED
    */
@@ -157,8 +156,8 @@ export interface Jobs {
     patienceMs?: number,
   ): Promise<TaskOutput<N>>;
   /**
-   * Offers a share of a query's work to an idle thread of the heavy lane. Does nothing if no thread is idle, and
-   * returns no result: the caller computes whatever was not picked up.
+   * Offers a part of a query's work to an idle thread for heavy tasks. Does nothing if no thread is idle. There is no
+   * result: the caller computes every part that no thread has taken.
    */
   help<N extends TaskName>(task: N, input: TaskInput<N>): void;
 }

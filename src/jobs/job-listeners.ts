@@ -4,7 +4,7 @@ export interface JobListeners {
   readonly jobIds: () => readonly string[];
   readonly hasListenersOfAll: () => boolean;
   readonly isEmpty: () => boolean;
-  /** Adds a listener to one job; the returned function removes it. */
+  /** Adds a listener to one job. Returns a function that removes the listener. */
   watch(jobId: string, listener: () => void): () => void;
   /** Adds a listener to every job; see `watch`. */
   watchAll(listener: (jobId: string) => void): () => void;
@@ -12,7 +12,7 @@ export interface JobListeners {
   call(jobId: string): void;
 }
 
-/** Creates the listeners of this process; calls `onWatched` for each new listener. */
+/** Creates the listeners of this process. Calls `onWatched` for each new listener. */
 export function createJobListeners(onWatched: () => void): JobListeners {
   const listenersByJob = new Map<string, Set<() => void>>();
   const generalListeners = new Set<(jobId: string) => void>();

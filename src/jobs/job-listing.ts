@@ -30,9 +30,11 @@ export function createListing(): ListedJobs {
   };
 }
 
-/** Stored jobs that were unreadable at the start of a process; only their ids are known. */
+/** Stored jobs that were unreadable when the process started. Only their ids are known. */
 export interface LostJobs {
-  /** Returns the causes for the kinds; jobs replaced since are not counted. */
+  /**
+   * Returns the reasons why stored jobs of the kinds are unreadable. Does not count jobs that have been replaced since.
+   */
   causes(kinds: readonly JobKindName[] | undefined): Promise<readonly UnreadableCause[]>;
 }
 

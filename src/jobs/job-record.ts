@@ -16,7 +16,7 @@ export interface JobIdentity {
   /** Number of the submission, which increases across restarts. */
   readonly sequence: number;
   readonly estimated_bytes: number;
-  /** Key that owns the job, for fair scheduling; empty for a job of the service itself. */
+  /** Id of the key that owns the job, for fair scheduling. It is empty for a job of the service itself. */
   readonly owner: string;
   /** Name of that key; null for a job of the service itself, and in records of earlier versions. */
   readonly author: string | null;
@@ -26,7 +26,10 @@ export interface JobIdentity {
   readonly request_id: string | null;
   /** Id of the trace of the request; null without a trace. */
   readonly trace_id: string | null;
-  /** Span of the request, as a `traceparent`; absent without a trace, and in records of earlier versions. */
+  /**
+   * Trace span of the request, as a `traceparent` header. It is absent without a trace, and in records of earlier
+   * versions.
+   */
   readonly trace_parent?: string;
   /** Priority of the job; absent if normal. */
   readonly priority?: JobPriority;
@@ -52,10 +55,10 @@ export function createAuthorship({
   };
 }
 
-/** Stored job: identity, life and request. The payload is a separate document that is deleted at the end. */
+/** Stored job with its identity, state and request. The payload is a separate document that is deleted at the end. */
 export interface JobRecord extends JobIdentity, JobLife, StoredSubmission {}
 
-/** Members that are read from disk with every status. */
+/** Fields that are read from disk together with every status. */
 export interface StoredSubmission {
   /** Request body. */
   readonly request: unknown;
@@ -131,7 +134,7 @@ export function splitRecord(record: JobRecord): { readonly identity: JobIdentity
 /** Parses a stored body as a record; undefined if it is invalid. */
 export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
   if (typeof body !== 'object' || body === null) return undefined;
-  // Members are checked below. Records of earlier versions have no author, request, callbacks or attempts, and count
+  // Members are checked below. Records of earlier versions have no author, request, callbacks or attempts. They count
   // only crashes.
   const record: Partial<Record<keyof JobRecord, unknown>> = {
     author: null,
@@ -173,8 +176,8 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
 };
 
 /**
- * Returns true if the document of a job is pending or running; for transactions, which must read all data that they
- * depend on.
+ * Returns true if the document of a job is pending or running. For use in transactions, which must read all data that
+ * they depend on.
  */
 export async function isLiveIn(reader: Pick<DocumentReader, 'get'>, jobId: string): Promise<boolean> {
   const storedJob = await reader.get('job', jobId);

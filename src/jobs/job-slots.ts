@@ -2,12 +2,12 @@ import type { Lane } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
 import type { WaitingJob } from './queue.js';
 
-/** Capacity of this node: slots in each lane, a limit per owner, and memory for all jobs. */
+/** Capacity of this node: slots for light and heavy jobs, a limit per owner, and memory for all jobs. */
 export interface JobSlots {
   isFree(lane: Lane): boolean;
   /** Returns the owners that hold the maximum number of slots of a lane. */
   fullOwners(lane: Lane): ReadonlySet<string>;
-  /** Takes a slot for a job if a slot and enough memory are free; undefined otherwise. */
+  /** Takes a slot for a job. Returns undefined if no slot is free or memory is insufficient. */
   take(job: WaitingJob, lane: Lane): JobSlot | undefined;
   /** Returns the memory that is not reserved by jobs with slots. */
   freeBytes(): number;
@@ -16,8 +16,8 @@ export interface JobSlots {
 /** Slot that a job holds. */
 export interface JobSlot {
   /**
-   * Frees the slot for another job before this job ends, because this job computes no more. At most as many jobs as
-   * there are slots may leave their slots; a further job keeps its slot.
+   * Frees the slot for another job before this job ends, because this job has finished computing. The number of jobs
+   * that may do this is limited to the number of slots; a further job keeps its slot.
    */
   leave(): void;
   /** Ends the job's use of the slot and its memory. */
@@ -31,7 +31,7 @@ export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: Nod
   const slotsInUse: Record<Lane, number> = { heavy: 0, light: 0 };
   /** Number of jobs that left their slots and have not ended. */
   const endingCounts: Record<Lane, number> = { heavy: 0, light: 0 };
-  /** Number of held slots of the heavy lane by owner. */
+  /** Number of occupied slots for heavy jobs, by owner of the jobs. */
   const slotsByOwner = new Map<string, number>();
   let reservedBytes = 0;
 

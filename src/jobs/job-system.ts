@@ -2,15 +2,15 @@ import type { Lane } from './compute-pool.js';
 import type { JobHandlers, Jobs } from './job-kind.js';
 import type { JobQueue, JobReader } from './queue.js';
 
-/** Job system, for the composition root and the job routes. */
+/** Job system, as the program and the job routes use it. */
 export interface JobSystem extends Jobs, JobReader, Pick<JobQueue, 'watch' | 'watchAll' | 'retry'> {
-  /** Registers kinds. Register all kinds before `start`, so that jobs of the previous process can run. */
+  /** Registers kinds of jobs. Call it for all kinds before `start`, so that jobs of the previous process can run. */
   register(kinds: Partial<JobHandlers>): void;
-  /** Joins the queue and starts work. No submissions are accepted before. */
+  /** Connects to the queue and starts work. Submissions are not accepted before this call. */
   start(): Promise<void>;
   /** Refuses new jobs and starts no more jobs. */
   drain(): void;
-  /** Returns running jobs to the queue, durably, and ends the threads. */
+  /** Returns running jobs to the queue and ends the threads. The return of the jobs is on disk when it resolves. */
   stop(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Lets the threads of a lane rest after a time without tasks. */
+/** Lets the threads of one lane (light or heavy tasks) free memory after a time without tasks. */
 export interface LaneRest {
   /** Records the start of a task. */
   begin(): void;

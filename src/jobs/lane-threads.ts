@@ -3,15 +3,20 @@ import { Piscina } from 'piscina';
 import type { Lane } from './compute-pool.js';
 import type { TaskMessage, TaskOutcome, ThreadData } from './thread-messages.js';
 
-/** Niceness by lane: heavy work yields the processor to the front end and to light work. */
+/**
+ * Niceness of threads for heavy and for light tasks. Heavy tasks yield the processor to HTTP requests and to light
+ * tasks.
+ */
 const NICENESS: Record<Lane, number> = { heavy: 19, light: 5 };
-/** Idle time after which a thread ends; threads stay warm between the requests of a person. */
+/** Idle time after which a thread ends. It is long enough to keep the thread between the requests of a person. */
 const IDLE_MS = 300_000;
-/** Maximum number of kept lanes with equal options: those of a service that was restarted a few times. */
+/**
+ * Maximum number of kept thread groups with equal options. A service that was restarted a few times needs this many.
+ */
 const KEPT_LANES_MAX = 3;
 /**
- * Growth of a heap, in percent of its live data, before V8 marks it, up to the limit of the thread. By default V8
- * marks the heap of a warm thread (25 MB alive, 12 MB of garbage per backtest) once per job.
+ * Growth of a heap before V8 marks it, in percent of its live data, up to the limit of the thread. By default, V8 marks
+ * the heap of a warm thread once per job (25 MB alive, 12 MB of garbage per backtest).
  */
 const HEAP_ROOM_PERCENT = 300;
 const TASK_ENTRY = new URL('../../workers/main.js', import.meta.url);
@@ -41,7 +46,10 @@ export interface LaneThreads {
 
 type Threads = Pick<LaneThreads, 'piscina' | 'running' | 'preferred'>;
 
-/** Lanes by their options: lanes that wait for the next pool, and lanes of pools that closed since. */
+/**
+ * Thread groups by their options. Some groups wait for the next pool; the others belong to pools that have closed
+ * since.
+ */
 interface ReusableLanes {
   readonly handedOn: Map<string, Threads[]>;
   readonly left: Map<string, Threads[]>;
@@ -50,9 +58,9 @@ interface ReusableLanes {
 let keptLanes: ReusableLanes | undefined;
 
 /**
- * Keeps the idle threads of closing pools, with their loaded and compiled code; the next call passes them to pools with
- * the same options. For a process that opens one service after another, such as tests: between two calls no pool
- * receives the threads of another.
+ * Keeps the idle threads of closing pools, with their loaded and compiled code. The next call passes them to pools with
+ * the same options. This is for a process that opens one service after another, such as tests. Between two calls, no
+ * pool receives the threads of another.
  */
 export function keepThreads(): void {
   const { handedOn, left } = keptLanes ?? {
@@ -63,7 +71,7 @@ export function keepThreads(): void {
   keptLanes = { handedOn, left: new Map() };
 }
 
-/** Starts the threads of a lane, or reuses kept ones. */
+/** Starts the threads for light or heavy tasks, or reuses threads of a closed pool. */
 export function openLaneThreads(options: LaneThreadsOptions): LaneThreads {
   const { lane, threads, numerics, heapMegabytes, entry, onFault } = options;
   const key = JSON.stringify([lane, threads, numerics, heapMegabytes]);
@@ -110,7 +118,7 @@ function start(options: LaneThreadsOptions): Threads {
   return { piscina, running: runningCell, preferred: preferredThread };
 }
 
-/** Returns the threads that have loaded their entry module; the events of the pool update the set. */
+/** Returns the threads that have loaded their entry module. The events of the pool update this set. */
 function listStartedThreads(piscina: Threads['piscina']): ReadonlySet<number> {
   const startedThreads = new Set(piscina.threads.map(({ threadId }) => threadId));
   piscina.on('workerCreate', ({ id }: { readonly id: number }) => startedThreads.add(id)); // a thread that has started
@@ -124,8 +132,8 @@ function listStartedThreads(piscina: Threads['piscina']): ReadonlySet<number> {
 type Balancer = NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>;
 
 /**
- * Chooses the preferred thread if it is idle, else any idle thread. Piscina also offers threads that are still
- * starting, and offers them first: a task given to such a thread would wait while another thread is idle.
+ * Chooses the preferred thread if it is idle, otherwise any idle thread. Piscina also offers threads that are still
+ * starting, and offers them first. A task given to such a thread would wait while another thread is idle.
  */
 export function createIdleBalancer(preferred: Threads['preferred'], hasStarted: (thread: number) => boolean): Balancer {
   return (_, workers) => {

@@ -8,11 +8,11 @@ import type { JobAttempt, JobState } from './status.js';
 
 /**
  * The life of a job as one pure state machine. Every change of a job is an event; only this module decides the effect
- * of an event. Anything not listed is impossible:
+ * of an event. All other changes are impossible. The possible ones are:
  *     pending -> running | cancelled | failed
  *     running -> succeeded | failed | cancelled
  *     running -> pending (the attempt crashed, was lost or released; attempt + 1)
- * An event of an attempt carries its number: events of an abandoned attempt change nothing (fencing).
+ * An event of an attempt contains the number of the attempt. Events of an abandoned attempt change nothing (fencing).
  */
 export interface JobLife {
   readonly status: JobState;
@@ -20,7 +20,7 @@ export interface JobLife {
   readonly attempt: number;
   /** Number of attempts whose thread ended. */
   readonly crashes: number;
-  /** Number of attempts whose process ended, fell silent or was disconnected. */
+  /** Number of attempts whose process ended, stopped sending heartbeats or was disconnected. */
   readonly losses: number;
   /** Number of attempts that were released undamaged. */
   readonly releases: number;
@@ -33,14 +33,18 @@ export interface JobLife {
   readonly started_at: string | null;
   readonly finished_at: string | null;
   readonly heartbeat_at: string | null;
-  /** Process that runs the current attempt; null if one process serves a home, and for a waiting job. */
+  /**
+   * Process that runs the current attempt. It is null for a waiting job, and if only one process uses the data folder.
+   */
   readonly node: string | null;
   /** Latest attempts that ended early. */
   readonly earlier: readonly JobAttempt[];
 }
 
 export type JobResult =
-  /** JSON bytes stored as an artifact, and rows that are read in blocks. Files occur only in outputs of parts. */
+  /**
+   * JSON bytes that are stored as an artifact, with rows that are read in blocks. Files occur only in outputs of parts.
+   */
   | {
       readonly artifact: ArtifactRef;
       readonly rows?: RowsInBlocks;
@@ -76,9 +80,9 @@ export type LifeEvent =
   | { readonly type: 'fail'; readonly attempt: number; readonly error: ErrorDetail; readonly at: string }
   /** The thread of the attempt ended. */
   | { readonly type: 'crash'; readonly attempt: number; readonly cause: string; readonly at: string }
-  /** The process of the attempt ended or is silent; the job may not be the cause. */
+  /** The process of the attempt ended or sends no heartbeats. The job may not be the cause. */
   | { readonly type: 'lose'; readonly attempt: number; readonly cause: string; readonly at: string }
-  /** The attempt is released undamaged: the service stops, or a resource of the job is unavailable. */
+  /** The attempt ends without a fault of the job, because the service stops or a resource of the job is unavailable. */
   | { readonly type: 'release'; readonly attempt: number; readonly cause: string; readonly at: string }
   | { readonly type: 'cancel'; readonly at: string };
 
@@ -118,7 +122,7 @@ export function isTerminal(status: JobState): boolean {
   return status !== 'pending' && status !== 'running';
 }
 
-/** Returns the life after an event, or the reason why the event is impossible. */
+/** Returns the state of a job after an event, or the reason why the event is impossible. */
 export function advance(life: JobLife, event: LifeEvent, limits: LifeLimits): JobLife | ImpossibleReason {
   if (isTerminal(life.status)) return 'already-terminal';
   switch (event.type) {
@@ -157,7 +161,8 @@ type EarlyEvent = Extract<LifeEvent, { type: EarlyEndType }>;
 type RunningEvent = Extract<LifeEvent, { type: 'progress' | 'beat' | 'succeed' }> | EarlyEvent;
 
 /**
- * Ends of an attempt after which the job waits again: their counter, their name, and the error after too many of them.
+ * Ways in which an attempt ends so that the job waits again. Each has a counter, a name, and the error after too many
+ * of them.
  */
 const EARLY_END_TYPES = {
   crash: { counter: 'crashes', end: 'crashed', code: 'WORKER_CRASHED', many: 'The job crashed its thread' },
@@ -195,7 +200,7 @@ function advanceRunning(life: JobLife, event: RunningEvent, limits: LifeLimits):
 }
 
 /**
- * Ends an attempt early: the job waits again, unless attempts have ended early too often or it is too late for a retry.
+ * Ends an attempt early. The job waits again, unless attempts have ended early too often or it is too late for a retry.
  */
 function endEarly(life: JobLife, { type, cause, at }: EarlyEvent, { retry, submittedAt, chance }: LifeLimits): JobLife {
   const { counter, end, code, many } = EARLY_END_TYPES[type];
@@ -237,7 +242,7 @@ function requeue(life: JobLife, message: string): JobLife {
 export const computeDelayMs = ({ not_before }: Pick<JobLife, 'not_before'>, event: LifeEvent): number =>
   not_before === null || !('at' in event) ? 0 : Math.max(0, Date.parse(not_before) - Date.parse(event.at));
 
-/** Returns the life of a failed job for a retry: its counters start over, its earlier attempts stay. */
+/** Returns the state of a failed job for a retry. Its counters start again at zero, and its earlier attempts remain. */
 export function renewLife(life: JobLife, earlierAttempts: readonly JobAttempt[]): JobLife {
   return { ...createLife(), attempt: life.attempt + 1, earlier: earlierAttempts };
 }

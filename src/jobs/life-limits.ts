@@ -10,7 +10,7 @@ export function computeLifeLimits(
   return { retry: getRetryPolicy(kind), submittedAt, chance: hashToFraction(`${jobId}#${attempt}`) };
 }
 
-/** Hashes a text to a fraction from 0 to 1 by FNV-1a, which is equal on every node and in every run. */
+/** Hashes a text to a fraction from 0 to 1 by FNV-1a. The result is equal on every node and in every run. */
 function hashToFraction(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

@@ -1,11 +1,11 @@
 import { totalmem } from 'node:os';
 
-/** Share of the memory for admitted jobs; the rest is for panels, pending results and the front end. */
+/** Share of the memory that running jobs may use. The rest is for market data, pending results and HTTP requests. */
 const MEMORY_SHARE = 0.6;
 
 /**
- * Returns the bytes that running jobs may use in total: a share of the control group's limit or of the machine's
- * memory.
+ * Returns the number of bytes that running jobs may use in total. It is a share of the memory of the control group or
+ * the machine.
  */
 export function computeMemoryBudget(share: number = MEMORY_SHARE): number {
   const limit = process.constrainedMemory(); // the limit is 0, or larger than the machine, if nothing limits the process

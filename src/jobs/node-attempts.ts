@@ -12,11 +12,11 @@ import { selectLogFields, type JobIdentity } from './job-record.js';
 import { createOutageLog } from './outage-log.js';
 import type { Claim, Ending, JobLog, JobQueue, Lease, Node } from './queue.js';
 
-/** Attempts of one node, from their claims to their ends. */
+/** Attempts of one node, from the moment when it takes a job to the end of the attempt. */
 export interface NodeAttempts extends Pick<Node, 'findProgress'> {
   /**
-   * Runs one claim to the end of its attempt. @param leave frees the slot of the attempt @param onEnd called at the end
-   * of the attempt
+   * Runs the attempt of one taken job to its end. @param leave frees the slot of the attempt @param onEnd called at the
+   * end of the attempt
    */
   perform(claimed: Promise<Claim | undefined>, hooks: { readonly leave: () => void; readonly onEnd: () => void }): void;
   /** Returns every attempt to the queue. */
@@ -61,7 +61,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
   const pendingAttempts = new Set<Promise<void>>();
   let isTicking = false;
 
-  /** Runs one claim to the end of its attempt. Never rejects. @param leave frees the slot of the attempt */
+  /** Runs the attempt of one taken job to its end. Never rejects. @param leave frees the slot of the attempt */
   async function perform(claimed: Promise<Claim | undefined>, leave: () => void): Promise<void> {
     let entry: TrackedAttempt | undefined;
     try {
@@ -74,7 +74,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
     }
   }
 
-  /** Starts the attempt of a claim; undefined if the claim took no job. */
+  /** Starts the attempt of a job. Returns undefined if there is no job to take. */
   async function beginAttempt(
     claimed: Promise<Claim | undefined>,
     leave: () => void,
@@ -107,7 +107,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
       // The next start determines whether a failed commit is on disk, and removes orphaned files.
       if (isUnavailable(thrown)) throw thrown;
       await discard(attempt, artifacts);
-      // The caller that stopped it has already decided the state of the job.
+      // The caller that stopped the attempt has already decided the state of the job.
       if (attempt.isEnded || thrown instanceof TaskStopped) return;
       await end(entry, createEnding(thrown, entry, log));
     }
@@ -136,7 +136,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
     });
   }
 
-  /** Ends an attempt that exceeds its time limit; otherwise sends a heartbeat if it is alive. */
+  /** Ends an attempt that exceeds its time limit. Otherwise sends a heartbeat if the attempt is alive. */
   async function watchOver(entry: TrackedAttempt): Promise<void> {
     const { attempt, lease, startedMs, isEnding } = entry;
     if (!isEnding && clock.monotonicMs() - startedMs > limits.jobMsMax) {
@@ -161,7 +161,8 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
       pendingAttempts.add(pendingAttempt);
     },
     async stop() {
-      // Attempts may read documents until they end; the documents are closed next.
+      // Waits for the ends of all attempts before the documents are closed: an attempt may read documents until it
+      // ends.
       await Promise.allSettled([...pendingAttempts, ...[...runningAttempts.values()].map(giveBack)]);
     },
   };
@@ -193,7 +194,7 @@ function createEnding(thrown: unknown, { job, lease: { attempt } }: TrackedAttem
   return { type: 'fail', error: { code: 'INTERNAL', message, detail: null } };
 }
 
-/** Resolves some time after the end was requested, so that work that does not stop cannot block the queue. */
+/** Resolves some time after the end was requested. Work that does not stop then no longer blocks the queue. */
 function awaitGrace(
   attempt: RunningAttempt,
   clock: Clock,
@@ -208,7 +209,7 @@ async function discard({ written }: RunningAttempt, artifacts: ArtifactStore): P
 
 /**
  * Returns the completion of an attempt once the names of its files are on disk, because its effect refers to them. If
- * the store became unavailable, the job runs again instead of failing. @returns undefined in that case
+ * the store became unavailable, the job runs again and does not fail. @returns undefined in that case
  */
 async function settleCompletion(
   attempt: RunningAttempt,

@@ -4,7 +4,7 @@ import type { Lane } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
 import type { QueueLimits } from './queue.js';
 
-/** Maximum number of running light jobs, which use one thread and work outside of it. */
+/** Maximum number of running light jobs. Each uses one thread and also works outside of it. */
 const LIGHT_RUNNING_MAX = 4;
 
 export interface NodeSize {

@@ -1,8 +1,8 @@
 import type { JobPriority } from '#domain/jobs/priority.js';
 
-/** Client and request of submitted work; correlates a job with its log lines. */
+/** Client and request of submitted work. They connect a job with the log lines of its request. */
 export interface Origin {
-  /** Id of the client's key; null without keys. Owners take turns in the queue. */
+  /** Id of the client's key. Owners of jobs take turns in the queue. It is null if the service uses no keys. */
   readonly owner: string | null;
   /** Name of the key; null without keys. */
   readonly author: string | null;
@@ -11,7 +11,10 @@ export interface Origin {
   readonly requestId: string;
   /** Trace id from the client; null if it sent none. */
   readonly traceId: string | null;
-  /** Span of the request, as a `traceparent`; the parent of the job on whichever machine it runs. */
+  /**
+   * Trace span of the request, as a `traceparent` header. It is the parent of the job's span on whichever machine the
+   * job runs.
+   */
   readonly traceParent?: string;
   /** Validated URL to call when the job ends; null without a callback. */
   readonly callback: string | null;

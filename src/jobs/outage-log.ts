@@ -1,7 +1,9 @@
 import { isUnavailable } from '#domain/refusals/refusal.js';
 import type { JobLog } from './queue.js';
 
-/** Log of outages of the store: logs the beginning and the end of an outage, not every failed change in between. */
+/**
+ * Log of outages of the store. It logs the beginning and the end of an outage, but not every failed change in between.
+ */
 export interface OutageLog {
   /** Logs a failed change of a job. @param job log fields */
   failed(thrown: unknown, job: object | undefined): void;

@@ -28,26 +28,35 @@ export interface PartsContext {
   readonly artifacts: Pick<ArtifactStore, 'damaged' | 'settle'>;
   readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
   readonly signal: AbortSignal;
-  /** Receives the share of the job's progress that other nodes and earlier attempts completed. */
+  /** Receives the share of the job's progress that other nodes and earlier attempts have completed. */
   readonly onElsewhere: (share: number) => void;
-  /** Receives the names of artifacts of other nodes that this attempt has taken over. */
+  /** Receives the names of artifacts of other nodes that now belong to this attempt. */
   readonly onTaken: (names: readonly string[]) => void;
-  /** Receives the names of artifacts that are kept across attempts and removed together with the input of the job. */
+  /**
+   * Receives the names of artifacts that later attempts may use. They are removed together with the input of the job.
+   */
   readonly onKept: (names: readonly string[]) => void;
 }
 
-/** Interval between checks for the outputs of other nodes: the minimum, and the maximum with many parts left. */
+/**
+ * Interval between checks for the outputs of other nodes. The second value is the maximum, for many remaining parts.
+ */
 const LOOK_MS = 50;
 const LOOK_MS_MAX = 1000;
 const LOOK_MS_PER_PART = 0.25;
 /** Delay before another attempt to reach the database. */
 const RETRY_DELAY_MS = 500;
-/** Interval at which outputs are kept: the maximum loss after a crash, in addition to the running parts. */
+/**
+ * Interval between two writes of completed outputs. A crash loses at most the work of this time, and the running parts.
+ */
 const SAVE_INTERVAL_MS = 2000;
 /** Minimum time between two writes of kept outputs, as a multiple of the duration of the last write. */
 const SAVE_TRIES_MAX = 20;
 
-/** @returns the outputs of all parts, whichever node computed them: each part is in at least one output */
+/**
+ * @returns the outputs of all parts, from any node. Each part is in at least one output
+ * @returns the outputs of all parts, whichever node computed them: each part is in at least one output
+ */
 export async function runParts(parts: Parts, context: PartsContext): Promise<readonly WrittenParts[]> {
   const { kept, signal, offered, lease } = context;
   const run = createRun(parts, context);
@@ -92,7 +101,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
   }
 
   /**
-   * Adds outputs of other nodes; this node may have computed some of the parts meanwhile, with bit-identical results.
+   * Adds outputs of other nodes. This node may have computed some of the parts meanwhile, with bit-identical results.
    */
   function addElsewhere(writtenParts: WrittenParts): void {
     onTaken(listNames(writtenParts));
@@ -113,7 +122,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     onKept(outputs.flatMap(listNames));
   }
 
-  /** Saves completed outputs at intervals. A failed write loses nothing: a later attempt computes these outputs again. */
+  /** Saves completed outputs at intervals. If a write fails, a later attempt computes these outputs again. */
   function keepNow(): void {
     const isDue = clock.monotonicMs() >= nextSaveMs && outputs.length > keptCount;
     if (kept === undefined || pendingSave !== undefined || !isDue || isStopped || signal.aborted) return;
@@ -172,7 +181,7 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
 
   const pause = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
 
-  /** Repeats a request while the database is unavailable; undefined once the response is no longer needed. */
+  /** Repeats a request while the database is unavailable. Returns undefined once the response is no longer needed. */
   async function ask<T>(question: () => Promise<T>): Promise<T | undefined> {
     while (!run.isOver()) {
       try {
@@ -185,7 +194,7 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
     return undefined;
   }
 
-  /** Takes an unclaimed part, and marks it as computed on this node before `findLost` can find it. */
+  /** Takes a part that no node computes. Marks it as computed on this node before `findLost` can find it. */
   async function takePart(): Promise<number | undefined> {
     const nextPart = unclaimedParts.shift();
     if (nextPart !== undefined) return nextPart;
@@ -223,8 +232,8 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
   }
 
   /**
-   * Takes over parts whose row disappeared because a claim or a collection was lost, so that no other node computes
-   * them.
+   * Finds parts that no node computes and takes them over. Their row disappeared because a message about a claim or a
+   * collection of outputs was lost.
    */
   async function findLost(): Promise<void> {
     await Promise.all(pendingTakes);

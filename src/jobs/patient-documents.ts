@@ -5,7 +5,7 @@ import type { Clock } from './clock.js';
 export interface PatientDocumentsOptions {
   readonly documents: DocumentStore;
   readonly clock: Pick<Clock, 'after'>;
-  /** Returns true once no caller waits; a failed read is then refused. */
+  /** Returns true once no caller waits. A read that fails then throws a refusal. */
   readonly isOver: () => boolean;
 }
 
@@ -13,8 +13,8 @@ export interface PatientDocumentsOptions {
 const RETRY_DELAY_MS = 500;
 
 /**
- * Wraps documents for long-running work: a read waits while the database is unavailable, so that computed results are
- * not lost. The end of the work checks whether the work is still current.
+ * Wraps documents for long work. A read waits while the database is unavailable, so that computed results are not lost.
+ * The end of the work checks whether its result is still needed.
  */
 export function createPatientDocuments({ documents, clock, isOver }: PatientDocumentsOptions): DocumentStore {
   async function readPatiently<T>(read: () => Promise<T>): Promise<T> {

@@ -3,14 +3,14 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Clock } from './clock.js';
 
-/** Stored pause of a kind of job, under the name of the kind. */
+/** Stored pause of a job kind. The name of the kind is its id. */
 export interface KindPause {
   readonly paused_at: string;
   readonly author: string;
   readonly reason: string | null;
 }
 
-/** Kinds of job that no node starts. Running jobs continue; new jobs are accepted and wait. */
+/** Job kinds that no node starts now. Running jobs continue; new jobs are accepted and wait. */
 export interface PausedKinds {
   has(kind: JobKindName): boolean;
   /** Registers a callback for kinds that start again. */
@@ -29,7 +29,10 @@ export interface PausedKindsDependencies {
   readonly isShared: boolean;
 }
 
-/** Interval between two reads of the stored pauses: events are lost during a long outage of the database. */
+/**
+ * Interval between two reads of the stored pauses. Reads are necessary, because events are lost during a long outage of
+ * the database.
+ */
 const READ_MS = 30_000;
 
 /** Reads the stored pauses and follows their changes. */

@@ -14,7 +14,7 @@ export interface PoolOptions {
   readonly lightWorkers?: number;
   /** Maximum number of waiting tasks by lane. */
   readonly queueMax?: Readonly<Record<Lane, number>>;
-  /** Heap size of one thread; buffers are outside of the heap, and admission bounds them. */
+  /** Heap size of one thread. Buffers are outside of the heap; the limits of submissions bound them. */
   readonly heapMegabytes?: number;
   /** Engine of the kernels in every thread: `#kernels/engines/open-engine.js`. */
   readonly numerics?: string;
@@ -22,11 +22,11 @@ export interface PoolOptions {
   readonly memory?: PanelMemory;
   /** True if each lane starts a thread before its first task. */
   readonly startsAhead?: boolean;
-  /** Time without a task after which the threads of a lane free memory. */
+  /** Time without a task after which the threads free memory. */
   readonly restMs?: number;
   /** Called when the threads of a lane have rested and no task waits or runs. */
   readonly onRest?: () => void;
-  /** Time that a task has to stop by itself before the pool ends its thread. */
+  /** Time that a task has to stop by itself. Afterwards, the pool ends its thread. */
   readonly patienceMs?: number;
   /** Module of the threads' entry function. */
   readonly entry?: URL;
@@ -39,12 +39,18 @@ export interface PoolOptions {
 const QUEUE_MAX: Record<Lane, number> = { heavy: 10_000, light: 256 };
 const LIGHT_WORKERS = 1;
 const HEAP_MEGABYTES = 2048;
-/** Maximum time for a cooperative stop, which takes at most 10 ms; starting a new thread takes up to 66 ms. */
+/**
+ * Maximum time to wait until a task stops by itself. A task needs at most 10 ms to stop; starting a new thread takes up
+ * to 66 ms.
+ */
 const PATIENCE_MS = 250;
-/** Idle time after which a lane rests, longer than the pauses of a person at work. */
+/** Idle time after which the threads free memory. It is longer than the pauses of a person at work. */
 const REST_MS = 30_000;
 
-/** Returns the heap of one thread if all threads share the budget, within the useful limits of a heap. */
+/**
+ * Returns the heap size of one thread if all threads share the budget. The result is within the useful limits of a
+ * heap.
+ */
 export function computeHeapMegabytes(budgetBytes: number, workers: number): number {
   const share = budgetBytes / (workers + LIGHT_WORKERS) / 2 ** 20;
   return Math.floor(Math.min(Math.max(share, 256), 4096));
@@ -55,7 +61,7 @@ interface LaneState extends LaneThreads {
   readonly queueMax: number;
   readonly patienceMs: number;
   readonly waiting: QueuedTask[];
-  /** Thread that last ran each task, by task name: it has compiled code and cached market data for the task. */
+  /** Thread that last ran each task, by task name. It has compiled code and cached market data for the task. */
   readonly latest: Map<string, number>;
   /** Running tasks that yield to others. */
   readonly yielding: Set<ControlCells>;
@@ -77,8 +83,9 @@ interface QueuedTask {
 }
 
 /**
- * Creates the thread pool: one Piscina per lane. Tasks wait here and not in Piscina, so that each lane has its limit,
- * a waiting task is removed at no cost, and a dying thread never leaves a queue behind.
+ * Creates the thread pool, with one Piscina for light and one for heavy tasks. Tasks wait in queues of this module and
+ * not in Piscina: each queue has its limit, a waiting task is removed at no cost, and no tasks are lost when a thread
+ * dies.
  */
 export function createPool(options: PoolOptions): ThreadPool {
   const {
@@ -183,13 +190,13 @@ function dispatch(state: LaneState): void {
   if (state.waiting.length > 0) state.yielding.forEach(askToStop);
 }
 
-/** Returns true if a task that yields occupies the thread that has the code and the data of another task. */
+/** Returns true if the thread with the code and the data of the task runs another task, which yields. */
 function isTaken({ latest, yielding }: LaneState, task: string): boolean {
   const thread = latest.get(task);
   return [...yielding].some((cells) => thread === undefined || readThread(cells) === thread);
 }
 
-/** Lets each idle thread rest once: this takes less than a tenth of a second, because a task may come next. */
+/** Lets each idle thread free memory once. This takes less than a tenth of a second, because a task may come next. */
 async function restThreads({ piscina }: LaneThreads): Promise<void> {
   const runRest = () => piscina.run({ task: 'rest', input: null, cells: createControlCells() });
   await Promise.allSettled(piscina.threads.map(runRest)); // a thread may just have ended
@@ -231,7 +238,8 @@ function createError(outcome: Exclude<TaskOutcome, { kind: 'output' }>): Error {
 
 /** Converts a rejection by Piscina, which has an error code only for the heap limit. */
 function convertLoss(thrown: unknown): Error {
-  // A failed transfer of the output arrives as a plain object, for example if the task returned a function.
+  // Piscina reports a failed transfer of the output as a plain object. A transfer fails, for example, if the task
+  // returned a function.
   if (!(thrown instanceof Error))
     return new Error('The output of the task cannot leave its thread.', { cause: thrown });
   if (thrown.name === 'AbortError')
@@ -251,8 +259,8 @@ function findCause(loss: Error): ThreadLoss | undefined {
 }
 
 /**
- * Asks a task to stop, then ends its thread; removes a waiting task from the queue. Returns a function that detaches
- * the signal.
+ * Asks a running task to stop, and then ends its thread. Removes a waiting task from the queue. Returns a function that
+ * detaches the signal.
  */
 function stopOn(signal: AbortSignal, errand: QueuedTask, state: LaneState): () => void {
   const stop = (): void => {

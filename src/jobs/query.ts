@@ -12,7 +12,7 @@ export interface QueryOrder<N extends TaskName> {
 }
 
 /**
- * Runs work without a job: without state, with a time limit.
+ * Runs work with a time limit but without a job, so that nothing is stored.
  * @throws Refusal of the task; QUERY_LIMIT if it takes too long, OVERLOADED if it takes too much memory
  */
 export async function runQuery<N extends TaskName>(

@@ -13,13 +13,13 @@ import type { OfferedParts } from './offered-parts.js';
 import type { JobState, JobStatus } from './status.js';
 
 /**
- * Durable, ordered queue of jobs and their states; the only link between submitters and runners of jobs. An
- * implementation is an adapter of this port; `test/jobs/queue-port-contract.ts` runs against each.
+ * Queue of jobs and their states, durable and ordered. It is the only connection between code that submits jobs and
+ * code that runs them. An implementation is an adapter of this interface; `test/jobs/queue-port-contract.ts` tests each
+ * of them.
  */
 export interface JobQueue extends JobReader {
   /**
-   * Queues a job durably. Returns the existing live job, instead of adding a second one, if it has the same id and
-   * input.
+   * Adds a job to the queue durably. If a live job has the same id and input, returns that job and adds no second one.
    * @returns the status once it is on disk
    * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL; VALIDATION_FAILED if no node has the
    * memory
@@ -28,14 +28,14 @@ export interface JobQueue extends JobReader {
   /** Cancels a job; a finished job stays unchanged. @throws Refusal JOB_NOT_FOUND */
   cancel(jobId: string): Promise<JobStatus>;
   /**
-   * Retries a failed job with the input and the owner of its submission; any other job stays unchanged.
+   * Retries a failed job with the input and the owner of its submission. Any other job stays unchanged.
    * @throws Refusal JOB_NOT_FOUND; DOCUMENT_UNREADABLE for a job whose input is no longer stored; OVERLOADED,
    * RATE_LIMITED, DRAINING, STORAGE_FULL
    */
   retry(jobId: string): Promise<JobStatus>;
   /**
-   * Listens to changes of a job's status, including progress (at most four times a second). Returns a function that
-   * stops listening.
+   * Listens to changes of a job's status and progress, at most four times a second. Returns a function that stops
+   * listening.
    */
   watch(jobId: string, listener: () => void): () => void;
   /** Listens to every job; see `watch`. */
@@ -47,12 +47,12 @@ export interface JobQueue extends JobReader {
    */
   join(node: Node): Promise<number>;
   /**
-   * Takes the next job of a lane: `running` is on disk before the job is returned.
+   * Takes the next light or heavy job. The state `running` is on disk before the job is returned.
    * @returns undefined if no job waits, or if the taken job ended before it started
    * @throws Refusal STORAGE_FULL, STORE_UNAVAILABLE; the job keeps waiting
    */
   claim(order: ClaimOrder): Promise<Claim | undefined>;
-  /** Reports that an attempt is alive. @returns false if the attempt is no longer current and its lease is lost */
+  /** Reports that an attempt is alive. @returns false if another attempt has replaced this one and its lease is lost */
   heartbeat(lease: Lease): Promise<boolean>;
   /**
    * Ends an attempt, together with its effect.
@@ -74,7 +74,7 @@ export interface JobQueue extends JobReader {
 export interface JobReader {
   /** Returns a job; undefined if it does not exist. @throws Refusal DOCUMENT_UNREADABLE */
   find(jobId: string): Promise<LocatedJob | undefined>;
-  /** Lists jobs, newest first, without results; counts unreadable jobs. */
+  /** Lists jobs without results, newest first. Counts unreadable jobs. */
   list(query: JobQuery): Promise<JobListing>;
   /** Lists the stored jobs of a kind, oldest first. @cost one pass over all jobs */
   ids(kind: JobKindName): Promise<readonly string[]>;
@@ -91,7 +91,7 @@ export interface JobListing extends Pick<Listing<JobStatus>, 'skipped' | 'skippe
   readonly jobs: readonly JobStatus[];
 }
 
-/** Number of jobs of a class, and of the slots of all nodes for them; heavy and huge jobs share slots. */
+/** Number of jobs of a class, and number of slots for them on all nodes. Heavy and huge jobs share slots. */
 export interface LaneLoad {
   readonly waiting: number;
   readonly running: number;
@@ -107,7 +107,7 @@ export type LaneLoads = Readonly<Record<JobClass, LaneLoad>>;
 export interface NewJob {
   readonly jobId: string;
   readonly kind: JobKindName;
-  /** SHA-256 over kind, key and payload, hex: jobs with equal hashes are the same job. */
+  /** SHA-256 over kind, key and payload, in hexadecimal digits. Jobs with equal hashes are the same job. */
   readonly inputHash: string;
   /** Payload as JSON, in the encoding of the kind. */
   readonly payload: unknown;
@@ -139,13 +139,13 @@ export interface FreeCapacity {
 
 export interface ClaimOrder {
   readonly lane: Lane;
-  /** Owners that hold the maximum number of slots; their jobs have to wait. */
+  /** Owners that occupy the maximum number of slots. Their jobs have to wait. */
   readonly exceptOwners: ReadonlySet<string>;
-  /** Free memory of the node. If another node may have more, a job that needs more is passed over for a while. */
+  /** Free memory of the node. A job that needs more memory is skipped for some time if another node may have enough. */
   readonly freeBytes: number;
   /**
-   * Called once with the next job, if there is one: true takes the job; false leaves it first in line, ahead of the
-   * other jobs, so that a large job is not passed over permanently. Decides without I/O.
+   * Called once with the next job, if there is one. Returns true to take the job. Returns false to leave it at the
+   * front of the queue, so that a large job is not skipped permanently. Decides without I/O.
    */
   take(job: WaitingJob): boolean;
 }
@@ -154,7 +154,10 @@ export type WaitingJob = Pick<JobIdentity, 'job_id' | 'kind' | 'owner' | 'estima
 
 /** The right to run and end one attempt of one job. */
 export interface Lease extends AttemptKey {
-  /** True once this process knows that the attempt has been abandoned: cancelled, or silent for too long. */
+  /**
+   * True once this process knows that the attempt was abandoned: the job was cancelled, or heartbeats stopped for too
+   * long.
+   */
   readonly isLost: boolean;
   /** Registers a callback for the loss of the lease. */
   onLost(call: () => void): void;
@@ -165,7 +168,7 @@ export interface Claim {
   readonly job: JobIdentity;
   /** Undefined if the stored payload is unreadable. */
   readonly input: StoredInput | undefined;
-  /** Parts to compute for a job that runs on another node. Default: the whole job. */
+  /** Parts to compute, if another node runs the job. Default: the whole job. */
   readonly parts?: readonly number[];
 }
 
@@ -179,7 +182,7 @@ export type Ending =
       readonly effect?: (tx: DocumentTransaction) => Promise<void>;
     }
   | { readonly type: 'fail'; readonly error: ErrorDetail }
-  /** The thread ended: the job is queued again, or fails after the maximum number of crashes for its kind. */
+  /** The thread ended. The job waits again; after the maximum number of crashes for its kind, it fails. */
   | { readonly type: 'crash'; readonly cause: string }
   /** The process ended, fell silent or was disconnected. */
   | { readonly type: 'lose'; readonly cause: string }
@@ -190,7 +193,7 @@ export interface JobQuery {
   readonly kinds?: readonly JobKindName[] | undefined;
   readonly statuses?: readonly JobState[] | undefined;
   readonly limit: number;
-  /** Id of a job: only jobs submitted before it are listed; no jobs if the id is unknown. */
+  /** Id of a job. Only jobs that were submitted before it are listed. An unknown id gives no jobs. */
   readonly before?: string | undefined;
 }
 
@@ -198,9 +201,9 @@ export interface JobQuery {
 export interface LocatedJob {
   /** `result` is null if the result is an artifact or a reference. */
   readonly status: JobStatus;
-  /** Result of a succeeded job that its status does not contain; null for other jobs. */
+  /** Result of a succeeded job, if its status does not contain the result. It is null for all other jobs. */
   readonly stored: StoredResult | null;
-  /** Revision, which grows with every change of any job and across restarts. */
+  /** Number that grows with every change of any job, also after a restart. */
   readonly revision: number;
 }
 
@@ -231,7 +234,7 @@ export interface QueueLimits {
   readonly ownerQueueMax: number;
   /** Maximum number of ended jobs to keep. */
   readonly endedMax: number;
-  /** Maximum expected memory of one job in bytes: the memory of a node for all of its jobs. */
+  /** Maximum expected memory of one job in bytes. It is the memory that a node has for all of its jobs. */
   readonly jobBytesMax: number;
   /** Time without a heartbeat after which an attempt is abandoned. */
   readonly leaseMs: number;

@@ -7,8 +7,8 @@ import type { StoredInput } from './retained-parts.js';
 import { renewLife } from './life-cycle.js';
 
 /**
- * Builds the record of a failed job for a retry: identity and callbacks of its submission, and the failed attempts,
- * from which the count of attempts continues.
+ * Builds the record of a failed job for a retry. It keeps the identity and callbacks of the submission, and the failed
+ * attempts, from which the count of attempts continues.
  */
 export function renewRecord(failed: JobRecord, submitted: Pick<JobIdentity, 'created_at' | 'sequence'>): JobRecord {
   const { identity, life } = splitRecord(failed);
@@ -22,8 +22,8 @@ export function renewRecord(failed: JobRecord, submitted: Pick<JobIdentity, 'cre
 }
 
 /**
- * Returns the input that a failed job keeps. @throws Refusal DOCUMENT_UNREADABLE for a job of an earlier version, which
- * kept no input
+ * Returns the input that is stored with a failed job. @throws Refusal DOCUMENT_UNREADABLE for a job of an earlier
+ * version, which stored no input
  */
 export function requireInput(stored: DocumentLookup, jobId: string): StoredInput {
   if (stored === undefined || 'unreadable' in stored)

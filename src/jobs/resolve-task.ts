@@ -20,7 +20,7 @@ import type {
 import type { ModelFile, ModelFiles, RiskUniverse } from './tasks/indices.js';
 import type { OverviewFile, ResumableRun } from './tasks/runs.js';
 
-/** Resources of a node that orders refer to by name. */
+/** Resources of a node that task orders refer to by name. A task order is the input of a task in JSON. */
 export interface TaskResources {
   /** Returns the path of an artifact's file, in the same folder as the artifacts that it refers to. */
   file(reference: ArtifactReference): Promise<string>;
@@ -28,13 +28,13 @@ export interface TaskResources {
   readonly destination: ArtifactDestination;
   /** Returns the market with an identity. @throws Refusal NO_DATA_SOURCE if the node does not have the market */
   market(identity: MarketIdentity): Promise<MarketHandle>;
-  /** Record of files that the node's process wrote or hashed. */
+  /** Files that the node's process wrote or hashed. */
   readonly checkedFiles?: CheckedFiles | undefined;
   /** Explains the failure of a task on files that may be unavailable. */
   readonly health?: ArtifactHealth | undefined;
 }
 
-/** Fields of an input that the order of the task declares differently from `OrderOf`. */
+/** Fields for which the order of a task has another type than `OrderOf` states. */
 type SpecialField<N extends PortableTaskName> = {
   [K in keyof ThreadInput<N>]-?: K extends keyof TaskInput<N>
     ? TaskInput<N>[K] extends OrderOf<ThreadInput<N>>[K]
@@ -43,7 +43,7 @@ type SpecialField<N extends PortableTaskName> = {
     : K;
 }[keyof ThreadInput<N>];
 
-/** Resolvers of special fields. Compilation fails for a task with special fields and no resolver. */
+/** Functions that resolve special fields. Compilation fails for a task that has special fields but no such function. */
 type Resolvers = {
   readonly [N in PortableTaskName as SpecialField<N> extends never ? never : N]: (
     order: TaskInput<N>,
@@ -75,7 +75,10 @@ const RESOLVERS: Resolvers & {
   }),
 };
 
-/** Resolvers of the fields that every order names in the same way. Values of this process remain. */
+/**
+ * Functions that resolve the fields with the same name in every order. Fields without a function are values and stay
+ * unchanged.
+ */
 const NAMED_FIELDS: Readonly<Record<string, (value: object, resources: TaskResources) => unknown>> = {
   market: (value, { market }) => (isNamedMarket(value) ? market(value) : value),
   columns: (value, { file }) => (isReference(value) ? file(value) : value),
@@ -100,7 +103,7 @@ async function resolveNamed(order: object, resources: TaskResources): Promise<ob
   return resolvedInput;
 }
 
-/** Fetches the files of parts in groups, because there may be thousands. */
+/** Fetches the files of parts in groups, because there may be thousands of files. */
 async function fetchPartFiles<F extends ArtifactReference>(
   files: readonly F[],
   { file }: Pick<TaskResources, 'file'>,
@@ -186,7 +189,7 @@ async function resolveRiskUniverse(
   return { ...universe, columns: typeof columns === 'string' ? columns : await file(columns) };
 }
 
-/** Resolves the input of a task to the files and memory of a node. */
+/** Converts the order of a task to its input, with files and memory of this node. */
 export async function resolveTask<N extends TaskName>(
   task: N,
   input: TaskInput<N>,
@@ -206,7 +209,7 @@ function addDestination(input: object, destination: ArtifactDestination): object
   return 'outputs' in input ? { ...input, outputs: { destination, names: input.outputs } } : input;
 }
 
-/** Creates the threads of a node with its resources, which resolve an order before a thread takes it. */
+/** Creates the threads of a node. An order is resolved with the node's resources before a thread receives it. */
 export function createNodePool(pool: ThreadPool, taskResources: TaskResources): ComputePool {
   const resources = { checkedFiles: createCheckedFiles(taskResources.destination), ...taskResources };
   return {
@@ -232,8 +235,8 @@ export function createNodePool(pool: ThreadPool, taskResources: TaskResources): 
 }
 
 /**
- * Adds the health of the files to a failure, except for a stopped task or a lost thread, which did not fail because of
- * its files.
+ * Adds the state of the artifact store to an error. Does not do this for a stopped task or a lost thread, whose cause
+ * is not a file.
  */
 async function explainFailure(thrown: unknown, { health }: TaskResources): Promise<unknown> {
   if (health === undefined || thrown instanceof TaskStopped || thrown instanceof WorkerLost) return thrown;

@@ -4,21 +4,23 @@ import { isTerminal } from './life-cycle.js';
 import { readJobRecord } from './job-record.js';
 import type { WrittenParts } from './offered-parts.js';
 
-/** Input of a job, with the outputs of completed parts. It is deleted when the job ends, unless the job fails. */
+/**
+ * Stored input of a job, with the outputs of completed parts. It is deleted when the job ends, unless the job fails.
+ */
 export interface StoredInput {
   readonly payload: unknown;
   readonly kept?: {
-    /** Program version: all parts of one result are computed by the same version. */
+    /** Program version. The same version computes all parts of one result. */
     readonly version: string;
     readonly parts: readonly WrittenParts[];
   };
 }
 
-/** Outputs of parts that survive an attempt: the next attempt resumes from them on any node. */
+/** Outputs of parts that remain after an attempt. The next attempt continues from them on any node. */
 export interface RetainedParts {
   /** Outputs of earlier attempts by a program of this version. */
   readonly earlier: readonly WrittenParts[];
-  /** Replaces the stored outputs. @returns false, without storing, if the attempt is no longer current */
+  /** Replaces the stored outputs. @returns false, without storing, if another attempt has replaced this one */
   keep(parts: readonly WrittenParts[]): Promise<boolean>;
 }
 

@@ -3,7 +3,7 @@ import { createNodeAttempts, type NodeAttemptsDependencies } from './node-attemp
 import { createJobSlots, type JobSlot } from './job-slots.js';
 import type { JobQueue, Node } from './queue.js';
 
-/** Scheduler of one node: claims jobs while the node has capacity, runs their attempts and monitors them. */
+/** Scheduler of one node. It takes jobs while the node has capacity, runs their attempts and monitors them. */
 export interface Scheduler extends Node {
   /** Starts to claim jobs. */
   start(): void;
@@ -34,8 +34,8 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   }
 
   /**
-   * Claims jobs of a lane while a slot is free. Claims are requested one at a time; jobs of earlier claims may still be
-   * starting.
+   * Takes light or heavy jobs while a slot is free. Jobs are requested one at a time; jobs that were taken earlier may
+   * still be starting.
    */
   function fill(lane: Lane): void {
     news[lane] = isAsking[lane];

@@ -7,10 +7,13 @@ export type JobState = (typeof JOB_STATES)[number];
 
 /** Callback URL and the state of its delivery, stored with the job. */
 export interface JobCallback {
-  /** Id of the message, which is equal in every attempt to deliver it. */
+  /** Id of the callback message. It is equal in every attempt to deliver the message. */
   readonly delivery_id: string;
   readonly url: string;
-  /** `waiting` until the job has ended, `due` while pending, `delivered` once accepted, `failed` once abandoned. */
+  /**
+   * `waiting` until the job has ended, `due` until it is delivered, `delivered` once the receiver accepted it, `failed`
+   * after the last attempt failed.
+   */
   readonly state: 'waiting' | 'due' | 'delivered' | 'failed';
   readonly attempts: number;
   readonly last_attempt_at: string | null;
@@ -25,7 +28,7 @@ export type AttemptEnd = 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'los
 /** Attempt of a job. */
 export interface JobAttempt {
   readonly attempt: number;
-  /** Process that ran the attempt; null if one process serves a home. */
+  /** Process that ran the attempt. It is null if only one process uses the data folder. */
   readonly node: string | null;
   readonly started_at: string;
   /** Time of the attempt's last heartbeat. */

@@ -3,8 +3,8 @@ import type { DocumentKind } from '#store/port.js';
 import type { JobRecord } from './job-record.js';
 
 /**
- * Lists the documents of the results of an ended job, at most 10,000. They are deleted with the job, or when a new job
- * with the same id replaces it.
+ * Lists the documents with the results of an ended job, at most 10,000. They are deleted with the job, or when a new
+ * job with the same id replaces it.
  */
 export const listResults = (record: JobRecord): readonly { readonly kind: DocumentKind; readonly id: string }[] =>
   listResultIds(record).map((id) => ({ kind: 'optimisation-run', id }));

@@ -83,7 +83,7 @@ interface WrittenView {
   readonly view: ArtifactRef;
 }
 
-/** Task of jobs with an order that follows from the type of its input. */
+/** Task that jobs run. The type of its order follows from the type of its input. */
 interface Portable<I, O> {
   order: OrderOf<I>;
   input: I;
@@ -91,9 +91,9 @@ interface Portable<I, O> {
 }
 
 /**
- * All tasks that a worker can run, in the one list that services, the pool and `workers/` share. `input` is the input
- * of a thread, in memory and files of its process. Tasks with an `order` are portable: the caller gives the order,
- * which a node resolves to an input.
+ * All tasks that a worker can run. Services, the pool and `workers/` share this one list. `input` is the input of a
+ * thread, with memory and files of its process. A task with an `order` can run on any node: the caller gives the order,
+ * and the node converts it to an input.
  */
 export interface Tasks {
   /** Runs a backtest: writes the files of the run, and returns the summary that listings need. */
@@ -110,7 +110,7 @@ export interface Tasks {
   'account-backtest': Portable<AccountBacktestInput, WrittenView>;
   /** Ranks all variants of a sweep: a SweepView as JSON. */
   'sum-sweep': Portable<SumSweepInput, ResultInBlocks>;
-  /** Counts and lists the rows of a job in parts. */
+  /** Counts and lists the rows of a job that was computed in parts. */
   'sum-rows': Portable<SumRowsInput, ResultInBlocks>;
   /** Computes a view of stored runs as JSON. */
   'view-run': { input: RunViewInput; output: HashedBytes };
@@ -159,12 +159,14 @@ export interface Tasks {
   'total-return': { input: TotalReturnInput; output: { readonly totalReturn: number } };
   /** Computes the difference from a content to the content before it, as bytes to store. */
   'content-change': { input: ContentChangeInput; output: ContentChangeOutput };
-  /** Appends a part of a complete content to a file, from a given part number. @returns the number of the next part */
+  /**
+   * Appends a part of the copy of a content to a file, from a given part number. @returns the number of the next part
+   */
   'content-copy': {
     input: { readonly market: MarketHandle; readonly from: number; readonly path: string };
     output: { readonly next: number | null };
   };
-  /** Restores a content from stored bytes and later changes. */
+  /** Restores a content from a stored copy and later changes. */
   'copied-market': { input: CopiedMarketInput; output: { readonly handle: MarketHandle } };
   /** Restores an earlier content of a data store. */
   'earlier-market': { input: EarlierMarketInput; output: { readonly handle: MarketHandle } };
@@ -200,9 +202,9 @@ export interface Tasks {
   'export-risk-model': { input: ExportRiskModelInput; output: ResponseBytes };
   /** Writes a part of a stored model's JSON. */
   'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: ResponseBytes };
-  /** Computes hashes for a reconciliation: the hashes of files that no thread has claimed yet. */
+  /** Computes hashes for a reconciliation, for files that no other thread hashes. */
   'hash-files': { input: SharedHashes; output: null };
-  /** Warms up a thread: loads the code of tasks, and opens a market and a run if they are given. */
+  /** Warms up a thread. Loads the code of tasks, and opens a market and a run if they are given. */
   'warm-up': { input: WarmUpInput; output: null };
   /** Returns memory of an idle thread to the system. */
   rest: { input: null; output: null };
@@ -215,7 +217,7 @@ export interface Tasks {
 
 export type TaskName = keyof Tasks;
 
-/** Tasks with orders that name artifacts and markets, so that any process with access to them may run the task. */
+/** Tasks whose orders name artifacts and markets. Any process with access to them may run such a task. */
 export type PortableTaskName = {
   [N in TaskName]: Tasks[N] extends { readonly order: unknown } ? N : never;
 }[TaskName];
@@ -225,14 +227,17 @@ export type TaskInput<N extends TaskName> = Tasks[N] extends { readonly order: i
   ? Order
   : WithOutputNames<Tasks[N]['input']>;
 
-/** Names of the tasks whose code to load, a market to open, and a run on that market to plan and discard. */
+/**
+ * Input of a warm-up: names of the tasks whose code to load, a market to open, and a run on that market to plan and
+ * discard.
+ */
 export interface WarmUpInput {
   readonly names: readonly TaskName[];
   readonly market: MarketHandle | null;
   readonly plan: BacktestPlan | null;
-  /** Stored price files of a run, one of which may contain the prices of the plan. */
+  /** Stored price files of runs. One of them may contain the prices of the plan. */
   readonly storedPrices?: readonly ArtifactRef[];
-  /** Files that the process wrote or hashed, and the location of stored files; added by the node that runs the task. */
+  /** Files that the process wrote or hashed, and the location of stored files. The node that runs the task adds it. */
   readonly checkedFiles?: CheckedFiles | undefined;
   readonly destination?: ArtifactDestination;
 }

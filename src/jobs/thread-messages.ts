@@ -2,10 +2,10 @@ import type { ObjectRequest } from '#base/tracing/object-requests.js';
 import type { Timing } from '#base/tracing/spans.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 
-/** Control of one running task on the worker's side. */
+/** Control of one running task, in the thread that runs it. */
 export interface TaskControl {
   /**
-   * Reports progress and stops the task after a cancellation: call it in every loop that may take long.
+   * Reports progress, and stops the task after a cancellation. Call it in every loop that may take long.
    * @param fraction completed fraction, 0 to 1; a value smaller than before is ignored.
    * @param message current step, truncated to 200 characters.
    * @throws CancelledError
@@ -55,8 +55,8 @@ export interface PanelMemory {
 }
 
 /**
- * Response of a worker. A thrown error is returned as data, because it would lose its code between threads; a rejection
- * by the pool means that the thread has ended.
+ * Response of a worker. A thrown error is returned as data, because an error that is thrown between threads loses its
+ * code. If the promise of the pool rejects, the thread has ended.
  */
 export type TaskOutcome = {
   readonly timing?: Timing;
@@ -70,7 +70,7 @@ export type TaskOutcome = {
   | { readonly kind: 'threw'; readonly stack: string }
 );
 
-/** Shared memory between threads that hash files, by file. */
+/** Shared memory of threads that hash files. Each file has one cell. */
 export interface HashCells {
   /** Int32[files]: 0 until a thread claims the file, see `workers/run-files/hash-files.ts`. */
   readonly states: Int32Array<SharedArrayBuffer>;

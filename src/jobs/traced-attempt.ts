@@ -2,7 +2,7 @@ import { openSpan, parseTraceParent, runWithinSpan } from '#base/tracing/spans.j
 import type { RunningAttempt } from './attempt.js';
 import type { JobIdentity } from './job-record.js';
 
-/** Starts an attempt in a span whose parent is the request of the job, possibly on another machine. */
+/** Starts an attempt in a trace span. Its parent is the request of the job, possibly on another machine. */
 export function traceAttempt(
   { job_id: jobId, kind, trace_parent: traceParent }: Pick<JobIdentity, 'job_id' | 'kind' | 'trace_parent'>,
   parts: readonly number[] | undefined,

@@ -4,7 +4,7 @@ import type { ArtifactLocation } from './ownership/artifact-location.js';
 import { digestFile, type FileDigest } from './files/file-digest.js';
 
 /**
- * Function that returns the size and hash of a stored artifact, read from the artifact store rather than from a cache.
+ * Function that returns the size and hash of a stored artifact. It reads the artifact store and not a cache.
  * @throws if the artifact is absent
  */
 export type DigestArtifact = (name: string) => Promise<FileDigest>;

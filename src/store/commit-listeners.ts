@@ -8,7 +8,7 @@ export interface CommitListeners {
 }
 
 /**
- * Creates the listeners.
+ * Creates the listeners of commits.
  * @param onFailure receives the error of a listener, whose state may no longer agree with the documents
  */
 export function createCommitListeners(onFailure: (cause: unknown) => void): CommitListeners {

@@ -1,20 +1,23 @@
 import { Buffer } from 'node:buffer';
 
 /**
- * Maximum length of an id in bytes, so that it fits into a key of every engine: LMDB allows 1,978 bytes. Ids on the
- * wire are far shorter.
+ * Maximum length of an id in bytes. With it, every id fits into a key of every engine; LMDB allows 1,978 bytes. Ids in
+ * requests are far shorter.
  */
 const ID_BYTES_MAX = 512;
 
-/** Matches an unpaired surrogate, which UTF-8 cannot encode: two such ids would share a key. */
+/**
+ * Matches an unpaired surrogate, which UTF-8 cannot encode. Two ids with different unpaired surrogates would share a
+ * key.
+ */
 const HALF_PAIR = /\p{Surrogate}/u;
 
-/** Returns true if an id can be a key; no document has any other id. */
+/** Returns true if an id can be a key. No document has any other id. */
 export function isDocumentId(id: string): boolean {
   return id !== '' && !id.includes('\u0000') && !HALF_PAIR.test(id) && Buffer.byteLength(id) <= ID_BYTES_MAX;
 }
 
-/** Number of digits in a key, so that keys sort like their numbers. */
+/** Number of digits in a key. Leading zeros make keys sort like their numbers. */
 const DIGITS = 10;
 
 /** Returns the key of a numbered version, or part of a log, of one owner. */

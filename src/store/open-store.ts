@@ -26,29 +26,37 @@ import { noOwnership, openOwnership } from './ownership/store-ownership.js';
 import { watchArtifacts } from './ownership/watched-artifacts.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
-/** All stored data of the service. Documents own artifacts, and writes of both stop at the same low-water mark. */
+/**
+ * All stored data of the service. Artifacts belong to documents. Writes of both stop at the same minimum free space.
+ */
 export interface Store {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly freeSpace: FreeSpace;
-  /** Returns the current time for records, ms since 1970; from the database, if it contains the documents. */
+  /**
+   * Returns the current time for records, ms since 1970. If a database contains the documents, the time is that of the
+   * database.
+   */
   readonly now: () => number;
-  /** Documents in the database and the parts that the job queue needs; undefined if the documents are in files. */
+  /**
+   * Documents in the database, with the parts that the job queue needs. It is undefined if the documents are in files.
+   */
   readonly shared: DatabaseDocuments | undefined;
   close(): Promise<void>;
 }
 
 /** Listeners for events of a shared artifact store. */
 interface StoreListeners {
-  /** Called when the database has claimed its artifact store, which cannot be changed afterwards. */
+  /** Called when the database has claimed its artifact store. It cannot be changed afterwards. */
   readonly onClaim?: (claim: StoreClaim) => void;
   /**
-   * Called with the reason when the artifact store becomes unavailable, and with undefined when it is available again.
+   * Called with the reason when the artifact store becomes unavailable. Called with undefined when it is available
+   * again.
    */
   readonly onPlace?: (fault: string | undefined) => void;
-  /** Called with a warning of an expected failure, and with undefined when the warning is resolved. */
+  /** Called with a warning before a failure that is expected. Called with undefined when the warning is resolved. */
   readonly onPlaceWarning?: (warning: string | undefined) => void;
-  /** Called when another database owns the artifact store, so that the process must end. Default: `onFailure`. */
+  /** Called when another database owns the artifact store. The process must then end. Default: `onFailure`. */
   readonly onPlaceLost?: (refusal: StartRefusal) => void;
 }
 
@@ -58,35 +66,38 @@ export interface StoreOptions extends StoreListeners {
   readonly database?: DatabaseTarget | undefined;
   /** Location of the artifacts. Default: the home. */
   readonly artifacts?: ArtifactLocation | undefined;
-  /** Serves a shared artifact store without taking part in its ownership, and changes no document. */
+  /** Serves a shared artifact store without taking part in its ownership. Changes no document. */
   readonly isReadOnly?: boolean;
   readonly lowWaterMark?: LowWaterMark;
   /** Limits of document versions. */
   readonly versionLimits?: VersionLimits;
   /** Hashes large streamed artifacts on another thread. */
   readonly hashApart?: BackgroundHash;
-  /** Time for which orphaned results stay in the trash of a shared artifact store. */
+  /** Time for which unreferenced results stay in the trash of a shared artifact store. */
   readonly trashMs?: number;
-  /** Called after a failed commit: the process should restart. */
+  /** Called after a failed commit. The process should restart. */
   readonly onFailure: (cause: unknown) => void;
 }
 
 /**
- * Delay between the loss of the last reference to an artifact and its deletion: a request may have read the document
- * and be about to open the file.
+ * Time between the loss of the last reference to an artifact and its deletion. A request may have read the document and
+ * be about to open the file.
  */
 const REMOVAL_DELAY_MS = 60_000;
 
-/** Age at which orphaned artifacts of a shared store are deleted; no attempt runs that long. */
+/** Age at which unreferenced artifacts of a shared store are deleted. No attempt runs that long. */
 const GARBAGE_AGE_MS = 24 * 3_600_000;
 const GARBAGE_LOOK_MS = 3_600_000;
-/** Pause after each page of names: a sweep of millions of files takes hours, and 2 or 3% of a core of the database. */
+/**
+ * Pause after each page of names. With it, a sweep of millions of files takes hours, and 2 or 3% of a core of the
+ * database.
+ */
 const GARBAGE_PAUSE_MS = 3000;
-/** Time in the trash: a day, within which the database may be restored to an earlier time. */
+/** Time in the trash. It is a day, within which the database may be restored to an earlier time. */
 const TRASH_MS = 24 * 3_600_000;
 
 /**
- * Opens documents and artifacts of a home and removes the orphaned files of the previous process.
+ * Opens documents and artifacts of a home. Removes files of the previous process that no document refers to.
  * @throws StartRefusal 78 if the documents are damaged or the artifact store belongs to another database, 75 if the
  * artifact store is unavailable
  */
@@ -124,7 +135,7 @@ export async function openStore({
   try {
     if (place === undefined) artifacts = await openArtifacts(home.artifacts, freeSpace, { hashApart });
     else {
-      // a shared artifact store always belongs to a database
+      // A shared artifact store always belongs to a database.
       const { identity } = shared!;
       const volume = { folder: home.path, freeSpace, lowWaterMark, hashApart };
       openedPlace = await openArtifactStore(documents, place, {
@@ -163,7 +174,7 @@ export async function openStore({
   };
 }
 
-/** Sweeps a shared artifact store every hour; a sweep that takes longer delays the next. */
+/** Removes unreferenced files of a shared artifact store every hour. If this takes longer, the next time is delayed. */
 function startCollector(documents: DocumentEngine, artifacts: ArtifactStore, trashMs: number) {
   let pendingSweep: Promise<unknown> | undefined;
   let isStopped = false;
@@ -184,7 +195,7 @@ function startCollector(documents: DocumentEngine, artifacts: ArtifactStore, tra
 }
 
 /**
- * Opens only the documents, for a command that needs no artifacts: it neither creates nor claims an artifact store.
+ * Opens only the documents, for a command that needs no artifacts. It neither creates nor claims an artifact store.
  * @throws StartRefusal like `openStore`, without the errors of the artifact store
  */
 export async function openDocumentsAlone({
@@ -208,7 +219,7 @@ async function upgradeDocuments(documents: DocumentEngine): Promise<void> {
   await eraseSupersededSecrets(documents);
 }
 
-/** Shared artifact store while it belongs to the database. */
+/** Shared artifact store, as long as it belongs to the database. */
 interface SharedStore {
   readonly artifacts: ArtifactStore;
   close(): void;
@@ -261,7 +272,7 @@ const createReadOnlyDocuments = (documents: DocumentStore): DocumentStore => ({
   transaction: () => Promise.reject(new Refusal('READ_ONLY', 'The service runs with --read-only on.')),
 });
 
-/** Wraps the transactions of jobs so that their writes also append versions. */
+/** Wraps the transactions of jobs. Their writes then also add versions. */
 const addVersions = (shared: DatabaseDocuments, { versionsKept }: VersionLimits = {}): DatabaseDocuments => ({
   ...shared,
   jobTransaction: (change, options) =>
@@ -294,7 +305,7 @@ export async function openSharedArtifacts(
   return openObjectArtifacts({ ...place, freeSpace, hashApart });
 }
 
-/** Opens documents in a database; the PostgreSQL driver is loaded on demand. */
+/** Opens documents in a database. The PostgreSQL driver is loaded only here, because other services do not need it. */
 async function openShared(options: DatabaseEngineOptions): Promise<DatabaseDocuments> {
   const { openDatabaseDocuments } = await import('./postgres/open-documents.js');
   return openDatabaseDocuments(options);
@@ -312,8 +323,8 @@ const assertDocuments = (home: Home, database: DatabaseTarget | undefined): Prom
   database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home);
 
 /**
- * Rejects a home that contains documents: the documents in the database do not refer to results of the home, which
- * would be deleted as orphaned.
+ * Rejects a home that contains documents. The documents in the database do not refer to results of the home, which
+ * would be deleted as unreferenced.
  */
 async function assertNoDocuments(home: Home): Promise<void> {
   if (!(await doesFolderExist(join(home.documents, 'data.mdb')))) return;
@@ -324,8 +335,8 @@ async function assertNoDocuments(home: Home): Promise<void> {
 }
 
 /**
- * Rejects a home with results but without documents: an empty document store would be created, and every artifact
- * deleted as orphaned.
+ * Rejects a home with results but without documents. Otherwise an empty document store would be created, and every
+ * artifact would be deleted as unreferenced.
  */
 async function assertDocumentsWhereArtifactsAre(home: HomeFolders): Promise<void> {
   if (await doesFolderExist(join(home.documents, 'data.mdb'))) return;

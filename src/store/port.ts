@@ -22,7 +22,7 @@ export interface StoredDocument {
   readonly updatedAt: string;
 }
 
-/** Reasons for which a stored document is not served, named like SkippedCauses on the wire. */
+/** Reasons why a stored document is not served. They have the names of SkippedCauses in responses. */
 export type UnreadableCause = 'unreadable' | 'invalid' | 'unsupported';
 
 export interface UnreadableDocument {
@@ -36,23 +36,27 @@ export interface Listing<T> {
   readonly skipped_causes: Readonly<Record<UnreadableCause, number>>;
 }
 
-/** Function that parses and validates the body of a document; undefined if it does not satisfy its schema. */
+/**
+ * Function that parses and validates the body of a document. It returns undefined if the body does not satisfy its
+ * schema.
+ */
 export type BodyReader<T> = (body: unknown, id: string) => T | undefined;
 
-/** Current document, the reason why it is unreadable, or undefined if it does not exist. */
+/** Current document, or the reason why it is unreadable. It is undefined if the document does not exist. */
 export type DocumentLookup = StoredDocument | UnreadableDocument | undefined;
 
 /**
- * Reads of documents, inside and outside a transaction. No document has an invalid id (`isDocumentId`), and a write to
- * one is a bug.
+ * Reads of documents, inside and outside a transaction. No document has an invalid id (`isDocumentId`). A write to an
+ * invalid id is a bug.
  */
 export interface DocumentReader {
   get(kind: DocumentKind, id: string): Promise<DocumentLookup>;
-  /** Lists the ids of a kind in code-point order, readable or not. */
+  /** Lists the ids of a kind in code-point order. Includes unreadable documents. */
   ids(kind: DocumentKind): Promise<readonly string[]>;
   /**
-   * Returns the number of the last document of an owner (`formatNumberedId`), readable or not; 0 if there is none. A
-   * transaction that reads the number writes only the next number, so an engine need not check later numbers.
+   * Returns the number of the last document of an owner (`formatNumberedId`), readable or not. Returns 0 if there is
+   * none. A transaction that reads the number writes only the next number, so that an engine need not check later
+   * numbers.
    */
   lastNumber(kind: DocumentKind, owner: string): Promise<number>;
 }
@@ -66,13 +70,13 @@ export interface NumbersQuery {
 }
 
 /**
- * Document store: every acknowledged write is durable, and every read sees all writes acknowledged before it. An engine
- * is an adapter of this port; `test/store/document-store-contract.ts` runs against each engine.
+ * Document store. Every acknowledged write is durable, and every read sees all writes acknowledged before it. An engine
+ * is an adapter of this interface; `test/store/document-store-contract.ts` tests each of them.
  */
 export interface DocumentStore extends DocumentReader {
   /**
-   * Returns a number that grows with every commit that writes or deletes documents of a kind: results derived from the
-   * documents remain valid while it is unchanged.
+   * Returns a number that grows with every commit that writes or deletes documents of a kind. While it is unchanged,
+   * results derived from the documents remain valid.
    */
   revision(kind: DocumentKind): Promise<number>;
   /**
@@ -80,12 +84,12 @@ export interface DocumentStore extends DocumentReader {
    * @cost proportional to the length of the list
    */
   numbers(kind: DocumentKind, owner: string, query: NumbersQuery): Promise<readonly number[]>;
-  /** Lists all documents of a kind by id, ascending, in one snapshot; counts unreadable documents by cause. */
+  /** Lists all documents of a kind by id, ascending, in one snapshot. Counts unreadable documents by cause. */
   list<T>(kind: DocumentKind, read: BodyReader<T>): Promise<Listing<T>>;
   /**
    * Runs `change` in a transaction and commits either all of its writes or none. Transactions are serialisable: each
-   * sees all earlier transactions and no concurrent one. `change` awaits only the transaction, and an engine may run it
-   * again after a conflict, so its only effects must be its writes, its events and its result.
+   * sees all earlier transactions and no concurrent one. `change` may await only the transaction. An engine may run it
+   * again after a conflict, so that its only effects must be its writes, its events and its result.
    * @returns after the commit is durable.
    * @throws Refusal STORAGE_FULL below the free-space mark, STORE_UNAVAILABLE if the store does not accept the write.
    */
@@ -107,24 +111,24 @@ export type TransactionBody<T> = (tx: DocumentTransaction) => Promise<T>;
 
 export interface TransactionOptions {
   /**
-   * True for changes that finish accepted work (the end of a job), which may use the reserve below the free-space mark.
-   * Deletions may always use it.
+   * True for changes that finish accepted work, such as the end of a job. They may use the reserved part of the minimum
+   * free space. Deletions may always use it.
    */
   readonly reserve?: boolean;
-  /** Author of the write, for the layer that keeps versions; engines ignore it. */
+  /** Author of the write. The layer that keeps versions uses it; engines ignore it. */
   readonly by?: Authorship | undefined;
 }
 
 /**
- * Transaction as passed to its body; reads include its own writes. After the end of the body, any call throws, because
+ * Transaction as passed to its body. Reads include its own writes. After the end of the body, any call throws, because
  * it is a bug.
  */
 export interface DocumentTransaction extends DocumentReader {
-  /** Author of the writes, in a store that keeps versions. */
+  /** Author of the writes. Present in a store that keeps versions. */
   readonly authorship?: () => Authorship;
   /**
-   * Writes the body as it is at the time of the call; returns its ETag. A rejected body does not affect other writes of
-   * the transaction.
+   * Writes the body as it is at the time of the call and returns its ETag. If a body is rejected, other writes of the
+   * transaction are not affected.
    */
   put(kind: DocumentKind, id: string, body: unknown): Promise<string>;
   /** @returns true if a document existed under the id. */
@@ -137,17 +141,20 @@ export interface DocumentTransaction extends DocumentReader {
 export interface DocumentEngineOptions {
   /** Clock for `updatedAt`, ms since 1970. */
   readonly now?: () => number;
-  /** Called with artifacts that have become orphaned, after the commit that removed the last reference is durable. */
+  /**
+   * Called with artifacts that no document refers to any more. The commit that removed the last reference is then
+   * durable.
+   */
   readonly onUnreferenced?: (names: readonly string[]) => void;
-  /** Called when the engine accepts no more writes, and with the error of a listener; the process should restart. */
+  /** Called when the engine accepts no more writes, and with the error of a listener. The process should restart. */
   readonly onFailure?: (cause: unknown) => void;
 }
 
-/** Document store with the functions that the artifact store needs: the interface of an engine. */
+/** Document store with the functions that the artifact store needs. Engines implement this interface. */
 export interface DocumentEngine extends DocumentStore {
-  /** Returns the names of the artifacts that documents refer to, readable or not. */
+  /** Returns the names of the artifacts that documents refer to. Includes unreadable documents. */
   referencedArtifacts(): Promise<ReadonlySet<string>>;
-  /** Returns those of the given names that documents refer to. */
+  /** Returns some of the given names: those that documents refer to. */
   referencedAmong(names: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
@@ -155,18 +162,18 @@ export interface DocumentEngine extends DocumentStore {
 export interface StoredEntry {
   /** Unique key among all entries, for `DocumentsReader.entry`. */
   readonly key: string;
-  /** Undefined for a kind that this version does not know. */
+  /** Kind of the document. It is undefined for a kind that this version does not know. */
   readonly kind: DocumentKind | undefined;
   readonly id: string;
   readonly bytes: number;
-  /** Reason why the document is unreadable; undefined if it is readable. */
+  /** Reason why the document is unreadable. It is undefined if the document is readable. */
   readonly unreadable: UnreadableCause | undefined;
   readonly body: unknown;
   /** Names of the artifacts that the document refers to, even if it is unreadable. */
   readonly artifactNames: readonly string[];
 }
 
-/** Read access to documents for maintenance by another process, even while the service writes them. */
+/** Access to documents for maintenance by another process. It only reads, even while the service writes. */
 export interface DocumentsReader {
   /** Yields every document once, in one snapshot. */
   entries(): AsyncIterable<StoredEntry>;
@@ -176,8 +183,8 @@ export interface DocumentsReader {
 }
 
 /**
- * Reference to an immutable byte string outside the documents (run results, records, columns, renders): written once,
- * referenced by the document that owns it, and served as a stream.
+ * Reference to an immutable byte string outside the documents, such as run results, records, columns and reports. The
+ * byte string is written once, referenced by the document that owns it, and served as a stream.
  */
 export interface ArtifactRef {
   /** File name in the artifacts folder, permanently unique. */
@@ -195,7 +202,7 @@ export interface ArtifactLink {
 }
 
 /**
- * Destination of artifacts for writers without an open store (a thread or another process): plain data for
+ * Destination of artifacts for a thread or another process, which has no open store. It is plain data for
  * `openArtifactWriter`.
  */
 export type ArtifactDestination =
@@ -203,13 +210,13 @@ export type ArtifactDestination =
       readonly kind: 'folder';
       readonly folder: string;
       readonly lowWaterMark: LowWaterMark;
-      /** Id of a shared folder, which is checked before and after a write. */
+      /** Id of a shared folder. It is checked before and after a write. */
       readonly storeId?: string;
     }
   | {
       readonly kind: 's3';
       readonly access: S3Access;
-      /** Local cache, which also receives the object because it is read next. */
+      /** Local cache. It also receives the object, because the object is read next. */
       readonly cache: { readonly folder: string; readonly bytesMax: number };
     };
 
@@ -221,15 +228,15 @@ export interface ArtifactContent {
 
 export interface ArtifactWriter {
   /**
-   * Writes each content as a separate artifact, hashed during the write; all are on disk when the promise resolves.
-   * They have no owner yet: commit documents that refer to them. If one cannot be written, none is.
+   * Writes each content as a separate artifact and hashes it during the write. All are on disk when the promise
+   * resolves. They have no owner yet: commit documents that refer to them. If one cannot be written, none is.
    * @throws Refusal STORAGE_FULL
    * @cost one pass of SHA-256; the memory of a part in addition to the bytes
    */
   write(contents: readonly ArtifactContent[], options?: WriteOptions): Promise<readonly ArtifactRef[]>;
   /**
-   * Opens an artifact that is written to disk while its thread keeps computing; absent if the writer does not support
-   * it.
+   * Opens an artifact that is written to disk while its thread keeps computing. Absent if the writer does not support
+   * this.
    * @throws Refusal STORAGE_FULL
    */
   early?(name: string): Promise<EarlyArtifact>;
@@ -246,13 +253,15 @@ export interface ArtifactStore {
   /** Health of a shared artifact store. */
   readonly health?: ArtifactHealth;
   /**
-   * Variant for requests, which rejects a read within seconds if the artifact store does not answer. Absent if reads
-   * never wait.
+   * Variant for requests. It rejects a read within seconds if the artifact store does not answer. Absent if reads never
+   * wait.
    */
   readonly forRequests?: ArtifactStore;
-  /** Destination for other writers, which use names created by this store. */
+  /** Destination for other writers. They use names that this store created. */
   readonly destination: ArtifactDestination;
-  /** Writes and flushes bytes with a known hash. The artifact has no owner yet: commit a document that refers to it. */
+  /**
+   * Writes and flushes bytes whose hash is known. The artifact has no owner yet: commit a document that refers to it.
+   */
   write(bytes: Uint8Array, sha256: string): Promise<ArtifactRef>;
   /**
    * Writes and flushes the content of a file. The artifact has no owner yet, as for `write`. A file that was claimed in
@@ -263,16 +272,19 @@ export interface ArtifactStore {
   /** Creates a name for a new artifact. */
   newName(): string;
   /**
-   * Links the files of artifacts under further names, so that they survive the deletion of the first names. The links
-   * have no owner yet, as for `write`, and are on disk after `settle`. If one artifact is unavailable, none is linked.
+   * Links the files of artifacts under further names. They then survive the deletion of the first names. The links have
+   * no owner yet, as for `write`, and are on disk after `settle`. If one artifact is unavailable, none is linked.
    * @throws Refusal DOCUMENT_UNREADABLE if a file is missing or has another length
    */
   link(files: readonly ArtifactLink[]): Promise<readonly ArtifactRef[]>;
-  /** Flushes the names of all links and of writes with `isSettledLater`, before a document refers to them. */
+  /**
+   * Writes the names of all links, and of writes with `isSettledLater`, to disk. Call it before a document refers to
+   * them.
+   */
   settle(): Promise<void>;
   /**
-   * Streams the bytes of an artifact, or a byte range (`end` exclusive). A whole stream is verified against its hash
-   * and breaks off before the last chunk of a damaged file.
+   * Streams the bytes of an artifact, or a byte range (`end` exclusive). A stream of all bytes is verified against the
+   * hash of the artifact. For a damaged file, it ends with an error before the last chunk.
    * @throws Refusal DOCUMENT_UNREADABLE if a file is missing or has another length
    */
   stream(
@@ -280,7 +292,7 @@ export interface ArtifactStore {
     range?: { readonly start: number; readonly end: number },
   ): Promise<ReadableStream<Uint8Array>>;
   /**
-   * Reads the bytes of an artifact, verified against their hash unless a range is requested.
+   * Reads the bytes of an artifact. Verifies them against their hash unless a range is requested.
    * @throws Refusal DOCUMENT_UNREADABLE
    */
   read(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
@@ -293,35 +305,35 @@ export interface ArtifactStore {
    */
   damaged(artifacts: readonly DatedArtifact[]): Promise<ReadonlySet<string>>;
   /**
-   * Returns the path of a file with the content, for a worker that reads the file; all paths are in one folder. The
+   * Returns the path of a file with the content, for a worker that reads the file. All paths are in one folder. The
    * file exists for the duration of a request.
    * @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE if the file must be fetched
    */
   file(ref: Pick<ArtifactRef, 'name'>): Promise<string>;
   /**
-   * Returns a path for a file that a worker writes and that can be recreated: it is not flushed, no document refers to
-   * it, and a later start deletes it. The caller removes the file.
+   * Returns a path for a file that a worker writes and that can be created again. The file is not flushed, no document
+   * refers to it, and a later start deletes it. The caller removes the file.
    * @param bytes approximate size
    * @throws Refusal STORAGE_FULL
    */
   claim(bytes: number): Promise<string>;
   /**
-   * Removes complete or incomplete files; ignores absent files. The store removes artifacts that have lost their last
-   * reference, the job system removes artifacts of an attempt that did not complete.
+   * Removes files, complete or not. Ignores absent files. The store removes artifacts that have lost their last
+   * reference; the job system removes artifacts of an attempt that did not complete.
    */
   remove(names: readonly string[]): Promise<void>;
   /**
-   * Discards results that a document referred to: from a shared artifact store into its trash, from which `restore` can
-   * bring them back; from a home like `remove`.
+   * Removes results that a document referred to. In a shared artifact store, they go to its trash, from which `restore`
+   * can bring them back. In a home folder, they are removed at once.
    */
   discard(names: readonly string[]): Promise<void>;
   /**
-   * Restores files from the trash of a shared artifact store. @returns names that are neither in the store nor in the
+   * Moves files from the trash of a shared artifact store back. @returns names that are neither in the store nor in the
    * trash
    */
   restore(names: readonly string[]): Promise<readonly string[]>;
   /**
-   * Discards every orphaned file, and empties the trash.
+   * Discards every file that no document refers to, and empties the trash.
    * @param referenced called after the files have been listed
    * @returns the number of discarded files
    */

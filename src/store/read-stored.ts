@@ -18,7 +18,7 @@ export function parseStored<T>(
   return readStored(parsedDocument, (body) => schema.safeParse(body).data);
 }
 
-/** Returns the reason why a stored document is unreadable; undefined for a readable or absent one. */
+/** Returns the reason why a stored document is unreadable. Returns undefined for a readable or absent document. */
 export function findCause(parsedDocument: ParsedDocument, read: BodyReader<unknown>): UnreadableCause | undefined {
   if (parsedDocument === undefined) return undefined;
   if ('unreadable' in parsedDocument) return parsedDocument.unreadable;

@@ -1,2 +1,2 @@
-/** Schema version of bodies that this release writes; a body with a higher version was written by a newer release. */
+/** Schema version of bodies that this release writes. A newer release wrote a body with a higher version. */
 export const SCHEMA_VERSION = 1;

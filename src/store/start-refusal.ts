@@ -2,10 +2,12 @@
 export const EXIT_TEMPORARY = 75;
 export const EXIT_CONFIGURATION = 78;
 
-/** Thrown if the service must not start on a home; the message is one sentence for the operator. */
+/** Thrown if the service must not start on a data folder. The message is one sentence for the operator. */
 export class StartRefusal extends Error {
   override readonly name = 'StartRefusal';
-  /** 75 if another process holds the home, 78 for an error in the home or its configuration. */
+  /**
+   * Exit status. It is 75 if another process holds the home folder, 78 for an error in the folder or its configuration.
+   */
   readonly exitStatus: number;
 
   constructor(

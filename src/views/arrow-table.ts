@@ -19,8 +19,8 @@ export interface ArrowSource {
 }
 
 /**
- * Encodes a dated table as an Arrow IPC stream: a column `date` (date32) and one float64 column per field, with nulls
- * for missing values. The rest of the body is stored as JSON under the key `body` of the schema metadata.
+ * Encodes a dated table as an Arrow IPC stream. It has a column `date` (date32) and one float64 column per field, with
+ * nulls for missing values. The rest of the body is JSON under the key `body` of the schema metadata.
  */
 export function encodeArrowTable({ days, columns }: ArrowSource, body: Readonly<Record<string, unknown>>): Uint8Array {
   const schema = new Schema(

@@ -58,8 +58,8 @@ export function createAssetView(columns: RunColumns, identifier: string): AssetV
 }
 
 /**
- * Computes the value of one unit of the security on each date, [T], with dividends treated as in the run; NaN before
- * its first bar.
+ * Computes the value of one unit of the security on each date, [T]. Dividends are treated as in the run. The value is
+ * NaN before the first bar.
  */
 function computeUnitValue(columns: RunColumns, name: number, price: Float64Array): Float64Array {
   const { header } = columns;
@@ -69,8 +69,8 @@ function computeUnitValue(columns: RunColumns, name: number, price: Float64Array
       affectedName === name ? [[at, weights[at - 1]! < 0 ? onShort : effect] as const] : [],
     ),
   );
-  // Runs up to version 0.2.0 do not store payments of short positions; these are derived from the change of their
-  // weight.
+  // Runs up to version 0.2.0 do not store the payments of short positions. They are derived from the change of the
+  // weights.
   const hasShortPayments = columns.has('shortCash') || header.variant !== 'net';
   const row = header.foreign[String(name)];
   const rates = row === undefined ? null : columns.f64('rates', row * header.dates, (row + 1) * header.dates);

@@ -70,7 +70,8 @@ export function createAttributionView(columns: RunColumns, { start, end }: Reque
 }
 
 /**
- * Returns the weights and contributions of the securities followed by those of the overlay parts, which have no weight.
+ * Returns weights and contributions: first those of the securities, then those of the overlay parts. Overlay parts have
+ * no weight.
  */
 function addParts(
   window: RunWindow,
@@ -97,7 +98,10 @@ function addParts(
   };
 }
 
-/** Returns the return of the index minus the return of the same index with uncapped weights, both within the window. */
+/**
+ * Returns how much the caps changed the return in the window: the return of the index minus the return of the same
+ * index without caps.
+ */
 function computeCapDrag(
   columns: RunColumns,
   { first, last }: { readonly first: number; readonly last: number },

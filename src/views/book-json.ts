@@ -16,9 +16,7 @@ import type { JsonWriter } from './json-writer.js';
 import { encodeDays } from './series-json.js';
 import { SNAPSHOT, writeSnapshots } from './snapshots-json.js';
 
-/**
- * Writer of the weights frames of one record. A frame that was already written is copied instead of formatted again.
- */
+/** Function that writes a weights frame of one record. If the same frame was already written, its text is copied. */
 export type FrameWriter = (frame: WeightsFrame) => void;
 
 export function createFrameWriter(json: JsonWriter, identifiers: readonly string[]): FrameWriter {
@@ -89,7 +87,7 @@ export const BOOK = createJsonObject<BookPayload, BookSource>({
   },
 });
 
-/** Writes a frame without the securities that are not held on any of its dates. */
+/** Writes a frame. Securities that are not held on any of its dates are left out. */
 function writeWeightsFrame(
   json: JsonWriter,
   identifiers: readonly string[],

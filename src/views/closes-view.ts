@@ -8,7 +8,7 @@ import type { ReturnVariant } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { openPanelRows } from './panel-rows.js';
 
-/** Closes of the index of a run as arrays of equal length, by date. */
+/** Closes of the index of a run. All arrays have one entry per date. */
 export interface ClosesView {
   /** Dates YYYY-MM-DD in ascending order. */
   readonly dates: readonly string[];
@@ -21,7 +21,7 @@ export interface ClosesView {
   /** Number of securities held at the close. */
   readonly held: readonly number[];
   /**
-   * Number of securities without a bar on the date although their exchange was open; zero if the run does not record
+   * Number of securities that have no bar on the date although their exchange was open. Zero if the run does not record
    * it.
    */
   readonly without_bar: readonly number[];
@@ -86,8 +86,8 @@ function computeCompositions(
 }
 
 /**
- * Returns the securities of the run without a bar, by position of the date. Files of version 0.1.0 have no record and
- * return none.
+ * Returns the securities of the run that have no bar, by position of the date. A file of version 0.1.0 does not record
+ * them; the result is then empty.
  */
 function listMissingBars(columns: RunColumns, days: Int32Array): ReadonlyMap<number, readonly number[]> {
   const missingBars = new Map<number, number[]>();

@@ -28,7 +28,7 @@ import type { JsonWriter } from './json-writer.js';
 import { formatWindow, type RequestedWindow } from './run-window.js';
 import { encodeDays, writeSeriesBody } from './series-json.js';
 
-/** Levels of several runs, followed by that of a benchmark, on their common dates. */
+/** Levels of several runs on their common dates. The level of a benchmark, if any, is last. */
 export interface RunComparison {
   readonly days: Int32Array;
   /** Series, each rebased to 100 on the first common date. */
@@ -40,7 +40,9 @@ export interface RunComparison {
     readonly variant: MeasuredVariant;
     readonly currency: string;
   }[];
-  /** Limits of the comparison: dates missing in the benchmark, and different return variants or currencies. */
+  /**
+   * Limits of the comparison: dates on which the benchmark has no level, and different return variants or currencies.
+   */
   readonly findings: readonly Finding[];
 }
 
@@ -142,7 +144,7 @@ function cutWindow(days: Int32Array, { start, end }: RequestedWindow): Int32Arra
 }
 
 /**
- * Returns the correlation of the returns of each pair; null if one of them is constant.
+ * Returns the correlation of the returns for each pair of series. It is null if one of them is constant.
  * @cost O(pairs x dates)
  */
 function computeCorrelations(entries: RunComparison['entries']): (number | null)[][] {
@@ -163,10 +165,13 @@ function computeCorrelations(entries: RunComparison['entries']): (number | null)
   );
 }
 
-/** Spread below which returns are treated as constant, because of rounding. */
+/** Spread below which returns count as constant. Smaller spreads come from rounding. */
 const SPREAD_MIN = 1e-14;
 
-/** Returns the common days of two ascending lists. Returns the first list itself if it has no other days. */
+/**
+ * Returns the days that both ascending lists contain. If these are all days of the first list, returns that list
+ * itself.
+ */
 function intersectDays(a: Int32Array, b: Int32Array): Int32Array {
   if (areEqual(a, b)) return a;
   const sharedDays = new Int32Array(a.length);
@@ -222,7 +227,7 @@ interface ComparedEntry {
   readonly state: ComparedState;
   readonly dates: Uint8Array;
   readonly metrics: BacktestMetrics;
-  /** Level of the benchmark; null without a benchmark, and for the benchmark itself. */
+  /** Level of the benchmark. Null if there is no benchmark, and for the benchmark itself. */
   readonly benchmark: Float64Array | null;
   readonly periods: number;
 }
@@ -260,7 +265,7 @@ const COMPARISON = createJsonObject<
   entries: createWrittenMember((json, { days, entries, states }) => {
     const dates = encodeDays(days);
     const periods = estimatePeriodsPerYear(days);
-    // A benchmark follows the runs and has no state.
+    // A benchmark comes after the runs and has no state.
     const benchmark = entries[states.length]?.level ?? null;
     json.raw('[');
     entries.forEach((entry, k) => {

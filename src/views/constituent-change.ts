@@ -2,7 +2,7 @@ import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { ConstituentChange } from '#domain/books/constituent-changes.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 
-/** Converts an entry or exit of a security to its form in the API. */
+/** Converts the entry or exit of a security to the format of the API. */
 export function toConstituentChange(change: ConstituentChange | null): IndexExplanation['entered'] {
   if (change === null) return null;
   const { date, event, exDay, related, ratio, weight, price, currency, lastBar, orderedOn } = change;

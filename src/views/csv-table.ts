@@ -9,8 +9,8 @@ export const CSV_CONTENT_TYPE = `${CSV_TYPE}; charset=utf-8`;
 type Cell = string | number | boolean | null;
 
 /**
- * Formats a small table as CSV (RFC 4180) as in exports: numbers in the shortest form that parses to the same double,
- * empty cells for null, and an apostrophe before text that starts like a formula.
+ * Formats a small table as CSV (RFC 4180), as in exports. A number has the shortest form that parses to the same
+ * double, and null is an empty cell. Text that starts like a formula gets an apostrophe in front.
  * @param rows rows with one cell per column
  */
 export function formatCsvTable(header: readonly string[], rows: Iterable<readonly Cell[]>): string {

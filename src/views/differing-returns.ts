@@ -1,7 +1,10 @@
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
 
-/** Returns a finding if some levels include dividends and others do not. For raw series this is unknown. */
+/**
+ * Returns a finding if some levels include dividends and others do not. It is unknown for raw series, so they do not
+ * count.
+ */
 export function findDifferingReturns(
   levels: readonly { readonly id: string; readonly name?: string; readonly variant: MeasuredVariant }[],
   path: string,

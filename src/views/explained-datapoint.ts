@@ -2,8 +2,8 @@ import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { ExplainedDatapoint } from '#domain/rules/explain.js';
 
 /**
- * Converts a datapoint of an explanation to its form in the API. A missing value is returned with the date from which
- * it can be known.
+ * Converts a datapoint of an explanation to the format of the API. If its value is missing, the result contains the
+ * date from which a value can be known.
  */
 export function toExplainedDatapoint({
   path,

@@ -61,7 +61,7 @@ export function createFactorAttributionView(
   };
 }
 
-/** Returns a finding that explains why some months have no factor returns. */
+/** Returns a finding that explains why factor returns are missing for some months. */
 function reportUnexplainedMonths({ months, unexplained }: FactorAttribution): Finding[] {
   if (unexplained.length === 0) return [];
   const fewest = unexplained.reduce((least, unexplainedMonth) =>

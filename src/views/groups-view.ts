@@ -25,12 +25,12 @@ export interface GroupsInput {
   readonly benchmark: { readonly id: string; readonly book: Book; readonly variant: MeasuredVariant } | null;
 }
 
-/** Group of the uninvested weight and of the returns that an overlay itself earns. */
+/** Group of the weight that is not invested, and of the returns that an overlay itself earns. */
 const CASH = 'CASH';
 
 /**
- * Returns the contributions in a window by group. With a benchmark, adds the effects that explain the return
- * difference. Securities are grouped as known at the end of the window.
+ * Returns the contributions in a window by group. If there is a benchmark, the effects that explain the difference of
+ * the returns are added. Groups are those that were known at the end of the window.
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS, NO_COMMON_DATES if the benchmark lacks a session of the window
  * @cost reads [n x H] weights, twice with a benchmark
  */
@@ -99,7 +99,7 @@ interface GroupPositions {
   /** Labels of the groups of both sides in ascending order, followed by the label of cash. */
   readonly groups: readonly string[];
   readonly cash: number;
-  /** Group of each security of the run, [H]; the next field contains the groups of the benchmark's securities. */
+  /** Group of each security of the run, [H]. The next field contains the groups of the benchmark's securities. */
   readonly ownAt: Int32Array;
   readonly benchmarkAt: Int32Array;
 }
@@ -121,7 +121,7 @@ function locateInGroups(names: readonly string[], day: Day, { findGroup, benchma
   };
 }
 
-/** Returns the rows of the groups with holdings or contributions on either side. */
+/** Returns one row for each group that has holdings or contributions on either side. */
 function groupRows(
   groups: readonly string[],
   { contributions, averageWeights }: ReturnType<typeof linkContributions>,
@@ -145,10 +145,10 @@ function groupRows(
 
 type Periods = (period: number) => GroupedPeriod;
 
-/** Maximum number of values of one side that are cached for later passes, 16 MB. */
+/** Maximum number of values that are cached for later passes, per side: 16 MB. */
 const CACHED_VALUES_MAX = 1 << 21;
 
-/** Caches the periods of the first pass, unless there are too many values. Periods must be read in order. */
+/** Caches the periods during the first pass, unless there are too many values. Periods must be read in order. */
 function cachePeriods(
   allPeriods: Periods,
   { periods, groups }: { readonly periods: number; readonly groups: number },
@@ -192,7 +192,7 @@ interface BookGrouping extends Grouping {
 }
 
 /**
- * Returns the periods of a book without costs by group.
+ * Returns the periods of a portfolio without costs by group.
  * @throws Refusal NO_COMMON_DATES
  */
 function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
@@ -225,7 +225,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   };
 }
 
-/** Returns a reader of the dividends and close adjustments of a book. */
+/** Returns a function that reads the dividends and close adjustments of a portfolio. */
 function createEarnings(book: Book): { addTo(parts: Float64Array, offset: number): void } {
   const transfers = listTransfers(book);
   if (transfers === undefined) return { addTo: () => {} };
@@ -257,7 +257,7 @@ function sumByGroup(
     contributions[group]! += parts[i]!;
     investedWeight += weight;
   }
-  // A rounding error of the sum of weights is not cash.
+  // The sum of the weights has a rounding error, which is not cash.
   if (Math.abs(1 - investedWeight) > CASH_MIN) weights[cash]! += 1 - investedWeight;
   return { weights, contributions };
 }

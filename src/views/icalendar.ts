@@ -2,7 +2,7 @@ import { formatDay, type Day } from '#domain/time/days.js';
 
 /** An all-day entry of a calendar file. */
 export interface CalendarEntry {
-  /** Stable identifier of the entry, independent of the time at which the file is written. */
+  /** Identifier of the entry. It stays the same whenever the file is written. */
   readonly uid: string;
   readonly day: Day;
   readonly summary: string;
@@ -17,7 +17,10 @@ export interface CalendarAbout {
   readonly stamp: Day;
 }
 
-/** Lines of a calendar file without events. A calendar file must have a component, so it contains a time zone. */
+/**
+ * Lines of a calendar file without events. The format requires at least one component, so the file contains a time
+ * zone.
+ */
 const NO_EVENTS = [
   'BEGIN:VTIMEZONE',
   'TZID:UTC',
@@ -61,7 +64,7 @@ export function formatCalendar({ name, description, stamp }: CalendarAbout, entr
 
 const formatCompactDay = (day: Day): string => formatDay(day).replaceAll('-', '');
 
-/** Escapes text for a calendar file, and removes control characters except tabs, which the format does not allow. */
+/** Escapes text for a calendar file. Removes control characters, which the format does not allow, except tabs. */
 function escape(text: string): string {
   return text
     .replaceAll(/[\\;,]/g, String.raw`\$&`)
@@ -73,8 +76,7 @@ function escape(text: string): string {
 const LINE_BYTES_MAX = 75;
 
 /**
- * Folds a line at the maximum length of the format. Continuation lines start with a space, and characters are not
- * split.
+ * Splits a line that is longer than the format allows. The next lines start with a space. A character is never split.
  */
 function foldLine(line: string): string {
   if (Buffer.byteLength(line) <= LINE_BYTES_MAX) return line;

@@ -4,8 +4,8 @@ import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 
 /**
- * Returns the datapoints of a market with the settings of an index, or of securities outside of an index if `terms` is
- * null.
+ * Returns the datapoints of a market with the settings of an index. If `terms` is null, they are for securities outside
+ * of an index.
  */
 export function createDatapoints(
   market: SessionMarket,

@@ -11,21 +11,21 @@ export interface Member<V, S> {
   /** Returns true if an object has the member. Default: always. */
   readonly has?: (source: S) => boolean;
   /**
-   * Returns the value for objects that were stored before the member existed. Omitted for members that existed in all
-   * versions.
+   * Returns the value for an object that was stored before the member existed. Absent if the member existed in every
+   * version.
    */
   readonly older?: (storedObject: StoredObject) => V;
   /** Upgrades a stored member that itself has members. */
   readonly upgrade?: (value: unknown) => unknown;
 }
 
-/** Members of a contract type in the order in which they are written. A missing member does not compile. */
+/** Members of a contract type, in the order in which they are written. If one is missing, the code does not compile. */
 export type Members<T, S> = { readonly [M in keyof T]-?: Member<Required<T>[M], S> };
 
-/** Writer of a contract type that does not build an object. */
+/** Writer of a contract type as JSON. It builds no object. */
 export interface JsonObject<S> {
   write(json: JsonWriter, source: S): void;
-  /** Adds the members that did not exist when a value was stored. */
+  /** Adds members to a stored value that did not exist when it was stored. */
   upgrade(value: unknown): unknown;
 }
 
@@ -84,7 +84,7 @@ export function createWrittenMember<V, S>(write: (json: JsonWriter, source: S) =
   return { write };
 }
 
-/** Creates a member that is an object; null if the source returns null. */
+/** Creates a member that is an object. It is null if the source returns null. */
 export function createObjectMember<V, S, P>(object: JsonObject<P>, readPart: (source: S) => P | null): Member<V, S> {
   return {
     write(json, source) {

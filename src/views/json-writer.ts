@@ -3,14 +3,14 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { createNumberMembers, type NumberMembers } from './number-members.js';
 
 /**
- * Writes JSON text as bytes, several times faster than building objects for JSON.stringify. The caller writes the
- * syntax, and the writer formats the values. Numbers have the shortest form that parses to the same double; -0 is
- * written as 0. The output equals that of JSON.stringify for the same value.
+ * Writer of JSON text as bytes. It is several times faster than building objects for JSON.stringify. The caller writes
+ * the syntax, and the writer formats the values. A number has the shortest form that parses to the same double; -0
+ * becomes 0. The output equals that of JSON.stringify for the same value.
  */
 export interface JsonWriter {
   /** Writes text that is already JSON: syntax, keys and constants. */
   raw(text: string): void;
-  /** Writes JSON text as bytes, encoded by `encodeToken` because it is written often. */
+  /** Writes JSON text that `encodeToken` has encoded as bytes. For text that is written often. */
   token(text: Uint8Array): void;
   string(value: string): void;
   /**
@@ -60,13 +60,13 @@ export interface JsonSink {
   written?(from: number, to: number): Uint8Array;
 }
 
-/** A writer into a sink provided by the caller. */
+/** Writer that passes its text to a sink of the caller. */
 export interface JsonSinkWriter extends JsonWriter {
   /** Passes the remaining text to the sink. The writer must not be used afterwards. */
   end(): void;
 }
 
-/** Encodes JSON text as bytes, which a writer copies without inspecting characters. */
+/** Encodes JSON text as bytes. A writer can copy them without looking at each character. */
 export function encodeToken(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
@@ -77,7 +77,7 @@ interface Window {
   readonly members: NumberMembers;
 }
 
-/** Memory of the last writer, which the next writer of the thread reuses. */
+/** Memory of the last writer. The next writer of the thread uses it again. */
 let spareWindow: Window | undefined;
 
 function createWindow(): Window {
@@ -86,8 +86,8 @@ function createWindow(): Window {
 }
 
 /**
- * Creates a writer into a memory buffer.
- * @param expectedBytes initial size of the buffer; a good estimate avoids moving its contents
+ * Creates a writer into memory.
+ * @param expectedBytes initial size of the buffer; with a good estimate its contents need not be moved
  */
 export function createJsonWriter(expectedBytes = 1 << 14): JsonBytesWriter {
   let buffer = new Uint8Array(Math.ceil(expectedBytes));
@@ -177,7 +177,7 @@ const GROWTH = 1.5;
 const FILL_RATIO_MIN = 1.5;
 
 /**
- * Refuses numbers that are not finite. This separate pass is faster than JSON.stringify with a replacer function.
+ * Refuses numbers that are not finite. This extra pass is faster than JSON.stringify with a replacer function.
  * @throws Refusal NUMERIC_FAILURE
  */
 function assertFinite(value: unknown): void {

@@ -27,7 +27,7 @@ export interface IndexLevels {
 
 /**
  * Returns the levels of the index of a run.
- * @throws Refusal VARIANT_NOT_AVAILABLE if the prices of the run do not support the return variant
+ * @throws Refusal VARIANT_NOT_AVAILABLE if the run has no prices for the return variant
  */
 export function createIndexLevels(columns: RunColumns, { variant, start, end }: LevelsQuery): IndexLevels {
   const days = columns.i32('indexDays');

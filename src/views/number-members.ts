@@ -1,7 +1,7 @@
 import type { NumberText } from '#kernels/engines/number-text.js';
 import { CHUNK_ROWS, type ColumnKind, type RowMarks } from '#kernels/engines/table-text.js';
 
-/** Writer of JSON objects with numbers under recurring keys. */
+/** Writer of JSON objects whose members are numbers. The same keys occur in many objects. */
 export interface NumberMembers {
   /**
    * Writes members without braces.
@@ -14,7 +14,7 @@ export interface NumberMembers {
   release(): void;
 }
 
-/** Marks a key that has no token in the memory of the table yet. */
+/** Mark of a key that has no token in the memory of the table yet. */
 const UNKNOWN = -2;
 
 const NO_KEYS: readonly string[] = [];
@@ -22,7 +22,7 @@ const KINDS: readonly ColumnKind[] = ['text', 'number'];
 const ENCODER = new TextEncoder();
 
 /**
- * Creates a writer of number members. Keys and numbers are written together, as two columns of a table.
+ * Creates a writer of number members. Keys and numbers are two columns of a table that is written at once.
  * @cost some 30 ns per member
  */
 export function createNumberMembers(text: NumberText): NumberMembers {
@@ -81,7 +81,7 @@ export function createNumberMembers(text: NumberText): NumberMembers {
       for (let from = 1; from < positions.length; from += CHUNK_ROWS) {
         const to = Math.min(positions.length, from + CHUNK_ROWS);
         if (keys !== lastKeys || knownDrops !== table.drops) begin(keys);
-        // Tokens of earlier keys may have used up the space, so the table is cleared once.
+        // Tokens of earlier keys may have used all the space. The table is then cleared once.
         if (fillKeys(positions, from, to) || (begin(keys), fillKeys(positions, from, to))) {
           if (!fillValues(values, from, to) || !table.write(KINDS, rowMarks, to - from)) return false;
         } else {

@@ -16,14 +16,14 @@ import type { OptimisationRun } from '#domain/optimisation/run.js';
 import { findCompositionDate } from '#domain/schedule/date-in-force.js';
 import { listSettingsRead, type RiskMeasureModel } from '#domain/risk/measuring-model.js';
 
-/** A response with domain findings, which the API returns unchanged. */
+/** Response with findings of the domain. The API returns the findings unchanged. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
 export interface RunIdentity {
   readonly runId: string;
   readonly indexId: string;
   readonly constraintSetId: string;
-  /** Stored risk model that measured the risk; null if the run estimated a model. */
+  /** Stored risk model with which the risk was measured; null if the run estimated its own model. */
   readonly measuredBy: RiskMeasureModel | null;
   readonly asked: RiskModelChoice | null | undefined;
 }
@@ -106,8 +106,8 @@ function describeRiskModel(
 }
 
 /**
- * Returns the values of held securities by identifier. The object has no prototype, because V8 then uses a hash table
- * at once, which is filled ten times as fast.
+ * Returns the values of held securities by identifier. The object has no prototype: V8 then uses a hash table at once,
+ * which is filled ten times as fast.
  */
 function listHoldingValues(
   names: readonly string[],
@@ -120,8 +120,8 @@ function listHoldingValues(
 }
 
 /**
- * Converts the frontier to its form in the API: each point with its holdings, and the risk and return of the run and of
- * its index.
+ * Converts the frontier to the format of the API: each point with its holdings, and the risk and return of the run and
+ * of its index.
  */
 function describeFrontier({
   frontier,
@@ -156,7 +156,7 @@ function describeFrontier({
   };
 }
 
-/** Converts the effects of the constraint rows on the objective to their form in the API. */
+/** Converts the effects of the constraint rows on the objective to the format of the API. */
 function createExplanation({
   sensitivities,
   rowCosts,
@@ -203,7 +203,7 @@ function describeSolution({ solution, isConverged }: OptimisationRun): string {
 }
 
 /**
- * Converts the preview of a derived index to its form in the API.
+ * Converts the preview of a derived index to the format of the API.
  * @param asOf date YYYY-MM-DD; null for the first rebalance, whose session is then reported
  */
 export function toDerivedPreview(
@@ -294,10 +294,7 @@ function toPreviewConstraint(
   };
 }
 
-/**
- * Returns one entry per row and side. A row that expands to several constraints is represented by its tightest
- * constraint.
- */
+/** Returns one entry per row and side. If a row consists of several constraints, its entry is the tightest of them. */
 function selectTightest(sides: readonly RowSide[]): RowSide[] {
   const results = new Map<string, RowSide>();
   for (const side of sides) {

@@ -1,15 +1,15 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { BlockName } from '#domain/backtest/run-file/schema.js';
 
-/** Number of panel values read at a time: 256 KB, which fit into a second-level cache. */
+/** Number of panel values that are read at a time. They take 256 KB and fit into a second-level cache. */
 const PART = 1 << 15;
 
 /**
- * Reader of the rows of a stored panel. Rows must be requested in ascending order; they are read in parts into the same
+ * Reader of the rows of a stored panel. Rows must be requested in ascending order. They are read in parts into the same
  * memory.
  */
 export interface PanelRows {
-  /** Returns a row. The row and its successor are valid until a later row is requested. */
+  /** Returns a row. The row and the row after it are valid until a later row is requested. */
   at(row: number): Float64Array;
   /** Returns the row after the last requested one. */
   next(): Float64Array;

@@ -26,8 +26,8 @@ export interface PerformanceQuery extends RequestedWindow {
 }
 
 /**
- * Returns the levels and figures of the portfolio or the index of a stored run in a window. All figures are measured
- * within the window.
+ * Returns the levels and figures of the portfolio or the index of a stored run. All figures are measured only within
+ * the window.
  * @throws Refusal RANGE_TOO_SHORT, VARIANT_NOT_AVAILABLE
  * @cost reads the levels
  */

@@ -79,7 +79,7 @@ function countRows(table: unknown): number {
     : 0;
 }
 
-/** Returns a series that starts with the initial capital on the day before the first value. */
+/** Returns a series that starts one day earlier with the initial capital. */
 function prependCapital(capital: number, values: Float64Array): Float64Array {
   const series = new Float64Array(values.length + 1);
   series[0] = capital;
@@ -141,7 +141,7 @@ interface RowTexts {
   readonly names: readonly Uint8Array[];
 }
 
-/** Returns the row starts. The last date is cached, because rows of a session are consecutive. */
+/** Returns the starts of rows. The last date is cached, because the rows of a session follow each other. */
 function createRowTexts(days: Int32Array, identifiers: readonly string[]): RowTexts {
   let last = -1;
   let text = encodeToken('');
@@ -161,7 +161,7 @@ interface TableInput {
   readonly writeRow: (i: number) => void;
 }
 
-/** Writes a long-form table with row labels from 0 to n - 1. */
+/** Writes a long-form table. Its row labels are 0 to n - 1. */
 function writeTable(json: JsonWriter, { columns, count, writeRow }: TableInput): void {
   json.raw('{"index":[');
   writeLabels(json, count);
@@ -188,7 +188,7 @@ function writeLabels(json: JsonWriter, count: number): void {
   }
 }
 
-/** Converts orders that could not be filled on their session, sorted by date and then by security. */
+/** Converts the orders that could not be filled on their session. They are sorted by date and then by security. */
 export function toUnfilledPayload(unfilled: readonly RecordedOrder[]): UnfilledOrderPayload[] {
   const rows = unfilled.map(({ day, identifier, side, target, held, notional, reason, filledDay }) => ({
     date: formatDay(day),

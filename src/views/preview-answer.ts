@@ -21,7 +21,7 @@ import { toReplacements } from './replacements.js';
 export interface PreviewQuestion {
   readonly market: MarketData;
   readonly calendars: Calendars;
-  /** The index and all documents that it refers to. */
+  /** Index and all documents that it refers to. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly indexId: string;
   /** Date YYYY-MM-DD; null for the base date, or for the first rebalance of a derived index. */
@@ -29,8 +29,8 @@ export interface PreviewQuestion {
   readonly engine: Engine;
   composerUntil(until: Day): Composer;
   /**
-   * Returns the first day on which decisions may use a stored risk model, YYYY-MM-DD; undefined if the model is
-   * unknown.
+   * Returns the first day (YYYY-MM-DD) on which decisions may use a stored risk model. Returns undefined if the model
+   * is unknown.
    */
   findObservedEnd(modelId: string): string | undefined;
 }

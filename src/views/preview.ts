@@ -18,7 +18,7 @@ import { toConstituentChange } from './constituent-change.js';
 import { toExplainedDatapoint } from './explained-datapoint.js';
 import { toReplacements } from './replacements.js';
 
-/** A response with domain findings, which the API returns unchanged. */
+/** Response with findings of the domain. The API returns the findings unchanged. */
 export type WithFindings<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
 type Asset = PreviewResponse['assets'][number];
@@ -110,7 +110,7 @@ export function toOverlayPreview(
   };
 }
 
-/** Returns the distance of decided weights from the rule that triggers a rebalance when it is breached. */
+/** Returns how far decided weights are from a breach of the rule that triggers a rebalance. */
 export function computeDecidedLimits(
   { sm, session, decision }: ResolvedPreview,
   rule: LimitRuleName,
@@ -139,8 +139,8 @@ function findIncludedRows({ sm, decision }: ResolvedPreview): Asset[] {
 }
 
 /**
- * Returns the excluded securities, sorted by the excluding step and then by identifier. Selected securities without a
- * weight come last.
+ * Returns the excluded securities, sorted by the step that excluded them and then by identifier. Selected securities
+ * without a weight come last.
  */
 function findExcludedRows({ sm, decision }: ResolvedPreview): Asset[] {
   const createRow = (column: number, by: string | null, position: number): Asset => ({
@@ -173,7 +173,7 @@ export interface ExplanationContext {
   weightingType(indexId: string): string;
 }
 
-/** Converts the derivation of a weight to its form in the API. */
+/** Converts the explanation of a weight to the format of the API. */
 export function toIndexExplanation(explanation: SecurityExplanation, context: ExplanationContext): IndexExplanation {
   const { indexId, identifier, requestedAsOf } = context;
   const {

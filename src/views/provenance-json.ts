@@ -19,7 +19,9 @@ export interface RunStamp {
   readonly runHash: string;
   readonly storeContentHash: string;
   readonly engineVersion: string;
-  /** Version of the index or strategy; null if it has none. Absent in results stored without a version. */
+  /**
+   * Version of the index or strategy; null if it has none. Absent in results that were stored before versions existed.
+   */
   readonly indexVersion?: number | null;
   /** Last date YYYY-MM-DD of the stored run that was extended; null or absent for a full run. */
   readonly extendedFrom?: string | null;
@@ -31,7 +33,7 @@ interface GapsAndPricing {
   readonly run: Pick<RunRecord, 'identifiers' | 'gaps' | 'pricing'>;
 }
 
-/** A row of parallel arrays: the arrays and a position. */
+/** Row of a table of parallel arrays: the arrays and a position. */
 interface Row<A> {
   readonly of: A;
   readonly i: number;
@@ -48,7 +50,7 @@ const PRICING = createJsonObject<RebalancePricingPayload, Row<RunRecord['pricing
   priced_from: createTextMember(({ of: { pricedFrom }, i }) => formatDay(pricedFrom[i]!)),
 });
 
-/** Returns the members of result and record for missing prices and for the pricing sessions of rebalances. */
+/** Returns the members that results and records share: missing prices, and the pricing sessions of rebalances. */
 export function createGapsAndPricing<S extends GapsAndPricing>(): Members<
   Pick<BacktestRunResult, 'price_gaps' | 'rebalance_pricing'>,
   S
@@ -83,7 +85,7 @@ type Provenance = Pick<
   'findings' | 'run_hash' | 'store_content_hash' | 'engine_version' | 'extended_from' | 'full_run_reason'
 >;
 
-/** Returns the members for the findings and the provenance of a run. */
+/** Returns the members for the findings and for the provenance of a run. */
 export function createProvenance<S extends RunWithProvenance>(): Members<Provenance, S> {
   return {
     findings: createWrittenMember((json, { run }) => json.value(run.findings)),

@@ -8,13 +8,13 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 export interface WeightsAround {
   readonly target: Float64Array;
   readonly capped: Uint8Array;
-  /** Drifted weights before the trades; null for a composition that was in force before the run. */
+  /** Drifted weights before the trades. Null for a composition that was already valid before the run. */
   readonly before: Float64Array | null;
   /** Weights after the close; the target weights if there is no close. */
   readonly after: Float64Array;
 }
 
-/** Returns a reader of the weights before and after a rebalance, by position of the rebalance. */
+/** Returns a function that reads the weights before and after a rebalance, by position of the rebalance. */
 export function createWeightsReader(columns: RunColumns): (r: number) => WeightsAround {
   const { header } = columns;
   const H = header.names.length;
@@ -34,7 +34,7 @@ export function createWeightsReader(columns: RunColumns): (r: number) => Weights
   };
 }
 
-/** Figures of a rebalance of a stored run, used by views, exports and reports. */
+/** Figures of a rebalance of a stored run. Views, exports and reports use them. */
 export interface RebalanceFigures {
   readonly date: string;
   readonly cause: RebalanceCause;
@@ -42,8 +42,8 @@ export interface RebalanceFigures {
   readonly constituents: number;
   readonly grossConstituents: number;
   /**
-   * Number of securities that were not held before the rebalance (all securities at the first rebalance). The next
-   * field is the number of securities that are no longer held.
+   * Number of securities that were not held before the rebalance. At the first rebalance, these are all securities. The
+   * next field is the number of securities that are not held any more.
    */
   readonly added: number;
   readonly removed: number;
@@ -51,7 +51,9 @@ export interface RebalanceFigures {
   readonly cap: number | null;
   readonly capped: number;
   readonly redistributed: number;
-  /** One-way turnover relative to the weights before the trades; null up to the first purchase of the portfolio. */
+  /**
+   * One-way turnover relative to the weights before the trades. Null until the portfolio has bought for the first time.
+   */
   readonly turnover: number | null;
 }
 

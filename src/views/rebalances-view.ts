@@ -27,7 +27,7 @@ export function listRebalances(columns: RunColumns): RebalanceList {
 }
 
 /**
- * Returns the rebalance in force on a day, with its securities.
+ * Returns the rebalance that is valid on a day, and its securities.
  * @throws Refusal NO_DATA_AT_DATE before the first rebalance
  * @cost reads every trade of the run
  */

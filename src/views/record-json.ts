@@ -56,7 +56,7 @@ export function writeRecord(json: JsonWriter, run: RunRecord, stamp: RunStamp): 
   RECORD.write(json, { run, stamp, writeFrame: createFrameWriter(json, run.identifiers) });
 }
 
-/** Adds to a stored record the members that were introduced after its version. */
+/** Adds members to a stored record that were introduced after it was stored. */
 export function upgradeRecord(storedRecord: unknown): unknown {
   return RECORD.upgrade(storedRecord);
 }
@@ -71,8 +71,8 @@ const POSITION_BYTES = 120;
 const SERIES_BYTES = 36;
 
 /**
- * Estimates the size of the large texts of a record in bytes. An estimate that is too high costs nothing, because
- * unwritten memory is not allocated.
+ * Estimates the size of the large texts of a record in bytes. If the estimate is too high, that costs nothing: memory
+ * that is not written is not allocated.
  */
 function estimateBytes({ benchmark, target, optimised, portfolio }: RunRecord): number {
   const books = [benchmark, target, optimised].filter((book) => book !== null);

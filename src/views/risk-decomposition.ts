@@ -3,10 +3,10 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { FactorEstimator } from '#domain/risk/factor-model.js';
 import type { FactorModelName, FactorSplit } from '#domain/risk/factor-risk.js';
 
-/** Maximum difference at which the parts of a variance are reported as adding up to the whole. */
+/** Maximum difference at which the parts of a variance count as adding up to the whole. */
 const RECONCILES_WITHIN = 1e-12;
 
-/** Active variance split by factors, and its risk model. */
+/** Active variance split by factors, and the risk model that was used. */
 export interface MeasuredFactors extends FactorSplit {
   readonly model: FactorModelName | 'imported';
   readonly coveredWeight: number;

@@ -21,11 +21,14 @@ import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
 import { createFactorModelPayload } from './factor-model-view.js';
 import { createDatapoints } from './index-datapoints.js';
 
-/** Securities of an estimate, which also determine the sessions and currency of the returns. */
+/** Securities of an estimate. They also determine the sessions and the currency of the returns. */
 export type EstimateUniverse =
-  /** Given securities, on the days on which at least one of them has a bar, in the currencies of their prices. */
+  /**
+   * Given securities. The sessions are the days on which at least one of them has a bar; each return is in the currency
+   * of the security.
+   */
   | { readonly kind: 'names'; readonly identifiers: readonly string[] }
-  /** Securities last held by a run, on the sessions and in the currency of its index. */
+  /** Securities that a run held last, on the sessions and in the currency of its index. */
   | {
       readonly kind: 'run';
       readonly listHeldIdentifiers: () => readonly string[];
@@ -44,7 +47,7 @@ export interface EstimateInput {
 type EstimateProgress = (stage: EstimateStage, covariance: Float64Array) => void;
 
 /**
- * Reads the returns of an estimate. The estimate itself is computed within the scope of an engine.
+ * Reads the returns of an estimate. The estimate itself must be computed within the scope of an engine.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  */
 export function prepareEstimate(input: EstimateInput) {
@@ -186,8 +189,8 @@ function createTerms(universe: EstimateUniverse, variant: 'total' | 'price'): Gr
 }
 
 /**
- * Returns the growth terms of individual securities: dividends as requested, splits and special dividends applied, each
- * security in its own currency.
+ * Returns the growth terms for individual securities. Dividends are treated as requested, splits and special dividends
+ * are applied, and each security is in its own currency.
  */
 export function createPlainTerms(variant: 'total' | 'price'): GrowthTerms {
   return createSecurityTerms(variant, '');

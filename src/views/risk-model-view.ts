@@ -23,12 +23,15 @@ import type { FactorModel } from '#domain/risk/factor-model.js';
 import { createJsonWriter, type JsonWriter } from './json-writer.js';
 
 /**
- * Maximum number of securities for which an Arrow stream contains the correlation. Above it, its JSON text would be
- * longer than the table.
+ * Maximum number of securities for which an Arrow stream contains the correlation. With more, the JSON text of the
+ * correlation would be longer than the table.
  */
 const CORRELATION_NAMES_MAX = 2_000;
 
-/** Writes a part of a risk model as JSON: rows of the covariance separated by commas, or the object of volatilities. */
+/**
+ * Writes a part of a risk model as JSON: rows of the covariance separated by commas, or the object with the
+ * volatilities.
+ */
 export function writeRiskModelPart(matrix: PackedMatrix, part: RiskModelPart): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter();
   const volatilities = computeVolatilities(matrix);
@@ -135,7 +138,7 @@ export function encodeRiskModel(
 }
 
 /**
- * Returns values by identifier. JSON.stringify would move identifiers that consist of digits to the front, so only
+ * Returns values by identifier. JSON.stringify would write identifiers that consist of digits first. Therefore only
  * `toCanonicalJson` may write the object.
  */
 function groupByName(assetIds: readonly string[], values: Float64Array): Record<string, number> {

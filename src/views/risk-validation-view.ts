@@ -107,7 +107,7 @@ function createFamilyViews(
   ];
 }
 
-/** Portfolio families with a single portfolio, which is reported by date. */
+/** Portfolio families with only one portfolio. It is reported by date. */
 const SINGLE_FAMILIES = ['equal_weight', 'index'] as const satisfies readonly PortfolioFamily[];
 
 function groupByDate(days: readonly ForecastDay[]): RiskValidationView['by_date'] {

@@ -27,7 +27,7 @@ const listColumnsAgainst = (against: RiskReference) =>
   ] as const;
 
 /**
- * Returns the position of the first shown value. With exponential weights, the first values are based on too few
+ * Returns the position of the first value that is shown. With exponential weights, earlier values are based on too few
  * returns.
  */
 function findFirstDate(memory: RiskMemory): number {

@@ -7,8 +7,8 @@ import type { Day } from '#domain/time/days.js';
 type RoundedFigure = 'level' | 'weights';
 
 /**
- * Returns the number of decimals of a figure on a day in the definition of the index; undefined if the figure is not
- * rounded.
+ * Returns the number of decimals that the definition of the index sets for a figure on a day. Returns undefined if the
+ * figure is not rounded.
  */
 export function readDecimals(
   { header }: Pick<RunColumns, 'header'>,
@@ -28,7 +28,7 @@ export function roundOnDay(
   return decimals === undefined ? (value) => value : (value) => roundHalfAwayFromZero(value, decimals);
 }
 
-/** Rounds values for their days. Returns the given array if nothing is rounded. */
+/** Rounds each value for its day. If nothing is rounded, returns the same array. */
 export function roundValues(
   columns: Pick<RunColumns, 'header'>,
   { of, days }: { readonly of: RoundedFigure; readonly days: Int32Array },

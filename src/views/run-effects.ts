@@ -6,20 +6,20 @@ import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session
 
 /** Effect of an event on a security of a run. */
 export interface RunEffect {
-  /** Position of the security in the run; the next field is the position of the date. */
+  /** Position of the security in the run. The next field is the position of the date. */
   readonly name: number;
   readonly at: number;
   readonly effect: SessionEffect;
   /**
-   * Effect on a short position, which pays gross dividends. Identical to `effect` if no tax is withheld or no short
-   * position was held.
+   * Effect on a short position. A short position pays gross dividends. Equals `effect` if no tax is withheld or if no
+   * short position was held.
    */
   readonly onShort: SessionEffect;
 }
 
 /**
- * Returns the effects of a stored run in the order of storage, followed by effects that are stored only as
- * distributions or payments of short positions.
+ * Returns the effects of a stored run in the stored order. Effects that are stored only as distributions, or only as
+ * payments of short positions, come last.
  */
 export function listRunEffects(columns: RunColumns): RunEffect[] {
   const shortCashByKey = readShortCash(columns);

@@ -49,7 +49,7 @@ export interface ResultSource {
 }
 
 interface DatedSource extends ResultSource {
-  /** Dates of the run encoded by `encodeDays`; the next field contains the dates after the first. */
+  /** Dates of the run, encoded by `encodeDays`. The next field contains all dates except the first. */
   readonly dates: Uint8Array;
   readonly later: Uint8Array;
 }
@@ -88,7 +88,7 @@ const RESULT = createJsonObject<BacktestRunResult, DatedSource>({
   ...createProvenance<DatedSource>(),
 });
 
-/** Adds to a stored result the members that were introduced after its version. */
+/** Adds members to a stored result that were introduced after it was stored. */
 export function upgradeResult(storedResult: unknown): unknown {
   return RESULT.upgrade(storedResult);
 }
@@ -153,7 +153,7 @@ const OVERVIEW = createJsonObject<OverviewView, { readonly run: RunSummary }>({
   end: createTextMember(({ run }) => formatDay(run.days.at(-1)!)),
 });
 
-/** Returns the date of the last rebalance, at most the last date of the run. */
+/** Returns the date of the last rebalance, or the last date of the run if that is earlier. */
 function findLastDate({ lastRebalance: { date }, days }: RunSummary): Day {
   const last = days.at(-1)!;
   return findDateInForce({ date, session: last }, last);
@@ -164,7 +164,7 @@ function findLastExposure({ plan, lastRebalance }: RunSummary): ExposurePayload 
   return measureExposure(lastRebalance.weights, plan.strategy?.exposure);
 }
 
-/** Writes an OverviewView under the id and name with which the run is stored. */
+/** Writes an OverviewView. Id and name are those with which the run is stored. */
 export function writeOverview(json: JsonWriter, run: RunSummary): void {
   OVERVIEW.write(json, { run });
 }
@@ -182,8 +182,8 @@ const WEIGHT_BYTES = 32;
 const SERIES_BYTES = 36;
 
 /**
- * Estimates the size of an overview in bytes. An estimate that is too high costs nothing, because unwritten memory is
- * not allocated.
+ * Estimates the size of an overview in bytes. If the estimate is too high, that costs nothing: memory that is not
+ * written is not allocated.
  */
 export function estimateOverviewBytes({ days }: RunSummary): number {
   return 10_000 + SERIES_BYTES * days.length;

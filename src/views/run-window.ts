@@ -6,7 +6,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { openPanelRows, type PanelRows } from './panel-rows.js';
 
-/** Requested window as dates YYYY-MM-DD; null if an end was not given. */
+/** Requested window as dates YYYY-MM-DD. An end that was not given is null. */
 export interface RequestedWindow {
   readonly start: string | null;
   readonly end: string | null;
@@ -56,13 +56,13 @@ export function findDatesWithin(days: Int32Array, { start, end }: RequestedWindo
 /** Reader of the periods of a window. Periods must be read in ascending order. */
 export interface RunWindow {
   /**
-   * Growth of each security over the periods in which it was held, [H]; complete after the contributions of all periods
-   * have been read.
+   * Growth of each security over the periods in which it was held, [H]. It is complete after the contributions of all
+   * periods were read.
    */
   readonly growth: Float64Array;
   /**
-   * 1 for securities that entered within a period or with the last trades, [H]; complete after the contributions of all
-   * periods have been read.
+   * 1 for a security that entered during a period or with the last trades, [H]. It is complete after the contributions
+   * of all periods were read.
    */
   readonly came: Uint8Array;
   /** Returns the weights of a period, valid until the next period is read. */
@@ -70,7 +70,8 @@ export interface RunWindow {
   /** Returns the contributions of a period, valid until the next period is read. */
   computeContributions(period: number): Float64Array;
   /**
-   * Returns the contributions of overlay parts, in the order of `header.parts`, valid until the next period is read.
+   * Returns the contributions of the overlay parts in the order of `header.parts`. They are valid until the next period
+   * is read.
    */
   getParts(period: number): Float64Array;
   computeCost(period: number): number;
@@ -149,7 +150,7 @@ interface DriftedWeights {
   readonly drifted: Float64Array;
   /** Growth of the whole portfolio over the period. */
   readonly factor: number;
-  /** Fraction of its weight that each security kept after a change of share counts. */
+  /** Fraction of its weight that a security kept when its share count changed. */
   readonly kept: number;
 }
 
@@ -176,8 +177,8 @@ function contributeAndGrow(
 
 interface Transfers {
   /**
-   * Adds the earnings of securities other than price changes in the period that ends at a date. Adds them to the growth
-   * of the securities as well if it is given.
+   * Adds what securities earned other than by price changes, in the period that ends at a date. If `growth` is given,
+   * it is added to the growth of the securities as well.
    */
   addTo(parts: Float64Array, offset: number, growth: GrownSecurities | null): void;
 }
@@ -186,7 +187,9 @@ interface GrownSecurities extends DriftedWeights {
   readonly growth: Float64Array;
 }
 
-/** Returns a reader of the dividends and close adjustments of a run. Dates must be passed in ascending order. */
+/**
+ * Returns a function that reads the dividends and close adjustments of a run. It must be called with ascending dates.
+ */
 function createTransferReader(columns: RunColumns, firstPosition: number): Transfers {
   const rows = columns.has('transfers') ? columns.f64('transfers') : NO_PARTS;
   let row = 0;
@@ -203,7 +206,9 @@ function createTransferReader(columns: RunColumns, firstPosition: number): Trans
   };
 }
 
-/** Corrects the growth of a security for a dividend and for an adjusted weight at the start of the period. */
+/**
+ * Corrects the growth of a security. A dividend, and a weight that was adjusted at the start of the period, change it.
+ */
 function correctGrowth(
   { growth, held, drifted, factor, kept }: GrownSecurities,
   name: number,

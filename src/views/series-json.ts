@@ -17,7 +17,7 @@ export function writeSeriesBody(json: JsonWriter, { name, dates, values }: Serie
 }
 
 /**
- * Writes numbers in brackets, with null for missing values.
+ * Writes numbers in brackets; a missing value is null.
  * @throws Refusal NUMERIC_FAILURE
  */
 export function writeKnown(json: JsonWriter, values: Float64Array): void {
@@ -50,8 +50,8 @@ export function formatDayText(day: number): string {
 const DATE_BYTES = 13;
 
 /**
- * Encodes dates as JSON strings separated by commas, for repeated use by a writer. Digits are written directly, because
- * the strings of 20 years would be a megabyte of garbage.
+ * Encodes dates as JSON strings separated by commas. A writer can use them several times. Digits are written directly,
+ * because the strings of 20 years would be a megabyte of garbage.
  */
 export function encodeDays(days: Int32Array): Uint8Array {
   const token = new Uint8Array(Math.max(0, DATE_BYTES * days.length - 1));

@@ -7,7 +7,7 @@ export interface SimulationViewInput {
   readonly request: SimulationRequest;
   readonly plan: SimulationPlan;
   readonly summary: SimulationSummary;
-  /** Number of returns of the run; the next fields are the first and last date, YYYY-MM-DD. */
+  /** Number of returns of the run. The next two fields are the first and the last date, YYYY-MM-DD. */
   readonly observations: number;
   readonly observedStart: string;
   readonly observedEnd: string;

@@ -149,7 +149,9 @@ function writeMap(json: JsonWriter, { keys }: SnapshotSource, columns: Int32Arra
   }
 }
 
-/** Writes factors by identifier, with null for a security without a share count; null if no security has a factor. */
+/**
+ * Writes factors by identifier. A security without a share count has null. If no security has a factor, writes null.
+ */
 function writeFactors(json: JsonWriter, source: SnapshotSource): void {
   const { columns, factors } = source.snapshot;
   const isKnownPrice = (factor: number): boolean => factor !== 0;

@@ -7,7 +7,7 @@ import { readIndexOn } from './performance-view.js';
 import { roundOnDay } from './rounded.js';
 import { findStoredDate } from './weights-view.js';
 
-/** Distance between the dates of the last year in the trace of a row, in sessions. */
+/** Number of sessions between two dates in the trace of a row. The trace covers the last year. */
 const TRACE_STEP = 4;
 
 /**

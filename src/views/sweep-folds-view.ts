@@ -3,7 +3,10 @@ import { formatDay } from '#domain/time/days.js';
 import type { ChoiceByFolds } from '#domain/sweeps/choose-by-folds.js';
 import type { Distribution } from '#domain/simulation/summarise.js';
 
-/** Returns the out-of-sample performance of selecting the best variant of a sweep. */
+/**
+ * Returns the performance that results if the best variant of a sweep is selected in one part of the history and
+ * measured in another.
+ */
 export function createFoldsView({
   folds,
   groups,

@@ -23,7 +23,7 @@ export interface HeldWeights {
   readonly raw: Float64Array;
   readonly capped: Uint8Array;
   readonly rebalance: StoredRebalance;
-  /** Date of the rebalance, on or before the date of the weights. */
+  /** Date of the rebalance. It is on or before the date of the weights. */
   readonly rebalanceDay: Day;
   /** Rounds a weight for publication. */
   readonly round: (weight: number) => number;
@@ -56,7 +56,7 @@ export function readPositiveWeights(columns: RunColumns, asOf: string | null): H
 }
 
 /**
- * Returns the date of a stored rebalance, at most a day on which the rebalance is in force.
+ * Returns the date of a stored rebalance. It is never after a day on which the rebalance is valid.
  * @param days days of the run
  */
 export function findStoredDate({ date, at }: StoredRebalance, days: Int32Array, asOf: Day): Day {
@@ -81,7 +81,10 @@ export interface WeightsInput {
   readonly weights: HeldWeights;
   /** Weights of a benchmark on the date; null if there is none. */
   readonly benchmark: ReadonlyMap<string, number> | null;
-  /** Returns the shares outstanding of a company on the date; null if the data is unavailable or lacks them. */
+  /**
+   * Returns the shares outstanding of a company on the date. Returns null if the market is unavailable or lacks this
+   * figure.
+   */
   findShares(name: string): number | null;
   readonly risk: HeldRisk | null;
   readonly activeRisk: ActiveRisk | null;

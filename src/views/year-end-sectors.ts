@@ -12,8 +12,8 @@ export interface YearEndSectors {
 }
 
 /**
- * Returns the weight of each sector on the last dates of the latest years, with sectors as known on the last date of
- * the run.
+ * Returns the weight of each sector at the ends of the latest years. Sectors are those that were known on the last date
+ * of the run.
  */
 export function computeYearEndSectors(columns: RunColumns, years: number): YearEndSectors {
   const allDays = columns.i32('days');
@@ -49,5 +49,5 @@ export function computeSectorWeights(columns: RunColumns, positions: ArrayLike<n
   return groups.map(({ group, weights }) => ({ sector: group === NO_SECTOR ? null : group, weights }));
 }
 
-/** Group of securities without a sector. Reference data never contains an empty text. */
+/** Group of securities without a sector. Reference data never contains an empty text, so no sector has this name. */
 const NO_SECTOR = '';

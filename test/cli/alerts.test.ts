@@ -143,7 +143,10 @@ const DASHBOARD_SCHEMA = {
   },
 };
 
-/** Procedures of the runbooks: section, test file that follows the procedure, and part of the test's title. */
+/**
+ * Procedures of the runbooks. Each entry has the section, the test file that follows the procedure, and a part of the
+ * test's title.
+ */
 const WALKS: readonly (readonly [section: string, file: string, title: string])[] = [
   ['Database failover', 'test/cli/cluster/silent-database.test.ts', 'serves again when the database answers'],
   ['Full disk', 'test/durability/full-disk.test.ts', 'a full volume refuses writes'],

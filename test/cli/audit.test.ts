@@ -15,7 +15,7 @@ const newFolder = openTemporaryFolders();
 const KEY = createSigningKey('2026-01-01T00:00:00.000000+00:00');
 const OTHER_KEY = createSigningKey('2026-01-01T00:00:00.000000+00:00');
 
-/** Audit log of five writes, signed after the third and the last write. */
+/** Audit log of five writes. It is signed after the third and the last write. */
 let entries: AuditEntry[];
 let seals: readonly AuditSeal[];
 beforeAll(async () => {
@@ -39,7 +39,7 @@ interface AuditFiles {
   readonly key?: object;
 }
 
-/** Runs the command on the lines of the log in the form of `GET /audit`, and on the signing keys. */
+/** Runs the command on the lines of the log, in the form of `GET /audit`, and on the signing keys. */
 async function verifyAudit({ log = entries, sealed = seals, key = KEY }: AuditFiles, words: readonly string[] = []) {
   const folder = await newFolder();
   const { private_key: _, ...publicKey } = key as typeof KEY;
@@ -57,7 +57,7 @@ async function verifyAudit({ log = entries, sealed = seals, key = KEY }: AuditFi
   return `${status} ${out}${err}`.trimEnd();
 }
 
-/** Recomputes the numbers and hashes of entries, as an attacker without a signing key would. */
+/** Computes the numbers and hashes of entries again. An attacker without a signing key could do the same. */
 function rehashEntries(log: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return log.map((entry, i) => {

@@ -35,7 +35,9 @@ async function waitForJob(url: string, jobId: string): Promise<Json> {
   }
 }
 
-/** Returns the views of one index from two services; the second service reads the writes of the first without delay. */
+/**
+ * Returns the views of one index from two services. The second service must read the writes of the first without delay.
+ */
 async function readViews(first: string, second: string): Promise<unknown> {
   await runJob(first, '/data/synthetic', MARKET);
   await ask(second, 'PUT', '/indices/EVEN', INDEX);
@@ -47,7 +49,10 @@ async function readViews(first: string, second: string): Promise<unknown> {
   ]);
 }
 
-/** Returns the guide's commands that start processes, without homes and ports, which each reader chooses. */
+/**
+ * Returns the commands of the guide that start processes. Leaves out homes and ports, because each reader chooses
+ * these.
+ */
 function listGuideCommands(): { readonly verb: string; readonly words: string[] }[] {
   const page = readFileSync('data/guide/several-machines.md', 'utf8');
   return [...page.matchAll(/^ {4}divisor (serve|worker) (.*) &$/gm)].map(([, verb = '', flags = '']) => ({
@@ -89,7 +94,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     expect(lines.map(({ verb }) => verb)).toEqual(['serve', 'serve', 'worker', 'worker', 'worker', 'worker']);
     const collector = await openCollector();
     const tracedEnvironment = { ...environment, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
-    // The first worker represents the others: their commands differ only in the home.
+    // The first worker stands for the others, because their commands differ only in the home.
     const [a, b, worker] = await Promise.all(
       lines.slice(0, 3).map(async ({ verb, words }) => {
         const start = verb === 'serve' ? startService : startWorkerProcess;
@@ -98,7 +103,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     );
     expect(await readViews(a!.url, b!.url)).toEqual(expected);
     expect(await end(a!, b!, worker!)).toEqual([0, 0, 0]);
-    // One trace covers the request to a front and the job on the worker.
+    // One trace covers the request to the service and the job on the worker.
     const request = collector.spans.find(({ name }) => name === 'POST /analytics/{index_id}/backtest');
     const job = collector.spans.find(({ name }) => name === 'job backtest');
     expect([request?.pid, job?.pid]).toEqual([a!.child.pid, worker!.child.pid]);

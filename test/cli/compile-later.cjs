@@ -1,6 +1,6 @@
-// Loaded before the command of this package in processes of the tests: they end before compiling for speed pays. As a flag of
-// the command line that would be another V8 than the one whose code cache the build has made, and every start would compile
-// the program anew: it is set once the first script has been read.
+// Node loads this file before the command in processes of the tests. These processes end before it pays to compile
+// their code for speed. The options are set here, after the first script has been read. As flags of the command line
+// they would make the code cache of the build invalid, and every start would compile the program again.
 const { syncBuiltinESMExports } = require('node:module');
 const { setFlagsFromString } = require('node:v8');
 const vm = require('node:vm');

@@ -33,7 +33,7 @@ async function createLevels(url: string): Promise<Record<string, unknown>> {
   return ask(url, 'GET', '/analytics/EVEN/levels');
 }
 
-/** Paths whose content a copy must keep: an index with two runs, a published log and two data versions. */
+/** Paths whose content a copy must keep: an index with two runs, a published log and two versions of the data. */
 const KEPT_PATHS = [
   '/analytics/EVEN/levels',
   '/indices/EVEN',
@@ -95,7 +95,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     await embeddedService.stop();
     const first = await startService(home, [...FLAGS, '--database', database.url]);
     expect(await createLevels(first.url)).toEqual(expected);
-    // A job wrote the store and a request wrote the index; each has its first version.
+    // A job wrote the store, and a request wrote the index. Each has its first version.
     expect(await listHistories(database.url)).toEqual(['index/EVEN', 'store/market']);
     await expect(startServiceHere(otherHome, [], environment)).rejects.toMatchObject({ exitStatus: 75 });
     expect(existsSync(`${home}/documents/data.mdb`)).toBe(false);

@@ -17,7 +17,7 @@ test('the log contains no key, password or secret anywhere in a line', async () 
     'failed',
   );
   log.debug('below the level');
-  // The log file is opened while the program starts; earlier lines are buffered.
+  // The log file is opened while the program starts. Earlier lines are buffered.
   const text = await waitFor(async () => {
     const written = await readFile(file, 'utf8');
     expect(written.trim().split('\n')).toHaveLength(3);

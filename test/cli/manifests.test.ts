@@ -119,7 +119,8 @@ test('of Compose refer to existing parts, and restart in any order after a reboo
       if (condition === 'service_healthy') expect(services[needed!]).toContain('healthcheck:');
     }
   }
-  // A command run in place of `migrate`, such as the one that creates the first key, uses the same storage.
+  // A command that runs in place of `migrate` uses the same storage. The command that creates the first key is an
+  // example.
   expect(services['migrate']).toContain(/volumes: .*/.exec(services['front-a']!)![0]);
   // A new volume's folder belongs to the user of the image.
   const mounts = [...compose.matchAll(/"results:([^"]+)"/g)].map(([, folder]) => folder!);

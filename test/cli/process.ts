@@ -8,7 +8,9 @@ import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
 import { keepThreads } from '#jobs/lane-threads.js';
 
-/** Words that start the command of this package. The process optimises its code later than a user's process would. */
+/**
+ * Words that start the command of this package. The process optimises its code later than the process of a user would.
+ */
 export const DIVISOR = [
   process.execPath,
   '--require',
@@ -30,7 +32,7 @@ export interface Run {
 }
 
 /**
- * Starts the command in a separate process. Requests of the command wait longer than usual for data after a restart,
+ * Starts the command in a separate process. Requests of the command wait for data longer than usual after a restart,
  * because the machine may be busy.
  */
 export function runDivisor(words: readonly string[], environment: Record<string, string> = {}, folder?: string): Run {
@@ -56,8 +58,8 @@ export interface CommandOutcome {
 }
 
 /**
- * Runs a command to its end in this process, which is cheaper than a separate process. Its environment contains only
- * the given variables. Commands run one at a time, because they share the streams of the process.
+ * Runs a command to its end in this process, which is cheaper than a separate process. The command sees only the given
+ * environment variables. Commands run one at a time, because they share the streams of the process.
  */
 export async function runHere(
   words: readonly string[],
@@ -75,8 +77,8 @@ export async function runHere(
 }
 
 /**
- * Captures the output of a stream of this process; `release` stops the capture and removes listeners added since its
- * start.
+ * Captures the output of a stream of this process. `release` stops the capture and removes the listeners that were
+ * added after its start.
  */
 function captureOutput(stream: NodeJS.WriteStream): { text(): string; release(): void } {
   const chunks: Uint8Array[] = [];

@@ -19,9 +19,9 @@ export interface TerminalRun {
 const COMMAND_MS_MAX = 60_000;
 
 /**
- * Runs the command to its end on a terminal of 200 columns without blocking this process. A blocked process would not
+ * Runs the command to its end on a terminal of 200 columns. It does not block this process: a blocked process would not
  * notice that a server closes an idle connection, and its next request would fail.
- * @param input typed by the user
+ * @param input text that the user types
  */
 export async function runOnTerminal(
   words: readonly string[],

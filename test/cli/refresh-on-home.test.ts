@@ -42,7 +42,7 @@ test('a nightly refresh of a home stores nothing before its decision, and a spli
     });
   expect((await runRefresh('--dry-run')).result).toMatchObject({ dates_added: 1, rows_added: 2 });
 
-  // A is split 2 for 1 on the next day; the closes of the other securities continue.
+  // A is split 2 for 1 on the next day. The closes of the other securities continue.
   const [, ...rows] = before.trim().split('\n');
   const restatedRows = rows.map((row) => {
     const [date, name, close] = row.split(',');

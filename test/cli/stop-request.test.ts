@@ -8,7 +8,8 @@ afterEach(() => {
 });
 
 /**
- * Sends signals to a process after the given milliseconds. @returns the requests that it started, and its exit status
+ * Sends each signal to a process after its delay in ms. @returns the requests that the process started, and its exit
+ * status
  */
 function stopAfter(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM'])[]) {
   const statuses: unknown[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { formatDuration, startStep, formatTable, alignRight, type Screen } from '#cli/terminal.js';
 
-/** Creates a simulated terminal, which keeps the visible part of its last line, and a clock. */
+/** Creates a simulated terminal and a clock. The terminal keeps the visible part of its last line. */
 function createTerminal(columns = 200) {
   let line = '';
   let now = 0;

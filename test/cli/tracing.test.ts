@@ -56,7 +56,7 @@ test('a job is found by the request that started it: in its status, in the log, 
     ['job changed', 'running'],
     ['job changed', 'succeeded'],
   ];
-  // A client that waits for a job may receive the response before the last log line has passed through the pipe.
+  // A client may receive the response of a job before the last log line has passed through the pipe.
   const requestLines = await waitFor(() => {
     const lines = listRequestLines();
     expect(lines.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining(reportedIds));

@@ -1,5 +1,6 @@
 /**
- * Parts of a client that are also generated in an asynchronous variant: the source of a class and the variant's name.
+ * Class of a client that is also generated in an asynchronous variant: the source of the class and the name of the
+ * variant.
  */
 interface MirroredClass {
   readonly source: string;
@@ -13,7 +14,8 @@ interface MirroredClass {
 const METHOD = /^( {4}@property\n)? {4}def (\w+)\(([^)]*(?:\([^)]*\)[^)]*)*)\) -> (.+):$/gm;
 
 /**
- * Returns the types of `divisor.aio`: the signatures of the client, its operations and its frames as coroutines.
+ * Returns the types of `divisor.aio`. They repeat the signatures of the client, its operations and its frames as
+ * coroutines.
  * @param sources texts of `client.py`, `api.py`, `views.py` and `batches.py`
  */
 export function formatPythonAsync(sources: {
@@ -89,7 +91,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
 
 const formatOneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim().replace(/,$/, '');
 
-/** Returns the return type of an asynchronous method. Quoted text names types that the stub imports. */
+/** Returns the return type of an asynchronous method. A quoted part of the text is a type that the stub imports. */
 const convertToAsyncType = (type: string): string =>
   type
     .replaceAll('"', '')

@@ -1,8 +1,8 @@
 import { formatDocumentation, formatPascal } from './python-types.js';
 
 /**
- * Returns the Python source of the error codes: one exception class per code, so that a program can catch specific
- * errors.
+ * Returns the Python source of the error codes. Each code has an exception class, so that a program can catch a
+ * specific error.
  */
 export function formatPythonErrors(codes: Readonly<Record<string, { readonly help: string }>>): string {
   const classes = Object.entries(codes).map(

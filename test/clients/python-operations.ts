@@ -4,7 +4,8 @@ import { formatDocumentation, typeText, type TypeNaming } from './python-types.j
 import { findOneLine, createShape } from './shapes.js';
 
 /**
- * Returns the Python source of a contract's operations: one method per operation, with its arguments and return type.
+ * Returns the Python source of the operations of a contract. Each operation is a method with its arguments and return
+ * type.
  */
 export function formatPythonOperations(document: OpenApiDocument): string {
   const methods = listOperations(document).flatMap((operation) => [
@@ -90,7 +91,7 @@ function listArguments({ parameters, requestBody }: Operation): Argument[] {
   return [...required, ...[...body, ...parameterArguments].filter(({ isRequired }) => !isRequired)];
 }
 
-/** Returns the type of a request body; the type of an optional body includes null. */
+/** Returns the type of a request body. If the body is optional, the type includes null. */
 function formatBodyType(schema: JsonSchema): string {
   const shape = createShape(schema);
   const members = shape.kind === 'union' ? shape.members : [shape];
@@ -130,7 +131,7 @@ function createPlainAnswer(types: readonly string[]): AnswerConversion {
   return { type: 'bytes', wrap: (request) => `return self._transport.content(${request})` };
 }
 
-/** Returns an additional method for an operation whose responses may have content types other than JSON. */
+/** Returns an additional method for an operation that can respond with content types other than JSON. */
 function formatContentMethod(operation: Operation): string[] {
   const types = Object.keys(listSuccesses(operation).at(-1)![1].content ?? {});
   const otherTypes = types.filter((type) => type !== 'application/json');

@@ -75,7 +75,7 @@ test.skipIf(BUILDER === undefined)('it is a typed wheel, built and installed wit
   run(BUILDER!, '-m', 'venv', '--without-pip', 'environment');
   const python = join(folder, 'environment/bin/python');
   run(BUILDER!, '-m', 'pip', '--python', python, 'install', ...offline, join('wheels', wheel!));
-  // The flag -I ignores PYTHONPATH and the working folder, which contains the sources.
+  // The flag -I makes Python ignore PYTHONPATH and the working folder, which contains the sources.
   const installation: unknown = JSON.parse(run(python, '-I', '-c', INSTALLED));
   expect(installation).toEqual({ isInstalled: true, versions: [VERSION, VERSION], types: ['aio.pyi', 'py.typed'] });
 });

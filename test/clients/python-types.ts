@@ -2,7 +2,10 @@ import type { OpenApiDocument } from '#contract/openapi.js';
 import type { JsonSchema } from '#views/documentation/operation.js';
 import { findOneLine, createShape, type Field, type PlainType, type Shape } from './shapes.js';
 
-/** Returns the Python source of a contract's schemas: a TypedDict per object schema, and an alias per other schema. */
+/**
+ * Returns the Python source of the schemas of a contract. An object schema becomes a TypedDict; another schema becomes
+ * an alias.
+ */
 export function formatPythonTypes({ components, paths }: OpenApiDocument): string {
   const response = listAnsweredSchemas(components.schemas, paths);
   const names = new Set(Object.keys(components.schemas));
@@ -26,7 +29,7 @@ ${declarations.join('\n')}`;
 /** Names used inside a type. Dates are strings in responses of the service. */
 export interface TypeNaming {
   readonly prefix: string;
-  /** Prefix of built-in type names, because a schema may have the name of a built-in type. */
+  /** Prefix of built-in type names. It is needed because a schema may have the name of a built-in type. */
   readonly typing: '' | 't.';
   readonly date: 'str' | 'Date';
   /** Returns the name of an unnamed object, from its position. */
@@ -79,7 +82,7 @@ function formatDeclaration(
   return [...inner, text].join('\n');
 }
 
-/** Returns the name of a nested object, built from its position and, if it has one, its kind. */
+/** Returns the name of a nested object. The name consists of its position and, if it has one, its kind. */
 function nameInside(fields: readonly Field[], location: string, takenNames: ReadonlySet<string>): string {
   const kind = fields.find(({ name, shape }) => name === 'kind' && shape.kind === 'literal')?.shape;
   const name = kind?.kind === 'literal' ? `${location}${formatPascal(String(kind.values[0]))}` : location;
@@ -120,8 +123,8 @@ function formatMember({ name, shape, description }: Field, owner: string, naming
 }
 
 /**
- * Returns a TypedDict in functional form, for members whose names are Python keywords: one class for required members,
- * one for optional members.
+ * Returns a TypedDict in functional form, because the names of its members are Python keywords. One class has the
+ * required members, another the optional members.
  */
 function formatFunctionalTypedDict(name: string, fields: readonly Field[], naming: TypeNaming): string {
   const formatDictionary = (dictionary: string, members: readonly Field[], suffix: string) =>
@@ -148,7 +151,7 @@ const PLAIN_TYPES: Readonly<Record<PlainType, string>> = {
   any: 'Any',
 };
 
-/** Returns a type as Python source. The prefix `"` quotes names of types that may be declared later. */
+/** Returns a type as Python source. The prefix `"` puts the names of types in quotes if they may be declared later. */
 export function typeText(shape: Shape, location: string, naming: TypeNaming): string {
   const formatTypeName = (name: string) => (naming.prefix === '"' ? `"${name}"` : `${naming.prefix}${name}`);
   switch (shape.kind) {

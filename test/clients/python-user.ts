@@ -8,12 +8,12 @@ import { expect } from 'vitest';
 import { openLiveService, type LiveService } from '../real/live.js';
 
 const isRunnable = (command: string, ...words: string[]) => spawnSync(command, words).status === 0;
-/** Python script that finds modules without loading them; loading takes seconds. */
+/** Python script that finds modules without loading them. To load them would take seconds. */
 const FIND =
   'import sys; from importlib.util import find_spec; sys.exit(any(find_spec(name) is None for name in sys.argv[1:]))';
 /**
- * Commands of Python interpreters that may have pandas: packages of a distribution often belong only to the
- * distribution's Python.
+ * Commands of Python interpreters that may have pandas. Packages of a Linux distribution often belong only to its own
+ * Python.
  */
 export const PYTHONS = ['python3', '/usr/bin/python3'].filter((command) => isRunnable(command, '--version'));
 export const PYTHON = PYTHONS.find((command) => isRunnable(command, '-c', FIND, 'pandas')) ?? PYTHONS[0] ?? '';
@@ -44,7 +44,7 @@ const createPythonEnvironment = (environment: Readonly<Record<string, string>>):
   ...environment,
 });
 
-/** Runs a Python script in a process as a user would; a service in this process can respond meanwhile. */
+/** Runs a Python script in a process as a user would. A service in this process can respond in the meantime. */
 export function runPython(
   words: readonly string[],
   folder: string,
@@ -63,9 +63,9 @@ export function runPython(
 }
 
 /**
- * Python program that runs scripts one after another and reloads the client for each. Other modules, such as pandas,
- * which takes a second to load, stay loaded. Each input line is a script in JSON; each output line contains status,
- * output and errors.
+ * Python program that runs scripts one after another and reloads the client for each. Other modules stay loaded,
+ * because pandas, for example, takes a second to load. Each input line is a script in JSON. Each output line contains
+ * status, output and errors.
  */
 const SCRIPTS = String.raw`
 import io, json, sys, traceback
@@ -120,7 +120,7 @@ export interface PythonUser {
   python(words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<PythonOutcome>;
   /** Runs a script in a Python process that also runs other scripts. */
   run(script: string): Promise<PythonOutcome>;
-  /** Returns the JSON value on the last output line of a script; the script can use the client `d`. */
+  /** Returns the JSON value on the last output line of a script. The script can use the client `d`. */
   runScript(script: string): Promise<unknown>;
   close(): Promise<void>;
 }

@@ -1,6 +1,9 @@
 import type { JsonSchema } from '#views/documentation/operation.js';
 
-/** Language-independent description of a contract schema, from which the source of each client is generated. */
+/**
+ * Description of a schema of the contract that does not depend on a language. The source of each client is generated
+ * from it.
+ */
 export type Shape =
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'literal'; readonly values: readonly unknown[] }
@@ -53,7 +56,7 @@ function listFields({ properties, required = [] }: JsonSchema): Field[] {
   }));
 }
 
-/** Returns a description as one line; undefined if the value is not a description. */
+/** Returns a description as one line, or undefined if the value is not a description. */
 export function findOneLine(text: unknown): string | undefined {
   return typeof text === 'string' && text !== '' ? text.replaceAll(/\s*\n\s*/g, ' ') : undefined;
 }

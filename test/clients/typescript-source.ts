@@ -11,7 +11,8 @@ import {
 import { findOneLine, createShape, type Field, type PlainType, type Shape } from './shapes.js';
 
 /**
- * Returns the TypeScript source of a contract: a type per schema, and the request and response types of each operation.
+ * Returns the TypeScript source of a contract. It has a type per schema, and the request and response types of each
+ * operation.
  */
 export function formatTypescriptSource(document: OpenApiDocument): string {
   const operations = listOperations(document);
@@ -124,7 +125,10 @@ function answerType(operation: Operation): string {
   return formatContentType(listSuccesses(operation).at(-1)?.[1].content);
 }
 
-/** Returns the type of the response for unchanged input, which is listed before the response that reports a new job. */
+/**
+ * Returns the type of the response when the input has not changed. The contract lists it before the response that
+ * reports a new job.
+ */
 function findUnchangedType(operation: Operation): string | undefined {
   const [unchanged, ...otherSuccesses] = listSuccesses(operation);
   return otherSuccesses.length === 0 ? undefined : formatContentType(unchanged![1].content);

@@ -114,7 +114,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     const date = SESSIONS[3]!;
     await page.goto(`${service.url()}/console/data/stores/vendor?tab=overrides&security=AA&date=${date}`);
     await page.getByText('The close is', { exact: false }).waitFor();
-    await page.getByLabel('Price *').fill('30.5');
+    await page.getByLabel('Price *', { exact: true }).fill('30.5');
     const override = page.getByRole('button', { name: 'Override the price' });
     expect(await override.isDisabled()).toBe(true); // the reason is still empty
     await page.getByLabel('Reason, with the source of the price').fill('Notice of the exchange');
@@ -127,7 +127,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await panel.getByText('30.5000').waitFor();
     await ask('POST', '/approvals/5/decisions', { decision: 'approve' });
     await page.goBack();
-    await page.getByLabel('Price *').fill('30.5');
+    await page.getByLabel('Price *', { exact: true }).fill('30.5');
     await page.getByLabel('Reason, with the source of the price').fill('Notice of the exchange');
     await override.click();
     await page.getByRole('row', { name: new RegExp(`^AA ${date} 30.5000`) }).waitFor();

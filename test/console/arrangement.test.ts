@@ -9,8 +9,8 @@ vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 const browserFailure = await tryBrowser();
 
 /**
- * Returns a script that counts the pixels of a colour in the first chart. Edges are blended with the background and do
- * not count.
+ * Returns a script that counts the pixels of a colour in the first chart. Pixels at edges are mixed with the background
+ * and do not count.
  */
 const formatPixelScript = (...colour: readonly number[]): string => `(() => {
   const canvas = document.querySelector('.chart canvas');
@@ -75,7 +75,8 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     const groups = page.locator('.table-row.is-group');
     await groups.first().waitFor();
     expect(await groups.count()).toBeGreaterThan(1);
-    // The pinned weight column comes first and contains the group names; the sum is in the column of decided weights.
+    // The weight column is pinned, so it comes first and contains the names of the groups. The sum is in the column of
+    // decided weights.
     const decidedCells = await groups.locator('[data-column=decided]').allTextContents();
     const total = decidedCells.map((text) => Number(text.replace('%', ''))).reduce((sum, value) => sum + value, 0);
     const expectedSum = body.weights.reduce((sum, { decided_weight: weight }) => sum + 100 * (weight ?? 0), 0);
@@ -137,7 +138,8 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     const { page } = desk;
     await follow(page, '/console/indices/CORE');
     await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
-    // The colour of the index is visible between the dashes of the benchmark line, which almost covers the index line.
+    // The line of the benchmark almost covers the line of the index. The colour of the index is visible between its
+    // dashes.
     await pollEventually(() => page.evaluate<number>(formatPixelScript(217, 115, 13))).toBeGreaterThan(100);
     await pollEventually(() => page.evaluate<number>(formatPixelScript(42, 99, 224))).toBeGreaterThan(100);
   });
@@ -281,7 +283,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await page.getByText('constituents of BROAD was pinned to the dashboard.').waitFor();
     await page.keyboard.press('Escape');
     await page.keyboard.press('Control+k');
-    // Keys pressed before the palette has loaded would reach the page.
+    // If the palette had not loaded yet, keys would reach the page.
     await page.getByRole('combobox', { name: 'Page, document, security or action' }).fill('core in 2021');
     await page.getByRole('option', { name: 'Core in 2021 view', selected: true }).waitFor();
     await page.keyboard.press('Enter');
@@ -314,7 +316,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
       .getByRole('row', { name: /^CORE / })
       .waitFor();
     await page
-      .frameLocator('iframe[title="Levels compared, Compare"]')
+      .frameLocator('iframe[title="Levels compared, portfolios after costs"]')
       .getByRole('application', { name: 'Levels compared' })
       .waitFor();
     expect(complaints).toEqual([]);
@@ -324,7 +326,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
     await page.goto(`${desk.service.url()}/console/dashboard`);
     const order = () => page.locator('.dashboard-pin h2 a').allTextContents();
-    const rest = ['Levels compared', 'Rolling volatility', 'Returns by calendar year', 'Indices'];
+    const rest = ['Levels compared', 'Returns by calendar year', 'Rolling volatility', 'Indices'];
     await pollEventually(order).toEqual(rest.toSpliced(1, 0, 'Drawdowns compared'));
     // The charts share each row in halves.
     const tops = await Promise.all(

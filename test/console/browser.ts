@@ -15,7 +15,7 @@ const FLAGS = [
   // pages of one service share compiled code
   '--renderer-process-limit=1',
   '--font-render-hinting=none',
-  // Each script runs only a few times: optimising compilation and parallel garbage collection take a fifth of the
+  // Each script runs only a few times. Optimising compilation and parallel garbage collection would take a fifth of the
   // processor time.
   '--js-flags=--no-opt --no-maglev --single-threaded-gc',
 ];
@@ -42,7 +42,9 @@ export async function openBrowser(): Promise<Browser> {
   }
 }
 
-/** Bytes of shared memory that a browser needs; with less, it writes every tile and response to a file on disk. */
+/**
+ * Bytes of shared memory that a browser needs. With less, it writes every tile and every response to a file on disk.
+ */
 const SHARED_BYTES = 2 ** 30;
 
 function launch(executablePath: string): Promise<Browser> {
@@ -57,7 +59,7 @@ function freeBytes(folder: string): number {
 }
 
 /**
- * Unpacks the browser next to its final path and renames the folder, so that no process finds an incomplete browser.
+ * Unpacks the browser next to its final path, then renames the folder. So no process finds an incomplete browser.
  * @cost 2 s, once
  */
 async function unpackChromium(): Promise<string> {

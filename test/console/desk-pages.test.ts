@@ -163,7 +163,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await effect.getByRole('row', { name: new RegExp(`^CORE stays current ${date} → `) }).waitFor();
     expect(refusedStatuses).toEqual([]);
     expect(await readClosures()).toEqual([]);
-    // The saved version loads slowly: a change made during loading is kept.
+    // The saved version loads slowly. A change that is made while it loads must be kept.
     await page.route('**/calendars/XNYS/closures', async (route) => {
       if (route.request().method() === 'GET') await new Promise((resolve) => setTimeout(resolve, 500));
       await route.continue();
@@ -191,7 +191,8 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const text = await first.textContent();
     expect(text).toContain(largest!.sector);
     expect(text).toContain(`${largest!.close!.toFixed(2)} USD`);
-    // Sorting by last year's return reads the prices of all securities; the column fits a narrow window.
+    // To sort by the return of the last year, the service reads the prices of all securities. The column fits into a
+    // narrow window.
     await page.setViewportSize({ width: 1024, height: 820 });
     await page.getByRole('columnheader', { name: 'Last year' }).getByRole('button').click();
     const cells = page.getByRole('grid', { name: 'names' }).locator('.name-year');
@@ -300,7 +301,8 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
 
   test('an optimisation is shown with its figures and those of the index', async () => {
     const { page, service } = desk;
-    // A page without constraints in its address has an example, because the solution would be the index itself.
+    // If the address of the page contains no constraints, the page shows an example. Without it the solution would be
+    // the index itself.
     await follow(page, '/console/optimise?index=CORE');
     const solution = page.getByRole('complementary', { name: 'Live solution' });
     await solution.getByText('Objective: volatility').waitFor();

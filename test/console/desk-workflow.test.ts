@@ -95,7 +95,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
       .getByLabel(/^Figures from/)
       .getByText('Realised tracking error to BROAD')
       .waitFor();
-    // The table at the cursor shows differences to the benchmark, like the key figures.
+    // The table at the cursor shows differences from the benchmark, as the key figures do.
     await page.getByRole('columnheader', { name: 'Minus BROAD' }).waitFor();
     await follow(page, '/console/indices/CORE?tab=risk');
     const rollingRisk = page.getByRole('region', { name: 'Rolling risk' });
@@ -142,7 +142,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     ]);
     expect(request.postDataJSON()).toMatchObject({ index_id: 'CORE', as_of: '2020-06-30' });
     await page.waitForURL('**/console/optimise/runs/*');
-    // Wait for the end of this job, which would otherwise reload the page whose error the next test expects.
+    // Wait for the end of this job. Otherwise it would reload the page on which the next test expects an error.
     await page.getByLabel('Figures of the optimisation').waitFor();
   });
 
@@ -258,7 +258,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
   test('a store with closes only makes a valid first index, shown by securities; a run on another store states its missing data', async () => {
     const { page, service, complaints } = desk;
     await importPrices(desk);
-    // A page opened while the store loads keeps typed input and is completed when the store is served.
+    // A page that is opened while the store loads keeps typed input. It is completed when the store is served.
     await page.route('**/data/stores', async (route) => {
       const response = await route.fetch();
       const { stores } = (await response.json()) as { stores: readonly DataStore[] };
@@ -285,14 +285,15 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await follow(page, '/console/indices/CORE?tab=weights');
     await page.getByRole('application', { name: 'Largest constituents of CORE' }).waitFor();
     await page.getByRole('button', { name: 'Serve market' }).first().waitFor();
-    // A security listed by the run opens in the run's store.
+    // If a run lists a security, the security opens in the store of the run.
     await follow(page, '/console/indices/CORE?tab=attribution');
     await page.getByRole('grid', { name: 'attribution by security' }).getByRole('row').nth(1).click();
     await page.getByLabel(/^Figures of /).waitFor();
     await page.getByRole('application', { name: /^CLOSE of / }).waitFor();
     expect(new URL(page.url()).searchParams.get('store')).toBe('market');
     expect(await page.getByRole('alert').count()).toBe(0);
-    // An index without a store is computed on the served store; its run becomes current when the run's store is served.
+    // If an index has no store, it is computed on the served store. Its run becomes current when the store of the run
+    // is served.
     await follow(page, '/console/indices/CORE');
     await page.getByText('CORE is assigned to no data store').waitFor();
     await page.getByRole('button', { name: 'Assign CORE to market' }).click();
@@ -308,7 +309,8 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await follow(page, '/console/indices/INDEX-1?tab=weights');
     await page.getByRole('application', { name: 'Largest constituents of INDEX-1' }).waitFor();
     await page.getByRole('link', { name: 'closes', exact: true }).waitFor();
-    // Securities of a store that is not served have pages, with returns over the year up to the store's last date.
+    // Securities have pages even if their store is not served. The returns cover the year up to the last date of the
+    // store.
     await follow(page, '/console/data/stores/closes?tab=names');
     const first = page.getByRole('grid', { name: 'names' }).getByRole('row').nth(1);
     await first.click();

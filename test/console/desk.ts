@@ -34,7 +34,7 @@ export interface Desk {
   close(): Promise<void>;
 }
 
-/** Options of pages. Animations are off, because every frame costs processor time. */
+/** Options of pages. Animations are off because every frame costs processor time. */
 const VIEW = { viewport: { width: 1280, height: 820 }, locale: 'en-GB', reducedMotion: 'reduce' } as const;
 
 /** Script that simulates the browser language of a system without a locale, which is not a valid language tag. */

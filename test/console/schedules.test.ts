@@ -72,7 +72,7 @@ describe('states of indices', () => {
     const bothHeld = { ...awaited, held: [...awaited.held, createHeldIndex('A', 'CHECK_FAILED')] };
     expect(formatStates(bothHeld)).toEqual(['A blocked', 'B awaited']);
     expect(describeDay(createDayStates(bothHeld)).text).toBe('blocked');
-    // The approval of an earlier day is missing, and the current day waits for prices.
+    // The approval of an earlier day is missing. The current day waits for prices.
     const earlyDay = { ...awaited, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
     expect(describeDay(createDayStates(earlyDay)).text).toBe('waiting');
     expect(describeDay(createDayStates({ ...awaited, reason: 'B: no price' })).text).toBe('awaits approval');
@@ -192,7 +192,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     await page.getByText('must be a time of day, HH:MM, such as 18:30').first().waitFor();
     const readFocusedText = () => page.evaluate('document.activeElement.innerText');
     await pollEventually(readFocusedText).toContain('must be a time of day'); // the focus moved here from the button, which is now disabled
-    // The reason names the label of the field and links to the field.
+    // The reason contains the label of the field and links to the field.
     await page.getByText('Begins at must be a time of day').first().waitFor();
     await page.getByRole('button', { name: 'Go to Begins at' }).click();
     await page.keyboard.press('Control+a');

@@ -16,8 +16,8 @@ const createPipeline = (count: number) => ({
 });
 
 /**
- * Opens a desk whose service has a market from 2014 on and runs of two indices, CORE and BROAD. The run of CORE has
- * costs and BROAD as its benchmark.
+ * Opens a desk. Its service has a market from 2014 on and runs of two indices, CORE and BROAD. The run of CORE has
+ * costs, and its benchmark is BROAD.
  */
 export async function openStockedDesk(browser: Browser): Promise<Desk> {
   const desk = await openDesk(browser);

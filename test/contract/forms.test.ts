@@ -16,7 +16,7 @@ interface Form {
   readonly error?: unknown;
 }
 
-/** Returns the formats of strings in a schema that have no description: clients would see only a regular expression. */
+/** Returns the string formats of a schema that have no description. Clients would see only a regular expression. */
 function listUndescribedFormats(schema: z.ZodType): string[] {
   const results: string[] = [];
   const overrideSchema = ({ zodSchema }: { readonly zodSchema: z.core.$ZodTypes }): void => {

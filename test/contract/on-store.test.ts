@@ -6,7 +6,7 @@ import type { Route } from '#contract/route.js';
 
 const ROUTES = Object.entries(API as Readonly<Record<string, Route>>);
 
-/** Operations without `store_id`: they use the store of each index or run, or the active store. */
+/** Operations without `store_id`. They use the store of each index or run, or the active store. */
 const OF_RUNS = ['replayRun', 'startRerun', 'syncData'];
 
 describe('the data store of a request', () => {

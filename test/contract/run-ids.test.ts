@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { API } from '#contract/api.js';
 import type { Route } from '#contract/route.js';
 
-/** Operations without a run id: they use all runs of an index, its published log, or its newest levels as prices. */
+/** Operations without a run id. They use all runs of an index, its published log, or its newest levels as prices. */
 const OF_NO_ONE_RUN = [
   'deleteRecord',
   'diffRuns',

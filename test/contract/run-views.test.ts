@@ -5,7 +5,7 @@ import type { Route } from '#contract/route.js';
 import { RUN_VIEW_NEEDS, type RunViewNeed } from '#domain/run-views/terms.js';
 import { RUN_VIEWS } from '#workers/views/catalogue.js';
 
-/** Parameters or body that each need reads; every route with this need declares them. */
+/** Parameters or body that each need reads. Every route with this need declares them. */
 const ARTIFACTS_READ: Partial<Record<RunViewNeed, readonly string[]>> = {
   benchmark: ['benchmark'],
   'group-column': ['by'],

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
 
-/** Number of writes whose system calls are traced; `SOAK=1` traces ten thousand. */
+/** Number of writes in which system calls are traced. `SOAK=1` traces ten thousand. */
 const WRITES = IS_SOAK ? 10_000 : 100;
 
 const canTrace = spawnSync('strace', ['-f', '-e', 'trace=fdatasync', 'true']).status === 0;
@@ -18,7 +18,7 @@ test.skipIf(!canTrace)(
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'divisor-acknowledged-'));
     const trace = join(folder, 'trace');
-    // With -D the service is a child of this process and can receive its signals.
+    // With -D the service is a child of this process. So it can receive signals of this process.
     const words = [
       '-D',
       '-f',
@@ -82,8 +82,8 @@ test.skipIf(!canTrace)(
 );
 
 /**
- * Returns the number of responses in a trace, and the responses without a flush that began after the request and ended
- * before the response.
+ * Returns the number of responses in a trace. Also returns the number of responses for which no flush began after the
+ * request and ended before the response.
  */
 function countEarlyAnswers(trace: string): { readonly answers: number; readonly unflushed: number } {
   let requests = 0;

@@ -1,27 +1,23 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
-/**
- * Listener that is called before each call that changes files in a folder. An exception thrown by the listener makes
- * the call fail.
- */
+/** Listener that is called before each call that changes files in a folder. If the listener throws, the call fails. */
 export type CallListener = (call: string) => void;
 
 const MUTATING_CALLS = ['open', 'rename', 'unlink', 'link', 'mkdir', 'rm', 'writeFile', 'copyFile'] as const;
 
 let watchedFolder: { readonly folder: string; readonly listener: CallListener } | undefined;
 
-/** Watches calls of this process that change files in a folder; without a listener, the watch ends. */
+/** Watches calls of this process that change files in a folder. If there is no listener, the watch ends. */
 export function watchCalls(folder: string, listener: CallListener | undefined): void {
   watchedFolder = listener === undefined ? undefined : { folder, listener };
 }
 
-/** Promise of the latest call, which may be pending. */
+/** Promise of the latest call. The call may still be running. */
 let lastCall: Promise<unknown> = Promise.resolve();
 
 /**
- * Performs a watched call after all earlier calls have finished, so that the listener sees a consistent state of the
- * folder.
+ * Performs a watched call after all earlier calls have finished. So the listener sees a consistent state of the folder.
  */
 export function runInTurn<T>(call: string, make: () => Promise<T>): Promise<T> {
   const nextCall = lastCall.then(() => {

@@ -28,7 +28,7 @@ export interface Subject {
   close(): Promise<void>;
 }
 
-/** Opens a service on a home, and reuses the threads of the previous service. */
+/** Opens a service on a home. It uses the threads of the previous service again. */
 export async function openSubject(home: string): Promise<Subject> {
   keepThreads();
   const { settings } = readSettings(['--home', home, '--workers', '1', '--warm-up', 'off'], {});
@@ -61,7 +61,7 @@ export async function openSubject(home: string): Promise<Subject> {
   return { ask, ended: waitForJob, isDefect: () => defect, close: () => service.close() };
 }
 
-/** Waits until the service has loaded the market that it served before, which completes its start. */
+/** Waits until the service has loaded the market that it served before. Then its start is complete. */
 export async function isSettled({ ask }: Subject): Promise<void> {
   for (;;) {
     const { store } = (await ask('GET', '/health')).body as {
@@ -73,8 +73,8 @@ export async function isSettled({ ask }: Subject): Promise<void> {
 }
 
 /**
- * Returns the stored documents of a home by `kind id`. They are read without the separate process that usually tests
- * whether their pages are readable, so an unreadable page fails the test.
+ * Returns the stored documents of a home by `kind id`. Usually a separate process first tests that their pages are
+ * readable. Here they are read directly, so an unreadable page fails the test.
  * @throws Error if a document refers to an incomplete or missing object
  */
 export async function readDocuments(home: string): Promise<ReadonlyMap<string, unknown>> {
@@ -93,7 +93,7 @@ export async function readDocuments(home: string): Promise<ReadonlyMap<string, u
   }
 }
 
-/** Returns the orphaned files and folders of a stopped home, which no document references. */
+/** Returns the files and folders of a stopped home that no document references. */
 export async function readLeftovers(home: string): Promise<string[]> {
   const reader = openDocumentsReader(listHomeFolders(home).documents);
   const namedFiles = new Set<string>();
@@ -112,14 +112,14 @@ export async function readLeftovers(home: string): Promise<string[]> {
 }
 
 /**
- * Returns true for the cached text of a backtest result, which a service writes when a client reads the result and
- * removes at its next start.
+ * Returns true for the cached text of a backtest result. A service writes it when a client reads the result, and
+ * removes it at its next start.
  */
 function isResultText(path: string): boolean {
   return readFileSync(path, 'latin1').startsWith('{"annual_returns":');
 }
 
-/** A change of several documents and files that must be complete or absent wherever it is interrupted. */
+/** A change of several documents and files. Wherever it is interrupted, it must be complete or absent. */
 export interface Effect {
   readonly name: string;
   /** Creates the initial state of the effect. */
@@ -128,7 +128,7 @@ export interface Effect {
   perform(subject: Subject): Promise<boolean>;
   /** Returns true if the effect is complete. @throws Error if the effect is partial */
   hasHappened(documents: ReadonlyMap<string, unknown>): boolean;
-  /** Job that performs the effect; a restart completes it. */
+  /** Job that performs the effect. After an interruption, a restart completes it. */
   readonly jobId?: string;
   /** True if the effect only writes documents, so that a restart has nothing to complete. */
   readonly isOfDocuments?: true;
@@ -170,14 +170,14 @@ async function submitCostBacktest(subject: Subject, id: string, costs: number): 
   return subject.ended(`backtest:${id}`);
 }
 
-/** Returns true if all facts hold, and false if none holds. @throws Error otherwise */
+/** Returns true if all facts are true, and false if none is true. @throws Error otherwise */
 function allOrNone(facts: Readonly<Record<string, boolean>>): boolean {
   const values = new Set(Object.values(facts));
   if (values.size > 1) throw new Error(`half of it happened: ${JSON.stringify(facts)}`);
   return values.has(true);
 }
 
-/** Returns the version of the audit log entry that the log's head references. */
+/** Returns the version of the last entry of the audit log, which the head of the log references. */
 function readLastVersion(documents: ReadonlyMap<string, unknown>): unknown {
   const { seq } = documents.get('audit-head head') as { readonly seq: number };
   return (documents.get(`audit ${formatEntryId(seq)}`) as { readonly version: unknown }).version;
@@ -193,7 +193,7 @@ const listAuditEntries = (documents: ReadonlyMap<string, unknown>, kind: string,
   [...documents].filter(
     ([key, body]) => key.startsWith('audit ') && (body as AuditEntry).kind === kind && (body as AuditEntry).id === id,
   ).length;
-/** Returns true if a job has succeeded; its effect is committed together with this status. */
+/** Returns true if a job has succeeded. The effect is committed together with this status. */
 const isDone = (documents: ReadonlyMap<string, unknown>, jobId: string) => readStatus(documents, jobId) === 'succeeded';
 
 export const EFFECTS: readonly Effect[] = [

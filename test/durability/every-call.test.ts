@@ -10,10 +10,11 @@ import { IS_SOAK } from '../soak.js';
 
 /**
  * Maximum number of disk calls of an effect. Every effect on several documents and files is interrupted at its disk
- * calls: once by the end of the process, once by a disk error. At each call, the effect is complete or absent, and no
- * reference is dangling; after a restart no orphan remains and the job has ended. The state before each call is checked
- * in every run. A service is started on this state, and the call is refused, only for the first call of each kind; with
- * `SOAK=1`, for every call.
+ * calls, once because the process ends and once because of a disk error. At each call, the effect is complete or
+ * absent, and no reference is dangling. After a restart no orphan remains and the job has ended.
+ *
+ * Every test checks the state before each call. But it starts a service on this state, and refuses the call, only for
+ * the first call of each kind. With `SOAK=1` it does so for every call.
  */
 const CALLS_MAX = 200;
 
@@ -23,7 +24,7 @@ beforeAll(() => {
 });
 afterAll(() => restore());
 
-/** Copies the state that would remain if the process were killed now. */
+/** Copies the files that would remain if the process were killed now. */
 function copyHome(from: string, to: string): void {
   cpSync(from, to, {
     recursive: true,
@@ -31,7 +32,7 @@ function copyHome(from: string, to: string): void {
   });
 }
 
-/** Returns a hash of a copied home; copies with equal hashes have equal states after a restart. */
+/** Returns a hash of a copied home. If two copies have equal hashes, they have equal states after a restart. */
 function computeDigest(home: string): string {
   const hash = createHash('sha256');
   const entries = readdirSync(home, { recursive: true, withFileTypes: true });
@@ -40,7 +41,7 @@ function computeDigest(home: string): string {
   return hash.digest('hex');
 }
 
-/** Returns true for the first call of each kind; in the soak, for every call. */
+/** Returns true for the first call of each kind. In the soak it returns true for every call. */
 const isTested = (calls: readonly string[], call: number): boolean => IS_SOAK || calls.indexOf(calls[call]!) === call;
 
 /** Creates a home in the initial state of an effect. */
@@ -52,7 +53,7 @@ async function prepare(home: string, effect: Effect): Promise<void> {
 }
 
 /**
- * Starts a service on a home after a crash or disk error, waits until its work ends, and returns the resulting state.
+ * Starts a service on a home after a crash or disk error and waits until its work ends. Returns the resulting state.
  */
 async function checkAfterRestart(
   home: string,
@@ -71,7 +72,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
   let folder: string;
   let base: string;
   /**
-   * Disk calls of the effect without errors. Numbered folders contain the home before each call and after the last
+   * Disk calls of the effect without errors. Numbered folders contain the home before each call, and after the last
    * call.
    */
   const calls: string[] = [];
@@ -112,13 +113,13 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
         outcomes.push(effect.hasHappened(await readDocuments(copy)));
         isStarted = false;
       }
-      // Starting on equal homes has equal results, so one start per home suffices.
+      // Services that start on equal homes give equal results. So one start per home is enough.
       if (isStarted || !(isTested(calls, call) || call === calls.length)) continue;
       isStarted = true;
       const { happened, left } = await checkAfterRestart(copy, effect);
       expect(happened || !outcomes.at(-1)!, location).toBe(true);
       expect(left, location).toEqual([]);
-      // An accepted job ends after a restart; nothing else changes.
+      // After a restart, an accepted job ends. Nothing else changes.
       if (effect.jobId === undefined) expect(happened, location).toBe(outcomes.at(-1));
     }
     expect([outcomes[0], outcomes.at(-1), outcomes.toSorted()]).toEqual([false, true, outcomes]);
@@ -143,8 +144,8 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       watchCalls(home, undefined);
       const place = `call ${refusedCall}, ${failedCall}`;
       const happened = effect.hasHappened(await readDocuments(home));
-      // A reported success must be durable. After a reported failure the effect may exist, if the disk failed after the
-      // commit.
+      // If success was reported, the effect must be durable. If failure was reported, the effect may exist, because the
+      // disk may have failed after the commit.
       if (isAcknowledged) expect(happened, place).toBe(true);
       await subject.close();
       const after = await checkAfterRestart(home, effect);

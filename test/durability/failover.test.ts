@@ -12,7 +12,10 @@ import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { migrate, SCHEMA } from '#store/postgres/migrate.js';
 import { IS_SOAK } from '../soak.js';
 
-/** Programs of an installed PostgreSQL; only these can copy a server, the programs from npm cannot. */
+/**
+ * Folder of the programs of an installed PostgreSQL. Only these programs can copy a server; the programs from npm
+ * cannot.
+ */
 const ROOT = '/usr/lib/postgresql';
 const version = existsSync(ROOT) ? readdirSync(ROOT).toSorted().at(-1) : undefined;
 const programs = join(ROOT, version ?? '', 'bin');
@@ -64,7 +67,7 @@ async function launch(data: string): Promise<Server> {
   return { port, data, process: server };
 }
 
-/** Opens an address that forwards connections to a server, which can be exchanged. */
+/** Opens an address that forwards connections to a server. The test can replace this server. */
 async function openAddress(first: number) {
   const sockets = new Set<Socket>();
   const state = { port: first };

@@ -13,7 +13,7 @@ afterEach(() => {
   for (const folder of mountedFolders.splice(0)) execFileSync('umount', ['-l', folder]); // lazily, because a failed test may still use a file
 });
 
-/** Mounts a volume of 8 MiB; returns undefined if the user has no permission to mount. */
+/** Mounts a volume of 8 MiB. Returns undefined if the user has no permission to mount. */
 async function mountSmallVolume(): Promise<string | undefined> {
   const folder = await newFolder();
   try {

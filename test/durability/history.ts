@@ -1,16 +1,19 @@
-/** A client's write to one document, with its outcome as far as the client knows. */
+/** A write of a client to one document, with the outcome that the client knows. */
 export interface Write {
-  /** Content of the document after the write; null for a deletion. Values of a document are unique. */
+  /**
+   * Content of the document after the write; null if the write deletes it. No two writes to a document have the same
+   * value.
+   */
   readonly value: string | null;
   readonly startMs: number;
-  /** Time of the acknowledgement; null without an acknowledgement: the write may or may not have been performed. */
+  /** Time of the acknowledgement. Null if there is none; then the write may or may not have been performed. */
   ackMs: number | null;
 }
 
 /**
- * Records the writes of clients to each document, and determines whether a value found later can be explained (a
- * linearisable register): an order of the writes must exist that is compatible with the times of requests and
- * acknowledgements and ends with this value.
+ * Records the writes of clients to each document. Determines whether the writes explain a value that is found later:
+ * the document must behave like a linearisable register. So there must be an order of the writes that ends with this
+ * value and is compatible with the times of requests and acknowledgements.
  */
 export interface History {
   begin(key: string, value: string | null): Write;
@@ -19,8 +22,8 @@ export interface History {
   readonly keys: readonly string[];
   readonly acknowledged: number;
   /**
-   * Returns undefined if `value` can be the value of the last write, otherwise an error message. Forgets all writes
-   * except `value`.
+   * Returns undefined if the last write can have left `value`, otherwise an error message. Forgets all writes except
+   * `value`.
    */
   settle(key: string, value: string | null): string | undefined;
 }
@@ -51,7 +54,7 @@ export function createHistory(now: () => number): History {
     settle(key, value) {
       const list = writes.get(key) ?? [];
       settledCount += countAcknowledged(list);
-      // There is no value before the first write; the value found by the previous check is first in the list.
+      // Before the first write there is no value. Later, the first element is the value that the previous check found.
       const candidates: Write[] = [{ value: null, startMs: -1, ackMs: -1 }, ...list];
       const isExplained = candidates.some(
         (write) => write.value === value && !list.some((other) => isAfter(other, write)),
@@ -65,7 +68,7 @@ export function createHistory(now: () => number): History {
 }
 
 /**
- * Returns true if the other write is certainly later: it began after `write` had been acknowledged, and was
+ * Returns true if the other write is certainly later. It must have begun after `write` was acknowledged, and it must be
  * acknowledged itself.
  */
 function isAfter(other: Write, write: Write): boolean {

@@ -12,13 +12,13 @@ import { createPublisher, PUBLISHED } from './publisher.js';
 /**
  * Number of kills. A real service is killed while sixteen clients write documents, run backtests, publish, cancel and
  * delete. After each restart on the same home, no acknowledged write is lost, no write is partial, and every job ends
- * once. `SOAK_ROUNDS=50` sets the number of kills; `SOAK_SEED` repeats their times.
+ * once. `SOAK_ROUNDS=50` sets the number of kills. `SOAK_SEED` repeats the times of a previous test.
  */
 const ROUNDS = Number(process.env['SOAK_ROUNDS'] ?? 1);
 const SEED = Number(process.env['SOAK_SEED'] ?? 20_261_120);
-/** Latest time of a kill in a round; rounds of a long run are longer. */
+/** Latest time of a kill in a round, in ms. The rounds of a long test are longer. */
 const MOMENT_MS_MAX = ROUNDS > 10 ? 5000 : 800;
-/** Minimum number of acknowledged writes in a round before its kill. */
+/** Minimum number of writes that are acknowledged in a round before its kill. */
 const WRITES_MIN = 60;
 const DOCUMENT_WRITERS = 12;
 const JOB_WRITERS = 4;
@@ -40,7 +40,7 @@ test(
         const before = clients.acknowledgedDocuments();
         const work = clients.work(service.url);
         await new Promise((resolve) => setTimeout(resolve, drawBetween(200, MOMENT_MS_MAX)));
-        // A busy machine also reaches the minimum before the kill.
+        // The minimum is reached before the kill even on a busy machine.
         while (
           clients.acknowledgedDocuments() < before + WRITES_MIN ||
           clients.acknowledgedJobs() <= round ||
@@ -76,7 +76,7 @@ interface Answer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Sends a request; returns undefined if the service was killed before it responded. */
+/** Sends a request. Returns undefined if the service was killed before it responded. */
 async function ask(url: string, method: string, path: string, body?: unknown): Promise<Answer | undefined> {
   try {
     const init =
@@ -92,9 +92,9 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
 }
 
 interface AcknowledgedJob {
-  /** Transaction cost in basis points, which identifies the submission. */
+  /** Transaction cost in basis points. Each submission has a different cost, which identifies it. */
   readonly token: number;
-  /** Finish time of the job, if a client has received its terminal status. */
+  /** Time at which the job finished. It is set when a client has received its final status. */
   finishedAt: string | undefined;
   status: string | undefined;
 }
@@ -118,8 +118,8 @@ function createClients() {
   }
 
   /**
-   * Repeatedly writes separate lists, a list shared with another writer, and an index that is created and deleted
-   * together with its child.
+   * Writes repeatedly: separate lists, a list that it shares with another writer, and an index that is created and
+   * deleted together with its child.
    */
   async function writeDocuments(url: string, writer: number, isOver: () => boolean): Promise<void> {
     const ownPath = `/data/watchlists/own-${writer}`;
@@ -212,7 +212,10 @@ function createClients() {
     return errors;
   }
 
-  /** Checks that the last version of a document is its current content, or its deletion. */
+  /**
+   * Checks that the last version of a document is its current content. If the document is deleted, the last version
+   * must be the deletion.
+   */
   async function checkVersions(url: string, key: string, value: string | null): Promise<string[]> {
     const listedAnswer = await ask(url, 'GET', `${key}/versions?limit=1`);
     const newest = (listedAnswer?.body['versions'] as readonly { version: number; action: string }[] | undefined)?.[0];
@@ -274,7 +277,7 @@ function createClients() {
       }
     },
 
-    /** Starts all clients. `end` stops the clients and waits for pending requests. */
+    /** Starts all clients. `end` stops the clients and waits until all requests have been answered. */
     work(url: string): { end(): Promise<void> } {
       let isOver = false;
       const workers = [
@@ -308,7 +311,7 @@ function createClients() {
   };
 }
 
-/** Weekdays of the market's year, for which closes are published. */
+/** Weekdays of the year of the market. Closes are published for them. */
 const SESSIONS = Array.from({ length: 360 }, (_, i) => new Date(Date.UTC(2022, 0, 5 + i)))
   .filter((day) => day.getUTCDay() % 6 !== 0)
   .map((day) => day.toISOString().slice(0, 10));

@@ -10,10 +10,10 @@ import { IS_SOAK } from '../soak.js';
 
 const newFolder = openTemporaryFolders();
 const COUNT = 20_000;
-/** Number of documents in addition to the jobs; the number of jobs is the maximum that is stored. */
+/** Number of documents in addition to the jobs. There are as many jobs as the service stores at most. */
 const DOCUMENTS = IS_SOAK ? COUNT : 1000;
 const BATCH = 1000;
-/** Maximum start time: five times the duration on an idle machine. */
+/** Maximum start time in ms. It is five times the duration on an idle machine. */
 const READY_MS_MAX = 2000;
 
 const formatJobId = (i: number): string => `risk:m${String(i).padStart(5, '0')}`;
@@ -84,7 +84,8 @@ test(
         formatJobId(COUNT - 500),
       ]);
 
-      // Adds two more jobs. The first has ended when the second is stored, which removes the oldest job.
+      // Adds two more jobs. When the second is stored, the first has already ended. Storing the second removes the
+      // oldest job.
       for (const id of ['one', 'two']) {
         const result = await ask<JobStatus>('POST', '/data/synthetic', {
           store_id: id,

@@ -6,7 +6,9 @@ const REPLACED_MODULES = [
   [/\/src\/store\/lmdb\/probe-documents\.js$/, new URL('./unprobed-documents.js', import.meta.url).href],
 ] as const;
 
-/** Resolves a replaced module to the test's module; the replacement itself imports the original. */
+/**
+ * Loads the module of the test in place of a module of the product. The module of the test itself imports the original.
+ */
 export const resolve: ResolveHook = async (specifier, context, next) => {
   const resolution = await next(specifier, context);
   const replacement = REPLACED_MODULES.find(([pattern]) => pattern.test(resolution.url))?.[1];

@@ -17,25 +17,25 @@ import { IS_SOAK } from '../soak.js';
 import { createTemporaryFolder } from '../store/temporary-folder.js';
 
 /**
- * Number of accounts, with about 3,000 lots of 500 securities; a second variable sets the number of kills of the
- * service during the solve.
+ * Number of accounts, each with about 3,000 lots of 500 securities. A second variable sets how often the service is
+ * killed during the solve.
  */
 const ACCOUNTS = Number(process.env['NIGHT_ACCOUNTS'] ?? 300);
 const KILLS = Number(process.env['NIGHT_KILLS'] ?? 3);
 const ASSETS = 500;
 const FACTORS = 40;
-/**
- * Wall-clock minutes after which the remaining accounts are cancelled and all solved accounts are checked; 0 means no
- * limit.
- */
+/** Minutes after which the test cancels the remaining accounts and checks all solved accounts; 0 means no limit. */
 const MINUTES = Number(process.env['NIGHT_MINUTES'] ?? 0);
 /**
- * Share of these minutes in which accounts are sent. A second constant is the share after which no account is solved:
- * the remaining time is for the checks.
+ * Share of these minutes in which accounts are sent. A second constant is the share after which no account is solved,
+ * because the checks need the remaining time.
  */
 const SENDING_PROGRESS = 0.25;
 const SOLVING_PROGRESS = 0.95;
-/** Number of accounts whose certificates are checked with their lots, and which are solved again in this process. */
+/**
+ * Number of accounts that are checked in detail: their certificates are checked with their lots, and they are solved
+ * again in this process.
+ */
 const COMPARED_COUNT = Number(process.env['NIGHT_COMPARED'] ?? 100);
 const WARM_UP = 10;
 /** Number of blocks that are read again at the end. */
@@ -77,8 +77,8 @@ function createAccount(common: CommonJson, position: number) {
 }
 
 /**
- * Yields the lines of the batch: the terms, followed by accounts until the time is over. @param count called with the
- * number of accounts
+ * Yields the lines of the batch. The terms come first, then accounts until the time is over. @param count called with
+ * the number of accounts
  */
 function streamLines(common: CommonJson, endMs: number, count: (accounts: number) => void): ReadableStream<Uint8Array> {
   const terms = { batch_id: 'night', parent: 'CORE', risk_model: 'factors', as_of: DAY };
@@ -149,7 +149,7 @@ test.runIf(IS_SOAK)(
 const formatPercentile = (sorted: readonly number[], share: number): string =>
   sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]?.toFixed(1) ?? '-';
 
-/** Sends the accounts. @returns their number, and the wall-clock seconds */
+/** Sends the accounts. @returns the number of accounts, and the seconds that this took */
 async function uploadAccounts(common: CommonJson): Promise<{ sent: number; uploadS: number }> {
   const start = performance.now();
   const endMs = MINUTES === 0 ? Infinity : start + MINUTES * 60_000 * SENDING_PROGRESS;
@@ -167,8 +167,8 @@ async function uploadAccounts(common: CommonJson): Promise<{ sent: number; uploa
 }
 
 /**
- * Kills the service at equal shares of the work or of the time, and reads results until the job has ended or the time
- * is over.
+ * Kills the service at equal shares of the work or of the time. In between it reads results, until the job has ended or
+ * the time is over.
  */
 async function solve(
   checker: ReturnType<typeof createChecker>,
@@ -258,8 +258,8 @@ interface BatchCheck {
 }
 
 /**
- * Creates a checker that reads each block once as soon as it is solved. An independent script checks the ids, the order
- * and the sums of all results, and the certificates of some results.
+ * Creates a checker that reads each block once, as soon as it is solved. An independent script checks the ids, the
+ * order and the sums of all results. It also checks the certificates of some results.
  */
 function createChecker(common: CommonJson, sent: number) {
   const step = Math.max(1, Math.floor(sent / COMPARED_COUNT));
@@ -275,7 +275,7 @@ function createChecker(common: CommonJson, sent: number) {
   const computeHash = (accounts: readonly AccountResult[]): string =>
     createHash('sha256').update(JSON.stringify(accounts)).digest('hex');
 
-  /** Returns the accounts of a block; undefined if the block is not solved yet. */
+  /** Returns the accounts of a block, or undefined if the block is not solved yet. */
   async function readBlock(block: number): Promise<readonly AccountResult[] | undefined> {
     const response = await fetch(`${service.url}/optimise/batches/night/accounts?block=${block}`);
     const body = (await response.json()) as { readonly accounts?: readonly AccountResult[] };

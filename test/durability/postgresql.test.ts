@@ -9,7 +9,7 @@ import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../postgr
 
 const CRASHES = process.env['SOAK'] === '1' ? 20 : 2;
 const WRITERS = 6;
-/** Minimum number of acknowledged writes per writer between two crashes. */
+/** Minimum number of writes that each writer has had acknowledged between two crashes. */
 const WRITES = 15;
 
 describe.skipIf(!hasPostgresql)('a PostgreSQL server that crashes during writes', () => {
@@ -31,7 +31,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL server that crashes during writes'
     const acknowledgedIds = new Set<string>();
     let unknownCount = 0;
 
-    /** Repeatedly writes a private document and increments a counter in a shared document, both in one transaction. */
+    /** Repeats one transaction, which writes a private document and increments a counter in a shared document. */
     async function write(store: DocumentStore, writer: number): Promise<void> {
       for (let n = 0; !state.isOver; n++) {
         const id = `w${writer}-${n}`;
@@ -69,8 +69,8 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL server that crashes during writes'
     const storedIds = new Set(await stores[0]!.ids('run'));
     expect([...acknowledgedIds].filter((id) => !storedIds.has(id))).toEqual([]);
     const { body } = (await stores[1]!.get('index', 'shared')) as StoredDocument;
-    // Each transaction writes one document and increments the counter once, so a partial transaction would make both
-    // differ.
+    // Each transaction writes one document and increments the counter once. If a transaction were partial, the two
+    // numbers would differ.
     expect(body).toEqual({ n: storedIds.size });
     expect(storedIds.size - acknowledgedIds.size).toBeLessThanOrEqual(unknownCount);
     for (const store of stores) await store.close();

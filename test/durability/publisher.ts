@@ -6,7 +6,7 @@ export interface PublisherAnswer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Sends a request; returns undefined if the service was killed before it responded. */
+/** Sends a request. Returns undefined if the service was killed before it responded. */
 export type PublisherAsk = (
   url: string,
   method: string,
@@ -14,9 +14,7 @@ export type PublisherAsk = (
   body?: unknown,
 ) => Promise<PublisherAnswer | undefined>;
 
-/**
- * A client that publishes the closes of an index in small steps and remembers the heads of the log that it received.
- */
+/** A client that publishes the closes of an index in small steps. It remembers the head of the log after each step. */
 export interface Publisher {
   /** Returns the number of acknowledged publications. */
   acknowledged(): number;

@@ -8,17 +8,17 @@ import { startService } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
 
 /**
- * Number of restarts; `SOAK=1` makes ten. The service is stopped and started while clients send requests: behind a load
- * balancer that polls /health/ready no request fails, and accepted jobs end.
+ * Number of restarts; `SOAK=1` makes ten. The service is stopped and started while clients send requests through a load
+ * balancer, which polls /health/ready. No request fails, and accepted jobs end.
  */
 const RESTARTS = IS_SOAK ? 10 : 1;
-/** Interval between requests: twenty requests a second, as from an index desk with dashboards. */
+/** Interval between requests in ms. Twenty requests a second are as many as an index desk with dashboards sends. */
 const EVERY_MS = 50;
 const PROBE_MS = 20;
 const DRAIN_MS = 3000;
 /**
- * Maximum age of the load balancer's last poll. If its machine was busy for longer, it sends nothing until it has
- * polled again.
+ * Maximum age of the last poll of the load balancer, in ms. If the poll is older because the machine was busy, the load
+ * balancer polls again before it sends requests.
  */
 const LOOK_MS_MAX = DRAIN_MS / 3;
 
@@ -41,8 +41,8 @@ function ask(url: string, method: string, path: string, body?: unknown): Promise
       incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, body: output }));
     });
     outgoing.on('error', (failure: NodeJS.ErrnoException) => {
-      // If a kept connection is closed during a request, the request is sent again on a new connection, as load
-      // balancers do (RFC 9112 9.3.1).
+      // If an idle connection is closed during a request, the request is sent again on a new connection. Load balancers
+      // do the same (RFC 9112 9.3.1).
       if (outgoing.reusedSocket && failure.code === 'ECONNRESET') ask(url, method, path, body).then(resolve, reject);
       else reject(failure);
     });
@@ -76,7 +76,7 @@ test(
     const home = await mkdtemp(join(tmpdir(), 'restarts-'));
     const words = ['--log-level', 'error', '--workers', '2', '--drain-ms', String(DRAIN_MS)];
     let service = await startService(home, words);
-    /** Address to which the load balancer sends requests; undefined while no service is ready. */
+    /** Address to which the load balancer sends requests, or undefined while no service is ready. */
     let readyUrl: string | undefined;
     let lookedAt = 0;
     const state = { isOver: false, answered: 0 };
@@ -112,8 +112,8 @@ test(
         const { status, body } = await ask(url, ...sentRequest);
         state.answered++;
         if (status === 202) accepted.add((JSON.parse(body) as JobStatus).job_id);
-        // Between the signal and the next poll, a stopping service still responds, but refuses new jobs with status
-        // 503.
+        // Between the signal and the next poll, a service that stops still responds. But it refuses new jobs with
+        // status 503.
         else if (status === 503) refusedCount++;
         else if (status >= 300) lostRequests.push(`${sentRequest[0]} ${sentRequest[1]} answered ${status}: ${body}`);
       } catch (failure) {

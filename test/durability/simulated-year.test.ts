@@ -21,18 +21,18 @@ import {
 } from './year/market.js';
 
 /**
- * Closed days of the exchange. The test simulates days of a family of indices with the faults that a desk sees: late
+ * Closed days of the exchange. The test simulates days of a family of indices, with the faults that a desk sees: late
  * files, wrong prices, repeated corporate actions, a closed exchange, an unavailable delivery target, and a killed
- * service. Default: weeks of a small family; with SOAK=1 a year of fifty indices on two nodes (`SOAK_SESSIONS` shortens
- * the year). Levels are compared with averages of price relatives.
+ * service. By default it simulates some weeks of a small family. With SOAK=1 it simulates a year of fifty indices on
+ * two nodes (`SOAK_SESSIONS` shortens the year). Levels are compared with averages of price relatives.
  */
 const closedDates = new Set<string>();
 const reasons: string[] = [];
 const killedPhases: string[] = [];
-/** Positions of the steps in which the service is killed, used in turn. */
+/** Positions of the steps in which the service is killed. They are used one after the other. */
 const KILLED_IN = [3, 5, 0, 1, 2, 4];
 
-/** Reaction of the desk to each fault, including checks of the state before the reaction. */
+/** Reaction of the desk to each fault. It first checks the state before the reaction. */
 const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>> = {
   async late({ performed, writePrices }, t) {
     const reason = expect.stringContaining('no prices') as string;
@@ -96,8 +96,8 @@ const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>>
 };
 
 /**
- * Checks that every close was published once with its level, and that no close was published for a day on which the
- * exchange was closed.
+ * Checks that every close was published once with its level. Checks also that nothing was published for a day on which
+ * the exchange was closed.
  */
 async function verifyPublished({ ask }: Desk): Promise<void> {
   const dates = SESSIONS.filter((date) => !closedDates.has(date));
@@ -117,7 +117,7 @@ async function verifyPublished({ ask }: Desk): Promise<void> {
   }
 }
 
-/** Checks that the client has exactly the expected files, complete and with their checksums. */
+/** Checks that the client has exactly the expected files, and that they are complete and have their checksums. */
 async function verifyDelivered({ out }: Desk): Promise<void> {
   const names = await readdir(out);
   const files = names.filter((name) => name.endsWith('.csv'));

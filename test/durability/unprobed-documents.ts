@@ -1,6 +1,6 @@
 /**
- * Replaces the product's function that reads the documents in a separate process. Services that are started often read
- * all documents anyway, and an unreadable page fails the test.
+ * Replaces the function of the product that reads the documents in a separate process. Services that are started often
+ * read all documents anyway, and the test fails if a page is unreadable.
  */
 export async function probeDocuments(): Promise<void> {}
 

@@ -20,7 +20,7 @@ import { addPrice } from './rewritten-bundle.js';
 const browserFailure = await tryBrowser();
 if ('why' in browserFailure) process.stderr.write(`The engine is not run in a browser: ${browserFailure.why}\n`);
 
-/** Size of the market: 500 securities over five years in the soak, which also checks the duration. */
+/** Size of the market. The soak has 500 securities over five years and also checks the duration. */
 const SIZE = IS_SOAK
   ? { assets: 500, start: '2018-01-01', end: '2022-12-31' }
   : { assets: 40, start: '2021-01-01', end: '2022-06-30' };
@@ -55,7 +55,7 @@ const derivedDocument = {
   derivation: { source_index_id: 'EQ', objective: { type: 'min_variance' }, lookback_sessions: 120 },
 } as const;
 
-/** Runs two indices, one of them optimised, in Node or in the page, and returns the hashes of their results. */
+/** Runs two indices in Node or in the page. One of them is optimised. Returns the hashes of their results. */
 async function computeHashes(
   open: typeof openEngine,
   market: ReturnType<typeof createExampleMarket>,

@@ -15,7 +15,10 @@ import { readTar } from '#views/bundle/tar.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { addFiles, addHashes } from './rewritten-bundle.js';
 
-/** Service for bundles of runs that read more than a market: plug-ins, stored risk models, earlier data versions. */
+/**
+ * Service for bundles of runs that read more than a market: plug-ins, stored risk models and earlier versions of the
+ * data.
+ */
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
@@ -89,7 +92,7 @@ describe('on a synthetic market', () => {
     );
     const hiddenChange = addHashes(editFile(bundle, 'plan.json', '"minimum":0.8', '"minimum":0.99'));
     expect(await listFaultKinds(hiddenChange)).toEqual(['signature', 'close']);
-    // An endless plug-in is stopped and reported as an error of the plug-in.
+    // A plug-in that does not end is stopped. This is reported as an error of the plug-in.
     const loop = addHashes(editFile(bundle, 'plan.json', 'return Array.from(cap', 'for (;;); return Array.from(cap'));
     const verdict = await verifyBundle(loop);
     expect(verdict.faults.at(-1)!.message).toMatch(/The plug-in damped-cap took more than .* steps/);
@@ -128,7 +131,7 @@ describe('on a synthetic market', () => {
     derivation: { source_index_id: 'PARENT', objective: 'min_variance', risk_model: 'own' },
   };
 
-  /** Repeats the checks with the model stored in parts, so that its matrix is in several files. */
+  /** Repeats the checks with a model that is stored in parts. So its matrix is in several files. */
   async function writeInSeveralFiles(before: Uint8Array, after: Uint8Array): Promise<void> {
     const model = await requireBody<Model>('GET', '/risk-models/own');
     const ownModel = await rebuildDividedModel(model.asset_ids.length);
@@ -158,7 +161,7 @@ describe('on a synthetic market', () => {
 
   const openHome = () => listHomeFolders(join(service.root, 'home'));
 
-  /** Divides the matrix of a stored model into the files of several parts. @returns the names of the files */
+  /** Divides the matrix of a stored model into files, one per part. @returns the names of the files */
   async function rebuildDividedModel(assets: number): Promise<readonly string[]> {
     let names: string[] = [];
     await service.restart(async () => {
@@ -243,7 +246,7 @@ describe('on data with a corrected price', () => {
     const bundle = await downloadBundle('DESK');
     expect(listFileNames(bundle)).toEqual(expect.arrayContaining(['known.json', 'change-0.bin']));
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, closes: DATES.length, faults: [] });
-    // Decisions on the latest data version would differ: half in A instead of a fifth.
+    // With the latest version of the data, decisions would differ: half in A and not a fifth.
     const knownBundle = addFiles(bundle, () => ({
       'known.json': new TextEncoder().encode('{"known_on":-100000,"earlier":[]}'),
     }));

@@ -19,8 +19,8 @@ interface Table {
 }
 
 /**
- * Generates a market over weekdays from 2021 on, with some late listings and missing prices. Identifiers are not
- * sorted.
+ * Generates a market over weekdays from 2021 on. Some securities are listed late, and some prices are missing. The
+ * identifiers are not sorted.
  */
 export function createExampleMarket({ names, days, seed }: Record<'names' | 'days' | 'seed', number>): ExampleMarket {
   const random = seeded(seed);

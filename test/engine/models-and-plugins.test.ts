@@ -173,8 +173,8 @@ describe('decisions on data known at the time', () => {
       earlier: [{ known_on: '2024-01-01', market: { prices: createPrices(40) } }],
     });
     deskEngine.define(desk);
-    // On Friday the 5th, the latest data version leads to half in A, the earlier version to a fifth. A doubles on
-    // Monday.
+    // On Friday the 5th, the latest version of the data leads to half in A, and the earlier version to a fifth. A
+    // doubles on Monday.
     expect(deskEngine.backtest('DESK').metrics.total_return).toBeCloseTo(0.5, 12);
     expect(deskEngine.backtest('DESK', { as_known: 'decision' }).metrics.total_return).toBeCloseTo(0.2, 12);
   });

@@ -33,7 +33,7 @@ export function addPrice(
   });
 }
 
-/** Recomputes the list of hashes for changed files, as an attacker without the signing key would. */
+/** Computes the list of hashes again for changed files. An attacker without the signing key could do the same. */
 export function addHashes(bundle: Uint8Array): Uint8Array {
   return addFiles(bundle, (files) => {
     const {

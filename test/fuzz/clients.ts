@@ -12,12 +12,12 @@ export interface Client {
   readonly isLimited: boolean;
 }
 
-/** Id prefixes of limited clients, which cover some of the ids in the vocabulary. */
+/** Prefixes of the ids that limited clients may use. They match some of the ids in the vocabulary. */
 const PREFIXES = ['BETA', 'CHILD', 'NEW', 'own', 'names', 'limits', 'plan', 'extra', ...SPARE_IDS.slice(0, 1)];
 
 /**
- * Creates the clients of a service with teams: the operator, and a limited team with a key, a token and a browser
- * session.
+ * Creates the clients of a service with teams: the operator, and a team with limited access. The team has a key, a
+ * token and a browser session.
  */
 export async function openTeams() {
   const provider = await startProvider('console');

@@ -9,17 +9,17 @@ import { openWire, type Wire, type WireRequest } from './wire.js';
 import { apiDocument } from '../contract/api-document.js';
 
 /**
- * Number of requests derived from the OpenAPI document, valid, nearly valid and hostile, that are sent to a whole
- * service: every response must be declared, no connection may break, and no defect may be logged.
- * `FUZZ_REQUESTS=100000` sends more; `FUZZ_SEED` repeats a run.
+ * Number of requests that are sent to a whole service. They are derived from the OpenAPI document and are valid, nearly
+ * valid or hostile. Every response must be declared, no connection may break, and no defect may be logged.
+ * `FUZZ_REQUESTS=100000` sends more. `FUZZ_SEED` repeats a test.
  */
 const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 120);
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_120);
 /** Number of concurrent requests. */
 const AT_ONCE = 16;
-/** Number of requests after which the scene is restored, because some requests delete what other requests read. */
+/** Number of requests after which the documents are restored. Some requests delete what other requests read. */
 const RESTORE_AFTER = 1500;
-/** Number of incorrect responses after which a run is stopped. */
+/** Number of incorrect responses after which the test stops. */
 const BROKEN_MAX = 200;
 
 describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {

@@ -1,13 +1,13 @@
 import { fc } from '../fast-check.js';
 
-/** Placeholder in a value for text that JSON.stringify cannot produce; it is replaced in the serialised text. */
+/** Marks a place in a value. After serialisation, text that JSON.stringify cannot produce replaces the mark. */
 const RAW = '\u0001raw:';
 
 const markRaw = (text: string) => `${RAW}${text}`;
 
 /**
- * JSON text that does not result from any value: numbers beyond a double, duplicate keys, keys with a special meaning,
- * deep nesting.
+ * JSON text that JSON.stringify does not produce for any value: numbers beyond a double, duplicate keys, keys with a
+ * special meaning, deep nesting.
  */
 const RAW_TEXTS: readonly string[] = [
   '1e400',
@@ -176,7 +176,7 @@ export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
 
 type Path = readonly (string | number)[];
 
-/** A change of a value: position, counted over all positions, and new content. */
+/** A change of a value: a position, which counts over all positions, and the new content. */
 type Change =
   | { readonly kind: 'replace'; readonly at: number; readonly value: unknown }
   | { readonly kind: 'drop'; readonly at: number }
@@ -205,7 +205,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   },
 );
 
-/** Returns values in which one to three positions are changed. */
+/** Returns values that are changed at one to three positions. */
 export function createNearlyValid(value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc
     .tuple(value, fc.array(change, { minLength: 1, maxLength: 3 }))
@@ -217,7 +217,9 @@ function changePart(value: unknown, edit: Change): unknown {
   return editAt(value, places[edit.at % places.length]!, edit);
 }
 
-/** Returns every position of a value, including the value itself; only the first positions of a large value. */
+/**
+ * Returns every position of a value, including the value itself. For a large value it returns only the first positions.
+ */
 function listPlaces(value: unknown, path: Path = [], places: Path[] = []): readonly Path[] {
   if (places.length >= 400) return places;
   places.push(path);
@@ -266,7 +268,7 @@ function createObjectFrom(entries: readonly (readonly [string, unknown])[]): unk
   return object;
 }
 
-/** Returns the JSON text of a value, with placeholders replaced by raw text. */
+/** Returns the JSON text of a value. The raw text replaces its marks. */
 export function formatJsonValue(value: unknown): string {
   return (JSON.stringify(value) ?? 'null').replaceAll(
     /"\\u0001raw:((?:[^"\\]|\\.)*)"/g,

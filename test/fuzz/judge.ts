@@ -8,10 +8,10 @@ import { createConformity } from '../http/conformity.js';
 import type { WireAnswer, WireRequest } from './wire.js';
 import { apiDocument } from '../contract/api-document.js';
 
-/** Returns the deviations of a response from the OpenAPI document of the service. */
+/** Compares a response with the OpenAPI document of the service and returns the differences. */
 export type Judge = (request: WireRequest, answer: WireAnswer) => readonly string[];
 
-/** Status codes of a request that does not reach an operation. */
+/** Status codes that a request may have if it does not reach an operation. */
 const UNROUTED_STATUSES = new Set([400, 401, 403, 404, 405]);
 
 export function createJudge(): Judge {
@@ -84,8 +84,8 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]
 }));
 
 /**
- * Returns the operation of a request. The path is read as a URL parser reads it, and literal segments precede
- * parameters.
+ * Returns the operation of a request. It reads the path as a URL parser does. A literal segment takes precedence over a
+ * parameter.
  */
 function findOperation({ method, path }: WireRequest): string | undefined {
   const [bare = ''] = path.split(/[?#]/);

@@ -14,8 +14,8 @@ interface Part {
 }
 
 /**
- * Returns random requests for every operation of the document, less often for expensive operations: valid by the
- * schemas, nearly valid, and hostile.
+ * Returns random requests for every operation of the document. Expensive operations are less frequent. The requests are
+ * valid by the schemas, nearly valid, or hostile.
  * @param vocabulary existing values of the service by field or parameter
  */
 export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary): fc.Arbitrary<WireRequest> {
@@ -71,7 +71,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
     return body === undefined ? part : { ...part, body: { ...part.body, body } };
   }
 
-  /** Returns values of a parameter; deletions mostly address objects that no other request uses. */
+  /** Returns values of a parameter. Most deletions address objects that no other request uses. */
   function createParameterArbitrary({ method }: Operation, { name, schema }: Parameter): fc.Arbitrary<unknown> {
     const memberValue = valueOf(schema, name);
     return method === 'DELETE' && name !== 'job_id'
@@ -194,7 +194,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
   }
 }
 
-/** Returns true if an operation uses processes or threads in addition to the front. */
+/** Returns true if an operation uses more processes or threads than the one that receives the request. */
 const isHeavy = ({ method, path }: Operation) =>
   method === 'POST' && /^\/data|estimate$|render$|backtest$|simulate$|optimise$|sweep$/.test(path);
 

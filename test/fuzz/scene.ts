@@ -9,7 +9,7 @@ import { OPEN_ACCESS, openTeams, type Client } from './clients.js';
 import { SPARE_IDS } from './request-arbitrary.js';
 import type { Vocabulary } from './schema-arbitrary.js';
 
-/** Marker in documents that limited clients must not receive. */
+/** Text that marks documents which limited clients must not receive. */
 export const KEPT_NAME = 'kept-from-others';
 
 /** A service in this process with a small market, indices, runs and documents of every kind. */
@@ -134,7 +134,7 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
       });
     if (scene !== undefined && !scene.active) await finish('/data/stores/scene/activate', undefined);
     await removeOthers();
-    // Indices and strategies share one id space, so a strategy may occupy the id of an index.
+    // Indices and strategies share their ids, so a strategy may have the id of an index.
     for (const id of [...INDICES, ...SPARE_IDS]) await ask('DELETE', `/strategies/${id}`);
     await ask('DELETE', '/indices/plan');
     for (const id of ['ALPHA', 'BETA', ...SPARE_IDS]) {
@@ -191,7 +191,7 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
   };
 }
 
-/** Returns true for a log line that reports a defect of the service rather than a refused request. */
+/** Returns true if a log line reports a defect of the service. A refused request is not a defect. */
 function isDefect(line: string): boolean {
   const { level, msg } = JSON.parse(line) as { readonly level: number | string; readonly msg?: string };
   return (
@@ -214,7 +214,7 @@ const createIndexBody = (id: string) => ({
   },
 });
 
-/** Sizes of jobs, small enough for a hundred thousand requests a day. */
+/** Sizes of jobs. They are small enough for a hundred thousand requests a day. */
 const SIZES = {
   assets: { values: [2, 5, 20], only: true },
   paths: { values: [1, 10, 200], only: true },

@@ -2,20 +2,20 @@ import { fc } from '../fast-check.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Useful values for a field; `only` excludes all other values. */
+/** Useful values for a field. If `only` is true, no other values are used. */
 export interface VocabularyEntry {
   readonly values: readonly unknown[];
   readonly only?: boolean;
 }
 export type Vocabulary = Readonly<Record<string, VocabularyEntry>>;
 
-/** Nesting depth beyond which generated values become null; hostile bodies contain deeper values. */
+/** Maximum nesting depth of generated values; deeper values become null. Hostile bodies contain deeper values. */
 const DEPTH_MAX = 7;
 
 /**
- * Creates generators of values that satisfy the schemas of an OpenAPI document, drawn from a vocabulary if their field
- * has one. The vocabulary and chance cover conditions that schemas do not express, such as the existence of an index or
- * a non-empty range.
+ * Creates generators of values that satisfy the schemas of an OpenAPI document. If the vocabulary has values for a
+ * field, they are used. Schemas do not express every condition, for example that an index exists or that a range is not
+ * empty. The vocabulary and chance produce values that satisfy such conditions.
  */
 export function createSchemaArbitraries(components: Readonly<Record<string, JsonSchema>>, vocabulary: Vocabulary) {
   const arbitraryByName = new Map<string, fc.Arbitrary<unknown>>();
@@ -115,7 +115,7 @@ function createTextArbitrary(schema: JsonSchema): fc.Arbitrary<string> {
     try {
       return fc.stringMatching(new RegExp(pattern));
     } catch {
-      // The generator does not support this construct; any string is nearly valid.
+      // The generator does not support this construct. Any string is nearly valid.
       return fc.string({ minLength, maxLength });
     }
   }

@@ -1,9 +1,9 @@
 import { Agent, request } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 
-/** A request as sent, in a form that a test can print. */
+/** A request as it is sent. A test can print it. */
 export interface WireRequest {
-  /** Operation for which the request was generated; the request may reach another operation or none. */
+  /** Operation for which the request was generated. The request may reach another operation or none. */
   readonly operation: string;
   readonly method: string;
   /** Path and query of the request line. */
@@ -19,12 +19,14 @@ export interface WireAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
-  /** True if the body is endless, so that only its beginning was read. */
+  /** True if the body has no end. Then only its beginning was read. */
   readonly isCut: boolean;
   readonly ms: number;
 }
 
-/** Maximum time until a response begins; the longest wait that the fuzzer requests is much shorter. */
+/**
+ * Maximum time in ms until a response begins. The longest wait that the requests of this test ask for is much shorter.
+ */
 const PATIENCE_MS = 60_000;
 /** Time for which an endless stream is read. */
 const STREAM_MS = 50;
@@ -41,7 +43,7 @@ export function openWire(url: string, connections: number): Wire {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   return {
     async send(sent) {
-      // The service may close a kept connection while a request is being sent; the client then sends the request again
+      // The service may close an idle connection while a request is being sent. Then the client sends the request again
       // (RFC 9112 9.3.1).
       try {
         return await sendOnce(sent);

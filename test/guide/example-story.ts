@@ -10,15 +10,17 @@ import {
 import { openLiveService, type Answer, type LiveService } from '../real/live.js';
 import { apiDocument } from '../contract/api-document.js';
 
-/** Sends the examples of all operations to one service, in an order in which each example can succeed. */
+/** Sends the examples of all operations to one service. In this order each example can succeed. */
 
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   listOperations(apiDocument()).map((operation) => [operation.operationId, operation]),
 );
 
-/** Operations that create the market and the index of the examples, sent before the operations that read them. */
+/**
+ * Operations that create the market and the index of the examples. They are sent before the operations that read them.
+ */
 const FIRST = ['generateSynthetic', 'importStore', 'createStore', 'updateStore', 'createIndex', 'startBacktest'];
-/** Operations that change or delete objects that other operations read; a record is deleted before its index. */
+/** Operations that change or delete what other operations read. A record is deleted before its index. */
 const LAST = ['refreshStore', 'syncData', 'activateStore', 'deleteRecord', 'deleteIndex'].filter((id) =>
   OPERATIONS.has(id),
 );
@@ -28,7 +30,9 @@ const otherOperations = [...OPERATIONS.keys()].filter((id) => !FIRST.includes(id
 const isWrite = (id: string) => getMethod(id) === 'PUT' || getMethod(id) === 'POST';
 const isDeletion = (id: string) => getMethod(id) === 'DELETE';
 
-/** Operation ids in the order in which the examples are sent; the method of a new operation determines its position. */
+/**
+ * Operation ids in the order in which the examples are sent. The position of a new operation follows from its method.
+ */
 export const STORY: readonly string[] = [
   ...FIRST.filter((id) => OPERATIONS.has(id)),
   ...otherOperations.filter(isWrite),
@@ -41,7 +45,7 @@ export const STORY: readonly string[] = [
 /** Opens a service on which every example succeeds. */
 export const openStoryService = (): Promise<LiveService> => openLiveService(['--approvals', 'restate=2']);
 
-/** Stores for operations whose example requires another kind of store than the store named in the document. */
+/** Stores of operations whose example needs another kind of store than the document names. */
 const OTHER_STORES: Readonly<Record<string, string>> = {
   refreshStore: 'market',
   listDataVersions: 'market',
@@ -50,7 +54,7 @@ const OTHER_STORES: Readonly<Record<string, string>> = {
   overridePrice: 'vendor',
 };
 
-/** Session after the end of the market. The schedule's day waits for prices and does not affect other examples. */
+/** Session after the end of the market. The day of the schedule waits for prices and does not affect other examples. */
 const LATER_DAY = '2025-01-02';
 /** Operations whose response depends on earlier requests for this day. */
 const OF_A_DAY = ['waiveScheduleCheck', 'skipScheduleDay', 'backfillSchedule', 'getScheduleDay', 'listScheduleDays'];
@@ -58,7 +62,7 @@ const OF_A_DAY = ['waiveScheduleCheck', 'skipScheduleDay', 'backfillSchedule', '
 /** Operations on the delivered files of a day. */
 const OF_DELIVERED_DAY = ['getScheduleFile', 'listDayDeliveries'];
 
-/** Returns daily prices of a security with an unreported three-for-one split. */
+/** Returns daily prices of a security with a three-for-one split that is not reported. */
 function removeItsSplit() {
   const days = Array.from({ length: 150 }, (_, i) => new Date(Date.UTC(2011, 3, 1 + i)))
     .filter((day) => day.getUTCDay() % 6 !== 0)
@@ -104,7 +108,7 @@ export function createExampleRunner(service: LiveService): ExampleRunner {
     return job;
   }
 
-  /** Preconditions of examples that no other example creates, by operation. */
+  /** Functions that create what an example requires and no other example creates, by operation. */
   const preparations: Record<string, () => Promise<unknown>> = {
     createStore: async () => {
       await mkdir(join(service.folder, 'us-large'));
@@ -169,7 +173,7 @@ export function createExampleRunner(service: LiveService): ExampleRunner {
     await service.ok('GET', '/schedules/files/days/2024-06-21?wait=60');
   }
 
-  /** Requests a restatement of published closes that requires the approval of a second person. */
+  /** Requests a restatement of published closes. A second person must approve it. */
   async function requestRestatement(): Promise<void> {
     const publish = (body: object) => service.ask('POST', '/analytics/RESTATED/publish', body);
     for (const base_value of [1000, 100]) {
@@ -189,7 +193,7 @@ export function createExampleRunner(service: LiveService): ExampleRunner {
     outcome['action_id'] = actions[0]!.action_id;
   }
 
-  /** Waits until no step of the examples' day is running. */
+  /** Waits until no step of the day in the examples is running. */
   async function waitForSettledDay(): Promise<void> {
     await service.ok('GET', `/schedules/close/days/${LATER_DAY}?wait=60`);
   }
@@ -205,7 +209,8 @@ export function createExampleRunner(service: LiveService): ExampleRunner {
   }
 
   /**
-   * Adapts an example that names resources of its reader, such as a private folder or a store that can be refreshed.
+   * Changes an example that contains something of its reader, such as a private folder or a store that can be
+   * refreshed.
    */
   function adaptRequest(id: string, request: ExampleRequest): ExampleRequest {
     if (id === 'diffRuns') return { ...request, body: { from: runs.at(-1), to: runs[0] } };

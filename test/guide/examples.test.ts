@@ -29,7 +29,7 @@ test('the log of writes has the request of every write', async () => {
   expect([...kinds]).toEqual(
     expect.arrayContaining(['deleted risk-model', 'deleted render', 'activated store', 'updated run']),
   );
-  // The first read of an inactive store records its content; several requests may share this read.
+  // When an inactive store is read for the first time, its content is recorded. Several requests may share this read.
   const requestEntries = entries.filter(({ action, kind }) => `${action} ${kind}` !== 'created data-version');
   expect(requestEntries.filter(({ request_id: id }) => id === '')).toEqual([]);
 });

@@ -1,5 +1,6 @@
 /**
- * Returns the paths at which an excerpt differs from the actual response; empty if the response contains the excerpt.
+ * Returns the paths at which an excerpt differs from the actual response. The list is empty if the response contains
+ * the excerpt.
  */
 export function listMissing(actual: unknown, expected: unknown, path = ''): string[] {
   if (expected === '...') return actual === undefined ? [`${path} is not there`] : [];
@@ -18,7 +19,7 @@ export function listMissing(actual: unknown, expected: unknown, path = ''): stri
   return actual === expected ? [] : [`${path} is ${JSON.stringify(actual)}, shown as ${JSON.stringify(expected)}`];
 }
 
-/** Returns true if a number, rounded to the decimals of the guide, equals the number in the guide. */
+/** Returns true if a number equals the number in the guide. It is rounded to the decimals of the guide first. */
 function isShownAs(actual: unknown, expected: number): boolean {
   if (typeof actual !== 'number') return false;
   const [mantissa = '', exponent = '0'] = String(expected).split('e');

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 
-/** An executed code block of the guide, with the excerpt of a response that follows it. */
+/** A code block of the guide that is executed, and the excerpt of a response that follows it. */
 export interface Example {
   /** Line of the block's fence in the page, for messages. */
   readonly line: number;
   readonly language: string;
-  /** Expected HTTP statuses, one per call, or a script's exit status, which is below 100. */
+  /** Expected HTTP statuses, one per call. For a script it is the exit status, which is below 100. */
   readonly expected: readonly number[];
   readonly text: string;
   /** JSON value that the last response must contain. */
@@ -20,7 +20,7 @@ export interface GuideSource {
 
 const FOLDER = 'data/guide/';
 
-/** Returns the pages of the guide in reading order; the first page links to all others. */
+/** Returns the pages of the guide in reading order. The first page links to all others. */
 export function readGuideSources(): GuideSource[] {
   const first = read('README.md');
   const otherPages = [...new Set([...first.matchAll(/\]\(([a-z-]+\.md)\)/g)].map((match) => match[1]!))];
@@ -36,7 +36,7 @@ const read = (file: string) => readFileSync(FOLDER + file, 'utf8');
 const SHOWN_LANGUAGES = new Set(['text', 'json']);
 
 /**
- * Returns the executed examples of a page. @throws Error if a block states neither that it is only shown nor its
+ * Returns the executed examples of a page. @throws Error if a block has neither a mark that it is only shown nor an
  * expected result
  */
 function listExamples(file: string, text: string): Example[] {

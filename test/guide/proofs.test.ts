@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-/** Pages that state which test proves each promise; they must not name deleted tests. */
+/** Pages that state which test proves each promise. They must not name deleted tests. */
 const PAGES = ['security', 'promises'];
 
-/** Returns the test names in the tables of a page: `room/name`, or a folder of tests. */
+/** Returns the names of tests in the tables of a page. A name is `room/name` or a folder of tests. */
 function listTestsNamed(page: string): string[] {
   const rows = readFileSync(`data/guide/${page}.md`, 'utf8')
     .split('\n')

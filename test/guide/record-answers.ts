@@ -2,11 +2,14 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import type { LiveService } from '../real/live.js';
 import { createExampleRunner, OPERATIONS, STORY } from './example-story.js';
 
-/** Maximum number of recorded elements of a list or entries of a map. */
+/** Maximum number of elements of a list, or entries of a map, that are recorded. */
 const ENTRIES_MAX = 3;
 const MAP_MIN = 7;
 
-/** Returns the response to the example of every operation that returns JSON, with shortened lists, by operation id. */
+/**
+ * Returns a response for every operation that returns JSON, by operation id. It is the response to the example of the
+ * operation, with shortened lists.
+ */
 export async function recordAnswers(service: LiveService): Promise<Record<string, unknown>> {
   const runner = createExampleRunner(service);
   const answers: Record<string, unknown> = {};
@@ -21,12 +24,12 @@ export async function recordAnswers(service: LiveService): Promise<Record<string
   return Object.fromEntries([...OPERATIONS.keys()].filter((id) => id in answers).map((id) => [id, answers[id]]));
 }
 
-/** Shortens lists and large maps; the columns of a table remain. */
+/** Shortens lists and large maps. Keeps all columns of a table. */
 export function cut(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, ENTRIES_MAX).map(cut);
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value);
-  // Names of limits are members of an object, not keys of a map.
+  // The names of limits are members of an object. They are not keys of a map.
   const isMap =
     members.length >= MAP_MIN &&
     members.every(([key]) => /^[A-Z0-9][A-Z0-9_.-]*$/.test(key)) &&

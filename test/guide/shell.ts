@@ -27,8 +27,8 @@ export interface Shell {
 }
 
 /**
- * Shell functions: curl stores and prints every response and polls an unfinished job, as the guide instructs its
- * reader; `divisor` is the command of this package.
+ * Shell functions. As the guide instructs its reader, curl stores and prints every response and polls a job until it
+ * ends. `divisor` is the command of this package.
  */
 const PRELUDE = String.raw`
 set -euo pipefail
@@ -49,8 +49,8 @@ curl() {
 `;
 
 /**
- * Runs blocks from files one after another, and prints the exit status of each block. The process is small, because
- * starting a child from a process as large as the test process takes ten milliseconds of processor time.
+ * Runs blocks from files one after another and prints the exit status of each. This process is small. A process as
+ * large as the test needs ten milliseconds of processor time to start a child.
  */
 const STARTER = String.raw`
 while read -r language; do

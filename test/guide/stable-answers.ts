@@ -9,7 +9,7 @@ const VARYING_TEXTS = [
   /\d+(?= MiB are free)/g,
 ];
 
-/** Members whose numbers and dates differ between recordings, and the text of the changelog. */
+/** Members whose numbers and dates differ between recordings. The text of the changelog differs as well. */
 const VARYING_MEMBERS: ReadonlySet<string> = new Set([
   'uptime_seconds',
   'duration_ms',
@@ -21,8 +21,8 @@ const VARYING_MEMBERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the recorded responses. A response keeps its stored text if it differs only in text that varies between
- * recordings, so that every change of the file is a change of a response.
+ * Returns the recorded responses. If a response differs from its stored text only in parts that vary between
+ * recordings, the stored text is kept. So every change of the file is a change of a response.
  */
 export function selectStableAnswers(
   storedAnswers: Readonly<Record<string, unknown>>,

@@ -25,7 +25,7 @@ import { readEvidence } from '../methodologies/evidence.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createMethodologyTemplates } from '#services/indices/methodology-templates.js';
 
-/** Tables of the guide that are generated from the code, in Markdown, by name. */
+/** Tables of the guide by name, in Markdown. They are generated from the code. */
 const TABLES: Readonly<Record<string, () => string>> = {
   selection: () => formatClassTable(SELECTION_CLASSES),
   weighting: () => formatClassTable(WEIGHTING_CLASSES),
@@ -132,10 +132,10 @@ function formatEvidenceTable(): string {
   );
 }
 
-/** Returns true for a choice that omits a rule of the published document. */
+/** Returns true if a choice leaves out a rule of the published document. */
 const isOmission = (choice: string): boolean => / (?:is|are) left out[;:.]/.test(choice);
 
-/** Returns a section per published methodology, with its source, its inputs and its choices. */
+/** Returns a section for each published methodology. It states the source, the inputs and the choices. */
 function formatMethodologySections(): string {
   const templates = createMethodologyTemplates({
     read: readMethodologies,
@@ -169,7 +169,7 @@ function listIds(ids: readonly string[]): string {
 
 const MARKED_BLOCK = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;
 
-/** Returns a page with its generated tables replaced by current ones. */
+/** Returns a page in which current tables replace the generated tables. */
 export function addTables(text: string): string {
   return text.replaceAll(MARKED_BLOCK, (_, head: string, name: string, tail: string) => {
     const write = TABLES[name];
@@ -197,7 +197,7 @@ function formatSourceRows(block: string, catalogue: Readonly<Record<string, stri
   return Object.entries(catalogue).map(([name, meaning], i) => [i === 0 ? block : '', `\`${name}\``, meaning]);
 }
 
-/** Returns the guide's example of a class in the form of other classes. */
+/** Returns the rule class that the guide has as its example, in the form of other classes. */
 function readExampleClass(): string {
   return readFileSync('test/domain/rules/near-high-filter.ts', 'utf8')
     .replaceAll('#domain/rules/', '../')
@@ -229,7 +229,7 @@ function formatRowFunctions(): string {
   return `\`\`\`text\n${head}\n${members.join('\n')}\n};\n\`\`\``;
 }
 
-/** Parameters of most classes in a catalogue; the text next to a table explains them. */
+/** Parameters that most classes in a catalogue have. The text next to a table explains them. */
 const COMMON_PARAMETERS = new Set(['missing', 'soft', 'priority']);
 
 function formatClassTable(entries: readonly CatalogueEntry[]): string {

@@ -7,7 +7,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
 
-/** Routes of the service, with handlers that do nothing: the request pipeline alone responds. */
+/** Routes of the service. Their handlers do nothing, so only the request pipeline responds. */
 const routes: [string, Route][] = Object.entries(API);
 const idleHandlers = Object.fromEntries(routes.map(([id]) => [id, () => ({})])) as unknown as Handlers<typeof API>;
 const app = createApp({
@@ -22,7 +22,7 @@ const app = createApp({
   },
 });
 
-/** Returns a path that the route's parameters accept; job ids have a different format. */
+/** Returns a path that the parameters of the route accept. The ids of jobs have a different format. */
 const createPath = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a' : 'a') =>
   route.path
     .replace('{table}', 'levels')
@@ -128,7 +128,10 @@ describe('an unsupported Accept is 406 with the supported types', () => {
   });
 });
 
-/** A body that is parsed off the event loop is read last, so query errors are reported before its syntax errors. */
+/**
+ * A body that is parsed off the event loop is read last. So errors of the query are reported before errors of its
+ * syntax.
+ */
 const parsedRoutes = routes.filter(([, route]) => route.body !== undefined && route.body.raw !== true);
 
 test.each(parsedRoutes)('%s refuses a body that is not JSON before other checks', async (_id, route) => {
@@ -140,7 +143,8 @@ test.each(parsedRoutes)('%s refuses a body that is not JSON before other checks'
 test.each(routes)('%s has a scope that fits its method, a tag and a sentence', (id, route) => {
   expect(route.tag).not.toBe('');
   expect(route.summary).toMatch(/\S.*\.$/);
-  // The audit log lists the writes of all clients; every other read needs only the scope `read`.
+  // The audit log lists the writes of all clients, so it needs another scope. Every other read needs only the scope
+  // `read`.
   if (route.method === 'GET') expect(id === 'getAudit' ? ['audit'] : ['read', 'open']).toContain(route.scope);
   if (route.success.status === 204) expect(route.success.schema).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 /**
- * Test certificates for localhost, valid for a hundred years: two for servers, one for an authority, and a client
- * certificate issued by this authority.
+ * Test certificates for localhost, valid for a hundred years. There are two for servers, one for an authority, and one
+ * for a client. The authority issued the client certificate.
  */
 export const CERTIFICATES = {
   first: {

@@ -1,13 +1,16 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 
-/** Returns the deviations of a response from the service's document; empty if the response conforms. */
+/**
+ * Compares a response with the OpenAPI document of the service and returns the differences. The list is empty if the
+ * response conforms.
+ */
 export type Conformity = (
   operationId: string,
   answer: { readonly status: number; readonly type: string | null; readonly body: unknown },
 ) => string[];
 
-/** Options for schemas that are used only a few times, where optimising code costs more than it saves. */
+/** Options for schemas that are used only a few times. Optimising their code would cost more than it saves. */
 export const COMPILED_ONCE = { inlineRefs: false, code: { optimize: false } } as const;
 
 type Json = Record<string, unknown>;
@@ -15,8 +18,8 @@ type Json = Record<string, unknown>;
 let lastConformity: { readonly text: string; readonly conformity: Conformity } | undefined;
 
 /**
- * Returns a checker of responses against an OpenAPI document. The schemas of a document are compiled once per test
- * worker.
+ * Returns a function that checks responses against an OpenAPI document. The schemas of a document are compiled once per
+ * test worker.
  */
 export function createConformity(document: OpenApiDocument): Conformity {
   const text = JSON.stringify(document);
@@ -25,8 +28,8 @@ export function createConformity(document: OpenApiDocument): Conformity {
 }
 
 /**
- * Returns a checker of responses against an OpenAPI document: status and media type must be declared, and a JSON body
- * must satisfy its schema.
+ * Returns a function that checks responses against an OpenAPI document. The document must declare the status and the
+ * media type. A JSON body must satisfy its schema.
  */
 function getConformity(document: OpenApiDocument): Conformity {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true, ...COMPILED_ONCE });

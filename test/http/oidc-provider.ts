@@ -5,7 +5,7 @@ import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose';
 
 type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>;
 
-/** A local OpenID provider that publishes keys, signs tokens, and signs in one person. */
+/** A local OpenID provider. It publishes keys, signs tokens, and signs in one person. */
 export interface Provider {
   readonly issuer: string;
   /** Returns how often the published keys were read. */
@@ -13,7 +13,7 @@ export interface Provider {
   /** Signs with new keys from now on, and publishes only the new keys. */
   rotate(): Promise<void>;
   token(claims: JWTPayload, terms?: TokenTerms): Promise<string>;
-  /** Person who signs in next, and claims of the ID token that differ from the default. */
+  /** Person who signs in next. The members are the claims of the ID token that differ from the default. */
   person: JWTPayload;
   /** Creates the ID tokens. Default: the tokens of `token`, issued for the client that signs in. */
   idTokenOf: ((claims: JWTPayload) => string | Promise<string>) | undefined;

@@ -140,7 +140,7 @@ export const SAMPLE_ITEM = { id: 'one', etag: 'e1', body: { name: 'One' } };
 export interface LongAnswers {
   /** Number of streams that were cancelled because their reader disconnected. */
   cancelled: number;
-  /** Completes the pending requests to /wait. */
+  /** Completes the requests to /wait that have not been answered yet. */
   release: () => void;
   released: Promise<void>;
   /** Number of requests to /wait whose client disconnected. */
@@ -213,7 +213,7 @@ export interface Sample {
   readonly waiting: Promise<void>;
   readonly log: readonly Record<string, unknown>[];
   readonly answered: readonly CompletedRequest[];
-  /** Sends a request with a key that is the list of its scopes, such as `read+write`; without scopes it has no key. */
+  /** Sends a request. Its key is the list of its scopes, such as `read+write`. Without scopes it has no key. */
   send(
     method: string,
     path: string,
@@ -226,7 +226,7 @@ export interface Sample {
   ): Promise<Response>;
 }
 
-/** Creates the sample routes with an authentication whose keys are lists of scopes. */
+/** Creates the sample routes. Their authentication accepts keys that are lists of scopes. */
 export function createSample(
   options: Partial<Pick<AppDependencies<typeof sampleRoutes>, 'keyRates' | 'delay' | 'isSecure'>> = {},
 ): Sample {

@@ -14,8 +14,8 @@ afterEach(async () => {
 });
 
 /**
- * Returns a stream of bytes, endless or of a given length, that fills any buffer of the reader. No two chunks are
- * equal.
+ * Returns a stream of bytes. It is endless or has the given length. It fills a buffer of any size that its reader
+ * passes. No two chunks are equal.
  */
 function createBytes({
   length = Infinity,

@@ -43,7 +43,7 @@ function ask(url: string, options: RequestOptions) {
   });
 }
 
-/** Returns the name in the certificate that a server presents. */
+/** Returns the name in the certificate of a server. */
 async function readShownBy(url: string): Promise<string> {
   const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', rejectUnauthorized: false });
   await once(socket, 'secureConnect');

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { simulateCluster, type ClusterReport } from './cluster-simulation.js';
 
 /**
- * Number of events in a run. `SEED=n` repeats one run; `SIMULATIONS=n` runs this number of seeds, from `SEED_FROM` on.
+ * Number of events per seed. `SEED=n` repeats the test of one seed. `SIMULATIONS=n` tests this number of seeds, from
+ * `SEED_FROM` on.
  */
 const EVENTS = 1500;
 const count = Number(process.env['SIMULATIONS'] ?? 20);
@@ -16,7 +17,7 @@ test(`the guarantees of jobs on several nodes hold in ${seeds} random worlds`, {
     for (const [name, value] of Object.entries(report)) total[name] = (total[name] ?? 0) + value;
   }
   console.log(`${seeds} seeds from ${firstSeed}: ${JSON.stringify(total)}`);
-  // A simulation in which nothing happened would satisfy every invariant.
+  // If nothing happened in a simulation, it would satisfy every invariant.
   const happened = [
     'succeeded',
     'failed',

@@ -10,9 +10,10 @@ import { createNode, type NodeWorld, type SimulatedNode } from './simulation/sim
 import { readToken, type Payload } from './simulation/world.js';
 
 /**
- * Result of simulating several nodes with the product's job system on one database, with random faults: processes end
- * or pause, database connections are cut, commit outcomes are unknown, clocks are set. One seed determines all events.
- * Invariants are checked at every commit; at the end faults stop, and every job has to end.
+ * Result of a simulation in which several nodes run the job system of the product on one database, with random faults:
+ * processes end or pause, database connections are cut, outcomes of commits are unknown, clocks are set. One seed
+ * determines all events. The simulation checks invariants at every commit. At the end faults stop, and every job has to
+ * end.
  */
 export interface ClusterReport {
   readonly submissions: number;
@@ -52,7 +53,7 @@ const REST_EVENTS_MAX = 100_000;
 export interface ClusterOptions {
   readonly seed: number;
   readonly events: number;
-  /** True if no single process or thread ends, pauses or is cut off: then no attempt counts as crashed. */
+  /** True if no single process or thread ends, pauses or loses its connection. Then no attempt counts as crashed. */
   readonly isOutagesAlone?: boolean;
 }
 
@@ -181,7 +182,7 @@ function checkArtifacts(
   }
 }
 
-/** Checks the invariants of every commit, whichever code wrote it. */
+/** Checks the invariants of every commit, whatever code wrote it. */
 function checkCommit({ puts, before, after }: Change, say: (message: string) => void): void {
   const effects = [...puts].filter(([key, body]) => key.startsWith('run/') && body !== undefined);
   const isSame = before !== undefined && before.sequence === after?.sequence;
@@ -204,7 +205,7 @@ function checkCommit({ puts, before, after }: Change, say: (message: string) => 
 
 const isEndedEarly = (job: JobRecord | undefined): boolean => job !== undefined && job.crashes + job.losses > 0;
 
-/** Returns a job kind that writes one artifact and has an effect that counts its executions. */
+/** Returns a job kind that writes one artifact. Its effect counts how often it was executed. */
 function createKind(files: Set<string>): JobKind<Payload> {
   return {
     kind: 'backtest',

@@ -13,7 +13,9 @@ declare const WebAssembly: {
   ): Promise<{ readonly instance: { readonly exports: Readonly<Record<string, unknown>> } }>;
 };
 
-/** Tasks that the product's worker must survive; a test pool uses this entry point instead of the product's. */
+/**
+ * Tasks that the worker of the product must survive. A test pool uses this entry point in place of that of the product.
+ */
 
 /** Bytes of `(module (func (export "spin") (loop $again (br $again))))` */
 const ENDLESS = Uint8Array.of(
@@ -61,7 +63,7 @@ const ENDLESS = Uint8Array.of(
 const tasks = {
   echo: (input: unknown) => input,
   thread: () => threadId,
-  /** Fills the heap with garbage, as many backtests do. @returns bytes of the heap */
+  /** Fills the heap with objects that are no longer used, as many backtests do. @returns bytes of the heap */
   litter() {
     const rows: object[] = [];
     for (let i = 0; i < 1_000_000; i++) rows.push({ i, text: `row ${i}` });
@@ -116,7 +118,7 @@ const tasks = {
   },
 };
 
-// The entry point calls the task with the input of the test.
+// The entry point calls the task with the input that the test gives.
 export default createEntryPoint(
   Object.fromEntries(Object.entries(tasks).map(([name, task]) => [name, async () => task as never])),
 );

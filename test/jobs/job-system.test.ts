@@ -232,7 +232,7 @@ describe('cancelling', () => {
 });
 
 describe('files that a task writes', () => {
-  /** Job kind that writes two files, drops one of them, and ends as its payload states. */
+  /** Job kind that writes two files and drops one of them. Its payload determines how it ends. */
   const writingKind: JobKind<Payload> = {
     ...backtest,
     async run({ value }, attempt) {

@@ -36,7 +36,7 @@ export interface PendingTask {
   isAlive: boolean;
 }
 
-/** Creates a pool whose tasks end when the test requests it; a cancellation signal stops them immediately. */
+/** Creates a pool in which the test decides when a task ends. A cancellation signal stops a task immediately. */
 function createTestPool() {
   const errands: PendingTask[] = [];
   const pool: ComputePool = {
@@ -72,10 +72,10 @@ export interface Payload {
   readonly value: number;
 }
 
-/** Members of job kinds whose stored payloads are not checked. */
+/** Members of job kinds that do not check their stored payloads. */
 export const plainKind = { key: ({ of }: { readonly of: string }) => of, decode: (stored: unknown) => stored as never };
 
-/** Job kind with one task whose result is a small value and whose effect is a document. */
+/** Job kind with one task. The result is a small value, and the effect is a document. */
 export const backtest: JobKind<Payload> = {
   kind: 'backtest',
   ...plainKind,
@@ -148,7 +148,7 @@ export async function openOn(
   return world;
 }
 
-/** Closes a world at most once; worlds that are still open are closed after the test. */
+/** Closes a world unless it is already closed. Worlds that are still open are closed after the test. */
 export async function closeWorld(world: World): Promise<void> {
   if (closedWorlds.has(world)) return;
   closedWorlds.add(world);

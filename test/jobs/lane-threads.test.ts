@@ -71,8 +71,8 @@ describe('the thread that receives a task', () => {
 const THREADS = IS_SOAK ? 240 : 90;
 
 /**
- * Script that starts threads like Piscina and ends them while they start. It runs in a separate process, because this
- * may end the process; a busy machine starts fewer threads in the available time.
+ * Script that starts threads as Piscina does and ends them while they start. It runs in a separate process, because
+ * this may end the process. If the machine is busy, fewer threads start in the available time.
  */
 const ENDS_THREADS = `
 import { Worker } from 'node:worker_threads';

@@ -12,7 +12,7 @@ const LIMITS = { retry, submittedAt: CREATED_AT, chance: 1 };
 const ERROR: ErrorDetail = { code: 'MISSING_PRICE', message: 'No price.', detail: null };
 const RESULT = { value: { level: 100 } };
 
-/** Returns the life-cycle state after a sequence of valid events. */
+/** Returns the state of a job after a sequence of valid events. */
 function replayLife(...events: LifeEvent[]): JobLife {
   return events.reduce<JobLife>((life, event) => {
     const next = advance(life, event, LIMITS);

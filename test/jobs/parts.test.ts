@@ -10,7 +10,7 @@ const createRef = (name: string): ArtifactRef => ({ name, bytes: 1, sha256: 'ab'
 const lease = { jobId: 'sweep:s', sequence: 1, attempt: 2 };
 const KEEP_MS = 2000;
 
-/** Creates a run of parts, each of which takes one second of the test clock. */
+/** Creates a job that is divided into parts. Each part takes one second of the test clock. */
 function createWorld(
   count: number,
   context: Partial<PartsContext> = {},
@@ -134,8 +134,8 @@ test('an attempt that is ended stops between its parts', async () => {
 });
 
 /**
- * Offers parts of which other nodes compute some: `writtenParts` parts are complete at the first poll, `lostParts` rows have
- * disappeared.
+ * Offers parts to other nodes, which compute some of them. `writtenParts` parts are complete at the first poll.
+ * `lostParts` rows have disappeared.
  */
 function createOfferedParts(writtenParts: readonly WrittenParts[], lostParts: readonly number[]): OfferedParts {
   let offers: number[] = [];

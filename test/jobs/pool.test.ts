@@ -5,7 +5,7 @@ import type { ThreadPool, Lane, TaskRun, ThreadLoss } from '#jobs/compute-pool.j
 import { createPool, type PoolOptions } from '#jobs/pool.js';
 import type { TaskName } from '#jobs/tasks.js';
 
-/** Opens a pool with the tasks of the hostile worker, which the product's types do not include. */
+/** Opens a pool with the tasks of the hostile worker. The types of the product do not include them. */
 function openHostilePool(
   options: Partial<
     Pick<PoolOptions, 'workers' | 'queueMax' | 'patienceMs' | 'restMs' | 'heapMegabytes' | 'onThreadLost' | 'onRest'>
@@ -29,7 +29,7 @@ beforeAll(() => {
 });
 afterAll(() => hostilePool.pool.close());
 
-/** Waits for a condition that a running task brings about. */
+/** Waits for a condition that becomes true because of a running task. */
 async function waitUntil(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 1));
 }
@@ -48,8 +48,8 @@ describe('a thread that waits', () => {
     const { pool, run } = openHostilePool({ workers: 1, heapMegabytes: 512, restMs: 20 });
     expect(await run('litter').output).toBeGreaterThan(100 * MiB);
     const thread = await run('thread').output;
-    // The interval exceeds the worker's idle time, so garbage is collected before each poll. Earlier, the young
-    // generation alone is larger.
+    // The interval is longer than the idle time of the worker. So garbage is collected before each poll. Before that,
+    // the young generation alone is larger.
     await expect.poll(() => readHeapBytes(run), { interval: 200 }).toBeLessThan(24 * MiB);
     expect(await run('thread').output).toBe(thread);
     await pool.close();

@@ -7,7 +7,7 @@ import { parsePolicies } from './retries-at-once.js';
 import { createJob, LEASE_MS, succeed, type OpenedQueue, type Queues } from './queue-port-world.js';
 import { waitFor } from '../waiting.js';
 
-/** Tests the queue's guarantees for running attempts: ends, cancellation, leases, watching. */
+/** Tests what every queue guarantees about running attempts: ends, cancellation, leases, watching. */
 export function describeAttempts({ joined, joinAs }: Queues): void {
   describe('the end of an attempt', () => {
     test('is atomic with its effect, and removes the payload', async () => {
@@ -101,7 +101,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         ['backtest:a', 2],
       ]);
       await queue.complete(second, lose);
-      // Other jobs do not wait for this job, which itself waits between ten and twenty seconds.
+      // Other jobs do not wait for this job. The job itself waits between ten and twenty seconds.
       expect([(await claimed()).lease.jobId, await claim()]).toEqual(['backtest:b', undefined]);
       await pass(9000);
       expect(await claim()).toBeUndefined();
@@ -134,7 +134,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         ['failed', 'No price.'],
         [null, null],
       ]);
-      // A retry of a job that has not ended returns the job unchanged.
+      // If the job has not ended, a retry returns it unchanged.
       expect(await queue.retry('backtest:a')).toMatchObject({ status: 'running', attempt: 3 });
       expect(await queue.complete(secondClaim.lease, succeed)).toBe(true);
       expect(await queue.retry('backtest:a')).toMatchObject({ status: 'succeeded' });
@@ -272,7 +272,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         seenStatuses.push(`${status} ${progress} ${message}`);
       };
       const stop = queue.watch('backtest:a', () => void looks.push(readStatus()));
-      // Polls the queue, because responses of a database take a variable time.
+      // Polls the queue, because a database responds after a variable time.
       const isSeen = (lease: Claim['lease'], last: string) =>
         waitFor(async () => {
           await queue.heartbeat(lease);

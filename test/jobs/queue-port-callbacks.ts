@@ -15,7 +15,7 @@ export function describeCallbacks({ joined }: Queues): void {
       const dueCallbacks: string[] = [];
       documents.subscribe('delivery-due', ({ delivery_id: id }) => void dueCallbacks.push(id));
       const urls = ['https://one.test/', 'https://two.test/'];
-      // Submitting equal work twice creates one job with two callbacks; repeating a request adds no callback.
+      // Two submissions of equal work create one job with two callbacks. If a request is repeated, it adds no callback.
       for (const url of [...urls, ...urls]) await queue.submit(createJob('a', createCallbackJob(url)));
       await queue.submit(createJob('a'));
       expect((await readJobStatus('a'))!.callbacks).toMatchObject(

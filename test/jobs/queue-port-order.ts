@@ -3,7 +3,7 @@ import type { JobPriority } from '#domain/jobs/priority.js';
 import type { NewJob } from '#jobs/queue.js';
 import { createOrigin, createJob, succeed, type Queues } from './queue-port-world.js';
 
-/** Tests the order of starts by priority, and pauses. */
+/** Tests pauses, and the order in which jobs start by priority. */
 export function describeOrder({ joined, joinAs }: Queues): void {
   describe('the order of starts', () => {
     test('high priorities start before normal and low ones, of any owner, also after a restart and a retry', async () => {

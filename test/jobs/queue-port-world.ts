@@ -5,7 +5,7 @@ import type { Claim, ClaimOrder, JobQueue, NewJob, QueueLimits } from '#jobs/que
 import type { DocumentStore } from '#store/port.js';
 import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
-/** A queue that a contract test can open, reopen and discard. */
+/** A queue that a test can open, open again and discard. */
 export interface OpenedQueue {
   readonly queue: JobQueue;
   /** Documents that effects of jobs write. */
@@ -48,7 +48,7 @@ export const createOrigin = (owner: string): Partial<NewJob> => ({
 export const createLightJob = (ident: string): NewJob => createJob(ident, { jobId: `render:${ident}`, kind: 'render' });
 export const succeed = { type: 'succeed', result: { value: 42 }, message: 'Done.' } as const;
 
-/** Creates queues for one test, which are closed after the test. */
+/** Creates queues for one test. They are closed after the test. */
 export function createQueues(open: OpenQueue) {
   const openedQueues: OpenedQueue[] = [];
   afterEach(async () => {
@@ -77,7 +77,7 @@ export function createQueues(open: OpenQueue) {
     /** Resolves when a job has reached a state. */
     const reach = (ident: string, status: string): Promise<void> =>
       new Promise((resolve) => {
-        // a poll after the end of the test finds a closed store
+        // after the end of the test, a poll finds a closed store
         const isInStatus = async () => (await readJobStatus(ident))?.status === status && (stop(), resolve());
         const stop = queue.watch(`backtest:${ident}`, () => void isInStatus().catch(() => {}));
         void isInStatus().catch(() => {});

@@ -15,12 +15,12 @@ const resources = {
   market: async () => handle,
   destination: { kind: 'folder', folder: '/node', lowWaterMark: {} },
 } as const;
-/** Artifact names that the task of a run writes. */
+/** Names of the artifacts that the task of a run writes. */
 const outputs = { plan: 'p', columns: 'c', prices: 'h', checkpoint: 'k' };
 
 /**
- * Task orders with every kind of reference, the values that replace the references for a thread, and the destinations
- * of outputs.
+ * Task orders with every kind of reference. Each entry also has the values that a thread receives for the references,
+ * and the destinations of the outputs.
  */
 const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; readonly located: object } } = {
   backtest: {

@@ -23,7 +23,7 @@ import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { plainKind } from './job-world.js';
 
 /**
- * Creates a job kind that ends when the test requests it, with the given result.
+ * Creates a job kind with the given result. The test decides when it ends.
  * @param destination destination of large results
  */
 function createTestTask(destination: () => ArtifactDestination) {
@@ -70,7 +70,7 @@ export interface World {
   readonly ended: Set<string>;
   submit(ident: string, large?: boolean): Promise<void>;
   finish(result: unknown): void;
-  /** Makes the running job fail; the next job ends separately. */
+  /** Makes the running job fail. The next job ends independently of it. */
   fail(): void;
 }
 

@@ -3,8 +3,8 @@ import { IS_SOAK } from '../soak.js';
 import { simulate, type SimulationReport } from './simulation.js';
 
 /**
- * Number of events in a run. `SEED=n` repeats one run; `SIMULATIONS=n` runs this number of seeds, from `SEED_FROM` on.
- * 10,000 take about a minute; an ordinary test run always uses the same few seeds.
+ * Number of events per seed. `SEED=n` repeats the test of one seed. `SIMULATIONS=n` tests this number of seeds, from
+ * `SEED_FROM` on. 10,000 seeds take about a minute. An ordinary test always uses the same few seeds.
  */
 const EVENTS = 200;
 const count = Number(process.env['SIMULATIONS'] ?? 25);
@@ -18,7 +18,7 @@ test(`the guarantees of the job system hold in ${seeds} random worlds`, { timeou
     for (const [name, value] of Object.entries(report)) total[name] = (total[name] ?? 0) + value;
   }
   console.log(`${seeds} seeds from ${firstSeed}: ${JSON.stringify(total)}`);
-  // A simulation in which nothing happened would satisfy every invariant.
+  // If nothing happened in a simulation, it would satisfy every invariant.
   if (seeds >= 25) {
     for (const outcome of ['succeeded', 'failed', 'cancelled', 'restarts'] satisfies (keyof SimulationReport)[]) {
       expect(total[outcome]).toBeGreaterThan(seeds / 2);
@@ -32,7 +32,7 @@ test('a seed determines the course of events', async () => {
 
 const FAULT_KINDS = ['refuse', 'crash-before', 'crash-after'] as const;
 
-/** Each call fails in one manner, in turn; in the soak each call fails in every manner. */
+/** Each call fails in one way, and the ways alternate. In the soak each call fails in every way. */
 test.each(FAULT_KINDS)(
   'every job has exactly one outcome if any call to the store or the artifacts fails (%s)',
   { timeout: 120_000 },

@@ -12,13 +12,13 @@ import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
 /**
  * Options of a simulation of the job system on its queue. One seed determines every delay, failure, crash and request,
- * so a seed repeats a run. Time, disk and threads are simulated; engine and queue are the product's. The disk keeps
- * committed writes, a crash loses everything else, and messages of an ended process are dropped. Invariants are checked
- * after every event.
+ * so the same seed gives the same events. Time, disk and threads are simulated. Engine and queue are those of the
+ * product. The disk keeps committed writes; a crash loses everything else. Messages of a process that has ended are
+ * dropped. The simulation checks invariants after every event.
  */
 export interface SimulationOptions {
   readonly seed: number;
-  /** Number of events with faults; afterwards faults stop and every job has to end. */
+  /** Number of events with faults. After them faults stop, and every job has to end. */
   readonly events: number;
   /** The only call to a port that fails. */
   readonly fault?: Fault;
@@ -31,7 +31,7 @@ export interface SimulationReport {
   readonly succeeded: number;
   readonly failed: number;
   readonly cancelled: number;
-  /** Number of calls to the ports, for loops that make each call fail in turn. */
+  /** Number of calls to the ports. A loop uses it to make each call fail in turn. */
   readonly calls: number;
 }
 
@@ -52,7 +52,7 @@ const LIMITS = {
   cancelGraceMs: 2000,
   queryMsMax: 10_000,
 };
-/** Maximum number of events from the last fault until the simulation is idle. */
+/** Maximum number of events after the last fault. By then the simulation must be idle. */
 const REST_EVENTS_MAX = 100_000;
 
 export async function simulate({ seed, events, fault }: SimulationOptions): Promise<SimulationReport> {
@@ -97,7 +97,7 @@ async function checkAll(world: World, witness: Witness, service: Service): Promi
   }
 }
 
-/** Checks the invariants that apply after all jobs have ended. */
+/** Checks the invariants that must be true after all jobs have ended. */
 function checkEnd(world: World): void {
   const storedTexts = [...world.disk.values()].join('\n');
   for (const [name, owner] of world.files)
@@ -115,7 +115,7 @@ interface Service {
   readonly restarts: number;
   /** Ends the running process and starts the next one. */
   boot(): Promise<void>;
-  /** Releases all jobs and ends the process, as after a signal. */
+  /** Gives up all jobs and ends the process, as after a signal. */
   stop(): void;
   isQuiet(): Promise<boolean>;
 }
@@ -143,7 +143,8 @@ function createService(world: World, witness: Witness): Service {
     });
     engine.register({ [kind.kind]: kind });
     world.removeUnowned([...world.files.keys()]);
-    // The service responds after the engine has started; a start with failing writes is repeated, as by a supervisor.
+    // The service responds after the engine has started. If writes fail during the start, the start is repeated, as a
+    // supervisor would do.
     isUp = world.isStopping = false;
     engine.start().then(
       () => (isUp ||= owner === world.process),
@@ -176,7 +177,8 @@ function createService(world: World, witness: Witness): Service {
 }
 
 /**
- * Creates a job kind that writes two artifacts, with an effect on three documents, one of which counts the executions.
+ * Creates a job kind that writes two artifacts. Its effect writes three documents. One of them counts how often the
+ * effect was executed.
  */
 function createKind(world: World, witness: Witness): JobKind<Payload> {
   const { say } = world;
@@ -223,7 +225,7 @@ function createKind(world: World, witness: Witness): JobKind<Payload> {
 /** Events caused by clients and by the environment. */
 interface Clients {
   readonly submissions: number;
-  /** Performs one event: a request, the end of the process, or the next event of the agenda. */
+  /** Performs one event: a request, the end of the process, or the next event in the list of future events. */
   act(): void;
 }
 

@@ -5,7 +5,7 @@ export interface TestClock {
   readonly clock: Clock;
   /** Sets the wall clock, as an administrator or a time server would. */
   jump(ms: number): void;
-  /** Advances time in ticks, and runs the timers that expire meanwhile. */
+  /** Advances time in ticks and runs the timers that expire in this time. */
   pass(ms: number): Promise<void>;
 }
 

@@ -1,8 +1,8 @@
 import { fc } from '../fast-check.js';
 
 /**
- * Random values of the magnitude of returns and weights: squares of smaller values would underflow, and estimates need
- * not support this.
+ * Random values with the magnitude of returns and weights. The squares of smaller values would underflow, and estimates
+ * need not support this.
  */
 export const values = fc.integer({ min: -10_000, max: 10_000 }).map((thousandths) => thousandths / 1000);
 

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 
 /**
- * Expects every entry to be within `tolerance` of its expected value, relative to `scale`. Default scale: the largest
- * expected magnitude.
+ * Expects every entry to be within `tolerance` of its expected value, relative to `scale`. By default, the scale is the
+ * largest expected magnitude.
  */
 export function expectClose(
   actual: ArrayLike<number>,
@@ -18,7 +18,7 @@ export function expectClose(
   expect(worst / unit).toBeLessThanOrEqual(tolerance);
 }
 
-/** Compares covariances relative to sqrt(c_ii c_jj), the natural scale of a pair. */
+/** Compares covariances relative to sqrt(c_ii c_jj). This is the natural scale of the covariance of i and j. */
 export function expectCovariance(
   actual: Float64Array,
   expected: ArrayLike<number>,

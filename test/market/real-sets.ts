@@ -3,17 +3,22 @@ import { resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { IS_SOAK } from '../soak.js';
 
-/** Folder of real prices in ../shared, which are not part of the project. Tests that need them report their absence. */
+/**
+ * Folder of real prices in ../shared, which are not part of the project. Tests that need them report when they are
+ * absent.
+ */
 export const REAL_SETS = resolve('../shared/data');
 export const hasRealSets = existsSync(REAL_SETS);
 if (!hasRealSets) console.warn(`skipped: there are no real sets at ${REAL_SETS}`);
 
 /**
- * Maximum number of securities of a set that is read as a whole; larger sets cost more than all other sets together. Of
- * a larger set every third or every 15th security is read, and in the soak every security.
+ * Maximum number of securities of a set that is read as a whole. Larger sets would cost more than all other sets
+ * together. Of a larger set, every third or every 15th security is read. The soak reads every security.
  */
 const WHOLE_NAMES_MAX = 500;
-/** Maximum number of securities read from a larger set, in tests that count rates and in other tests. */
+/**
+ * Maximum number of securities that are read from a larger set, first in tests that count rates, then in other tests.
+ */
 export const COUNTED_NAMES_MAX = IS_SOAK ? 5000 : WHOLE_NAMES_MAX;
 export const WIDE_NAMES_MAX = IS_SOAK ? 5000 : 100;
 
@@ -46,7 +51,7 @@ function formatIsoDate(text: string): string {
 }
 
 /**
- * Returns the long format that a store reads: one row per security and date with a price; additional tables become
+ * Returns the form that a store reads: one row for each security and date with a price. The additional tables become
  * additional columns.
  */
 export function formatLongCsv(close: string, otherColumns: Readonly<Record<string, string>> = {}): string {

@@ -26,8 +26,8 @@ export async function writeFiles(folder: string, files: Readonly<Record<string, 
 }
 
 /**
- * Reads a folder in this process, as registering it as a store does; `onProgress` may change the folder during the
- * read.
+ * Reads a folder in this process, as the service does when the folder becomes a store. `onProgress` may change the
+ * folder during the read.
  */
 export async function readFolder(
   folder: string,

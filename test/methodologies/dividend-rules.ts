@@ -11,7 +11,7 @@ const weightEquallyWithin = (market: Market, t: number, securities: readonly num
     { cap: 1, groupCap: 0.3 },
   );
 
-/** Returns the median of the existing values; missing if fewer than half exist. */
+/** Returns the median of the values that exist. Returns NaN if fewer than half exist. */
 export function computeMedian(values: readonly number[]): number {
   const sorted = values.filter((value) => !Number.isNaN(value)).toSorted((a, b) => a - b);
   const half = sorted.length / 2;

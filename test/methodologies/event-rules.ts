@@ -12,14 +12,14 @@ import {
 
 const EVERY_MONTH = Array.from({ length: 12 }, (_, k) => k + 1);
 
-/** State of a market-capitalisation index whose constituents change between its reviews. */
+/** State of an index by market capitalisation. Its constituents change between its reviews. */
 interface ChangingIndex {
   readonly market: Market;
-  /** Free-float market value that a weight of one represents, for securities below the cap. */
+  /** Free-float market value for a weight of one, among securities below the cap. */
   unit: number;
 }
 
-/** Returns capped weights. The weights below the cap determine the market value that one unit of weight represents. */
+/** Returns capped weights. The weights below the cap determine how much market value a unit of weight stands for. */
 function computeCappedWeights(
   changing: ChangingIndex,
   t: number,
@@ -35,7 +35,7 @@ function computeCappedWeights(
   return weights;
 }
 
-/** Replaces a security in the index shares by another security, at the market value of the new security. */
+/** Replaces a security in the index shares by another security, at the market value of the other security. */
 function replaceSecurity(
   { market, unit }: ChangingIndex,
   shares: Shares,
@@ -53,7 +53,7 @@ interface VacancyTerms {
   passes(security: number): boolean;
 }
 
-/** Replaces the securities that left at a close by the first qualified securities. */
+/** Replaces the securities that left at a close. The first securities that qualify replace them. */
 function replaceLeavers(
   changing: ChangingIndex,
   shares: Shares,
@@ -67,8 +67,8 @@ function replaceLeavers(
 }
 
 /**
- * Holds the hundred largest securities. A security that leaves is replaced by the largest security that the last review
- * did not select.
+ * Holds the hundred largest securities. When a security leaves, the largest security that the last review did not
+ * select replaces it.
  */
 export const runLargest100: Rulebook = (market, baseDate) => {
   const changingIndex: ChangingIndex = { market, unit: NaN };
@@ -94,15 +94,15 @@ export const runLargest100: Rulebook = (market, baseDate) => {
 
 interface Leaders {
   readonly coverage: number;
-  /** Lowest rank at which a constituent stays between reviews. */
+  /** Lowest rank with which a constituent stays between reviews. */
   readonly exit: number;
 }
 
 const EURO = new Set(['AT', 'BE', 'DE', 'ES', 'FI', 'FR', 'IE', 'IT', 'LU', 'NL', 'PT']);
 
 /**
- * Returns the largest securities of each sector up to the nearest coverage, with a preference for constituents; the
- * largest first.
+ * Returns the largest securities of each sector, the largest first. Their share of the sector is as near as possible to
+ * the coverage. Constituents have a preference.
  */
 function listSelection(market: Market, t: number, { coverage, members }: { coverage: number; members: Members }) {
   const computeFloatSize = (i: number) => market.floatCap(i, t);

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Result of comparing a template with its rules in plain code on one store. */
+/** Result of a comparison, on one store, of a template with its rules in plain code. */
 export interface Evidence {
   readonly template: string;
   readonly store: string;
@@ -9,13 +9,13 @@ export interface Evidence {
   /** Largest difference of any weight. */
   readonly weights: number;
   readonly level: number;
-  /** Processor milliseconds of the service for backtests of the template's documents. */
+  /** Processor milliseconds that the service needs to backtest the documents of the template. */
   readonly ms: number;
 }
 
 const FILE = fileURLToPath(new URL('../../../test/methodologies/evidence.json', import.meta.url));
 
-/** Reads the evidence of the latest run that updated the file. */
+/** Reads the evidence that the latest update has written to the file. */
 export const readEvidence = (): Evidence[] => JSON.parse(readFileSync(FILE, 'utf8')) as Evidence[];
 
 export function writeEvidence(evidence: readonly Evidence[]): void {

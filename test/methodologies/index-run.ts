@@ -31,36 +31,40 @@ export interface Review {
   /** Number of sessions from the decision to the effective close. */
   readonly lag?: number;
   /**
-   * Returns the session whose data apply to a review that is effective on `t`. A second function returns the session
-   * whose closes convert weights to shares.
+   * Returns the session whose data a review uses that is effective on `t`. A second function returns the session whose
+   * closes convert weights to shares.
    */
   readonly reference?: (dates: readonly string[], t: number) => number;
   readonly pricing?: (dates: readonly string[], t: number) => number;
   /** Number of closes over which a composition takes effect. */
   readonly closes?: number;
   /**
-   * Returns the target weights at the close of a session; `heldWeights` are the weights of the constituents, including drift.
+   * Returns the target weights at the close of a session. `heldWeights` are the current weights of the constituents,
+   * including their drift.
    */
   decide(t: number, members: Members, heldWeights: Weights): Weights;
 }
 
 export interface Terms extends Review {
-  /** Reviews in order of precedence on the same date. */
+  /** Reviews in order of precedence. It applies when several fall on the same date. */
   readonly reviews?: readonly Review[];
   readonly dividends?: 'price' | 'total' | 'net';
   /** Returns the fraction of an ordinary dividend that is withheld. */
   readonly withheld?: (security: number, t: number) => number;
-  /** Returns the number of shares in one unit of a security, which replaces shares from weights. */
+  /**
+   * Returns the number of shares of a security in one unit of a basket. If it exists, shares are not computed from
+   * weights.
+   */
   readonly basket?: (security: number, t: number) => number;
-  /** True if a split multiplies the shares of the basket. */
+  /** True if a split multiplies the number of shares in the basket. */
   readonly splitsKeepWeight?: boolean;
-  /** Changes constituents after a close without an effective review; undefined without changes. */
+  /** Changes constituents after a close on which no review is effective. Returns undefined if nothing changes. */
   readonly between?: (t: number, shares: Shares, heldAfter: SharesAfterClose) => Shares | undefined;
 }
 
 export type Shares = Map<number, number>;
 
-/** Function that returns the shares after the changes at the close of a session; undefined before the base date. */
+/** Function that returns the shares after the changes at the close of a session, or undefined before the base date. */
 export type SharesAfterClose = (t: number) => Shares | undefined;
 
 const BASE_VALUE = 1000;
@@ -101,8 +105,8 @@ interface DueReview {
 }
 
 /**
- * Returns the reviews of each effective close, in order of precedence. The base composition is decided and priced on
- * the base date.
+ * Returns the reviews of each effective close in order of precedence. The base composition is decided and priced on the
+ * base date.
  */
 function listDueBySession(dates: readonly string[], base: number, terms: Terms): Map<number, DueReview> {
   const dueReviews = new Map<number, DueReview>();
@@ -127,8 +131,8 @@ interface Phase {
 }
 
 /**
- * Runs an index of securities: shares follow from target weights and the closes of the pricing session, change with
- * splits, and are scaled at the effective close so that the level is continuous.
+ * Runs an index of securities. Shares follow from target weights and the closes of the pricing session, and change with
+ * splits. At the effective close they are scaled so that the level has no jump.
  */
 export function runIndex(market: Market, baseDate: string, terms: Terms): PlainRun {
   const { dates } = market.store;
@@ -181,7 +185,10 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
   return { base, levels, compositions };
 }
 
-/** Returns the shares of target weights at the closes of a session, adjusted for splits up to a later session. */
+/**
+ * Returns the shares that follow from target weights at the closes of a session. They include splits up to a later
+ * session.
+ */
 function computePendingShares(
   market: Market,
   weights: Weights,
@@ -220,8 +227,8 @@ const isKeepingShares = ({ basket, splitsKeepWeight }: Terms): boolean =>
   basket !== undefined && splitsKeepWeight !== true;
 
 /**
- * Returns the growth of the level over a session: closes plus dividends, divided by the previous closes on the share
- * basis of the session.
+ * Returns the growth of the level over a session. It is closes plus dividends, divided by the previous closes on the
+ * share basis of the session.
  */
 function computeGrowthTo(market: Market, before: Shares, t: number, terms: Terms): number {
   const { split, special } = market.store;
@@ -238,7 +245,7 @@ function computeGrowthTo(market: Market, before: Shares, t: number, terms: Terms
   return (value + cash) / opening;
 }
 
-/** Returns the shares after a session: adjusted for splits, and without securities that leave at the close. */
+/** Returns the shares after a session. They include its splits and leave out securities that leave at the close. */
 function carryShares(market: Market, before: Shares, t: number, terms: Terms): Shares {
   const { split, delisted } = market.store;
   const keepsCount = isKeepingShares(terms);

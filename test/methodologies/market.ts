@@ -1,6 +1,6 @@
 import type { RawStore } from './store.js';
 
-/** Functions that return values of the raw store at the close of a session. */
+/** Functions that return values at the close of a session. They read the store without further processing. */
 export interface Market {
   readonly store: RawStore;
   /**
@@ -8,27 +8,33 @@ export interface Market {
    * identifiers.
    */
   listed(t: number): number[];
-  /** Returns the latest close; after a split on a session without a price, on the new share basis. */
+  /**
+   * Returns the latest close. If a split came after it on a session without a price, the close is on the new share
+   * basis.
+   */
   price(i: number, t: number): number;
   cap(i: number, t: number): number;
   floatCap(i: number, t: number): number;
-  /** Returns the growth over the session, by default without dividends. NaN without a previous price. */
+  /** Returns the growth over the session, by default without dividends. Returns NaN if there is no previous price. */
   growth(i: number, t: number, withDividends?: boolean): number;
   /** Returns the daily returns of a number of sessions up to `t`, by default without dividends. */
   returns(i: number, t: number, sessions: number, withDividends?: boolean): number[];
   traded(i: number, t: number, sessions: number): number[];
   fact(i: number, t: number, name: string): number;
   text(i: number, t: number, name: string): string;
-  /** Returns the dividend whose ex-date is the session; 0 without a dividend. */
+  /** Returns the dividend whose ex-date is the session, or 0 if there is none. */
   dividend(i: number, t: number): number;
   /** Returns the ordinary dividends of twelve months divided by the close. */
   yield(i: number, t: number): number;
-  /** Returns the number of complete calendar years of rising dividends before the year of the session. */
+  /**
+   * Returns the number of consecutive calendar years in which dividends rose. The last of them is the year before the
+   * session.
+   */
   countYearsOfGrowth(i: number, t: number): number;
   members(universe: string, t: number): number[];
 }
 
-/** Maximum age in sessions of the latest price of a security that may enter. */
+/** Maximum age in sessions of the latest price. An older price prevents a security from entering. */
 const LISTED_SESSIONS = 5;
 
 export function createMarket(store: RawStore): Market {
@@ -38,7 +44,7 @@ export function createMarket(store: RawStore): Market {
   const splits = split.map((ratios) =>
     ratios.reduce<number[]>((sessions, ratio, t) => (ratio === 1 ? sessions : [...sessions, t]), []),
   );
-  /** Returns the number of shares into which one share of a date has been split by a session. */
+  /** Returns how many shares one share of a date has become by a session because of splits. */
   const computeSharesSince = (i: number, date: string, t: number): number =>
     splits[i]!.reduce((product, s) => (s <= t && dates[s]! > date ? product * split[i]![s]! : product), 1);
 
@@ -49,7 +55,7 @@ export function createMarket(store: RawStore): Market {
   const findFact = (i: number, t: number, name: string) =>
     store.facts[i]!.findLast(({ from }) => from <= dates[t]!)?.facts[name];
   const listSessionsTo = (t: number, count: number) => Array.from({ length: count }, (_, k) => t - count + 1 + k);
-  /** Session of the latest bar, by security and session; -1 before the first. */
+  /** Session of the latest bar by security and session, or -1 before the first bar. */
   const bar = close.map((row) => {
     let latest = -1;
     return Int32Array.from(row, (value, t) => (latest = Number.isNaN(value) ? latest : t));

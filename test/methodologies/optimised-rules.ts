@@ -16,7 +16,7 @@ const HALF_YEARLY: Schedule = { months: [5, 11], anchor: { day: 'last' } };
 const DAY = 86_400_000;
 
 /**
- * Returns the covariance of a year of returns with dividends, shrunk by a fifth towards the mean variance on the
+ * Returns the covariance of a year of returns with dividends. It is shrunk by a fifth towards the mean variance on the
  * diagonal.
  */
 function computeCovariance(market: Market, securities: readonly number[], t: number): number[][] {
@@ -36,7 +36,7 @@ interface Problem {
 
 const createUnitTerm = (k: number, coefficient = 1): Row['terms'] => [[k, coefficient]];
 
-/** Returns rows that keep each value between two bounds. */
+/** Returns constraint rows that keep each value between two bounds. */
 const createBoundRows = (low: readonly number[], high: readonly number[]): Row[] =>
   low.flatMap((lower, k) => [
     { terms: createUnitTerm(k), most: high[k]! },
@@ -44,8 +44,8 @@ const createBoundRows = (low: readonly number[], high: readonly number[]): Row[]
   ]);
 
 /**
- * Returns rows that keep groups within a distance of the parent, and small groups below three times their parent
- * weight.
+ * Returns constraint rows that keep each group within a distance of its weight in the parent. They also keep small
+ * groups below three times this weight.
  */
 function groupRows(
   { market, t, securities, parent }: Problem,
@@ -67,8 +67,8 @@ function groupRows(
 }
 
 /**
- * Returns rows that keep the active exposure to standardised values within a distance; a missing value counts as the
- * mean.
+ * Returns constraint rows that keep the active exposure to standardised values within a distance. A missing value
+ * counts as the mean.
  */
 function createStyleRows({ parent }: Problem, values: readonly number[], within: number): Row[] {
   const z = computeZScores(values).map((value) => (Number.isNaN(value) ? 0 : value));
@@ -79,7 +79,7 @@ function createStyleRows({ parent }: Problem, values: readonly number[], within:
   ];
 }
 
-/** Derives an index of large securities with a full history, with its weights. */
+/** Returns the parent index of large securities with a full history, and the index derived from it. */
 function deriveIndices(
   { market, baseDate, count }: { readonly market: Market; readonly baseDate: string; readonly count: number },
   dividends: 'price' | 'total',
@@ -110,13 +110,13 @@ function deriveIndices(
   return { '-PARENT': PARENT, '': run };
 }
 
-/** Returns the weights that exceed rounding errors, by security. */
+/** Returns the weights by security. Leaves out weights that are only rounding errors. */
 const keepPositive = (securities: readonly number[], x: readonly number[]): Weights =>
   new Map(securities.flatMap((i, k) => (x[k]! > 1e-9 ? [[i, x[k]!] as [number, number]] : [])));
 
 /**
- * Returns rows for variables that measure the distance from each held weight; the sum of these variables is at most
- * twice the limit.
+ * Returns constraint rows for variables that measure the distance from each held weight. The sum of these variables is
+ * at most twice the limit.
  */
 function createTurnoverRows(securities: readonly number[], heldWeights: Weights, limit: number): Row[] {
   const n = securities.length;
@@ -151,8 +151,8 @@ const STAGES: readonly Limits[] = [
 ];
 
 /**
- * Returns the minimum-variance weights that are zero or at least `least`; every choice of securities is either solved
- * or excluded by a bound.
+ * Returns the minimum-variance weights that are zero or at least `least`. It considers every choice of securities: it
+ * solves the choice or excludes it by a bound.
  */
 function minimiseVariance({
   covariance,
@@ -160,7 +160,7 @@ function minimiseVariance({
   least,
 }: {
   readonly covariance: readonly (readonly number[])[];
-  /** Returns the rows of the weights of some securities and of additional variables. */
+  /** Returns the constraint rows of the weights of some securities and of additional variables. */
   createRows(kept: readonly number[]): { readonly rows: readonly Row[]; readonly further: number };
   readonly least: number;
 }): number[] | undefined {
@@ -247,7 +247,7 @@ export const createMinimumVolatility =
       throw new Error('no weights keep the limits');
     });
 
-/** Returns the rows restricted to the remaining securities; rows without any of these securities are omitted. */
+/** Returns the constraint rows for the remaining securities. A row without any of these securities is left out. */
 function listKeptRows(rows: readonly Row[], kept: readonly number[]): Row[] {
   const place = new Map(kept.map((k, position) => [k, position]));
   return rows.flatMap(({ terms, most }) => {

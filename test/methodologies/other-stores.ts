@@ -1,7 +1,7 @@
 import { createGenerator, type RawStore } from './store.js';
 
 const COINS = 16;
-/** Security that has at least a fifth of the market. */
+/** Security with at least a fifth of the whole market value. */
 const LARGEST = 16;
 const DAY = 86_400_000;
 
@@ -10,7 +10,7 @@ interface Sketch {
   readonly ids: readonly string[];
 }
 
-/** Returns a store without corporate actions: empty panels, and the cash rate. */
+/** Returns a store without corporate actions. Its panels are empty except for the cash rate. */
 function createEmptyStore({ dates, ids }: Sketch, random: () => number): RawStore {
   const listPanel = (value: number) => ids.map(() => new Float64Array(dates.length).fill(value));
   let cash = 0.5;
@@ -33,8 +33,8 @@ function createEmptyStore({ dates, ids }: Sketch, random: () => number): RawStor
 }
 
 /**
- * Returns the store with about forty securities that are much larger than the rest, one of them by far, and with some
- * high dividends, so that weights reach their caps.
+ * Returns the store with about forty securities that are much larger than the rest; one is larger by far. Some
+ * dividends are high. So weights reach their caps.
  */
 export function addGiants(store: RawStore): RawStore {
   const caps = store.close.map((row, i) => {
@@ -60,9 +60,7 @@ const listDaysBetween = (first: string, last: string): string[] =>
 const createNormal = (random: () => number) => () =>
   Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
-/**
- * Draws crypto assets that trade on every day of the year; some are listed late, and the smallest have little volume.
- */
+/** Draws crypto assets, which trade on every day of the year. Some are listed late. The smallest have little volume. */
 export function drawCoins(): RawStore {
   const random = createGenerator(39);
   const normal = createNormal(random);
@@ -89,8 +87,8 @@ export function drawCoins(): RawStore {
 const COMMODITIES = ['CL', 'GC', 'NG', 'ZC'];
 
 /**
- * Draws monthly futures contracts of four commodities on the sessions of a store. The universe ROLL lists the
- * designated contracts of each month, which trade from the previous month to the end of the following month.
+ * Draws monthly futures contracts of four commodities on the sessions of a store. The universe ROLL lists the contracts
+ * that are designated in each month. They trade from the previous month to the end of the following month.
  */
 export function drawContracts(dates: readonly string[]): RawStore {
   const random = createGenerator(38);

@@ -20,7 +20,7 @@ const countDaysBetween = ({ store }: Market, t: number): number =>
 /** Returns the growth of a run over a session. */
 const computeGrowth = ({ base, levels }: PlainRun, t: number): number => levels[t - base]! / levels[t - base - 1]!;
 
-/** Returns the interest of a session at the rate of the previous close, by calendar days over 360. */
+/** Returns the interest of a session at the rate of the previous close. It counts calendar days over 360. */
 const computeInterest = (market: Market, series: string, t: number): number =>
   ((market.store.series[series]![t - 1]! / 100) * countDaysBetween(market, t)) / 360;
 
@@ -30,8 +30,7 @@ interface RiskTerms {
   /** Number of sessions in a year. */
   readonly year?: number;
   /**
-   * Tolerance around the target within which the exposure does not change. A second member is the largest single
-   * change.
+   * Tolerance around the target. The exposure does not change within it. A second member is the largest single change.
    */
   readonly tolerance?: number;
   readonly step?: number;
@@ -40,8 +39,8 @@ interface RiskTerms {
 }
 
 /**
- * Computes the exposure for a target volatility, from the larger of two exponentially weighted volatilities as known
- * two sessions earlier.
+ * Computes the exposure for a target volatility. It uses the larger of two exponentially weighted volatilities, as
+ * known two sessions earlier.
  */
 function computeRiskControl(
   market: Market,
@@ -103,7 +102,10 @@ const createQuanto =
     return { '-PARENT': parent, '-UNHEDGED': euros, '': { ...parent, compositions: [] } };
   };
 
-/** Holds the ten largest crypto assets with enough volume, at the exposure that has the target volatility. */
+/**
+ * Holds the ten largest crypto assets with enough volume. The exposure is set so that the index has the target
+ * volatility.
+ */
 export const runCryptoCapped: Rulebook = (market, baseDate) => {
   const parent = runIndex(market, baseDate, {
     months: Array.from({ length: 12 }, (_, k) => k + 1),
@@ -168,8 +170,8 @@ const createLeveraged =
   };
 
 /**
- * Returns the month end after a session: the last session of its month, or of the next month if the session is itself a
- * month end.
+ * Returns the month end after a session. It is the last session of the month, or of the next month if the session is
+ * itself a month end.
  */
 function findMonthEndAfter({ store: { dates } }: Market, t: number): number {
   const findLast = (month: string) => dates.findLastIndex((date) => date.startsWith(month));
@@ -178,15 +180,15 @@ function findMonthEndAfter({ store: { dates } }: Market, t: number): number {
 }
 
 /**
- * Returns the index in euros with forwards on the dollar that run to the month end. The hedged amount is the level at
- * the last month end, or is reset on every session.
+ * Returns the index in euros with forwards on the dollar that end at the month end. The hedged amount is the level at
+ * the last month end, or it is set again on every session.
  */
 function computeMonthlyHedge(market: Market, parent: PlainRun, adjust: 'monthly' | 'daily'): PlainRun {
   const { dates, series } = market.store;
   const { base, levels } = parent;
   const computeEuros = (t: number): number => 1 / series['EURUSD']![t]!;
   const computeDayNumber = (t: number): number => Date.parse(dates[t]!) / DAY;
-  /** Returns the value on a session of a forward that is agreed on `from` and expires on `to`. */
+  /** Returns the value of a forward on a session. The forward is agreed on `from` and expires on `to`. */
   const mark = (t: number, from: number, to: number): number => {
     const tenor = computeDayNumber(to) - computeDayNumber(from);
     if (tenor <= 0) return computeEuros(t);
@@ -234,7 +236,7 @@ interface Part {
   readonly weight: number;
 }
 
-/** Returns a blend of parts whose weights drift and are reset at the month ends in given months of a year. */
+/** Returns a blend of indices. Their weights drift and are set again at the end of one month of each year. */
 function computeBlend(market: Market, parts: readonly Part[], month: number): PlainRun {
   const { dates } = market.store;
   const { base } = parts[0]!.run;

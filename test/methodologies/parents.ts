@@ -8,7 +8,7 @@ import {
   type Weights,
 } from './plain-functions.js';
 
-/** Runs by the suffix of their ids; the empty suffix is the id itself. */
+/** Runs by the suffix of their ids. The empty suffix stands for an id without a suffix. */
 export type Runs = Readonly<Record<string, PlainRun>>;
 
 /** Rules of a published methodology, computed from raw data. */
@@ -25,7 +25,7 @@ export type Schedule = Pick<Terms, 'months' | 'anchor' | 'lag' | 'reference' | '
 export const findMonthBefore = (dates: readonly string[], t: number): number =>
   dates.findLastIndex((date) => date < dates[t]!.slice(0, 7));
 
-/** Weights the largest securities by free-float market capitalisation, with a rank buffer of a fifth. */
+/** Weights the largest securities by free-float market capitalisation. The rank buffer is a fifth. */
 export const weightLargest =
   (
     market: Market,
@@ -49,8 +49,8 @@ export interface ParentReviewTerms {
 }
 
 /**
- * Runs a parent index of the largest securities, and an index whose members are decided from the parent's on the same
- * days.
+ * Runs a parent index of the largest securities and a second index. On the same days, the members of the second are
+ * decided from the members of the parent.
  */
 export function runOnParent({ market, baseDate, schedule, count, decide }: ParentReviewTerms): Runs {
   const parentOn = new Map<number, Weights>();
@@ -78,7 +78,7 @@ export function runOnParent({ market, baseDate, schedule, count, decide }: Paren
 export const hasBars = (market: Market, t: number, sessions: number) => (i: number) =>
   market.store.close[i]!.subarray(t - sessions + 1, t + 1).every((close) => !Number.isNaN(close));
 
-/** Returns the standard deviation of the existing returns; missing if fewer than half exist. */
+/** Returns the standard deviation of the returns that exist. Returns NaN if fewer than half exist. */
 export function computeDeviation(returns: readonly number[]): number {
   const knownReturns = returns.filter((value) => !Number.isNaN(value));
   return knownReturns.length < returns.length / 2 ? NaN : sampleDeviation(knownReturns);
@@ -93,7 +93,7 @@ export function computeMomentum(
   return growths.length < sessions / 2 ? NaN : growths.reduce((product, value) => product * (1 + value), 1) - 1;
 }
 
-/** Runs an index of the assets of one class by free-float market capitalisation, with dividends. */
+/** Runs an index of the assets of one class with dividends. It is weighted by free-float market capitalisation. */
 export const runAssetClass = (market: Market, baseDate: string, name: string): PlainRun =>
   runIndex(market, baseDate, {
     ...EVERY_QUARTER,
@@ -111,6 +111,6 @@ export const createBlendParts = (market: Market, baseDate: string) => ({
   '-BONDS': runAssetClass(market, baseDate, 'Bond'),
 });
 
-/** Runs an index of large securities with dividends, the underlying index of overlays. */
+/** Runs an index of large securities with dividends. Overlays use it as their underlying index. */
 export const runTotalReturnParent = (market: Market, baseDate: string, count: number): PlainRun =>
   runIndex(market, baseDate, { ...EVERY_QUARTER, dividends: 'total', decide: weightLargest(market, count) });

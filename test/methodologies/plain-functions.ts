@@ -11,7 +11,7 @@ export function sampleDeviation(values: readonly number[]): number {
   return Math.sqrt(sum(values.map((value) => (value - centre) ** 2)) / (values.length - 1));
 }
 
-/** Returns the distances from the mean in population standard deviations. */
+/** Returns the distance of each value from the mean, in population standard deviations. */
 export function computeZScores(values: readonly number[]): number[] {
   const knownValues = listKnownValues(values);
   const centre = computeMean(knownValues);
@@ -28,7 +28,7 @@ export function computeQuantile(values: readonly number[], share: number): numbe
   return sorted[lowerPosition]! + (position - lowerPosition) * (sorted[above]! - sorted[lowerPosition]!);
 }
 
-/** Returns the values clipped to two of their percentiles. */
+/** Returns the values limited to the range between two of their percentiles. */
 export function winsoriseValues(values: readonly number[], low: number, high: number): number[] {
   const [lower, upper] = [computeQuantile(values, low), computeQuantile(values, high)];
   return values.map((value) => Math.min(upper, Math.max(lower, value)));
@@ -61,7 +61,7 @@ export function applyByGroup(
   return result;
 }
 
-/** Returns the score 1 + z, or 1 / (1 - z) for negative z. */
+/** Returns the score of a z-score: 1 + z, or 1 / (1 - z) if z is negative. */
 export const computeScore = (z: number): number => (z >= 0 ? 1 + z : 1 / (1 - z));
 export const clampSymmetric = (value: number, limit: number): number => Math.min(limit, Math.max(-limit, value));
 
@@ -76,7 +76,7 @@ export function computeNormalProbability(x: number): number {
   return 0.5 + (total * Math.exp((-x * x) / 2)) / Math.sqrt(2 * Math.PI);
 }
 
-/** Returns the securities that have a value, largest first; equal values keep their order. */
+/** Returns the securities that have a value, largest first. Securities with equal values keep their order. */
 export function rankSecurities(securities: readonly number[], computeValue: (security: number) => number): number[] {
   return securities
     .filter((security) => !Number.isNaN(computeValue(security)))
@@ -90,8 +90,8 @@ interface Buffer {
 }
 
 /**
- * Selects the best securities up to the entry rank, members up to the exit rank, and then the best remaining
- * securities.
+ * Selects the best securities up to the entry rank, then members up to the exit rank, and then the best of the
+ * remaining securities.
  */
 export function selectBuffered(
   order: readonly number[],
@@ -113,8 +113,8 @@ interface Band {
 }
 
 /**
- * Selects new securities up to the lower coverage, members up to the upper coverage, and then the best remaining
- * securities up to the target.
+ * Selects new securities up to the lower coverage, then members up to the upper coverage, and then the best of the
+ * remaining securities up to the target.
  */
 export function selectCoverage(
   order: readonly number[],
@@ -144,7 +144,7 @@ export function selectCoverage(
 
 export type Weights = Map<number, number>;
 
-/** Returns weights in proportion to sizes; securities without a positive size are excluded. */
+/** Returns weights in proportion to sizes. Securities without a positive size are left out. */
 export function computeProportional(securities: readonly number[], computeSize: (security: number) => number): Weights {
   const sizedSecurities = securities.filter((security) => computeSize(security) > 0);
   const total = sum(sizedSecurities.map(computeSize));
@@ -152,8 +152,8 @@ export function computeProportional(securities: readonly number[], computeSize: 
 }
 
 /**
- * Reduces weights to a cap and distributes the excess to the other weights in proportion, until no weight exceeds the
- * cap.
+ * Reduces weights to a cap and distributes the excess to the other weights in proportion. Repeats this until no weight
+ * exceeds the cap.
  */
 export function capWeights(weights: Weights, cap: number): Weights {
   const feasibleCap = Math.max(cap, 1 / weights.size);
@@ -182,7 +182,7 @@ function findRoot(of: (x: number) => number, wanted: number): number {
   return (low + high) / 2;
 }
 
-/** Caps each weight at its own cap; otherwise weights keep their proportions. */
+/** Limits each weight to its own cap. Weights below their cap keep their proportions. */
 export function capEach(weights: Weights, getCap: (security: number) => number): Weights {
   const entries = [...weights];
   const sumCapped = (scale: number) => sum(entries.map(([i, weight]) => Math.min(getCap(i), weight * scale)));
@@ -191,8 +191,8 @@ export function capEach(weights: Weights, getCap: (security: number) => number):
 }
 
 /**
- * Caps each weight and each group. Within a group, and among groups below their cap, weights keep their proportions as
- * far as the single cap allows.
+ * Limits each weight and each group to a cap. Weights keep their proportions within a group, and among the groups below
+ * their cap, as far as the cap of single weights allows.
  */
 export function capByGroup(
   weights: Weights,
@@ -228,7 +228,7 @@ export function capByGroup(
   }
 }
 
-/** Computes weights with equal contributions to variance, by cyclical coordinate descent. */
+/** Computes weights that contribute equally to the variance. It uses cyclical coordinate descent. */
 export function computeEqualRiskWeights(covariance: readonly (readonly number[])[]): number[] {
   const n = covariance.length;
   const x = covariance.map((row, i) => 1 / Math.sqrt(row[i]!));
@@ -257,9 +257,9 @@ export function sampleCovariance(returns: readonly (readonly number[])[]): numbe
 }
 
 /**
- * Computes long-only weights with the maximum diversification ratio: the minimum variance on correlations, divided by
- * the volatilities. Active-set method: solve for the held securities, drop securities with negative weights, and add
- * securities that would lower the variance.
+ * Computes long-only weights with the maximum diversification ratio. They are the minimum-variance weights of the
+ * correlations, divided by the volatilities. The method uses an active set: it solves for the held securities, drops
+ * securities with negative weights, and adds securities that would lower the variance.
  */
 export function solveMostDiversified(covariance: readonly (readonly number[])[]): number[] {
   const deviations = covariance.map((row, i) => Math.sqrt(row[i]!));
@@ -292,10 +292,13 @@ export function solveMostDiversified(covariance: readonly (readonly number[])[])
   throw new Error('the active set does not settle');
 }
 
-/** Largest pivot that counts as rounding, so that the equations do not determine its unknown. */
+/** Largest pivot that counts as rounding. If the pivot is not larger, the equations do not determine its unknown. */
 const NO_PIVOT = 1e-11;
 
-/** Solves a system of linear equations by elimination with pivoting. Undetermined unknowns are zero. */
+/**
+ * Solves a system of linear equations by elimination with pivoting. Unknowns that the equations do not determine are
+ * zero.
+ */
 export function solve(matrix: readonly (readonly number[])[], right: readonly number[]): number[] {
   const rows = matrix.map((row, i) => Float64Array.from([...row, right[i]!]));
   const n = rows.length;

@@ -1,12 +1,12 @@
 import { solve } from './plain-functions.js';
 
-/** Constraint row with an upper bound on its value, as pairs of a variable and its coefficient. */
+/** Constraint row with an upper bound on its value. It is written as pairs of a variable and its coefficient. */
 export interface Row {
   readonly terms: readonly (readonly [number, number])[];
   readonly most: number;
 }
 
-/** Problem to minimise x'Px / 2 + q'x, where the first variables sum to 1 and all rows are satisfied. */
+/** Problem to minimise x'Px / 2 + q'x. The first variables sum to 1, and all rows are satisfied. */
 export interface Programme {
   readonly P: readonly (readonly number[])[];
   readonly q: readonly number[];
@@ -16,18 +16,18 @@ export interface Programme {
 }
 
 const ROUNDS = 60;
-/** Residual and complementarity below which the set of binding rows is known. */
+/** Size of residual and complementarity below which it is clear which rows bind. */
 const SUFFICIENT_GAP = 1e-7;
 const GAP = 1e-11;
-/** Largest excess over a row, and largest negative multiplier, that count as rounding. */
+/** Largest excess over a row, or negative multiplier, that counts as a rounding error. */
 const EXACT_GAP = 1e-10;
-/** Maximum number of sets of binding rows that are tried. */
+/** Maximum number of attempts, each with another set of binding rows. */
 const SETS_MAX = 200;
 /** Fraction of the distance to a bound that one step may cover. */
 const PART = 0.995;
 
 /**
- * Solves a convex quadratic programme by a primal-dual interior point method; returns undefined if rows contradict each
+ * Solves a convex quadratic programme by a primal-dual interior point method. Returns undefined if rows contradict each
  * other.
  */
 export function solveProgramme({ P, q, summed, rows }: Programme): number[] | undefined {
@@ -52,7 +52,7 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
     if (gap > 1e3 || dual.some((value) => value > 1e10)) return undefined;
     const factor = factorise(P, rows, { slack, dual });
     const solveStep = (target: readonly number[]) => {
-      // Target complementarity of each row; slack and dual variables are eliminated.
+      // The slack and dual variables of each row are eliminated. What remains is its target complementarity.
       const right = gradient.map((g) => -g);
       rows.forEach(({ terms }, k) => {
         const dualTerm = (target[k]! - slack[k]! * dual[k]! + dual[k]! * violations[k]!) / slack[k]!;
@@ -85,8 +85,9 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
 }
 
 /**
- * Refines the optimum to rounding accuracy by solving the binding rows as equations. A row that binds only by
- * degeneracy has a negative multiplier and is removed; a violated row is added, until the optimality conditions hold.
+ * Improves the optimum up to rounding accuracy. It solves the binding rows as equations. If a row has a negative
+ * multiplier, it binds only by degeneracy and is removed. If a row is violated, it is added. This ends when the
+ * optimality conditions hold.
  */
 function polishOptimum({ P, q, summed, rows }: Programme, binding: readonly Row[]): number[] {
   let bindingRows = binding.slice();
@@ -125,14 +126,14 @@ function addEquations({ P, q, summed, rows }: Programme): { readonly x: number[]
 }
 
 /**
- * Returns the largest step that keeps the values positive, limited to slightly more than 1, so that a full step is not
- * shortened.
+ * Returns the largest step that keeps the values positive. The limit is slightly more than 1, so that a full step is
+ * not shortened.
  */
 function computeLargestStep(values: readonly number[], change: readonly number[]): number {
   return values.reduce((step, value, k) => (change[k]! < 0 ? Math.min(step, -value / change[k]!) : step), 1 / PART);
 }
 
-/** Returns the lower factor of P plus the outer products of the rows, weighted by dual / slack. */
+/** Returns the lower factor of P plus the outer products of the rows. Each product has the weight dual / slack. */
 function factorise(
   P: readonly (readonly number[])[],
   rows: readonly Row[],

@@ -5,7 +5,7 @@ import { findMonthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
 import { selectBuffered, capWeights, computeProportional, rankSecurities, type Weights } from './plain-functions.js';
 
 /**
- * Selects forty securities. A constituent that ranks below `exit` is replaced by a security of rank 47 or better, and a
+ * Selects forty securities. If a constituent ranks below `exit`, a security of rank 47 or better replaces it. A
  * security of rank `entry` or better replaces the lowest-ranked constituent below rank 47.
  */
 function selectForty(order: readonly number[], members: ReadonlySet<number> | null, { entry = 0, exit = 0 }): number[] {

@@ -5,7 +5,7 @@ import { selectThirtyLargest } from './score-rules.js';
 
 /**
  * Computes hierarchical risk parity as published: a single-linkage tree of the distances between columns of correlation
- * distances, the order of its leaves, and weights by recursive bisection.
+ * distances, then the order of its leaves, then weights by recursive bisection.
  */
 export function computeHierarchicalWeights(covariance: readonly (readonly number[])[]): number[] {
   const n = covariance.length;
@@ -14,7 +14,7 @@ export function computeHierarchicalWeights(covariance: readonly (readonly number
     row.map((value, j) => (i === j ? 0 : Math.sqrt((1 - value / (deviation[i]! * deviation[j]!)) / 2))),
   );
   const measureDistance = (i: number, j: number) => Math.sqrt(sum(distance.map((row) => (row[i]! - row[j]!) ** 2)));
-  // Clusters in order of formation, each with its leaves from left to right.
+  // Clusters in the order in which they were formed. Each has its leaves from left to right.
   let clusters = covariance.map((_, i) => ({ made: i, leaves: [i] }));
   for (let result = n; clusters.length > 1; result++) {
     let best = { a: 0, b: 1, distance: Infinity };

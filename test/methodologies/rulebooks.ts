@@ -34,7 +34,7 @@ import { runGrowth100, runLeaders40 } from './review-rules.js';
 import { createMinimumVolatility, createParisAligned } from './optimised-rules.js';
 import { runHierarchicalRiskParity } from './risk-rules.js';
 
-/** Rulebooks by template id, with the numbers of securities of this store. */
+/** Rules by template id. The numbers of securities are scaled to this store. */
 export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'committee-large-cap': runCommittee,
   'equal-weight': runEqualWeight,
@@ -79,14 +79,17 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'minimum-volatility': createMinimumVolatility(60, 0.05),
 };
 
-/** Rulebooks with caps that no weight of the drawn store reaches. */
+/** Rules with caps that no weight of the drawn store reaches, so they have a separate store. */
 export const CAPPED: Readonly<Record<string, Rulebook>> = {
   'fixed-count-600': RULEBOOKS['fixed-count-600']!,
   'mid-cap-50': runMidCap50,
   'select-dividend': selectDividend,
 };
 
-/** Holds the designated contracts of each month at their production weights, rolled over five closes. */
+/**
+ * Holds the designated contracts of each month at their production weights. It moves to the next contracts over five
+ * closes.
+ */
 export const runCommodityRoll: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     months: Array.from({ length: 12 }, (_, k) => k + 1),

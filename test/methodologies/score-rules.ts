@@ -79,7 +79,10 @@ export interface Ratio {
   readonly sign: 1 | -1;
 }
 
-/** Returns the mean z-score of three ratios, each clipped to its percentiles and signed so that high is good. */
+/**
+ * Returns the mean z-score of three ratios. Each ratio is limited to its percentiles, and its sign is chosen so that
+ * high is good.
+ */
 export function computeCompositeScores(
   market: Market,
   securities: readonly number[],
@@ -297,8 +300,8 @@ export const runThematic: Rulebook = (market, baseDate) => ({
 });
 
 /**
- * Returns the thirty largest securities with a full history, and the covariance of a year of their returns with
- * dividends.
+ * Returns the thirty largest securities with a full history. Also returns the covariance of a year of their returns
+ * with dividends.
  */
 export function selectThirtyLargest(market: Market, t: number) {
   const securities = rankSecurities(market.listed(t).filter(hasBars(market, t, 253)), (i) =>

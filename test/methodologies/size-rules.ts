@@ -198,8 +198,8 @@ export const runIndustryQuotas: Rulebook = (market, baseDate) => ({
 });
 
 /**
- * Returns the float band: a free float up to 15 % is rounded up to a whole percent, larger ones to 20, 30 ... 80 and
- * 100 %.
+ * Returns the free-float band. A free float up to 15 % is rounded up to a whole percent. A larger one is rounded up to
+ * 20, 30 ... 80 or 100 %.
  */
 export function computeBand(float: number): number {
   const percent = Math.round(float * 1e6) / 1e4;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 /** Number of securities in the store. */
 const SECURITIES = 250;
 const SEED = 44;
-/** A large security and the session of its delisting. */
+/** A large security that is delisted, and the session of its delisting. */
 const LARGE_LEAVER = { security: 65, session: 720 };
 
 /** Days on which the New York Stock Exchange was closed, in addition to weekends. */
@@ -72,7 +72,7 @@ export interface Membership {
 
 export type Facts = Readonly<Record<string, string | number>>;
 
-/** Content of the drawn store. Panels are indexed by security, then session; NaN without a price. */
+/** Content of the drawn store. Panels are indexed by security and then by session, with NaN where there is no price. */
 export interface RawStore {
   readonly dates: readonly string[];
   readonly ids: readonly string[];
@@ -80,13 +80,13 @@ export interface RawStore {
   readonly volume: readonly Float64Array[];
   readonly shares: readonly Float64Array[];
   readonly float: readonly Float64Array[];
-  /** Number of shares after a split per share before, on the ex-date; 1 on other sessions. */
+  /** Number of new shares per old share, on the ex-date of a split. It is 1 on other sessions. */
   readonly split: readonly Float64Array[];
-  /** Ordinary dividends by security, each with its ex-date, on the share basis of the ex-date. */
+  /** Ordinary dividends by security. Each has its ex-date and is on the share basis of that date. */
   readonly dividends: readonly (readonly { readonly date: string; readonly value: number }[])[];
-  /** Special dividend by security, then session; 0 without a dividend. */
+  /** Special dividend by security and then by session; 0 if there is none. */
   readonly special: readonly Float64Array[];
-  /** Session at whose close a security is delisted; -1 if it is never delisted. */
+  /** Session at the close of which a security is delisted, or -1 if it is never delisted. */
   readonly delisted: readonly number[];
   /** Rows of reference data by security, each valid from a date on. */
   readonly facts: readonly (readonly { readonly from: string; readonly facts: Facts }[])[];
@@ -116,7 +116,7 @@ function listSessionsBetween(first: string, last: string): string[] {
   return dates;
 }
 
-/** Draws the store; every call returns the same store. */
+/** Draws the store. Every call returns the same store. */
 export function drawStore(): RawStore {
   const random = createGenerator(SEED);
   const drawNormal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
@@ -200,7 +200,7 @@ function drawBars(store: Bars, i: number, { random, normal, market, sector }: Dr
   }
 }
 
-/** Draws quarterly dividends that rise in some years; some dividends begin long before the first price. */
+/** Draws quarterly dividends. They rise in some years. Some of them begin long before the first price. */
 function drawDividends(store: Bars, i: number, random: () => number) {
   const { dates, close, split, delisted } = store;
   if (i % 4 === 3) return [];

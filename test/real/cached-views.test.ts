@@ -6,13 +6,16 @@ import { serveRagged, listSessions, type RaggedMarket } from './ragged-market.js
 const [FIRST, LAST] = ['2021-01-04', '2023-03-31'];
 const MARKET: RaggedMarket = { seed: 3 };
 const CHANGED_MARKET: RaggedMarket = { seed: 3, hasOtherSectors: true };
-/** Dates of requests: one shortly after a base date and two adjacent ones; more dates in the soak. */
+/** Dates of requests: one shortly after a base date, and two adjacent dates. The soak has more. */
 const DATES = ['2021-11-10', '2022-08-30', '2022-09-01', ...(IS_SOAK ? ['2022-03-15', '2023-03-31'] : [])];
 const FACTORS = IS_SOAK ? [1, 4, 20] : [1, 20];
-/** Runs of the tests; the first two hold the same securities over different dates. */
+/** Ids of the indices. The first two hold the same securities over different dates. */
 const RUNS = ['ALL', 'LATER', 'SOME'] as const;
 
-/** Worker threads and the service cache measurements of securities; a response must not depend on earlier requests. */
+/**
+ * Worker threads and the service cache measurements of securities. Still, a response must not depend on earlier
+ * requests.
+ */
 describe('a figure computed for one request', () => {
   let asked: LiveService;
   let fresh: LiveService;
@@ -35,7 +38,7 @@ describe('a figure computed for one request', () => {
     const questions = listQuestions();
     const jointViews = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
     await serveRagged(asked, sessions, CHANGED_MARKET);
-    // Responses of another service that receives only requests for the changed store, in reverse order.
+    // Responses of another service. It receives only requests for the changed store, in reverse order.
     const ownViews = new Map<string, unknown>();
     for (const path of questions.toReversed()) ownViews.set(path, await fresh.ok('GET', path));
     const changedViews = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
@@ -88,8 +91,8 @@ function removeRuns(view: unknown): unknown {
 }
 
 /**
- * Returns a view without members that depend on the currently served data: the state of its run, and share counts,
- * which may be missing.
+ * Returns a view without the members that depend on the data that is served now: the state of its run, and share
+ * counts, which may be missing.
  */
 function removeState(view: unknown): string {
   const removedMembers = new Set(['stale', 'shares_outstanding']);

@@ -11,7 +11,7 @@ interface Example {
   readonly pipeline: { readonly treatment?: { readonly dividends?: string } };
 }
 
-/** Methodologies in data/examples; each is stored, previewed and backtested as a client would do. */
+/** Methodologies in data/examples. Each is stored, previewed and backtested as a client would do. */
 const documents = readdirSync('data/examples')
   .filter((name) => name.endsWith('.json'))
   .map((name) => ({ name, document: JSON.parse(readFileSync(`data/examples/${name}`, 'utf8')) as Example }));
@@ -69,9 +69,9 @@ for (const { market, skipped, isCashless, load } of markets) {
         `/indices/${document.id}`,
         document,
       );
-      // The real prices have no dividends, which the service reports if the definition needs them.
+      // The real prices have no dividends. The service reports this if the definition needs them.
       const { dividends = 'price' } = document.pipeline.treatment ?? {};
-      // Every document without max_stale_sessions leads to a finding about the default that applies.
+      // If a document has no max_stale_sessions, a finding reports the default that applies.
       const ownCodes = savedAnswer.findings.map(({ code }) => code).filter((code) => code !== 'DEFAULT_TAKEN');
       expect(ownCodes).toEqual(isCashless && dividends !== 'price' ? ['NO_DIVIDENDS'] : []);
       const job = await service.job<{

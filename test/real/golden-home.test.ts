@@ -15,7 +15,7 @@ const IDS = JSON.parse(readFileSync('test/golden/home-format-1/ids.json', 'utf8'
   Record<string, readonly string[]>
 >;
 
-/** Values of path parameters that exist in this home; other parameters get an unknown name. */
+/** Values of path parameters that exist in this home. Other parameters get a name that does not exist. */
 const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   index_id: IDS['index']!,
   job_id: IDS['job']!,
@@ -27,7 +27,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   identifier: ['A', 'NOBODY'],
 };
 
-/** Queries without which an operation would refuse the request. */
+/** Queries that an operation requires. Without them it would refuse the request. */
 const QUERIES: Readonly<Record<string, string>> = {
   compareRuns: 'ids=EVEN',
   followJobs: 'seconds=0',

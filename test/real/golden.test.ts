@@ -33,7 +33,7 @@ interface Fixture {
 }
 
 /**
- * Expected results of four securities over seven sessions, computed without this code: see
+ * Expected results of four securities over seven sessions. They were computed without this code: see
  * test/golden/backtest/README.md.
  */
 const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8')) as Fixture;

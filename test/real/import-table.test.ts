@@ -200,11 +200,11 @@ test('errors are reported at their position, and nothing of the import stays', a
     ['MALFORMED_REQUEST'],
     ['MALFORMED_REQUEST'],
   ]);
-  // Earlier contents of the store may still be in the process of removal.
+  // The service may still be removing earlier contents of the store.
   expect(listStoredFiles().filter((name) => !before.includes(name))).toEqual([]);
 });
 
-/** Sends headers and the first bytes of a body, which then continues or ends early. @returns the response */
+/** Sends headers and the first bytes of a body. The body then continues or ends early. @returns the response */
 function begin(
   headers: Readonly<Record<string, string>>,
   breaksOff: boolean,
@@ -233,7 +233,7 @@ test('a body beyond the limit is refused by its length, one that breaks off leav
   const refusal = await begin({ 'content-length': bytes }, false);
   expect([refusal?.code, refusal?.detail.limit]).toEqual(['BODY_TOO_LARGE', LIMITS.MAX_IMPORT_TABLE_BYTES]);
   await begin({ 'transfer-encoding': 'chunked' }, true);
-  // The name stays reserved until the service has noticed the end of the request.
+  // The name stays reserved until the service has noticed that the request has ended.
   let sentAnswer = await send(PARQUET, 'name=half', parquetMarket);
   while (((sentAnswer.body as RefusalBody).error?.code ?? '') === 'STORE_LOADING')
     sentAnswer = await send(PARQUET, 'name=half', parquetMarket);

@@ -17,8 +17,8 @@ export interface Answer<T> {
 }
 
 /**
- * A whole service in this process on a new home. Every response is checked against the OpenAPI document that the
- * service publishes.
+ * A whole service in this process on a new home. The service publishes an OpenAPI document, and every response is
+ * checked against it.
  */
 export interface LiveService {
   readonly url: string;
@@ -57,7 +57,7 @@ export async function openLiveService(words: readonly string[] = []): Promise<Li
   );
   const server = await start(settings, createLog('error'));
   const { url } = server.server;
-  // The document is fetched, because generating it again takes half a second.
+  // The document is fetched. It would take half a second to generate it again.
   const document = (await (await fetch(new URL('/openapi.json', url))).json()) as OpenApiDocument;
   const conforms = createConformity(document);
 
@@ -120,7 +120,7 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]
   pattern: new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-/** Returns the operation of a request; literal segments of a path precede parameters. */
+/** Returns the operation of a request. A literal segment of a path takes precedence over a parameter. */
 function findOperation(method: string, path: string): string | undefined {
   const [bare = ''] = path.split('?');
   return OPERATIONS.filter((operation) => operation.method === method && operation.pattern.test(bare)).toSorted(

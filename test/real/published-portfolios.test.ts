@@ -5,13 +5,14 @@ import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { createObjective, solvers } from '../domain/optimisation/small-problems.js';
 import { hasRealSets, readWideTable } from '../market/real-sets.js';
 
-/** Number of returns in the tests of Riskfolio-Lib, which use the last returns of the panel. */
+/** Number of returns in the tests of Riskfolio-Lib. They are the last returns of the panel. */
 const SESSIONS = 200;
 const YEAR = 252;
 
 /**
- * Weights that Riskfolio-Lib publishes with its tests: the last 200 returns of its prices, sample moments, long only.
- * Their accuracy depends on the solvers of Riskfolio-Lib, so the tolerances are a multiple of the measured distances.
+ * Weights that Riskfolio-Lib publishes with its tests, for the last 200 returns of its prices, sample moments, long
+ * only. Their accuracy depends on the solvers of Riskfolio-Lib. So each tolerance is a multiple of the difference that
+ * was measured.
  */
 const PUBLISHED = [
   { objective: { type: 'min_variance' }, file: 'Classic_MinRisk', column: 'MV', near: 1e-6 },

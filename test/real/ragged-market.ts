@@ -12,13 +12,13 @@ interface Table {
 /** Properties of a security that are difficult for risk estimates. */
 interface IrregularSecurity {
   readonly name: string;
-  /** Sector in the reference data; empty without a sector. */
+  /** Sector in the reference data; empty if there is none. */
   readonly sector: string;
   /** Share of the sessions that precede the first price. */
   readonly late?: number;
-  /** Returns true if a session has a price; the random draw is in [0, 1). */
+  /** Returns true if a session has a price. `draw` is a random number in [0, 1). */
   readonly hasBar?: (session: number, draw: number) => boolean;
-  /** Security whose closes this security has, multiplied by two. */
+  /** Name of another security. The closes of this security are twice its closes. */
   readonly twinName?: string;
   readonly isStill?: boolean;
   readonly withoutReference?: boolean;
@@ -26,7 +26,7 @@ interface IrregularSecurity {
 
 export interface RaggedMarket {
   readonly seed: number;
-  /** True if regular securities have the sectors of their neighbours, as the only change. */
+  /** True if regular securities have the sectors of their neighbours. Nothing else changes. */
   readonly hasOtherSectors?: boolean;
 }
 
@@ -58,8 +58,9 @@ const oddities: readonly IrregularSecurity[] = [
 ];
 
 /**
- * Creates a market with gaps, late listings, duplicated securities, constant prices, sectors of a single security and
- * of securities without a return, and securities without a sector or any reference data.
+ * Creates a market that is difficult for risk models. It has gaps, late listings, duplicated securities, and constant
+ * prices. Some sectors have a single security or only securities without a return. Some securities have no sector or no
+ * reference data at all.
  * @param dates sessions, ascending
  */
 export function createRaggedMarket(
@@ -91,7 +92,7 @@ export function createRaggedMarket(
     .flatMap(({ name, sector }, k): Cell[][] => {
       const knownSector = hasOtherSectors && k < REGULAR ? SECTORS[(k + 1 + (k >> 2)) % SECTORS.length]! : sector;
       const first: Cell[] = [name, dates[0]!, knownSector === '' ? null : knownSector, k % 2 === 0 ? 'US' : 'CA'];
-      // Some securities change their sector; the latest sector applies.
+      // Some securities change their sector. The latest sector applies.
       return name === 'N05' ? [first, [name, dates[dates.length >> 1]!, 'ENERGY', 'US']] : [first];
     });
   return {
@@ -100,7 +101,7 @@ export function createRaggedMarket(
   };
 }
 
-/** Returns the sessions of New York, taken from a market that is generated on these sessions. */
+/** Returns the sessions of New York. They are the dates of a market that is generated on these sessions. */
 export async function listSessions(service: LiveService, start: string, end: string): Promise<string[]> {
   expect(
     (
@@ -123,7 +124,7 @@ export async function listSessions(service: LiveService, start: string, end: str
   return prices.index.map((date) => date.slice(0, 10));
 }
 
-/** Serves a ragged market, which replaces the market with this id. */
+/** Serves a market with irregular securities. It replaces the market with this id. */
 export async function serveRagged(service: LiveService, dates: readonly string[], of: RaggedMarket): Promise<void> {
   const { market, reference } = createRaggedMarket(dates, of);
   const createFrame = ({ columns, data }: Table): object => ({ index: data.map((_, i) => i), columns, data });

@@ -112,7 +112,7 @@ describe('the record of a run longer than the served rows', () => {
       0,
     );
     const before = total - heldCount;
-    // Each date before the dates of the weights panel also holds all securities of the panel.
+    // On each date before the dates of the weights panel, all securities of the panel are held as well.
     expect(before / (days.length - LIMITS.MAX_WEIGHT_DATES)).toBeCloseTo(20, 0);
     const values = new Map<string, number>();
     for (const [date, , units, price, value] of positions.data as readonly (readonly [

@@ -79,14 +79,14 @@ describe.skipIf(!isHere).each(Object.keys(FILES) as (keyof typeof FILES)[])('a r
 
   test("has scikit-learn's intensity towards the identity, but for the degrees of freedom", async () => {
     const { diagnostics } = await estimate({ intensity_method: 'ledoit_wolf', target: 'scaled_identity' });
-    // Both intensities are 1/n times a ratio that the divisor hardly changes.
+    // Both intensities are 1/n times a ratio. The divisor hardly changes this ratio.
     expect(Math.abs(diagnostics.intensity! / expected.sklearn_identity_intensity_ddof0 - 1)).toBeLessThan(
       3 / expected.observations,
     );
   });
 });
 
-/** Returns all securities of a price file, on the days on which at least one of them has a price. */
+/** Returns all securities of a price file. It keeps the days on which at least one of them has a price. */
 function readWindow(file: string) {
   const bytes = readFileSync(new URL(file, DATA));
   const [head, ...lines] = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8').trim().split(/\r?\n/);

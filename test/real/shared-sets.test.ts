@@ -5,7 +5,7 @@ import { IS_SOAK } from '../soak.js';
 import { hasRealSets, formatLongCsv } from '../market/real-sets.js';
 import { openLiveService, type LiveService } from './live.js';
 
-/** Price sets, each with its exchange and the base date of its runs; a benchmark is one of the securities. */
+/** Price sets. Each has its exchange and the base date of its runs. Its benchmark is one of the securities. */
 const SETS = [
   {
     set: 'us-large-20',
@@ -74,8 +74,8 @@ beforeAll(async () => {
 afterAll(() => service?.close());
 
 /**
- * Sets tested outside the soak: another exchange and currency, and securities that begin and end. Each remaining set is
- * similar to one of these sets.
+ * Sets that are also tested outside the soak: one has another exchange and currency, the other has securities that
+ * begin and end. Each remaining set is similar to one of these sets.
  */
 const QUICK: readonly string[] = ['uk-large-64', 'ragged-20'];
 if (!IS_SOAK) console.log(`skipped: runs over other sets than ${QUICK.join(' and ')}; npm run soak has them`);
@@ -179,7 +179,7 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
   });
 }
 
-/** Returns the bars from a date on; other tests cover bars long before the base date. */
+/** Returns the bars from a date on. Other tests cover bars long before the base date. */
 function cutBars(csv: string, date: string): string {
   const [header, ...lines] = csv.trim().split('\n');
   return `${[header, ...lines.filter((line) => line.split(',', 2)[1]! >= date)].join('\n')}\n`;
@@ -202,8 +202,8 @@ function addYears(date: string, years: number): string {
 }
 
 /**
- * Computes statistics by definition: 252 periods a year, sample deviation, arithmetic mean divided by volatility, and
- * compounding by the number of returns.
+ * Computes statistics by definition. A year has 252 periods. The deviation is that of a sample. The Sharpe ratio is the
+ * arithmetic mean divided by the volatility. The annual return compounds by the number of returns.
  */
 function computeStatistics(level: readonly number[]): Overview['metrics'] {
   const returns = level.slice(1).map((value, t) => value / level[t]! - 1);

@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 
 const SHARED = resolve('../shared/data');
 
-/** Files of 469 real securities from 2010 to 2013; absent without the shared data. */
+/** Files of 469 real securities from 2010 to 2013. They are absent without the shared data. */
 export const SP500 = {
   closes: join(SHARED, 'sp500-2010-2013/close_split_adjusted.csv.gz'),
   volumes: join(SHARED, 'sp500-2010-2013/volume.csv.gz'),
@@ -16,8 +16,8 @@ export const SP500 = {
 export const hasSp500 = existsSync(SP500.closes);
 
 /**
- * Writes a store folder of the set: closes, volumes, sectors, the dividend yield of a snapshot, and shares outstanding,
- * which the snapshot's capitalisations imply on split-adjusted prices.
+ * Writes a store folder of the set: closes, volumes, sectors, the dividend yield of a snapshot, and shares outstanding.
+ * The shares follow from the capitalisations of the snapshot, on split-adjusted prices.
  */
 export async function writeSp500Folder(folder: string): Promise<void> {
   const closes = readTable(SP500.closes);

@@ -5,8 +5,8 @@ import { openLiveService, type LiveService } from './live.js';
 import { hasSp500, SP500, writeSp500Folder } from './sp500-folder.js';
 
 /**
- * Python with numpy. Real closes of 469 securities from 2010 to 2013, with gaps, wrong prices and missed splits, are
- * compared with levels that test/real/sp500_levels.py computes with numpy, without code of this project.
+ * True if Python has numpy. Real closes of 469 securities from 2010 to 2013 have gaps, wrong prices and missed splits.
+ * The levels are compared with levels that test/real/sp500_levels.py computes with numpy, without code of this project.
  */
 const hasNumpy = spawnSync('python3', ['-c', 'import numpy']).status === 0;
 if (!hasSp500) console.log(`skipped: ${SP500.closes} is not on this machine`);
@@ -23,7 +23,7 @@ interface ReferenceLevels {
   readonly levels: number[];
 }
 type ReferenceRun = Record<'equal' | 'inverse_volatility' | 'capped', ReferenceLevels> & {
-  /** Variant that is rebalanced on every day on which a security has its fifth session without a price. */
+  /** Variant that is rebalanced whenever a security has its fifth session without a price. */
   readonly fifth: ReferenceLevels & { readonly rebalances: string[] };
   readonly jumps: [string, string][];
 };

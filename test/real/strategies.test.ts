@@ -161,7 +161,7 @@ describe('strategies over HTTP', () => {
     const freeResult = await service.job<Result>('/analytics/S2/backtest', { transaction_cost_bps: 0 });
     expect([strategyResult.result.initial_capital, freeResult.result.initial_capital]).toEqual([5000, 5000]);
     expect(freeResult.result.total_costs).toBe(0);
-    // Half of the money is invested at a cost of 25 basis points: V' (1 + 0.00125) = 5000.
+    // Half of the money is invested at a cost of 25 basis points. So V' (1 + 0.00125) = 5000.
     const record = await service.job<Result>('/analytics/S2/backtest', { end: '2024-01-03' });
     expect(Math.abs(record.result.total_costs - (5000 - 5000 / 1.00125))).toBeLessThan(1e-9);
   });

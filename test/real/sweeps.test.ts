@@ -181,7 +181,7 @@ describe('sweeps over HTTP', () => {
   test('a choice by folds is reported by dates and variants; folds too short for the run are reported, not omitted', async () => {
     const body = {
       index_id: 'TEN',
-      // The first two variants are one trial, and the choice is reported by its position among the variants.
+      // The first two variants count as one trial. The choice is reported by its position among the variants.
       patches: [{}, { '/request/transaction_cost_bps': 0 }, { '/strategy/exposure': 0.4 }],
     };
     const folds = { method: 'walk_forward', groups: 4, select_by: 'volatility', purge: 2 };

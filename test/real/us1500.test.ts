@@ -12,12 +12,12 @@ const hasData = existsSync(CLOSES);
 if (!hasData) console.log(`skipped: ${CLOSES} is not on this machine`);
 
 /**
- * Number of last days that are read. `test/market/content/real-sets` reads all 3,201 days of some of the securities,
- * and in the soak of all securities.
+ * Number of days that are read, counted from the last. `test/market/content/real-sets` reads all 3,201 days of some of
+ * the securities, and in the soak of all securities.
  */
 const DAYS = IS_SOAK ? Infinity : 120;
 
-/** Tests 1,500 fully adjusted securities over their last days, in a Parquet file written by another library. */
+/** Tests 1,500 fully adjusted securities over their last days. Another library wrote the Parquet file. */
 describe.skipIf(!hasData)('1,500 real names as Parquet', () => {
   let service: LiveService;
   let names: string[] = [];

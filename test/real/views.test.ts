@@ -8,8 +8,8 @@ import { IS_SOAK } from '../soak.js';
 import { hasSp500, writeSp500Folder } from './sp500-folder.js';
 
 /**
- * Python with numpy. Views over HTTP are compared with test/real/views.py, which starts from prices, actions and
- * reference data and shares no code with this project.
+ * True if Python has numpy. Responses of views over HTTP are compared with test/real/views.py. This script starts from
+ * prices, actions and reference data and shares no code with this project.
  */
 const hasNumpy = spawnSync('python3', ['-c', 'import numpy']).status === 0;
 if (!hasNumpy) console.log('skipped: python3 with numpy is not on this machine');
@@ -20,13 +20,13 @@ if (!hasRealNames)
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 type Views = Readonly<Record<string, Json>>;
 
-/** Relative tolerance for rounding in sums over hundreds of sessions. */
+/** Relative tolerance. Sums over hundreds of sessions have rounding errors. */
 const RELATIVE = 1e-11;
 /** Absolute tolerance for values that may be 0. */
 const ABSOLUTE = 1e-13;
 /**
- * Absolute tolerance of rolling deviations: if the index is tracked exactly, they are square roots of rounding errors
- * of earlier returns.
+ * Absolute tolerance of rolling deviations. If the index is tracked exactly, they are square roots of the rounding
+ * errors of earlier returns.
  */
 const ABSOLUTE_ROLLING = 1e-10;
 
@@ -34,7 +34,7 @@ interface Market {
   readonly variant: 'total' | 'price';
   readonly baseDate: string;
   readonly rebalance: object;
-  /** Number of largest securities by capitalisation; null for all securities. */
+  /** Number of securities, counted from the largest capitalisation, or null for all securities. */
   readonly own: number | null;
   readonly other: number;
   /** Minimum number of attributions by group. A second member is the minimum by security. */
@@ -110,14 +110,14 @@ const markets: Readonly<Record<string, Market>> = {
 };
 
 let service: LiveService;
-/** Function that created the served market; two kinds of index share one market. */
+/** Function that created the market that is served. Two kinds of index share one market. */
 let servedMarket: Market['serve'] | undefined;
 beforeAll(async () => {
   if (hasNumpy) service = await openLiveService(['--workers', '1']);
 });
 afterAll(() => service?.close());
 
-/** Returns members of `expected` that are not in `actual`, by path. */
+/** Returns by path the members of `expected` that are missing or different in `actual`. */
 function listDifferences(expected: Json, actual: Json | undefined, absolute = ABSOLUTE, path = ''): string[] {
   if (Array.isArray(expected)) {
     const items = Array.isArray(actual) ? (actual as readonly Json[]) : [];
@@ -139,7 +139,7 @@ function listDifferences(expected: Json, actual: Json | undefined, absolute = AB
   return isSame ? [] : [`${path} is ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`];
 }
 
-/** Sorts contributions by identifier, because contributions that differ only by rounding have no fixed order. */
+/** Sorts contributions by identifier. Contributions that differ only by rounding have no fixed order. */
 function sortSecurities(view: Json): Json {
   if (typeof view !== 'object' || view === null || !('contributions' in view) || !Array.isArray(view.contributions))
     return view;

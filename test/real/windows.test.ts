@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openLiveService, type LiveService } from './live.js';
 
 /**
- * Dates of seven sessions computed by hand. The index holds a third each of A, B and GONE and never trades. GONE is
- * delisted at its last price on session 4, LATE begins on session 3, EARLY ends on session 4, and NEVER is not
+ * Dates of seven sessions that are computed by hand. The index holds a third each of A, B and GONE and never trades.
+ * GONE is delisted at its last price on session 4. LATE begins on session 3, and EARLY ends on session 4. NEVER is not
  * selected.
  */
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
@@ -100,8 +100,8 @@ const readContributions = ({ contributions }: Attribution): Record<string, numbe
 describe('windows of a run', () => {
   test('of two periods are linked as computed by hand', async () => {
     await run('HAND');
-    // The value is 3, then 3.1 on the second day and 3.0 on the third. The return is zero and its linking factor 1, so
-    // the contributions are those of each day times ln(1 + r) / r: A 0.1/3 x ln(1 + 1/30) / (1/30), B -0.1/3.1 x
+    // The value is 3, then 3.1 on the second day and 3.0 on the third. The return is zero, so its linking factor is 1.
+    // The contributions are those of each day times ln(1 + r) / r: A 0.1/3 x ln(1 + 1/30) / (1/30), B -0.1/3.1 x
     // ln(30/31) / (-1/31).
     const view = await readAttribution('?start=2024-01-02&end=2024-01-04');
     const parts = readContributions(view);
@@ -121,7 +121,7 @@ describe('windows of a run', () => {
   test('that exceed the run are cut to its dates and state the requested ones', async () => {
     const view = await readAttribution('?start=2020-01-01&end=2030-01-01');
     expect(view).toMatchObject({ periods: 6, requested_start: '2020-01-01' });
-    // The first date belongs to no period; the first period ends a session later.
+    // The first date belongs to no period. The first period ends a session later.
     expect([view.start.slice(0, 10), view.end.slice(0, 10)]).toEqual([DATES[1], DATES[6]]);
     expect(view.total_return).toBe((await readAttribution()).total_return);
   });
@@ -156,8 +156,8 @@ describe('windows of a run', () => {
   });
 
   test('a security that is delisted within the window has contributed its loss, and the proceeds are in the others', async () => {
-    // The value on session 2 is 3, and GONE loses 0.2 on the next session. On session 5 A rises from 1.1 to 1.21; at
-    // its close the 0.8 of GONE are distributed to A and B in proportion 1.21 to 0.9.
+    // The value on session 2 is 3, and GONE loses 0.2 on the next session. On session 5 A rises from 1.1 to 1.21. At
+    // its close A and B receive the 0.8 of GONE in the proportion 1.21 to 0.9.
     const view = await readAttribution('?start=2024-01-04&end=2024-01-10');
     expect(view.reconciles).toBe(true);
     expect(view.total_return).toBeCloseTo(2.91 / 3 - 1, 14);

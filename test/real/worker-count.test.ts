@@ -8,7 +8,7 @@ interface Result {
   readonly run_hash: string;
 }
 
-/** An index with several reviews by date rules, and with changes between reviews. */
+/** An index with several reviews by date rules. It also has changes between reviews. */
 const REVIEWED = {
   rebalance: {
     frequency: 'semi_annual',
@@ -27,7 +27,7 @@ const REVIEWED = {
 };
 
 /**
- * Runs four concurrent backtests on a service with a number of worker threads.
+ * Runs four backtests at the same time on a service with this number of worker threads.
  * @returns their results, and the record of one backtest, as text
  */
 async function computeWithWorkers(workers: number): Promise<string[]> {
@@ -68,7 +68,7 @@ async function computeWithWorkers(workers: number): Promise<string[]> {
   }
 }
 
-/** Numbers of worker threads. With three threads, two take one job each and one takes two. */
+/** Numbers of worker threads. With three threads, two threads take one job each, and one thread takes two. */
 const WORKER_COUNTS = IS_SOAK ? [2, 3, 4] : [3];
 
 test('one thread and several threads give the same bytes', async () => {

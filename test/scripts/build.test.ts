@@ -21,14 +21,14 @@ const build = async () => {
   await buildHere();
   return project.steps();
 };
-/** Runs the build by a command with suppressed output. */
+/** Runs the build by its command. Its output is not shown. */
 const buildByCommand = async () => {
   const { status, written } = await project.run(process.execPath, ['scripts/build.mjs']);
   expect([status, written]).toEqual([0, '']);
   return project.steps();
 };
 const isPresent = (path: string) => existsSync(join(project.folder, path));
-/** Sets the modification time of a file to the past, so that a later write can be recognised. */
+/** Sets the modification time of a file to the past. So the test can see that it is written again later. */
 const age = (path: string) => utimesSync(join(project.folder, path), 1000, 1000);
 const isNewlyWritten = (path: string) => statSync(join(project.folder, path)).mtimeMs !== 1_000_000;
 

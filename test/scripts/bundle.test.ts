@@ -12,8 +12,7 @@ const COMPILED = 'dist/.build/sources.tsbuildinfo';
 const BUILD_FILE = 'dist/bundle/built.json';
 
 /**
- * Returns the location of the command's entry point in a package with the given files and modification times in
- * seconds.
+ * Returns where the entry point of the command is. The package has the given files with modification times in seconds.
  */
 async function bundleInMode(times: Readonly<Record<string, number>>): Promise<string | undefined> {
   const folder = await newFolder();
@@ -41,7 +40,7 @@ test('newer compiled sources are used directly, as are sources that were never b
   expect(await bundleInMode({ [COMPILED]: 1000 })).toBeUndefined();
 });
 
-/** Creates a package whose command reports which of its forms ran. */
+/** Creates a package whose command prints which form of it ran. */
 async function createCommandPackage(cache: 'none' | 'of the script' | 'of another'): Promise<string> {
   const folder = await newFolder();
   const place = (path: string) => join(folder, path);
@@ -61,8 +60,7 @@ async function createCommandPackage(cache: 'none' | 'of the script' | 'of anothe
   if (cache !== 'none') {
     const file = JSON.stringify(place(`dist/bundle/dispatch-${version}-${platform}-${arch}.cache`));
     const result = JSON.stringify(cache === 'of the script' ? script : `${script};`);
-    // Runs in a separate process, because V8 requires the flags of the compilation and the test runner has different
-    // flags.
+    // Runs in a separate process. V8 requires the flags of the compilation, and the test runner has different flags.
     const program = `fs.writeFileSync(${file}, new vm.Script(${result}).createCachedData())`;
     await run(process.execPath, ['-e', program]);
   }
@@ -84,14 +82,14 @@ const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
   imports: Record<string, { readonly source: string; readonly default: string }>;
 };
 
-/** Returns the compiled module that an import refers to; undefined for a package. */
+/** Returns the compiled module to which an import refers, or undefined for a package. */
 function resolveModule(name: string, importer: string): string | undefined {
   if (name.startsWith('.')) return join(dirname(importer), name);
   const [room = '', ...path] = name.split('/');
   return imports[`${room}/*`]?.default.replace('*', path.join('/'));
 }
 
-/** Returns the modules that a compiled module loads before running. */
+/** Returns the modules that a compiled module loads before it runs. */
 function listLoadedFiles(entry: string, seenFiles = new Set<string>()): ReadonlySet<string> {
   if (seenFiles.has(entry)) return seenFiles;
   seenFiles.add(entry);

@@ -12,12 +12,12 @@ export interface Project {
   remove(path: string): Promise<void>;
   /** Runs a command to its end. @returns exit status and output */
   run(command: string, words: readonly string[]): Promise<{ readonly status: number | null; readonly written: string }>;
-  /** Returns the steps, without the compiler, that have run since the last call; several steps run concurrently. */
+  /** Returns the steps that have run since the last call, without the compiler. Several steps run at the same time. */
   steps(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** Script of a service that reports its start and the signal that ends it. */
+/** Script of a service. It reports its start and the signal that ends it. */
 const SERVICE = `
 const alive = setInterval(() => {}, 1000);
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {

@@ -9,10 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
 
 const run = promisify(execFile);
-/**
- * Names of packages to pack. Packing takes six seconds of processor time, so two packages are compared only in the
- * soak.
- */
+/** Names of packages to pack. It takes six seconds of processor time to pack one, so only the soak compares two. */
 const PACK_FOLDERS = IS_SOAK ? ['first', 'second'] : ['first'];
 const PROCESS_OPTIONS = { maxBuffer: 64 << 20 };
 
@@ -51,7 +48,7 @@ test('the bill of materials lists every package of a release with its hash and i
   const [root, ...otherDependencies] = bill.dependencies;
   for (const [name, version] of Object.entries(dependencies))
     expect(root!.dependsOn).toContain(`pkg:npm/${name.replace('@', '%40')}@${version}#node_modules/${name}`);
-  // Every listed component is needed by the release or by another component.
+  // The release or another component needs every component that is listed.
   const reachedPackages = new Set<string>(root!.dependsOn);
   for (const ref of reachedPackages)
     for (const next of otherDependencies.find((each) => each.ref === ref)?.dependsOn ?? []) reachedPackages.add(next);
@@ -63,7 +60,7 @@ test('the bill of materials lists every package of a release with its hash and i
 /** Files in a packed package. */
 type PackedFiles = readonly { readonly path: string }[];
 
-/** Packages in separate folders, and a project in which only the first package is installed. */
+/** Packages in separate folders, and a project that has only the first package installed. */
 let packages: readonly { readonly file: string; readonly files: PackedFiles }[];
 let folder: string;
 beforeAll(async () => {
@@ -101,7 +98,7 @@ test('a packed release has the same bytes every time, and contains no test, cach
     ),
   );
   expect(new Set(hashes).size).toBe(1);
-  // The archive and its compression contain no times and owners of this machine, and files are sorted by name.
+  // The archive and its compression contain no times and owners of this machine. The files are sorted by name.
   expect((await readFile(packages[0]!.file)).readUInt32LE(4)).toBe(0);
   const { stdout } = await run('tar', ['tvf', packages[0]!.file, '--utc', '--numeric-owner'], PROCESS_OPTIONS);
   const entries = stdout.trimEnd().split('\n');

@@ -36,7 +36,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     const { child, ended, writes, out } = runNpm('start');
     await writes('listening');
     child.kill(signal);
-    // The pipe closes after the last process that uses it has ended, including the service.
+    // The pipe closes when all processes that use it have ended. The service is one of them.
     await ended;
     expect(out()).toContain(`stopped by ${signal}`);
   },

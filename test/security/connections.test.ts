@@ -5,7 +5,7 @@ import { listen, type Server } from '#http/server.js';
 import { createSample } from '../http/sample-app.js';
 import { IS_SOAK } from '../soak.js';
 
-/** Number of sockets that are deliberately kept open; a thousand with `SOAK=1`. */
+/** Number of sockets that the test keeps open on purpose; a thousand with `SOAK=1`. */
 const HALF_OPEN = IS_SOAK ? 1000 : 200;
 
 let server: Server;
@@ -23,7 +23,7 @@ async function openSocket(): Promise<Socket> {
   return socket;
 }
 
-/** Returns all bytes that the service sends in response, until the service or the test ends the connection. */
+/** Returns all bytes that the service sends, until the service or the test ends the connection. */
 async function readResponseTo(bytes: string, isEnded = true): Promise<string> {
   const socket = await openSocket();
   let text = '';
@@ -89,7 +89,7 @@ test(`${HALF_OPEN} clients that never finish their headers delay nobody, and are
   const sockets = await Promise.all(Array.from({ length: HALF_OPEN }, openSocket));
   const closings = sockets.map((socket) => once(socket, 'close'));
   for (const [i, socket] of sockets.entries()) socket.write(i % 2 === 0 ? 'GET /live HTTP/1.1\r\nHost: local' : 'G');
-  // The clients send another byte now and then, as slowloris does.
+  // The clients send another byte now and then. The attack slowloris does the same.
   const drip = setInterval(() => sockets.forEach((socket) => void (socket.writable && socket.write('h'))), 500);
   for (const socket of sockets) socket.resume();
   const times: number[] = [];

@@ -23,7 +23,7 @@ test('ten thousand addresses are remembered, and the oldest are replaced', () =>
 
 const GUESS = { authorization: 'Bearer wrong' };
 
-/** Creates a service that delays failed attempts until the test releases them. */
+/** Creates a service that delays failed attempts. The test decides when they continue. */
 function createWaitingSample() {
   const waits: number[] = [];
   let releaseAttempt = () => {};

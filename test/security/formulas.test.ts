@@ -3,7 +3,7 @@ import { protectText, removeProtection } from '#market/formats/formula-text.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { openZip } from '#market/formats/zip-reader.js';
 
-/** Strings that a spreadsheet would interpret as a formula and could therefore execute. */
+/** Strings that a spreadsheet would read as a formula and might execute. */
 const FORMULAS = [
   '=1+1',
   '+1',

@@ -8,12 +8,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorDetail, ErrorCode } from '#domain/refusals/refusal.js';
 import { runService, type RunningService } from '../services/running-service.js';
 
-/** Tests files that are meant to fill memory or disk, at each entry point for files. */
+/** Tests files that are made to fill memory or disk, at every place where the service accepts files. */
 
 const PARQUET = 'application/vnd.apache.parquet';
 const ARROW = 'application/vnd.apache.arrow.stream';
 
-/** Returns a gzip file of 10 MB that expands to 10 GB of zeros, as a sequence of members. */
+/** Returns a gzip file of 10 MB. It consists of several members and expands to 10 GB of zeros. */
 function createGzipOfZeros(): Buffer {
   const member = gzipSync(Buffer.alloc(64 << 20));
   return Buffer.concat(Array.from({ length: 160 }, () => member));

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openLiveService, type LiveService } from '../real/live.js';
 
 /**
- * Identifiers with a meaning for JavaScript objects, which must behave like any identifier. A market is imported twice,
- * with harmless identifiers and with these in the same order; the responses must be equal except for the identifiers.
+ * Identifiers with a meaning for JavaScript objects. They must behave like any identifier. A market is imported twice,
+ * with harmless identifiers and with these in the same order. The responses must be equal except for the identifiers.
  */
 const HOSTILE = [
   '__defineGetter__',
@@ -77,7 +77,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all(services.map((service) => service.close())));
 
-/** Returns a response without times, in which hostile identifiers are replaced by harmless ones. */
+/** Returns a response without times. Harmless identifiers replace the hostile ones. */
 function exchangeIdentifiers(text: string): unknown {
   const hostileText = HARMLESS_NAMES.reduce((changedText, name, i) => changedText.replaceAll(name, HOSTILE[i]!), text);
   return removeTimes(JSON.parse(hostileText) as unknown);
@@ -85,7 +85,7 @@ function exchangeIdentifiers(text: string): unknown {
 
 const TIMES = /(?:^|_)(?:at|age|refreshed|bytes|hash|id|seconds|sha256|location|etag)$/;
 
-/** Returns a value as sorted pairs, so that objects are compared by all own keys, including `__proto__`. */
+/** Returns a value as sorted pairs. So all own keys of an object are compared, including `__proto__`. */
 function removeTimes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(removeTimes);
   if (typeof value !== 'object' || value === null) return value;
@@ -170,7 +170,7 @@ test('a body cannot write a prototype, by its name or by its escapes', async () 
   expect(answer.status).toBe(422);
 });
 
-/** Returns copies of a body; in each copy one object has the inherited names as members. */
+/** Returns copies of a body. In each copy one object has members with the inherited names. */
 function addInherited(body: unknown): unknown[] {
   const inherited = { constructor: [], hasOwnProperty: [], toString: null, valueOf: {} };
   if (Array.isArray(body))

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runService, type RunningService } from '../services/running-service.js';
 
-/** Service without keys, which is called over a socket. */
+/** Service without keys. The tests call it over a socket. */
 let service: RunningService;
 let host: string;
 beforeAll(async () => {

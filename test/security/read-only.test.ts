@@ -3,7 +3,7 @@ import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { signIn } from './signed-in.js';
 
-/** OpenID provider of a read-only front, where users sign in. */
+/** OpenID provider through which users sign in to a read-only service. */
 let provider: Provider;
 let service: RunningService;
 

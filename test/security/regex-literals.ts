@@ -5,13 +5,13 @@ export interface RegexLiteral {
 }
 
 /**
- * Matches code after which a slash begins a regular expression rather than a division. An exclamation mark after a
- * value is a non-null assertion.
+ * Matches code after which a slash begins a regular expression and not a division. An exclamation mark after a value is
+ * a non-null assertion.
  */
 const BEFORE_REGEX =
   /(?:^|[(,=:[&|?{};+\-*%~^<>\n]|(?:^|[^\w\])])!|\b(?:return|typeof|case|in|of|void|yield|await|throw|new|else|do))\s*$/;
 
-/** Returns the regular expression literals of a TypeScript source; skips strings, templates and comments. */
+/** Returns the regular expression literals of a TypeScript source. It skips strings, templates and comments. */
 export function listRegexLiterals(text: string): RegexLiteral[] {
   const source = text.replace(/^#!.*/, '');
   const results: RegexLiteral[] = [];

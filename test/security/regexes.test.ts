@@ -4,14 +4,12 @@ import { expect, test } from 'vitest';
 import { listRegexLiterals } from './regex-literals.js';
 
 /**
- * Length of hostile texts. A pattern with quadratic time would let one long header or cell block the event loop. Every
- * pattern of the product runs over long texts: one repeated piece, and accepted texts with one of their characters
- * repeated.
+ * Length of hostile texts. If a pattern takes quadratic time, one long header or cell could block the event loop. Every
+ * pattern of the product runs over two kinds of long texts: one piece that is repeated, and accepted texts in which one
+ * character is repeated.
  */
 const LENGTH = 12_000;
-/**
- * Maximum processor milliseconds: a linear pass over the text takes less than one, a quadratic pass more than forty.
- */
+/** Maximum processor time in ms. A linear pass over the text takes less than one, a quadratic pass more than forty. */
 const CPU_MS_MAX = 15;
 
 const sources = ['src', 'workers', 'kernels']
@@ -22,7 +20,7 @@ const sources = ['src', 'workers', 'kernels']
   )
   .toSorted();
 
-/** Patterns that are only applied to short texts, whatever a client sends, with the reason. */
+/** Patterns that are applied only to short texts, whatever a client sends. The value is the reason. */
 const BOUNDED_PATTERNS: Readonly<Record<string, string>> = {
   '/\\B(?=(?:\\d{3})+$)/g': 'the digits before the point of a number below 1e21',
   "/^([+-]?)\\s*([$€£¥₹]?)\\s*([+-]?[\\d.,'\\u2019\\s]*\\d[.]?)\\s*([KMBT]?)\\s*([$€£¥₹]?)$/i":
@@ -101,8 +99,8 @@ const PIECES = [
 ];
 
 /**
- * Returns hostile texts for a pattern: repeated pieces after its own beginnings, followed by a character that does not
- * match.
+ * Returns hostile texts for a pattern. Each repeats a piece after a beginning that the pattern accepts, then ends with
+ * a character that does not match.
  */
 function listTexts(pattern: RegExp): string[] {
   const accepted = listSamples(pattern);
@@ -122,7 +120,7 @@ function listTexts(pattern: RegExp): string[] {
 }
 
 /**
- * Beginning of a class of characters that lack a property: the generator would draw from all characters until one
+ * Beginning of a class of characters that lack a property. The generator would draw from all characters until one
  * matches.
  */
 const RARE_PATTERN = String.raw`[^\P{`;
@@ -161,7 +159,7 @@ test('the patterns of the program are found', () => {
 test.each(patterns)('$place $pattern runs in linear time', ({ pattern }) => {
   const slowPatterns: string[] = [];
   for (const text of listTexts(pattern)) {
-    // Garbage collection may affect one run, but not each of three runs.
+    // Garbage collection may slow down one of three runs, but not all three.
     let ms = measureCpuMs(pattern, text);
     for (let attempt = 0; attempt < 2 && ms >= CPU_MS_MAX; attempt++) ms = Math.min(ms, measureCpuMs(pattern, text));
     if (ms >= CPU_MS_MAX)

@@ -3,8 +3,8 @@ import type { JobStatus } from '#jobs/status.js';
 import { openLiveService, type LiveService } from '../real/live.js';
 
 /**
- * Service that renders reports: content of a template is drawn as text and adds no link, action, script or file to the
- * document.
+ * Service that renders reports. The content of a template is drawn as text and adds no link, action, script or file to
+ * the document.
  */
 let service: LiveService;
 beforeAll(async () => {
@@ -31,7 +31,7 @@ test('hostile text is drawn as text', async () => {
   const response = await fetch(`${service.url}/reports/renders/${job.result.render_id}`);
   const pdf = Buffer.from(await response.arrayBuffer()).toString('latin1');
   expect(pdf.startsWith('%PDF-')).toBe(true);
-  // Names of dictionaries are uncompressed; drawn text is in compressed streams or in strings of the title.
+  // Names of dictionaries are not compressed. Drawn text is in compressed streams or in strings of the title.
   const outsideTexts = pdf
     .replaceAll(/stream\r?\n[\s\S]*?endstream/g, '')
     .replaceAll(/\((?:\\[\s\S]|[^\\()])*\)|<[0-9a-fA-F\s]*>/g, '()');

@@ -1,6 +1,6 @@
 import type { Route } from '#contract/route.js';
 
-/** Returns the object of a tenant for each path parameter. */
+/** Returns for each path parameter the value that belongs to a tenant. */
 const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   index_id: (tenant) => `${tenant}eq`,
   strategy_id: (tenant) => `${tenant}desk`,
@@ -52,7 +52,7 @@ const listParams = ({ path }: Route): string[] => [...path.matchAll(/\{(\w+)\}/g
 export const isOfTenant = (route: Route): boolean => listParams(route).some((name) => NAMED_PARAMETERS.includes(name));
 
 /**
- * Returns the paths of operations with a value of the tenant for every parameter.
+ * Returns the paths of operations. Every parameter has a value of the tenant.
  * @param createNames random ids
  * @throws Error for a parameter without a value
  */
@@ -74,10 +74,10 @@ interface Operation {
   readonly requestBody?: { readonly content: { readonly 'application/json'?: { readonly example?: unknown } } };
 }
 
-/** Names of members that refer to a document, except the id of the body itself. */
+/** Names of members that refer to another document. The id of the body itself is not among them. */
 const NAMES = /(?:_id|_ids|^ids|benchmark|parent|index|model|plugin|watchlist)$/;
 
-/** Returns copies of a body; in each copy one member that refers to a document has another id. */
+/** Returns copies of a body. In each copy one member that refers to a document has another id. */
 export function addNames(body: unknown, id: string): unknown[] {
   if (Array.isArray(body))
     return body.flatMap((item, i) => addNames(item, id).map((changedItem) => body.with(i, changedItem)));

@@ -6,7 +6,7 @@ import { issueKey } from '#services/operations/keys.js';
 import { runToEnd, runHere, startService, type Run } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
 
-/** A secret that the service receives; it must not occur in later outputs and files. */
+/** A secret that the service receives. It must not occur in later outputs and files. */
 const PASSWORD = 'hunter2-correct-horse';
 const givenKey = issueKey({ name: 'given', scopes: ['admin'], expires: null }, Date.now());
 const wrongCloses = `${givenKey.key.slice(0, 17)}${'w'.repeat(43)}`;
@@ -88,7 +88,7 @@ const listSecrets = () => [
 
 test('no answer contains a secret', () => {
   expect(messages.length).toBeGreaterThan(20);
-  // A response repeats ids and paths of its request, which are therefore excluded.
+  // A response repeats ids and paths of its request. So these are left out.
   const leaks = messages.filter((text) => !/INVALID_IDENTIFIER|ROUTE_NOT_FOUND|INDEX_NOT_FOUND/.test(text));
   for (const secret of listSecrets())
     expect(leaks.filter((text) => text.includes(secret)).map((text) => text.slice(0, 800))).toEqual([]);
@@ -115,7 +115,7 @@ test('commands show no secret except the key that they create, once', async () =
   const { record } = givenKey;
   const environment = { DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}` };
   for (const words of [['config'], ['keys', 'list'], ['doctor'], ['verify']]) {
-    // A separate process, whose whole output can be captured.
+    // A separate process is used because its whole output can be captured.
     const run = words[0] === 'doctor' ? runToEnd : runHere;
     const { out, err } = await run([...words, '--home', home], environment);
     expect(`${out}${err}`).not.toBe('');
@@ -139,6 +139,6 @@ test.runIf(IS_SOAK)('an unknown key takes as long as a wrong one', async () => {
     });
     return times.toSorted((a, b) => a - b)[2000]!;
   });
-  // In nanoseconds; the documented bound is one millisecond over the network.
+  // The limit is in nanoseconds. The documented bound is one millisecond over the network.
   expect(Math.abs(medians[0]! - medians[1]!)).toBeLessThan(20_000);
 });

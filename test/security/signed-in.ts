@@ -3,7 +3,7 @@ export interface BrowserSession {
   readonly cookie: string;
   /** CSRF token that write requests must repeat. */
   readonly csrf: string;
-  /** Cookie with its attributes, as set by the service. */
+  /** Cookie with its attributes. The service has set both. */
   readonly attributes: string;
 }
 
@@ -13,7 +13,7 @@ export const readCookie = (answer: Response): string => answer.headers.get('set-
 export const fetchWithoutRedirect = (url: string, headers: Record<string, string> = {}) =>
   fetch(url, { redirect: 'manual', headers });
 
-/** Signs in the provider's next person. @param url URL of the service */
+/** Signs in the person whom the provider signs in next. @param url URL of the service */
 export async function signIn(url: string): Promise<BrowserSession> {
   const loginAnswer = await fetchWithoutRedirect(`${url}/auth/login`);
   const redirect = (await fetchWithoutRedirect(loginAnswer.headers.get('location')!)).headers.get('location')!;

@@ -15,9 +15,7 @@ import {
   type Tenant,
 } from './two-tenants.js';
 
-/**
- * Service with two tenants, each with an index, an index derived from it and a strategy; both tenants query every view.
- */
+/** Service with two tenants. Each has an index, an index derived from it, and a strategy. Both query every view. */
 let service: RunningService;
 let provider: Provider;
 const token: Record<string, Readonly<Record<string, string>>> = {};

@@ -4,7 +4,7 @@ import { runService, type RunningService } from '../services/running-service.js'
 import { signIn } from './signed-in.js';
 import { DIVISOR_API_KEYS, GRANTS, createIndex, keys } from './two-tenants.js';
 
-/** Service for a tenant's user whose subject equals the id or the name of the tenant's key. */
+/** Service for a user of a tenant. The subject of the user equals the id or the name of the tenant's key. */
 let service: RunningService;
 let provider: Provider;
 

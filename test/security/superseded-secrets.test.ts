@@ -23,7 +23,7 @@ const SUBJECT = { kind: 'store', id: 'db' } as const;
 const formatDatabaseUrl = (password: string) => `postgresql://reader:${password}@db.example/prices`;
 const CREATED_AT = '2026-01-01T00:00:00.000000+00:00';
 
-/** Returns a store with its password as declared by release 0.2.0, which had fewer members. */
+/** Returns a store with its password in the form of release 0.2.0, which had fewer members. */
 const declareStore = (password: string) => ({
   store_id: 'db',
   name: 'Db',
@@ -36,7 +36,7 @@ const createStoreSource = (password: string) => ({
   active: false,
 });
 
-/** Writes data that earlier releases left behind: a version with each password, and a replaced signing key. */
+/** Writes data that earlier releases left: a version with each password, and a signing key that was replaced. */
 async function storeSupersededSecrets(documents: DocumentEngine, passwords: readonly string[]): Promise<void> {
   await documents.transaction(async (tx) => {
     for (const [i, password] of passwords.entries()) {
@@ -64,7 +64,7 @@ async function storeSupersededSecrets(documents: DocumentEngine, passwords: read
   });
 }
 
-/** Returns the whole stored content, with versions unpacked and without the documents of stores. */
+/** Returns the whole stored content. Versions are unpacked. The documents of stores are left out. */
 async function readEverythingBut(documents: DocumentEngine, excluded: string): Promise<string> {
   const texts: string[] = [];
   for (const kind of DOCUMENT_KINDS)

@@ -3,7 +3,7 @@ import type { JobRetries } from '#contract/jobs.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { DIVISOR_API_KEYS, createIndex, keys, operator, getOther, TENANTS, type Tenant } from './two-tenants.js';
 
-/** Service for jobs about several documents and for streams: tenants start, retry and follow only their own jobs. */
+/** Service for jobs about several documents and for streams. Tenants start, retry and follow only their own jobs. */
 let service: RunningService;
 
 const createKeyHeader = (key: string): Record<string, string> => ({ 'x-api-key': key });

@@ -25,8 +25,8 @@ import {
 
 /**
  * Service for requests of every operation by every kind of client for the documents of every tenant. Two tenants have
- * documents of all families with separate prefixes, and the prefix reveals an object of another tenant in a response.
- * Each tenant has a key, a token and a signed-in browser.
+ * documents of all families with different prefixes. If a response contains an object of another tenant, the prefix
+ * shows it. Each tenant has a key, a token and a signed-in browser.
  */
 let service: RunningService;
 let provider: Provider;
@@ -122,7 +122,7 @@ const operations = Object.entries(API as Record<string, Route>);
 
 const pathFor = createPaths((tenant) => ({ run_id: optimisations[tenant]!, render_id: renders[tenant]! }));
 const isEndless = (id: string): boolean => id.startsWith('follow');
-/** Returns true for writes, which would delete objects that later rows of the matrix request. */
+/** Returns true for operations that write. They would delete objects that later rows of the matrix request. */
 const isMutation = ({ method, scope }: Route): boolean => method !== 'GET' && scope !== 'read';
 
 async function requestRoute(route: Route, path: string, headers: Record<string, string>) {
@@ -144,8 +144,8 @@ describe('operations x clients x tenants', () => {
   });
 
   /**
-   * Returns the rows of the matrix: every operation with each kind of client of each tenant; without SOAK, with one of
-   * them in turn.
+   * Returns the rows of the matrix. Each row is an operation with a kind of client of a tenant. With SOAK, all kinds
+   * and tenants are used. Otherwise each operation has one of them in turn.
    */
   const createRows = (isAsked: (id: string, route: Route) => boolean) =>
     operations

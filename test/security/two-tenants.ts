@@ -2,7 +2,7 @@ import { SCOPES, type Scope } from '#contract/route.js';
 import { issueKey } from '#services/operations/keys.js';
 import { IS_SOAK } from '../soak.js';
 
-/** Returns all items in the soak; otherwise one item, which differs by position. */
+/** Returns all items in the soak. Otherwise it returns one item, which depends on the position. */
 export const chooseSome = <T>(position: number, all: readonly T[]): readonly T[] =>
   IS_SOAK ? all : [all[position % all.length]!];
 
@@ -20,7 +20,7 @@ export const operator = issueTestKey('operator');
 export const keys = { 'alpha-': issueTestKey('alpha', ['alpha-']), 'bravo-': issueTestKey('bravo', ['bravo-']) };
 const formatEnvironment = ({ record }: ReturnType<typeof issueTestKey>) =>
   `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}${record.prefixes ? `:${record.prefixes.join('+')}` : ''}`;
-/** Returns the scopes of a client that lacks one scope; `admin` implies all others. */
+/** Returns the scopes of a client that lacks one scope. `admin` is left out as well, because it includes all others. */
 const listAllBut = (scope: Scope): readonly Scope[] => SCOPES.filter((each) => each !== scope && each !== 'admin');
 /** Keys that lack one scope each. */
 export const keysWithoutScope = SCOPES.map((scope) => ({
@@ -35,7 +35,7 @@ export const DIVISOR_API_KEYS = [
 ]
   .map(formatEnvironment)
   .join(',');
-/** Grants by claim: a tenant's team, or all scopes except one. */
+/** Grants by claim. A claim gives a client the scopes of a tenant's team, or all scopes except one. */
 export const GRANTS = [
   ...TENANTS.map((tenant) => `team=${tenant}:${SCOPES.join('+')}:${tenant}`),
   ...SCOPES.map((scope) => `lacks=${scope}:${listAllBut(scope).join('+')}`),
@@ -43,12 +43,12 @@ export const GRANTS = [
 
 const AT_ONCE = 16;
 /**
- * Maximum number of concurrent requests that the service delays by half a second, like guessed keys; fewer than the
- * connections allowed for an address.
+ * Maximum number of requests at the same time that the service delays by half a second, as it does for guessed keys. It
+ * is less than the number of connections that one address may have.
  */
 export const WAITING_AT_ONCE = 400;
 
-/** Processes each item with a limited number of concurrent requests. */
+/** Processes each item. The number of requests at the same time is limited. */
 export async function processInTurns<T>(
   items: readonly T[],
   ask: (item: T) => Promise<void>,
@@ -72,8 +72,8 @@ export const createIndex = (id: string, extra: object = {}) => ({
 });
 
 /**
- * Repeats a request whose connection was closed: on a busy machine, a client may use a connection that the service has
- * just closed as idle.
+ * Repeats a request whose connection was closed. On a busy machine, a client may use a connection that the service has
+ * just closed because it was idle.
  */
 export const onOpenConnection = <T>(ask: () => Promise<T>): Promise<T> =>
   ask().catch((thrown: unknown) => (thrown instanceof TypeError ? ask() : Promise.reject(thrown)));

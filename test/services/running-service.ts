@@ -14,11 +14,11 @@ export interface Answer<T> {
   readonly etag: string | null;
 }
 
-/** A whole service on a new home, which is called over HTTP. */
+/** A whole service on a new home. Tests call it over HTTP. */
 export interface RunningService {
   /** Folder from which the service may read data. */
   readonly root: string;
-  /** Address of the service, which changes with a restart. */
+  /** Address of the service. It changes with a restart. */
   url(): string;
   ask<T = Record<string, unknown>>(
     method: string,
@@ -35,8 +35,8 @@ export interface RunningService {
   /**
    * Stops the service and starts it again on the same home.
    * @param whileAway runs while the service is stopped
-   * @param threads `new` starts new threads, for tests of data that threads read from disk after a restart; by default
-   * the service reuses the old threads, which have already loaded the program
+   * @param threads `new` starts new threads, for tests of data that threads read from disk after a restart. By default
+   * the service uses the old threads again, which have already loaded the program.
    */
   restart(whileAway?: () => Promise<void>, threads?: 'new' | 'handed on'): Promise<void>;
   /** Resolves after the service serves the store that it served before its restart. */
@@ -56,7 +56,7 @@ export async function runService(
       join(base, 'home'),
       '--port',
       '0',
-      // With several machines, a front runs heavy jobs itself only if its number of workers is set.
+      // In a cluster, the process that answers requests runs heavy jobs itself only if its number of workers is set.
       ...(environment['DIVISOR_ARTIFACTS'] === undefined ? ['--workers', '1'] : []),
       '--data-wait-ms',
       '60000',

@@ -162,7 +162,7 @@ const [OLD_KEY, NEW_KEY] = [
 const KEYS: readonly SigningKey[] = [{ ...OLD_KEY, valid_until: NEW_KEY.valid_from }, NEW_KEY];
 const keys = new Map(KEYS.map((key) => [key.key_id, key]));
 
-/** Returns a log of six writes: one key signed it up to the third write, and the next key up to the last. */
+/** Returns a log of six writes. One key signed it up to the third write, and the next key up to the last. */
 async function createSignedLog(): Promise<{
   readonly entries: readonly AuditEntry[];
   readonly seals: readonly AuditSeal[];
@@ -180,7 +180,7 @@ async function createSignedLog(): Promise<{
   return { entries, seals };
 }
 
-/** Rewrites a log as an attacker who can compute hashes but has no key. */
+/** Rewrites a log as an attacker would who can compute hashes but has no key. */
 function rewriteEntries(entries: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return entries.map((entry, i) => {
@@ -208,7 +208,7 @@ test('a log that is hashed again after an edit, an omission, an addition or an e
       });
     expect(verifyLog(rewriteEntries(entries.toSpliced(position, 1)))).toHaveProperty('reason');
   }
-  // The end of the log is missing, which is detected without a remembered head.
+  // The end of the log is missing. This is detected even without a head that the caller remembers.
   expect(verifyLog(entries.slice(0, 5))).toEqual({ seq: 6, reason: 'it is missing: the log is signed up to entry 6' });
 });
 
@@ -237,7 +237,10 @@ test('each edit of a signature is found, and a key that was not valid then', asy
   });
 });
 
-/** Returns a log of eight signed writes, in which the first signatures are not chained, as in earlier releases. */
+/**
+ * Returns a log of eight signed writes. As in earlier releases, the first signatures are not linked to the signature
+ * before them.
+ */
 async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnType<typeof createSignedLog>>> {
   const documents = await openAudited();
   for (let i = 1; i <= 8; i++) {

@@ -9,7 +9,7 @@ const createDocument = (id: string, body: unknown = { id, list: [1] }): StoredDo
   updatedAt: '2024-01-02T00:00:00.000Z',
 });
 
-/** Creates a cache of documents with the given sizes in bytes, which lists the keys that it reads. */
+/** Creates a cache of documents with the given sizes in bytes. It lists the keys that it reads. */
 function createCountedStore(values: Record<string, number>) {
   const read: string[] = [];
   const cache = createDocumentCache(100);

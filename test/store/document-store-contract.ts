@@ -8,7 +8,7 @@ import { describeTransactions } from './document-store-transactions.js';
 import { createStores, type OpenStore } from './document-store-world.js';
 
 /**
- * Tests the guarantees of every document engine.
+ * Tests what every document engine guarantees.
  * @param servesProcesses true if several processes may open the same data, which requires `beside`
  */
 export function describeDocumentStore(

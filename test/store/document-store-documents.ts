@@ -6,7 +6,7 @@ import type { StoredDocument } from '#store/port.js';
 import { IS_SOAK } from '../soak.js';
 import { readBody, type Stores } from './document-store-world.js';
 
-/** Valid ids that a careless key, pattern, path or statement would confuse. */
+/** Valid ids. A careless key, pattern, path or statement would confuse them. */
 export const HOSTILE_IDS = [
   '__proto__',
   'constructor',
@@ -37,7 +37,7 @@ export const HOSTILE_IDS = [
 /** Invalid ids: empty, with NUL, longer than 512 bytes, and with half a surrogate pair. */
 const NO_IDS = ['', 'a\u0000b', 'x'.repeat(513), '\u{1f600}'.repeat(129), 'a\ud800', '\udc00'];
 
-/** Bodies that would change in a column of another type than text. */
+/** Bodies that would change if their column had another type than text. */
 const HOSTILE_BODIES: readonly unknown[] = [
   { text: 'a\u0000b', '\u0000': 1 },
   { text: '\ud800', lone: 'a\udfffb', '\ud83d': 1 },

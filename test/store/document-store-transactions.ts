@@ -289,8 +289,8 @@ interface RecordedTransaction {
 }
 
 /**
- * Records transactions that append their names to documents, together with their reads. The transactions are
- * serialisable if the relation "precedes", derived from the documents and the waves, has no cycle.
+ * Records transactions that append their names to documents, and what they read. The documents and the waves show which
+ * transaction precedes which. The transactions are serialisable if this relation has no cycle.
  */
 function createHistory(): {
   ended(wave: number, id: string, step: Pick<RecordedTransaction, 'seen' | 'wrote'>): void;
@@ -298,7 +298,7 @@ function createHistory(): {
 } {
   const steps: RecordedTransaction[] = [];
 
-  /** Returns true if `a` must precede `b` according to the observations. */
+  /** Returns true if the observations show that `a` must precede `b`. */
   function isBefore(
     a: RecordedTransaction,
     b: RecordedTransaction,

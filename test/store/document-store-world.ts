@@ -1,14 +1,14 @@
 import { afterEach } from 'vitest';
 import type { DocumentEngine, DocumentEngineOptions, DocumentsReader, StoredDocument } from '#store/port.js';
 
-/** Data of an engine that a contract test opens, reopens and discards. */
+/** Data of an engine. A test opens it, opens it again and discards it. */
 export interface OpenedStore {
   readonly store: DocumentEngine;
-  /** Closes the store and reopens it on the same data with the same options. */
+  /** Closes the store and opens it again on the same data with the same options. */
   reopen(): Promise<DocumentEngine>;
   /** Opens the documents for reading, as another process would. */
   reader(): Promise<DocumentsReader>;
-  /** Opens the store as another process would, for an engine that serves several processes; `discard` closes it. */
+  /** Opens the store as another process would, if the engine serves several processes. `discard` closes it. */
   beside?(): Promise<DocumentEngine>;
   /** Closes all stores and deletes the data. */
   discard(): Promise<void>;
@@ -16,7 +16,7 @@ export interface OpenedStore {
 
 export type OpenStore = (options: DocumentEngineOptions) => Promise<OpenedStore>;
 
-/** Functions that open stores; every store is discarded after the test. */
+/** Functions that open stores. Every store is discarded after the test. */
 export interface Stores {
   open(options?: DocumentEngineOptions): Promise<OpenedStore>;
 }
@@ -41,7 +41,7 @@ export function readBody<T>(document: unknown): T {
 }
 
 /**
- * Compares strings by code points; `sort` compares UTF-16 units, whose order differs beyond the basic multilingual
+ * Compares strings by code points. `sort` compares UTF-16 units, which have another order beyond the basic multilingual
  * plane.
  */
 export function computeByCodePoint(a: string, b: string): number {

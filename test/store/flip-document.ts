@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { open } from 'lmdb';
 
-/** Changes one bit of a stored document in the file; the store must be closed. Keys are `tenant NUL kind NUL id`. */
+/** Changes one bit of a stored document in the file. The store must be closed. Keys are `tenant NUL kind NUL id`. */
 export async function flipDocument(home: string, key: string): Promise<void> {
   const database = open<Buffer, Buffer>({
     path: join(home, 'documents'),

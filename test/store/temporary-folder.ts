@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, onTestFinished } from 'vitest';
 
-/** Returns a function that creates folders for one test file; each folder is removed after the test that created it. */
+/** Returns a function that creates folders for one test file. Each folder is removed after the test that created it. */
 export function openTemporaryFolders(): () => Promise<string> {
   const folders: string[] = [];
   afterEach(async () => {
@@ -16,7 +16,7 @@ export function openTemporaryFolders(): () => Promise<string> {
   };
 }
 
-/** Creates a folder that is removed after the test that created it, for modules shared by several test files. */
+/** Creates a folder, for modules that several test files share. It is removed after the test that created it. */
 export async function createTemporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

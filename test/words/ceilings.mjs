@@ -1,4 +1,7 @@
-/** Maximum number of findings by room. A ceiling may only decrease: `node test/words/check.mjs --lower`. */
+/**
+ * Maximum number of findings by room (a folder of the code). A maximum may only decrease: `node test/words/check.mjs
+ * --lower`.
+ */
 export const CEILINGS = {
   'README.md': 0,
   'CHANGELOG.md': 0,

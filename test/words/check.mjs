@@ -11,17 +11,17 @@ import { PHRASES } from './phrases.mjs';
 const PAGES = ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'data/guide', 'docs'];
 const ROOTS = [...PAGES, 'src', 'kernels', 'workers', 'test', 'bench', 'scripts'];
 const PROSE = /\.(?:md|ts|tsx|mjs|py)$/;
-/** Files without a check: generated files, and the phrases themselves. */
+/** Files that are not checked: generated files, and the phrases themselves. */
 const EXEMPT = /^(?:test\/words\/|src\/clients\/(?:python\/divisor\/contract\.py|typescript\/contract\.ts)$)/;
-/** Number of findings below a ceiling from which the check requires a lower ceiling. */
+/** If a room has this number of findings fewer than its ceiling, the check requires a lower ceiling. */
 const SLACK = 10;
-/** Maximum number of findings in a failure message; the most recently edited files come first. */
+/** Maximum number of findings in a failure message. Files that were edited last come first. */
 const LISTED_MAX = 20;
 
-/** Matches a line that may contain any of the phrases; most lines match none. */
+/** Matches a line that may contain any of the phrases. Most lines match none. */
 const ANY = new RegExp(PHRASES.map(([{ source }]) => `(?:${source})`).join('|'), 'im');
 
-/** Returns the findings in a text: line, phrase and replacement. */
+/** Returns the findings in a text. Each has a line, a phrase and a replacement. */
 export function listFindingsIn(path, text) {
   if (!ANY.test(text)) return [];
   return text.split('\n').flatMap((line, i) => {
@@ -34,13 +34,16 @@ export function listFindingsIn(path, text) {
   });
 }
 
-/** Returns the room of a file: the longest key in the table of ceilings that contains the file. */
+/** Returns the room of a file. It is the longest key in the table of ceilings that contains the file. */
 export function findRoom(path, rooms) {
   const around = rooms.filter((room) => path === room || path.startsWith(`${room}/`));
   return around.toSorted((a, b) => b.length - a.length)[0];
 }
 
-/** Returns the prose of a line: the comment and the strings of code, or Markdown without its code. */
+/**
+ * Returns the prose of a line. For code it is the comment and the strings. For Markdown it is the text without its
+ * code.
+ */
 function proseOf(path, line) {
   if (path.endsWith('.md')) return /^\s{4}|^```|^\|?\s*`/.test(line) ? '' : line.replace(/`[^`]*`/g, '');
   const comment = /(?:^|\s)(?:\/\/|\/?\*\*?|#)\s?(.*)$/.exec(line);
@@ -49,7 +52,7 @@ function proseOf(path, line) {
   return [...(comment === null ? [] : [comment[0]]), ...sentences].join('  ');
 }
 
-/** Returns the files that contain prose at a path. */
+/** Returns the files at a path that contain prose. */
 function listFilesAt(path) {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return PROSE.test(path) ? [path] : [];
   return readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
@@ -65,7 +68,7 @@ const listFindingsAt = (paths) =>
 
 const format = ({ path, line, phrase, instead }) => `${path}:${line}: "${phrase.slice(0, 60)}": write ${instead}`;
 
-/** Returns the findings by room of the table. Files outside all rooms have the room ''. */
+/** Returns the findings by room of the table. A file outside all rooms has the room ''. */
 function countByRoom(findings) {
   const rooms = new Map([...Object.keys(CEILINGS), ''].map((room) => [room, []]));
   for (const finding of findings) rooms.get(findRoom(finding.path, Object.keys(CEILINGS)) ?? '').push(finding);

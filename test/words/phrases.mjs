@@ -1,4 +1,4 @@
-/** Phrases that comments, messages, titles and pages must avoid, each with its replacement in standard English. */
+/** Phrases that comments, messages, titles and pages must not contain. Each has its replacement in standard English. */
 export const PHRASES = [
   [/\b(?:is|are|was|be|been|being) told\b|\btells?\b|\btold\b/i, 'report, state, return'],
   [/\bdoubt(?:s|ed|ful)?\b/i, 'data warning, flagged, suspect'],

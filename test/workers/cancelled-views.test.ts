@@ -60,14 +60,14 @@ const QUESTIONS: Readonly<Record<string, (of: ViewsRequest) => RunViewInput>> = 
   reconciliation: (of) => ({ ...of, view: 'reconcile', files: [], cells: createHashCells(0), benchmark: null }),
 };
 
-/** Returns a run and a market for which no thread has computed anything. */
+/** Returns a run and a market. No thread has computed anything for them. */
 function writeColumnsFile(name: string): ViewsRequest {
   const columns = join(folder, name);
   writeFileSync(columns, storedColumns);
   return { columns, market: shareMarket({ ...data, contentHash: name }) };
 }
 
-/** Requests a view with a control that stops the computation at a given check. */
+/** Requests a view. Its control stops the computation at the given check. */
 async function requestView(
   input: RunViewInput,
   stopAt = Infinity,

@@ -10,11 +10,11 @@ import { createLevelBins } from '#kernels/simulation/level-bins.js';
 const ASSETS = 130;
 const OBSERVATIONS = 400;
 
-/** Matrix order whose products with vectors are summed in parts. */
+/** Order of a matrix that is so large that its products with vectors are summed in parts. */
 const WIDE_ORDER = 530;
 
 /**
- * Returns the SHA-256 of kernel results for a seeded panel, which must be equal on every supported machine and Node
+ * Returns the SHA-256 of kernel results for a seeded panel. It must be equal on every supported machine and Node
  * version.
  */
 export function hashKernels(): Record<string, string> {

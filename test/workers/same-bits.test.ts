@@ -18,7 +18,7 @@ import { writeOutputs } from './task-outputs.js';
 
 const neverAborted = new AbortController().signal;
 setMaxListeners(0, neverAborted); // parts of a model run at the same time
-/** Pools by number of workers, so that each thread loads the program once for all tests. */
+/** Pools by number of workers. Each thread loads the program only once for all tests. */
 const pools = new Map<number, ThreadPool>();
 const findPool = (workers: number): ThreadPool => {
   const pool = pools.get(workers) ?? createPool({ workers });

@@ -1,20 +1,20 @@
 import { Worker } from 'node:worker_threads';
 import { createArena } from '#kernels/engines/arena.js';
 
-/** Input of a thread that computes some tile rows of X'X in memory shared by all threads. */
+/** Input of a thread. The thread computes some tile rows of X'X in memory that all threads share. */
 export interface TileRows {
   readonly memory: WebAssembly.Memory;
   readonly x: number;
   readonly rows: number;
   readonly columns: number;
   readonly out: number;
-  /** Index of the thread's part; all parts have about equal area. */
+  /** Index of the part of the thread. All parts have about equal area. */
   readonly part: number;
   readonly parts: number;
   readonly scratch: number;
 }
 
-/** Computes X'X with a number of threads in shared memory; each thread computes tile rows of about equal area. */
+/** Computes X'X with several threads in shared memory. Each thread computes tile rows of about equal area. */
 export async function shareTileRows(panel: Float64Array, columns: number, workers: number): Promise<Float64Array> {
   const arena = createArena();
   const x = arena.reserve(panel.byteLength);

@@ -9,8 +9,8 @@ import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
 /**
- * Computes the composition of an index on a day, as a PreviewResponse. Default: the base date, or the first rebalance
- * of a derived index.
+ * Computes the composition of an index on a day, as a PreviewResponse. Default: the base date. For a derived index, the
+ * default is the first rebalance.
  */
 export const preview: Task<'preview'> = ({ market: handle, documents, models, indexId, asOf }, control) =>
   runOnEngine((engine) => {

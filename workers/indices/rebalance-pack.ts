@@ -87,7 +87,7 @@ interface ReconciliationInput extends PackedSecurities {
   readonly session: number;
 }
 
-/** Lists the changes since the announcement; null until the day after the announcement. */
+/** Lists the changes since the announcement. Returns null until the day after the announcement. */
 function listLaterChanges(sm: SessionMarket, { question, composition, session, names, accounts }: ReconciliationInput) {
   const { documents, indexId, request } = question;
   const decision = sm.sessionAt(parseValidDay(composition.decision));
@@ -105,7 +105,7 @@ function listLaterChanges(sm: SessionMarket, { question, composition, session, n
 
 type Account = RebalancePackQuestion['request']['accounts'][number];
 
-/** Converts holdings by value to shares at the prices of the pack. */
+/** Converts holdings that are given by value to shares, at the prices of the pack. */
 function convertToShares(account: Account, names: readonly KnownSecurity[]): Account {
   const priceByIdentifier = new Map(names.map(({ identifier, price }) => [identifier, price]));
   const holdings = account.holdings.map(({ identifier, shares, value }) => ({
@@ -117,13 +117,14 @@ function convertToShares(account: Account, names: readonly KnownSecurity[]): Acc
 }
 
 interface PackComposition {
-  /** Effective date of the pack's rebalance; null if the calendar has none. */
+  /** Effective date of the rebalance. It is null if the calendar has none. */
   readonly effective: string | null;
   /** Session of the decision. */
   readonly decision: string;
   readonly basis: 'announced' | 'indicative' | 'in_force';
   /**
-   * Weights to trade by column of the market; the weights of ended securities are distributed to the other securities.
+   * Weights to trade, by column of the market. The weights of securities that have ended are distributed to the other
+   * securities.
    */
   readonly weights: ReadonlyMap<number, number>;
   /** Weights as decided. */
@@ -140,9 +141,9 @@ interface CompositionInput {
 }
 
 /**
- * Returns the composition to trade. For the next rebalance, scheduled or triggered by a breach and including a
- * rebalance on the session itself, this is the announced composition. Before the announcement, it is the decision of
- * the rules today, or the latest solution of a derived index.
+ * Returns the composition to trade. If the next rebalance has been announced, it is the announced composition. This
+ * includes a rebalance that a breach triggered, and one on the session itself. Before the announcement, it is the
+ * decision of the rules today, or the latest solution of a derived index.
  */
 function selectComposition(
   composer: Composer,
@@ -205,7 +206,7 @@ function listChangedConstituents(
   };
 }
 
-/** Returns true if the next rebalance has more than one review or one phase of the first text. */
+/** Returns true if several rebalances are on one session, or if the first one has a review, a phase or an amendment. */
 function isReviewed([first, ...otherNextRebalances]: readonly NextRebalance[]): boolean {
   return (
     first !== undefined &&
@@ -214,7 +215,7 @@ function isReviewed([first, ...otherNextRebalances]: readonly NextRebalance[]): 
 }
 
 interface OrdersInput extends Pick<CompositionInput, 'indexId' | 'session' | 'engine'> {
-  /** Announced rebalances of one session; empty before the announcement. */
+  /** Announced rebalances of one session. It is empty before the announcement. */
   readonly next: readonly NextRebalance[];
 }
 
@@ -228,7 +229,9 @@ interface PackOrders {
   readonly findings: readonly Finding[];
 }
 
-/** Computes the decision of the pipeline on its reference date, or today if nothing is announced. */
+/**
+ * Computes the decision of the pipeline on its reference date. If nothing is announced, computes the decision today.
+ */
 function createPlainOrders(composer: Composer, { indexId, session, engine, next: [next] }: OrdersInput): PackOrders {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
@@ -319,7 +322,7 @@ function listKnownSecurities(sm: SessionMarket, { question, session, weights, co
     .toSorted((a, b) => compareText(a.identifier, b.identifier));
 }
 
-/** Warns if a date has no closes, so that the last session before it prices the orders. */
+/** Warns if a date has no closes. The last session before it then gives the prices of the orders. */
 function listPricedBeforeFindings(
   { sessions, market, calendar }: SessionMarket,
   asOf: Day,
@@ -335,7 +338,7 @@ function listPricedBeforeFindings(
   return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'as_of', value: asOfDate }];
 }
 
-/** Warns if the mean volume covers fewer sessions than requested. */
+/** Warns if the mean volume covers fewer sessions than the request states. */
 function checkVolumes({ sessions, market }: SessionMarket, session: number, advSessions: number): Finding[] {
   const sessionCount = session + 1;
   if (sessionCount >= advSessions || !market.fields.has('VOLUME')) return [];

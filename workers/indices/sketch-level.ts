@@ -12,8 +12,8 @@ import { openCachedMarket } from '../input/open-markets.js';
 const WINDOW_SESSIONS = 60;
 
 /**
- * Computes the level of an index that is not stored, at a number of sessions from its base to the end of the market, with its
- * volatility and exposure.
+ * Computes the level of an index that is not stored, with its volatility and exposure. The level is computed at a
+ * number of sessions from its base to the end of the market.
  */
 export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, models, indexId, points }, control) =>
   runOnEngine((engine) => {

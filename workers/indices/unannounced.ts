@@ -3,7 +3,7 @@ import { findAnnouncement, type NextRebalance } from '#domain/books/next-rebalan
 import type { Finding } from '#domain/refusals/findings.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 
-/** Returns the finding that the orders belong to no announced rebalance, with the next rebalance. */
+/** Returns the finding that the orders belong to no announced rebalance. It names the next rebalance. */
 export function reportUnannounced(
   { id, rebalance }: IndexDocument,
   day: Day,

@@ -19,11 +19,11 @@ export interface ComposeQuestion {
   /** Last day of known data. */
   readonly until: Day;
   readonly engine: Engine;
-  /** Earlier contents of the market that decisions see. Default: the market. */
+  /** Earlier contents of the market, which decisions use. Default: the market itself. */
   readonly known?: DatedMarkets;
 }
 
-/** Creates a composer for an interactive question; the thread caches its calendars. */
+/** Creates a composer for an interactive question. The thread caches the calendars of the composer. */
 export function createQuestionComposer(
   { market, documents, models, until, engine, known }: ComposeQuestion,
   control: TaskControl,

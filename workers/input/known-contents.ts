@@ -8,7 +8,10 @@ import { decodeChange } from '#market/versions/change-file.js';
 import type { ContentChange } from '#market/versions/content-change.js';
 import { createDatedMarkets } from '#market/versions/known-markets.js';
 
-/** Opens the earlier contents of a market from the changes back to them. @cost a read of the files at the first use */
+/**
+ * Opens the earlier contents of a market from the changes that lead back to them. @cost a read of the files at the
+ * first use
+ */
 export function openEarlierContents(
   market: MarketData,
   files: EarlierContentFiles | undefined,

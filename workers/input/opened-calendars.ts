@@ -4,15 +4,17 @@ import type { ExchangeCalendars } from '#domain/calendars/calendars.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
-/** Maximum number of sets of recorded changes with cached calendars: consecutive tasks usually have the same set. */
+/**
+ * Maximum number of sets of recorded changes whose calendars are cached. Consecutive tasks usually have the same set.
+ */
 const CACHED_SETS_MAX = 4;
 
 let calendars: ExchangeCalendars | undefined;
 const calendarsByKey = new Map<string, ExchangeCalendars>();
 
 /**
- * Returns the calendars of the service with recorded changes, opened once per thread. The changes come from the task,
- * so that its results depend only on its input.
+ * Returns the calendars of the service with recorded changes. A thread opens them once per set of changes. The changes
+ * come from the task, so that its results depend only on its input.
  */
 export function openCachedCalendars(closures: RecordedClosures = {}): ExchangeCalendars {
   calendars ??= openCalendars();

@@ -3,7 +3,7 @@ import type { StoredModel, StoredModels } from '#domain/risk/stored-model.js';
 import type { ModelFile, ModelFiles } from '#jobs/tasks/indices.js';
 import { readStoredDoubles, readStoredMatrix } from './stored-matrix.js';
 
-/** Opens the stored risk models of a task, each read at its first use. */
+/** Opens the stored risk models of a task. Each is read at its first use. */
 export function openModels(files: ModelFiles = {}): StoredModels {
   const openedModels = new Map<string, StoredModel>();
   return (modelId) => {

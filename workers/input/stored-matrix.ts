@@ -4,8 +4,8 @@ import { openPackedMatrix, type PackedMatrix } from '#domain/risk/packed-matrix.
 import type { StoredMatrix } from '#jobs/tasks/indices.js';
 
 /**
- * Matrix that was read last, because a long body is requested in parts. Files are never rewritten, so paths identify
- * their content.
+ * Matrix that was read last. It is cached, because a long response is requested in parts. Files are never changed, so
+ * that a path identifies its content.
  */
 let latestMatrix: { readonly paths: string; readonly at: number; readonly matrix: PackedMatrix } | undefined;
 
@@ -16,7 +16,7 @@ export function readStoredMatrix({ paths, order, at }: StoredMatrix): PackedMatr
   if (latestMatrix?.paths === key && latestMatrix.at === from && latestMatrix.matrix.order === order)
     return latestMatrix.matrix;
   const numbers = readStoredDoubles(paths);
-  // a file of several matrices has more numbers than one matrix
+  // A file with several matrices has more numbers than one matrix.
   const selectedNumbers = at === undefined ? numbers : numbers.slice(at, at + (order * (order + 1)) / 2);
   latestMatrix = { paths: key, at: from, matrix: openPackedMatrix(selectedNumbers, order) };
   return latestMatrix.matrix;

@@ -11,7 +11,10 @@ import { openCachedMarket } from '../input/open-markets.js';
 /** Approximate number of rows per Parquet row group. */
 const GROUP_ROWS = 1 << 17;
 
-/** Writes a table of a market as Parquet: bars with a value, by date and security; actions; reference data. */
+/**
+ * Writes a table of a market as Parquet. The table contains bars with a value (by date and security), actions, or
+ * reference data.
+ */
 export const writeMarketTable: Task<'market-table'> = ({ market: handle, table, columns, path }, control) => {
   const groups = TABLES[table](openCachedMarket(handle), columns);
   const file = openSync(path, 'wx', 0o600);
@@ -130,7 +133,7 @@ function createColumn(
   type: 'text' | 'date' | 'number',
   values: readonly (string | number | null)[],
 ): ParquetColumn {
-  // the values of a column have the column's type
+  // The values of a column have the type of the column.
   if (type === 'number')
     return { name, kind: 'double', values: Float64Array.from(values as (number | null)[], (one) => one ?? NaN) };
   if (type === 'date') return { name, kind: 'day', values: values as (number | null)[] };

@@ -8,8 +8,8 @@ import { writeDatedTable } from '#views/table-json.js';
 import { answerBytes } from '../output/hand-over.js';
 
 /**
- * Writes the body of PricesResponse as JSON, its table as CSV, or as an Arrow stream with the other members in its
- * metadata.
+ * Writes the body of PricesResponse as JSON, its table as CSV, or an Arrow stream. The metadata of the stream contains
+ * the other members of the body.
  */
 export const readPrices: Task<'prices'> = ({ identifier, bars, request, format }: PricesInput) => {
   const table = computePriceSeries(bars, request);

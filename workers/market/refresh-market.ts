@@ -79,8 +79,8 @@ interface Versions {
 }
 
 /**
- * Returns the digests that need no hashing: digests of earlier days if no security and no field was added or removed,
- * and digests of tables that arrived complete or are unchanged.
+ * Returns digests that need not be computed again. These are digests of earlier days, if no security and no field was
+ * added or removed, and digests of tables that arrived complete or are unchanged.
  */
 function readCachedDigests(
   { storedHandle, fresh, before, source, content }: Versions,

@@ -13,13 +13,13 @@ import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
-/** Numbers of securities and of sessions of the risk model, large enough that V8 compiles the code. */
+/** Numbers of securities and sessions of the risk model. They are large enough that V8 compiles the code. */
 const SECURITIES = 150;
 const SESSIONS = 200;
 
 /**
- * Differing practice problems, so that the compiled code is not specialised to a single problem: one security of every
- * `every` is excluded, and the turnover limit binds at the optimum, along the frontier or nowhere.
+ * Practice problems, which differ so that the compiled code is not specialised to a single problem. One security of
+ * every `every` is excluded. The turnover limit binds at the optimum, along the frontier or nowhere.
  */
 const VARIANTS = [
   { every: 17, turnover: 0.1 },
@@ -32,9 +32,9 @@ const VARIANTS = [
 let practiceTurns = 0;
 
 /**
- * Optimises some securities of a market on the terms of a planned index and discards the result, which compiles the
- * code and prepares the returns on these terms. The problem has a turnover limit, an exclusion, a frontier and
- * explanations, as clients often request.
+ * Optimises some securities of a market for a planned index and discards the result. This compiles the code and
+ * prepares the returns in the currency and on the sessions of the index. The problem has a turnover limit, an
+ * exclusion, a frontier and explanations, as clients often request.
  * @throws Refusal if the market has too few prices
  */
 export async function practiseOptimisation(

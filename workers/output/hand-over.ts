@@ -3,7 +3,7 @@ import { move, transferableSymbol, valueSymbol } from 'piscina';
 import type { ResponseBytes, HashedBytes } from '#jobs/tasks/files.js';
 
 /**
- * Copies response bytes with their hash to a separate buffer that can leave the thread.
+ * Copies response bytes to a separate buffer that can leave the thread. Also computes their hash.
  * @cost one pass of SHA-256
  */
 export function copyWithHash(content: string | Uint8Array): HashedBytes {
@@ -17,20 +17,23 @@ export function answerBytes(content: string | Uint8Array): ResponseBytes {
 }
 
 /**
- * Marks a task's outcome so that the buffers of its ResponseBytes move to the main thread instead of being copied.
- * Piscina reads the mark only from the result itself: a `move()` nested inside the result is cloned to `{}` without an
- * error, so the entry point marks the complete outcome.
+ * Marks the outcome of a task, so that the buffers of its ResponseBytes move to the main thread without a copy. Piscina
+ * reads the mark only from the result itself. A `move()` nested inside the result would become `{}` without an error,
+ * so the entry point marks the complete outcome.
  */
 export function transferFile<T extends object>(outcome: T): T {
   const buffers = new Set<ArrayBuffer>();
   collectBuffers(outcome, DEPTH_MAX, buffers);
-  // Piscina accepts any object with these two members; its types know only buffers.
+  // Piscina accepts any object with these two members, but its types permit only buffers.
   return move({ [transferableSymbol]: [...buffers], [valueSymbol]: outcome } as never) as unknown as T;
 }
 
-/** Maximum depth at which bytes are searched: outcome, output, a list or record in the output, its bytes. */
+/**
+ * Maximum depth at which bytes are searched. The levels are outcome, output, a list or record in the output, and its
+ * bytes.
+ */
 const DEPTH_MAX = 4;
-/** Length above which a list contains numbers or rows, not bytes to move. */
+/** Length above which a list is not searched. Such a list contains numbers or rows and no bytes to move. */
 const LIST_LENGTH_MAX = 256;
 
 function collectBuffers(value: unknown, depth: number, buffers: Set<ArrayBuffer>): void {
@@ -47,8 +50,8 @@ function hasBytes(value: object): value is ResponseBytes {
 }
 
 /**
- * Returns the bytes in a separate buffer: a view of most of a buffer, from its beginning, unchanged; other content (a
- * slab, WebAssembly memory) as a copy.
+ * Returns the bytes in a separate buffer. A view that begins at the start of a buffer and covers most of it is returned
+ * unchanged. Other content, such as a small part of a buffer or WebAssembly memory, is copied.
  */
 function copyBytes(content: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = content;

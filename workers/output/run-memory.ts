@@ -13,14 +13,14 @@ const CACHED_BYTES_MAX = 64 * 2 ** 20;
 export interface RunMemory {
   /** Takes the memory of the previous run if it is large enough. */
   readonly take: Memory;
-  /** Keeps the last memory for the next run; its data must no longer be read. */
+  /** Keeps the last memory for the next run. Its data must no longer be read. */
   giveBack(): void;
 }
 
 /**
- * Creates reusable memory: fresh pages and garbage collections cost a fifth of a run of 500 securities over 20 years.
- * Larger memory is returned to the system at once, because shared memory would wait for a collection that nothing
- * triggers.
+ * Creates memory that can be used again. New pages and garbage collections would take a fifth of the time of a run of
+ * 500 securities over 20 years. Larger memory is returned to the system at once: shared memory is freed only by a
+ * garbage collection, and nothing triggers one.
  */
 export function createRunMemory(keptBytesMax = CACHED_BYTES_MAX): RunMemory {
   let usedMemory: SharedArrayBuffer | undefined;

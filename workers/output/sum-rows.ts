@@ -9,7 +9,7 @@ import { createJsonWriter } from '#views/json-writer.js';
 import { writeRowsInBlocks } from './rows-in-blocks.js';
 import { copyOutput, writeOutputs } from './task-outputs.js';
 
-/** Counts and lists the rows of a job in parts: its result as JSON, and its rows in blocks. */
+/** Counts and lists the rows of a job that was computed in parts. Writes its result as JSON, and its rows in blocks. */
 export const sumRows: Task<'sum-rows'> = async ({ kind, id, total, outcomes, engineVersion, files, outputs }) => {
   const entriesByFile = files.map(readEntries);
   const rows = locateParts(files).first.flatMap(({ output, at }) => entriesByFile[output]![at]!.map(({ row }) => row));

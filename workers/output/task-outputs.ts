@@ -7,20 +7,20 @@ import type { ArtifactRef, WriteOptions } from '#store/port.js';
 import { answerBytes } from './hand-over.js';
 import { isContentOf } from '../run-files/run-file.js';
 
-/** Bytes of a task's artifact; null if there is no artifact. */
+/** Bytes of an artifact of a task. They are null if there is no artifact. */
 type Content = Uint8Array<ArrayBuffer> | ProducedBytes | null;
 type OutputReference<C extends Content> = C extends null ? null : ArtifactRef;
 
-/** Copies the content of an artifact to memory that survives the task's arena. */
+/** Copies the content of an artifact to memory that remains after the memory of the task was freed. */
 export const copyOutput = (content: string | Uint8Array): Uint8Array<ArrayBuffer> => answerBytes(content).bytes;
 
 interface OutputOptions extends Pick<WriteOptions, 'onWritten'> {
-  /** Contents that are already stored; they are returned without a write. */
+  /** Contents that are already stored. They are returned without a write. */
   readonly again?: StoredArtifacts;
 }
 
 /**
- * Writes the artifacts of a task under their names; they are on disk once the attempt has completed.
+ * Writes the artifacts of a task under their names. They are on disk once the attempt has completed.
  * @throws Refusal STORAGE_FULL
  */
 export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
@@ -45,19 +45,19 @@ export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
   };
 }
 
-/** Artifact of a task whose bytes may be complete before the task ends. */
+/** Artifact of a task. Its bytes may be complete before the task ends. */
 export interface EarlyOutput {
   /** Starts to write the likely final bytes to disk while the task computes. */
   begin(bytes: Uint8Array<ArrayBuffer>): void;
   /**
-   * Completes the artifact, which is on disk once the attempt has completed; reuses the started write if the bytes are
-   * equal.
+   * Completes the artifact, which is on disk once the attempt has completed. If the bytes equal those of `begin`, uses
+   * the write that `begin` started.
    */
   end(bytes: Uint8Array<ArrayBuffer>): Promise<ArtifactRef>;
 }
 
 /**
- * Runs a task that may write one of its artifacts early; a failure leaves no file.
+ * Runs a task that may write one of its artifacts early. A failure leaves no file.
  * @throws Refusal STORAGE_FULL, before the task starts if possible
  */
 export async function runWithEarlyOutput<F extends string, T>(
@@ -100,14 +100,13 @@ export async function runWithEarlyOutput<F extends string, T>(
 }
 
 /**
- * SHA-256 hashes of contents that need not be written, because stored files have the same bytes; by the name of the
- * content.
+ * SHA-256 hashes of contents that need not be written, by the name of the content. Stored files have the same bytes.
  */
 export type StoredArtifacts = ReadonlyMap<string, string>;
 
 /**
- * Finds contents that are already stored in a local folder. A file with the same bytes is not damaged, and its hash
- * need not be computed again.
+ * Finds contents that are already stored in a local folder. A stored file with the same bytes is not damaged, and its
+ * hash need not be computed again.
  * @cost one read of the files of equal size, up to the first different byte
  */
 export function findStoredAlready(
@@ -127,7 +126,10 @@ export function findStoredAlready(
 
 type OutputDestination = Pick<TaskOutputs<string>, 'destination'>;
 
-/** Returns the path of a stored artifact in the folder of a task's outputs; undefined if that is not a local folder. */
+/**
+ * Returns the path of a stored artifact in the folder of a task's outputs. Returns undefined if the outputs are not in
+ * a local folder.
+ */
 export function findOutputPath(
   { destination }: OutputDestination,
   { name }: Pick<ArtifactRef, 'name'>,

@@ -5,10 +5,10 @@ import { createMarketKey, type MarketIdentity } from '#domain/market/market-iden
 /** Maximum number of remembered price files. */
 const REMEMBERED_PRICES_MAX = 64;
 
-/** SHA-256 of the price files that this thread wrote, by the key of their prices. */
+/** SHA-256 of the price files that this thread wrote, by a key that identifies the prices. */
 const hashes = new Map<string, string>();
 
-/** Returns the key of a run's prices on a market: equal keys mean equal files. */
+/** Returns the key of a run's prices on a market. Equal keys mean equal files. */
 export function formatPricesKey(market: MarketIdentity, { identifiers, days }: SeparatePrices): string {
   const key = JSON.stringify([createMarketKey(market), identifiers]);
   return createHash('sha256').update(key).update(days).digest('hex');

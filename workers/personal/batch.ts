@@ -17,7 +17,7 @@ import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
-/** Common data of the last batch of this thread, which all parts of the batch use. */
+/** Common data of the last batch of this thread. All parts of the batch use it. */
 let lastCommon: { readonly key: string; readonly common: BatchCommon } | undefined;
 
 /** Solves some of the accounts of a batch. Each outcome depends only on its account and the common data. */
@@ -138,7 +138,7 @@ function readLines({ path, sha256 }: SumBatchInput['files'][number]): readonly s
   return bytes.toString().split('\n');
 }
 
-/** Formats the common data as JSON, from which results are verified. */
+/** Formats the common data as JSON. With it, clients can verify the results. */
 function formatCommonJson({ asOf, prices, weights, loadings, specific, ...rest }: BatchCommon) {
   return {
     ...rest,

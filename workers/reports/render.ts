@@ -20,7 +20,7 @@ type StoredRun = RenderInput['runs'][number];
 
 let fonts: FontShelf | undefined;
 
-/** Renders a report from stored runs, whose columns stay open during the rendering. Fonts are read once per thread. */
+/** Creates a report from stored runs. The columns of the runs stay open meanwhile. Fonts are read once per thread. */
 export const render: Task<'render'> = async ({ template, runs, renderedAt, creator, outputs }, control) => {
   const risks = new Map<string, RiskResult>();
   const markets = new Map<string, SessionMarket | Missing>();
@@ -52,7 +52,7 @@ function openMarket({ columns, market: handle }: StoredRun): SessionMarket | Mis
   return openMarketOn({ market: openCachedMarket(handle), calendars: openCachedCalendars(closures), code });
 }
 
-/** Estimates risk. If it cannot be estimated, the report states this and is still rendered. */
+/** Estimates risk. If risk cannot be estimated, the report states this and is still created. */
 async function estimateRisk({ columns, market: handle }: StoredRun): Promise<RiskResult> {
   if (handle === null) return { missing: 'Risk estimates need the data store of the run, which cannot be read.' };
   const runHoldings = useRunFile(columns, (run) => readHoldings(run, null));
@@ -74,7 +74,7 @@ interface OpenedRuns {
   readonly opened: ReadonlyMap<string, RunFigures>;
 }
 
-/** Opens several runs for the duration of a function. */
+/** Opens several runs and passes them to a function. Closes them after the function has ended. */
 function addRuns<T>(
   runs: readonly StoredRun[],
   { risks, markets, opened }: OpenedRuns,

@@ -12,7 +12,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { computeContentHash, openEstimate } from './opened-estimate.js';
 import { copyOutput, runWithEarlyOutput, writeOutputs } from '../output/task-outputs.js';
 
-/** Completed share of the work at the start of each stage, regardless of the number of securities. */
+/** Completed share of the work at the start of each stage. It does not depend on the number of securities. */
 const EMPTY_RESULT: Readonly<Record<EstimateStage | 'returns', number>> = {
   returns: 0.05,
   moments: 0.15,
@@ -21,7 +21,7 @@ const EMPTY_RESULT: Readonly<Record<EstimateStage | 'returns', number>> = {
   repair: 0.7,
 };
 
-/** Estimates a covariance model of the universe over the window: writes its matrix, and returns everything else. */
+/** Estimates a covariance model of the universe over the window. Writes its matrix, and returns all other results. */
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) =>
   runWithEarlyOutput(input.outputs, 'covariance', async (output) => {
     const { matrix, parts, ...model } = await computeModel(input, control, output.begin);
@@ -33,13 +33,17 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
   });
 
 /**
- * Securities and days of a practice model, as of a usual request: code that is compiled for a smaller model runs half as
- * fast at the first large one. A turn takes about 30 ms once the code is compiled.
+ * Number of securities of a practice model; the number of days follows. They have the size of a usual request, because
+ * code that is compiled for a smaller model runs half as fast at the first large one. One practice model takes about 30
+ * ms once the code is compiled.
  */
 const PRACTICE_SECURITIES = 500;
 const PRACTICE_DAYS = 2520;
 
-/** Number of practice turns of this thread. Each turn has another window, because missing prices of the latest window are cached. */
+/**
+ * Number of practice models that this thread has estimated. Each uses another window, because missing prices of the
+ * latest window are cached.
+ */
 let practiceTurns = 0;
 
 /**
@@ -54,7 +58,7 @@ export async function practiseRiskModel(market: MarketHandle, control: TaskContr
 }
 
 /**
- * Computes the model with the bytes of its matrix and factors.
+ * Computes the model, with the bytes of its matrix and factors.
  * @param onMatrix receives the bytes of the matrix before the check of its eigenvalues, after which a repair may change
  * the matrix
  */

@@ -6,15 +6,15 @@ export interface OpenedModel {
   readonly prepared: PreparedEstimate;
   readonly estimate: PanelEstimate;
   readonly cuts: Int32Array;
-  /** Hash of the numbers from which parts are computed; it is the first figure of each part. */
+  /** Hash of the numbers from which parts are computed. It is the first figure of each part. */
   readonly fingerprint: number;
 }
 
 let lastModel: { readonly key: string; readonly model: OpenedModel } | undefined;
 
 /**
- * Returns the model of the parts that this thread computed last, or opens another model. The panel of a model is as
- * large as all its returns.
+ * Returns the model for which this thread computed parts last, if it has this key. Otherwise opens another model. Only
+ * one model is kept, because its panel is as large as all its returns.
  */
 export function rememberModel(key: string, open: () => OpenedModel): OpenedModel {
   if (lastModel?.key === key) return lastModel.model;

@@ -23,10 +23,12 @@ import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 import { clearLastModel, rememberModel, type OpenedModel } from './last-model.js';
 import { computeContentHash, openEstimate } from './opened-estimate.js';
 
-/** Number of bytes of a hash that a double represents exactly. */
+/** Number of bytes of a hash that a double can represent exactly. */
 const FINGERPRINT_BYTES = 6;
 
-/** Estimates a model without its matrix, in float64 on every node, so that all nodes compute bit-identical results. */
+/**
+ * Estimates a model without its matrix. Uses float64 on every node, so that all nodes compute bit-identical results.
+ */
 async function estimateModel({ market, universe, request }: RiskModelSource): Promise<OpenedModel> {
   const key = createHash('sha256')
     .update(JSON.stringify([createMarketKey(market), universe, request]))
@@ -53,7 +55,7 @@ export const readModelSize: Task<'risk-model-size'> = async (source) => ({
 });
 
 /**
- * Computes parts of a model: writes the rows of each part's covariance as a file of the matrix, and the figures of all
+ * Computes parts of a model. Writes the rows of each part's covariance as a file of the matrix, and the figures of all
  * parts as another file.
  */
 export const writeModelParts: Task<'risk-model-parts'> = async ({ parts, outputs, ...source }, control) => {
@@ -108,7 +110,7 @@ function joinPieces(pieces: readonly Float64Array[]): Uint8Array<ArrayBuffer> {
   return new Uint8Array(numbers.buffer);
 }
 
-/** Computes the diagnostics of a model from the figures of its parts, without the matrix rows. */
+/** Computes the diagnostics of a model from the figures of its parts. Does not read the matrix. */
 export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outputs, ...source }) => {
   const { prepared, estimate, cuts, fingerprint } = await estimateModel(source);
   const { coverage, factors, intensity } = estimate;

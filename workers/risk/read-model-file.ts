@@ -17,13 +17,13 @@ import { formatReason } from '#market/tables/fault-reason.js';
 import { formatCellPath } from '#market/tables/problems.js';
 import { reportNotANumber } from '#domain/risk/imported/read-model-body.js';
 
-/** Prefix of the paths of findings in a file. */
+/** Prefix of the paths in findings about a file. */
 const LABEL = 'model';
 
 const MS_PER_DAY = 86_400_000;
 
 type ModelCellValue = string | number | null;
-/** Function that receives the cells of a row, and the row number starting at 1. */
+/** Function that receives the cells of a row. The row number starts at 1. */
 type RowSink = (cells: readonly ModelCellValue[], row: number) => void;
 
 interface FileTerms {
@@ -33,8 +33,8 @@ interface FileTerms {
 }
 
 /**
- * Reads the tables of a model from a file: rows of `date`, `table`, `row`, `column` and `value`, or covariances with
- * one row and one column per security.
+ * Reads the tables of a model from a file. The file has rows of `date`, `table`, `row`, `column` and `value`, or
+ * covariances with one row and one column per security.
  */
 export async function readModelFile(
   bytes: Uint8Array,
@@ -135,7 +135,7 @@ function createRowSink(columns: readonly string[], terms: SinkTerms): RowSink | 
   return columns.includes('table') ? createLongSink(columns, terms) : createWideSink(columns, terms);
 }
 
-/** Returns the date of a row; undefined if the value is not a day. */
+/** Returns the date of a row. Returns undefined if the value is not a day. */
 function readDate(value: ModelCellValue | undefined, path: string, { date, problems }: SinkTerms): string | undefined {
   if (value === undefined) return date!; // the caller has checked that rows or file have a date
   if (typeof value === 'string' && parseDay(value) !== undefined) return value;
@@ -146,7 +146,7 @@ function readDate(value: ModelCellValue | undefined, path: string, { date, probl
 
 const formatPath = (row: number): string => formatCellPath(LABEL, row, '');
 
-/** Creates a sink for rows with one number each. */
+/** Creates a function that receives rows with one number each. */
 function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, tables } = terms;
   const missingColumns = LONG_COLUMNS.filter((name) => !columns.includes(name));
@@ -197,7 +197,7 @@ function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink |
   };
 }
 
-/** Creates a sink for covariances with one row and one column per security. */
+/** Creates a function that receives covariances with one row and one column per security. */
 function createWideSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, tables } = terms;
   const nameColumn = columns.findIndex((name) => name === 'identifier' || name === 'asset_id');
@@ -243,7 +243,7 @@ interface WideCell {
   readonly at: number;
 }
 
-/** Adds a cell; an empty cell means a security without values on the date, or the other triangle. */
+/** Adds a cell. An empty cell belongs to a security without values on the date, or to the other triangle. */
 function addCell(table: ModelTable | undefined, { row, column, cell, at }: WideCell, problems: ModelProblems): void {
   if (cell === null) return;
   const value = parseNumber(cell);
@@ -253,7 +253,7 @@ function addCell(table: ModelTable | undefined, { row, column, cell, at }: WideC
 
 const formatCellText = (cell: ModelCellValue | undefined): string => String(cell ?? '').trim();
 
-/** Parses a number; NaN if it is not a finite number. */
+/** Parses a number. Returns NaN if the text is not a finite number. */
 function parseNumber(cell: ModelCellValue): number {
   const value = typeof cell === 'number' ? cell : cell === null || cell.trim() === '' ? Number.NaN : Number(cell);
   return Number.isFinite(value) ? value : Number.NaN;

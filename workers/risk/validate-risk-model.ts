@@ -19,7 +19,10 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
 import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
-/** Validates the forecasts of a stored model's settings over history, as a RiskValidationView. */
+/**
+ * Estimates models with the settings of a stored model over history and compares their forecasts with the outcomes. The
+ * result is a RiskValidationView.
+ */
 export const validateModel: Task<'validate-risk-model'> = async (input, control) => {
   const { modelId, identifiers, settings, request, run } = input;
   const window = createWindow(openCachedMarket(input.market), input);

@@ -4,8 +4,8 @@ import { createMarketKey } from '#domain/market/market-identity.js';
 import type { DatedFigures, FigureCache } from '#views/exposures/dated-figures.js';
 
 /**
- * Maximum memory for cached figures of runs with their texts: about eighty datapoints of 20 years, 0.8 MB each. The
- * figures of one response may exceed the maximum until the next request.
+ * Maximum memory for cached figures of runs with their texts. It is enough for about eighty datapoints of 20 years, 0.8
+ * MB each. The figures of one response may exceed it until the next request.
  */
 const FIGURES_BYTES_MAX = 64 * 2 ** 20;
 
@@ -13,8 +13,8 @@ const FIGURES_BYTES_MAX = 64 * 2 ** 20;
 const cachedFigures = new Map<string, DatedFigures>();
 
 /**
- * Returns the cached figures of a run on a market. The content of a key never changes: run files have unique names, and
- * a content hash identifies the market.
+ * Returns the cached figures of a run on a market. The content of a key never changes, because run files have unique
+ * names and a content hash identifies the market.
  * @param columns file with the columns of the run
  */
 export function getFigures(columns: string, market: MarketHandle | null): FigureCache {

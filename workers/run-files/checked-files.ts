@@ -5,29 +5,31 @@ import type { CheckedFiles, HashedFile } from '#jobs/tasks/files.js';
 import type { NewFile } from '#store/access/new-file.js';
 import { hashOnce } from './run-file.js';
 
-/** File size below which files are hashed again, because hashing is as fast as a look-up. */
+/**
+ * Minimum size of a file that is recorded. A smaller file is hashed again, because hashing it is as fast as a look-up.
+ */
 export const REMEMBERED_BYTES_MIN = 256 * 1024;
 
 /**
- * Resolution of file times in ms: at most two seconds (FAT), so that a second change within one step may not alter the
- * time.
+ * Resolution of file times in ms. It is at most two seconds (FAT). A second change within one step may leave the time
+ * unchanged.
  */
 const TIME_STEP_MS = 3000;
 
 /** Number of 64-bit words of a digest that are stored. */
 const DIGEST_WORDS = 2;
-/** Number of words per row; the next word of a digest selects the row. */
+/** Number of words per row. A further word of the digest selects the row. */
 const ROW_WORDS = 8 * DIGEST_WORDS;
 const WORD_BYTES = 8;
 
 /**
- * Metadata that identifies the state of a file. The change time is not part of it, because a new hard link alters it.
+ * Metadata that identifies the state of a file. It does not include the change time, because a new hard link alters it.
  */
 type FileState = Pick<BigIntStats, 'dev' | 'ino' | 'size' | 'mtimeNs'>;
 
 /**
- * Returns true if a stored file has the recorded content. A file that this process wrote or hashed, and that has not
- * changed since, is not read.
+ * Returns true if a stored file has the recorded content. If this process wrote or hashed the file and it has not
+ * changed since, the file is not read.
  * @param look called for each part that is read; throws to end the read
  * @param isKept called after a read with the right content; returns true to record the file
  * @cost a stat of the file, or one read of it
@@ -47,7 +49,7 @@ export function hasContent(
   return true;
 }
 
-/** Returns the state of a file; undefined if it is absent or the system does not report it. */
+/** Returns the state of a file. Returns undefined if the file is absent or the system does not report its state. */
 function findState(path: string): FileState | undefined {
   try {
     return statSync(path, { bigint: true });
@@ -57,8 +59,8 @@ function findState(path: string): FileState | undefined {
 }
 
 /**
- * Records a new file and sets its time back by two steps, so that a later write changes the time and the next reader
- * sees a settled file.
+ * Records a new file and sets its time back by two steps. A later write then changes the time, and the next reader can
+ * rely on it.
  */
 export async function rememberWritten(
   checked: CheckedFiles,
@@ -69,7 +71,7 @@ export async function rememberWritten(
   if (state?.size === BigInt(bytes)) remember(checked, sha256, state);
 }
 
-/** Sets the time back; undefined if the file system does not allow it. */
+/** Sets the time of a file back. Returns undefined if the file system does not allow it. */
 async function resetClock(file: FileHandle): Promise<FileState | undefined> {
   const time = new Date(Date.now() - 2 * TIME_STEP_MS);
   try {
@@ -86,7 +88,9 @@ function isRemembered(checked: CheckedFiles, { row, words }: DigestSlot): boolea
   return false;
 }
 
-/** Records a digest. Threads write concurrently without locks: a mix of two digests in one row matches no file. */
+/**
+ * Records a digest. Threads write concurrently without locks. If two digests mix in one row, the row matches no file.
+ */
 function remember(checked: CheckedFiles, sha256: string, state: FileState): void {
   if (state.size < REMEMBERED_BYTES_MIN) return;
   const digestSlot = computeDigestSlot(checked, sha256, state);

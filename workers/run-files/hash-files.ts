@@ -13,8 +13,8 @@ const ABSENT = 3;
 const DIGEST_BYTES = 32;
 
 /**
- * Approximate hash rate of a thread in bytes per ms; a thread waits for a digest as long as it would take to compute
- * it.
+ * Approximate number of bytes that a thread hashes per ms. A thread waits for a digest as long as it would take to
+ * compute it.
  */
 const BYTES_PER_MS = 1e6;
 
@@ -25,8 +25,8 @@ export const hashFiles: Task<'hash-files'> = (hashes) => {
 };
 
 /**
- * Returns the SHA-256 of every file, null for an absent file. Hashes unclaimed files on this thread, and waits for the
- * other files.
+ * Returns the SHA-256 of every file, null for an absent file. Hashes files on this thread that no thread has claimed,
+ * and waits for the other files.
  */
 export function completeHashes(hashes: SharedHashes): (string | null)[] {
   claimFiles(hashes);
@@ -43,7 +43,9 @@ function claimFiles({ paths, cells: { states, digests } }: SharedHashes): void {
   }
 }
 
-/** Returns a finished hash; undefined if the other thread has ended or is too slow. Checks absent files again. */
+/**
+ * Returns a finished hash. Returns undefined if the other thread has ended or is too slow. Checks absent files again.
+ */
 function finishHash({ states, digests }: HashCells, k: number, path: string): string | undefined {
   if (Atomics.load(states, k) === CLAIMED)
     Atomics.wait(states, k, CLAIMED, (statSync(path, { throwIfNoEntry: false })?.size ?? 0) / BYTES_PER_MS);

@@ -10,7 +10,8 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
 
 /**
- * Opens a column file, lets `use` read ranges of the file and of the earlier files next to it, and closes all files.
+ * Opens a column file, runs `use`, and closes all files. `use` can read ranges of the file and of the earlier files
+ * next to it.
  * @throws Refusal DOCUMENT_UNREADABLE if a file is missing or is not a run file
  */
 export function useRunFile<T>(path: string, use: (columns: RunColumns) => T): T {
@@ -32,7 +33,7 @@ export function resolveSibling(columns: string, name: string): string {
   return join(dirname(columns), resolveSiblingFile(basename(columns), name));
 }
 
-/** Opens the columns of a run on open descriptors, which the caller closes. @throws Refusal DOCUMENT_UNREADABLE */
+/** Opens the columns of a run on open file descriptors. The caller closes them. @throws Refusal DOCUMENT_UNREADABLE */
 export function openFiles({ columns, earlier }: OpenRunFiles): RunColumns {
   const openReader =
     (file: number): RangeReader =>
@@ -49,7 +50,7 @@ function openFile(path: string): number {
   }
 }
 
-/** Returns the refusal for an unreadable file, which is not necessarily missing. */
+/** Returns the refusal for an unreadable file. The file is not necessarily missing. */
 function refuseFile(cause: unknown): Refusal {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
   const why = code === 'ENOENT' ? 'its file is missing' : `its file cannot be read (${code})`;
@@ -103,14 +104,14 @@ function readPart(file: number, room: Uint8Array, position: number): number {
   }
 }
 
-/** Number of bytes hashed at a time, which fit into the second-level cache. */
+/** Number of bytes that are hashed at a time. They fit into the second-level cache. */
 const PART_BYTES = 1 << 17;
 
 /** Buffer of this thread, which hashes one file at a time. */
 let cachedBuffer: Uint8Array | undefined;
 
 /**
- * Returns the SHA-256 of a stored file, null if it is absent or unreadable.
+ * Returns the SHA-256 of a stored file. Returns null if the file is absent or unreadable.
  * @param look called for each part; throws to end the read
  */
 export function hashFile(path: string, look = (): void => {}): string | null {
@@ -141,8 +142,8 @@ const BLOCK_BYTES = 2 * 2 ** 20;
 let block: Uint8Array | undefined;
 
 /**
- * Hashes a file like `hashFile`, for a file that is not read again soon: a large file bypasses the page cache, which is
- * expensive, if the system allows it.
+ * Hashes a file like `hashFile`, if the file is not read again soon. If the system allows it, a large file bypasses the
+ * page cache, which costs much time.
  * @cost for a large file half of the processor time, and a wait for the disk per 2 MiB
  */
 export function hashOnce(path: string, bytes: number, look: () => void): string | null {
@@ -163,7 +164,7 @@ export function hashOnce(path: string, bytes: number, look: () => void): string 
   return hashedBytes === bytes ? hash.digest('hex') : hashFile(path, look); // the system refused, or the file has changed
 }
 
-/** Opens a file for direct reads; undefined if the system or the file system does not support them. */
+/** Opens a file for direct reads. Returns undefined if the system or the file system does not support them. */
 function openPastCache(path: string): number | undefined {
   const { O_DIRECT } = constants as Partial<typeof constants>; // the constant is not defined on every system
   if (O_DIRECT === undefined) return undefined;
@@ -175,7 +176,7 @@ function openPastCache(path: string): number | undefined {
 }
 
 /**
- * Position, as a share of the file, at which the comparison begins: weights come before levels, and only levels differ
+ * Position at which the comparison begins, as a share of the file. Weights come before levels, and only levels differ
  * between runs that hold the same securities.
  */
 const COMPARISON_START = 2 / 3;

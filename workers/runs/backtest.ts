@@ -29,12 +29,12 @@ import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openModels } from '../input/opened-models.js';
 import { createRunMemory } from '../output/run-memory.js';
 
-/** Memory of this thread, which runs one task at a time. */
+/** Memory for the runs of this thread, which runs one task at a time. */
 const runMemory = createRunMemory();
 
 /**
- * Runs a backtest: extends the stored run if the result is the same, otherwise computes a full run. The texts of a run
- * are rendered on each read.
+ * Runs a backtest. Extends the stored run if the result is the same, otherwise computes a full run. The texts of a run
+ * are not stored; they are created on each read.
  */
 export const backtest: Task<'backtest'> = async (input, control) => {
   const { files, ...run } = await runOnEngine((engine) => computeRun(engine, input, control));
@@ -44,9 +44,7 @@ export const backtest: Task<'backtest'> = async (input, control) => {
   return { ...run, ...writtenFiles };
 };
 
-/**
- * Computes the files of a run and discards the files, which compiles the code and prepares market and prices for runs.
- */
+/** Computes the files of a run and discards them. This compiles the code and prepares market and prices for runs. */
 export async function warmUpRun(order: PracticeOrder, control: TaskControl): Promise<void> {
   const { files } = await runOnEngine((engine) =>
     computeWholeRun(engine, { ...order, engineVersion: '' }, control, null),
@@ -125,7 +123,7 @@ const createSpan = (days: Int32Array) => ({ start: formatDay(days[0]!), end: for
 
 /** Order of a run with its inputs. */
 export type RunOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan' | 'models' | 'known'> & {
-  /** Memory for the columns of the run; its previous content must no longer be read. */
+  /** Memory for the columns of the run. Its previous content must no longer be read. */
   readonly memory?: Memory;
 };
 
@@ -176,7 +174,7 @@ export function createStamp({
   };
 }
 
-/** Returns the earlier contents for decisions, identified by the changes that lead to them. */
+/** Returns the earlier contents for decisions. The changes that lead to them identify them. */
 function selectKnown(earlierContentFiles: EarlierContentFiles | undefined): {
   readonly known?: readonly (readonly [number, string])[];
 } {

@@ -8,7 +8,7 @@ import { restoreContent } from '#market/versions/earlier-content.js';
 import { createDatedMarkets } from '#market/versions/known-markets.js';
 import { readChange } from '../input/known-contents.js';
 
-/** Contents of a market that decisions used, in the form of a bundle. */
+/** Contents of a market that decisions used, in the form in which a bundle contains them. */
 export interface SlicedVersions {
   readonly known: DatedMarkets;
   readonly files: Readonly<Record<string, Uint8Array>>;
@@ -29,8 +29,8 @@ interface SlicedContent {
 }
 
 /**
- * Slices the earlier contents that decisions from a day on can use, each as the change from the slice of the next
- * content.
+ * Reduces earlier contents to the data of a bundle. Returns those that decisions from a day on can use. Each is the
+ * change from the reduced form of the next content.
  */
 export function sliceVersions(
   last: MarketData,

@@ -8,7 +8,7 @@ export function createReadRecords(market: MarketData, calendars: Calendars, date
   const [fields, series] = [new Set<string>(['CLOSE']), new Set<string>()]; // a market requires CLOSE
   const usedCalendars = new Map<string, Calendar>();
   const results = new Map<MarketData, MarketData>();
-  /** Creates one record per market, because the same content is the same object. */
+  /** Creates one record per market object. Markets with the same content are the same object. */
   const record = (marketData: MarketData): MarketData => {
     const result = results.get(marketData) ?? {
       ...marketData,
@@ -50,7 +50,7 @@ export function createReadRecords(market: MarketData, calendars: Calendars, date
 const selectEntries = <V>(entries: ReadonlyMap<string, V>, names: ReadonlySet<string>): ReadonlyMap<string, V> =>
   new Map([...entries].filter(([name]) => names.has(name)));
 
-/** Returns a map that records the keys that are read; all keys if the map is iterated. */
+/** Returns a map that records the keys that are read. If the map is iterated, it records all keys. */
 function createRecordingMap<V>(entries: ReadonlyMap<string, V>, readKeys: Set<string>): ReadonlyMap<string, V> {
   const readAll = (): void => entries.forEach((_, key) => readKeys.add(key));
   return {

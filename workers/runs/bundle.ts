@@ -31,7 +31,7 @@ import { sliceMarket, listIncludedSecurities } from './bundle-slice.js';
 type Input = ThreadInput<'publication-bundle'>;
 
 /**
- * Writes the inputs that a published run reads, after recomputing the closes from only these inputs.
+ * Writes the inputs that a published run reads. Before, recomputes the closes from only these inputs.
  * @throws Refusal NOT_REPRODUCED if the recomputed closes differ from the published closes
  */
 export const writePublicationBundle: Task<'publication-bundle'> = async (input, control) => {
@@ -47,7 +47,7 @@ export const writePublicationBundle: Task<'publication-bundle'> = async (input, 
   const onComposer = (composer: Composer): unknown => composers.push(composer);
   const { run } = recomputeCloses({ ...terms, market: reads.market, known: reads.known, onComposer });
   control.report(0.4);
-  // Decisions on data known at the time use earlier universes, so every security is kept.
+  // Keeps every security if decisions use data known at the time, because such decisions use earlier universes.
   const names = input.known === undefined ? listIncludedSecurities(wholeMarket, run, composers[0]!) : null;
   const slices = [
     (of: MarketData) =>
@@ -86,7 +86,7 @@ function findDifference(
   return findDifferingCloses(entries, recomputeCloses(recomputation).closes)[0];
 }
 
-/** Recomputes closes from a slice, in which an input of the run may be missing. */
+/** Recomputes closes from a part of the market. An input of the run may be missing in it. */
 function tryRecompute(
   entries: readonly PublicationEntry[],
   recomputation: Recomputation,

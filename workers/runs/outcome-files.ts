@@ -9,7 +9,7 @@ import { countVariants, type Variation } from '#domain/sweeps/variants.js';
 import type { OutcomesFile } from '#jobs/tasks/runs.js';
 
 /**
- * Reads outcomes from the files of the parts, with one file at a time in memory. Each file is verified against its hash
+ * Reads outcomes from the files of the parts, with one file at a time in memory. Each file is compared with its hash
  * once.
  */
 export function openOutcomes(files: readonly OutcomesFile[], variation: Variation): OutcomeSource {

@@ -16,8 +16,8 @@ import { resolveSibling, useRunFile } from '../run-files/run-file.js';
 import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /**
- * Replays the stored run with the same engine operations, so that equal inputs give equal columns: a ReplayView as
- * JSON.
+ * Computes the stored run again with the same engine operations, so that equal inputs give equal columns. The result is
+ * a ReplayView as JSON.
  */
 export const replay: Task<'replay'> = async (input, control) => {
   const view = await runOnEngine((engine) => {
@@ -46,7 +46,7 @@ function findDifference(path: string, { columns, prices: separatePrices }: RunFi
     isEqual(readStored(path), columns) &&
     (prices === undefined || isEqual(readStored(resolveSibling(path, PRICES_NAME)), prices));
   if (areSame) return null;
-  // the columns of an extended run have another layout
+  // The columns of an extended run have another layout.
   const openRange =
     (bytes: Uint8Array): RangeReader =>
     (start, end) =>

@@ -34,7 +34,7 @@ import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openModels } from '../input/opened-models.js';
 import { useRunFile } from '../run-files/run-file.js';
 
-/** State stored next to the columns of a run, from which it can be extended. */
+/** State of a run from which the run can be extended. It is stored next to the columns of the run. */
 export interface CheckpointFile {
   readonly format: number;
   /** SHA-256 over plan and engine version, without the end of the request. */
@@ -45,8 +45,8 @@ export interface CheckpointFile {
 }
 
 /**
- * Returns the identity of a run that a longer run may extend: all its inputs up to its last day, except the market and
- * the end.
+ * Returns the identity of a run that a longer run may extend. It covers all inputs up to the last day of the run,
+ * except the market and the end.
  */
 function computeIdentity(plan: BacktestPlan, engineVersion: string, { day }: Pick<RunCheckpoint, 'day'>): string {
   const { request, ...rest } = limitPlanToDate(plan, formatDay(day));
@@ -64,8 +64,8 @@ export interface StateInput {
 }
 
 /**
- * Serialises the state of a run; null if the market has no hashes of its parts. Equal states may have different bytes,
- * because the engine stores whole numbers in several forms.
+ * Serialises the state of a run. Returns null if the market has no hashes of its parts. Equal states may have different
+ * bytes, because the engine stores whole numbers in several forms.
  */
 export function encodeCheckpoint({ plan, engineVersion, handle, market, checkpoint }: StateInput): Uint8Array | null {
   if (handle.digests === undefined) return null;
@@ -137,8 +137,8 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
 }
 
 /**
- * Maximum number of securities times cross-sections cached for a market: runs that are extended on the same day read
- * the same cross-sections.
+ * Maximum number of cached values for a market: securities times cross-sections. Runs that are extended on the same day
+ * read the same cross-sections.
  */
 const SECTION_NAMES_MAX = 1 << 17;
 
@@ -150,7 +150,7 @@ function findSharing(market: MarketData): DecisionSharing {
   return decisionSharing;
 }
 
-/** Market that includes cash paid after an earlier day, for the most recently requested day. */
+/** Market that includes cash paid after an earlier day. It is kept for the day that was requested last. */
 const latestMarkets = new WeakMap<MarketData, MarketData>();
 
 function addCashSince(handle: MarketHandle, market: MarketData, day: number): MarketData {
@@ -161,7 +161,7 @@ function addCashSince(handle: MarketHandle, market: MarketData, day: number): Ma
   return extendedMarket;
 }
 
-/** Runs a read; an unreadable stored file results in a full run. */
+/** Runs a read. If a stored file is unreadable, a full run follows. */
 function readOrGiveUp<T>(work: () => T): T {
   try {
     return work();
@@ -173,8 +173,8 @@ function readOrGiveUp<T>(work: () => T): T {
 }
 
 /**
- * Verifies the stored files, because a copy of a damaged file would get a new valid hash. Copied columns, which are
- * few, are therefore always hashed.
+ * Verifies the stored files, because a copy of a damaged file would get a new valid hash. There are few copied columns,
+ * so that these are always hashed.
  * @throws CannotResumeError
  * @cost one read of the files that this process has neither written nor hashed, and of files modified since
  */

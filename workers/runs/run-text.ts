@@ -20,8 +20,8 @@ export const readRunText: Task<'run-text'> = async (input) => {
 };
 
 /**
- * Writes the record or the result of a stored run as a file, with only a part in memory at a time, except for a text
- * that an earlier version stored.
+ * Writes the record or the result of a stored run as a file. Only a part of it is in memory at a time, except for a
+ * text that an earlier version stored.
  */
 export const writeRunText: Task<'write-run-text'> = async ({ path, ...input }) =>
   writeTextFile(path, (sink) => {
@@ -47,7 +47,7 @@ function writeText(json: JsonWriter, input: RunTextInput): void {
   });
 }
 
-/** Writes a text that an earlier version stored, with the members that texts have today. */
+/** Writes a text that an earlier version stored. Adds the members that texts have today. */
 function writeStored(json: JsonWriter, { text, stored }: { readonly stored: StoredText } & Pick<RunTextInput, 'text'>) {
   const { inset } = stored;
   if (text === 'record') json.value(upgradeRecord(readJson(stored)));

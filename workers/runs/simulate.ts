@@ -34,7 +34,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
 import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
-/** Number of paths between two checks of the cancel flag: a few milliseconds. */
+/** Number of paths between two checks for a cancellation. They take a few milliseconds. */
 const PATHS_PER_STEP = 4_096;
 
 /** Plan of a simulation, with the figures of the run that its summary repeats. */
@@ -51,10 +51,10 @@ interface SimulationStart {
   readonly factorShare: number | null;
 }
 
-/** Plan of the last simulation of this thread, because the next part probably belongs to the same simulation. */
+/** Plan of the last simulation of this thread. The next part probably belongs to the same simulation. */
 let lastStart: { readonly key: string; readonly start: SimulationStart } | undefined;
 
-/** Plans a simulation only from its input, so that the plan is identical on every node. */
+/** Plans a simulation from its input only. The plan is therefore identical on every node. */
 async function openStart(input: SimulationInput): Promise<SimulationStart> {
   const { columns, request, calendar, market } = input;
   const key = JSON.stringify([columns, request, calendar, market && createMarketKey(market)]);
@@ -128,7 +128,7 @@ async function computeModelledRisk({ request, calendar, market: handle }: Simula
   );
 }
 
-/** Draws the paths of some parts, and writes the results of one part after another. */
+/** Draws the paths of some parts. Writes the results of one part after another. */
 export const simulatePart: Task<'simulate-part'> = async ({ parts, outputs, ...input }, control) => {
   const { plan } = await openStart(input);
   const engine = await openNumerics();
@@ -151,7 +151,7 @@ export const simulatePart: Task<'simulate-part'> = async ({ parts, outputs, ...i
 };
 
 /**
- * Returns views of the tallies of some paths. @param from first path within the tallies; `to` is the last path plus one
+ * Returns views of the results of some paths. @param from first path within the results; `to` is the last path plus one
  */
 const sliceTallies = ({ counts, finals, lows, drawdowns, underwater }: Tallies, from: number, to: number): Tallies => ({
   counts,
@@ -183,7 +183,7 @@ function readTallies(files: readonly TalliesFile[], { paths, horizon }: Simulati
     let position = 0;
     for (const part of file.parts) {
       const [from, to] = [cuts[part]!, cuts[part + 1]!];
-      // two files may contain the same part, with bit-identical results
+      // Two files may contain the same part, with bit-identical results.
       if (!isDone.has(part))
         addTallies(tallies, from, createTallies(bytes.buffer, bytes.byteOffset + position, to - from, horizon));
       isDone.add(part);

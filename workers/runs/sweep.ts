@@ -24,7 +24,7 @@ import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 import { openOutcomes } from './outcome-files.js';
 
 /**
- * Maximum memory in bytes that a thread keeps for the weights of further variants: 500 securities over ten years take
+ * Maximum memory in bytes that a thread keeps for the weights of further variants. 500 securities over ten years take
  * 11 MB.
  */
 const SPARSE_MEMORY_BYTES_MAX = 64 * 2 ** 20;
@@ -32,7 +32,7 @@ const SPARSE_MEMORY_BYTES_MAX = 64 * 2 ** 20;
 /** Memory of this thread, which runs one task at a time. */
 let sparseMemory = createSparseMemory();
 
-/** Decisions that variants of this thread share, because definitions of consecutive parts are similar. */
+/** Decisions that the variants of this thread share. Definitions of consecutive parts are similar. */
 const sharedDecisions = createSharedDecisions();
 
 /** Runs some of the variants of a sweep. */
@@ -63,7 +63,7 @@ export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, contr
   return writeOutputs(outputs, { outcomes: copyOutput(serialize(outcomes)) });
 };
 
-/** Returns the documents that variants reach, including the document that they change. */
+/** Returns the documents that variants refer to, including the document that they change. */
 const createGround = ({
   base,
   documents,
@@ -72,7 +72,7 @@ const createGround = ({
   [base.document.id]: base.document,
 });
 
-/** Converts each patch to a runnable variant, or to a refused one. */
+/** Converts each patch to a variant that can run, or to a refusal. */
 function createVariants(
   { base, documents, models, areChecked }: Omit<SweepPartInput, 'outputs'>,
   market: MarketData,

@@ -10,7 +10,7 @@ import { hasContent, rememberWritten } from '../run-files/checked-files.js';
 import { copyOutput, findOutputPath, findStoredAlready, writeOutputs } from '../output/task-outputs.js';
 import { getPricesHash, formatPricesKey, rememberPrices } from '../output/written-prices.js';
 
-/** Practice run, and the stored price files that it may share. */
+/** Practice run (computed and discarded), and stored price files that may contain its prices. */
 export type PracticeOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan'> & Partial<PricesOrder>;
 
 /** Price files that a run need not write. */
@@ -22,13 +22,13 @@ type PricesOrder = Pick<ThreadInput<'backtest'>, 'storedPrices' | 'stored' | 'ch
 export interface ComputedFiles {
   readonly columns: Uint8Array<ArrayBuffer>;
   /**
-   * Prices in a separate file. Null if the columns contain the prices, and for an extended run, which shares the prices
-   * of the stored run.
+   * Prices in a separate file. They are null if the columns contain the prices. They are also null for an extended run,
+   * which uses the price file of the stored run.
    */
   readonly prices: SeparatePrices | null;
   /** State from which the run can be extended; null if it cannot be extended. */
   readonly checkpoint: Uint8Array | null;
-  /** True if an extension leaves the columns in place; copied columns are hashed each time. */
+  /** True if an extension does not copy the columns. Copied columns are hashed each time. */
   readonly areColumnsKept: boolean;
   /** Called for each part of a stored file that is read; throws to end the read. */
   look(): void;
@@ -72,9 +72,9 @@ export async function writeRunFiles(
 }
 
 /**
- * Prepares the files of a practice run, which is not stored. The hash of its prices is computed, and a stored file with
- * the same prices is verified, so that the first run of a service neither writes nor reads prices: 20 MB for 500
- * securities over 20 years.
+ * Prepares the files of a practice run, which is not stored. Computes the hash of its prices, and verifies a stored
+ * file with the same prices. The first run of a service then neither writes nor reads prices: 20 MB for 500 securities
+ * over 20 years.
  */
 export function practiseRunFiles(
   { market, plan, outputs, ...order }: PracticeOrder,
@@ -97,9 +97,9 @@ function hashParts(producedBytes: ProducedBytes, look: () => void): string {
 }
 
 /**
- * Returns the hash of a stored file with the prices of a run. In a local folder the file is verified; elsewhere the
- * service that shares it verifies it. A run may be repeated because its files are damaged, so the process's record of
- * files is not used.
+ * Returns the hash of a stored file with the prices of a run. In a local folder, the file is verified here; elsewhere,
+ * the service that links it verifies it. If the run is repeated, the process's record of files is not used: the run may
+ * be repeated because its files are damaged.
  */
 function findStoredPrices(
   { market, storedPrices: candidates = [], stored, outputs, checkedFiles }: PricesOrder & { market: MarketIdentity },

@@ -6,7 +6,7 @@ import { createRowWriter, JSON_ROWS } from '#views/exports/row-text.js';
 /** Number of rows collected per write: a record batch, or a row group. */
 const GROUP_ROWS = 1 << 16;
 
-/** Creates a writer of query results in the formats of exports; JSON begins with names and types of the columns. */
+/** Creates a writer of query results in the formats of exports. JSON begins with the names and types of the columns. */
 export const createResultWriter: CreateResultWriter = (format, columns, append) => {
   if (format === 'json') return createJsonWriter(columns, append);
   const columnsByName = Object.fromEntries(

@@ -37,7 +37,7 @@ function createInput(run: RunColumns, query: ActionsQuery): ActionsInput {
   return { ...createTerms(run, query), ...createDates(query), outside: findOutside(run, query) };
 }
 
-/** Returns past and future mergers that remove securities from the index of a run. */
+/** Returns past and future mergers that remove a security from the index of a run. */
 function findOutside(run: RunColumns, { removing, market: handle }: ActionsQuery): ActionsInput['outside'] {
   if (removing === null) return undefined;
   const { indexId, documents, models } = removing;

@@ -23,16 +23,22 @@ export interface BenchmarkInput {
   readonly onPart?: (() => void) | undefined;
 }
 
-/** Maximum number of books that a thread caches per market, and maximum bytes of weights of one book. */
+/**
+ * Maximum number of books (holdings of an index by day) that a thread caches per market. The second value limits the
+ * bytes of weights of one book.
+ */
 const BOOKS_MAX = 2;
 const BOOK_BYTES_MAX = 64 * 2 ** 20;
 
-/** Books up to the last session of their market, least recently used first; they are released with the market. */
+/**
+ * Books up to the last session of their market. The book whose last use is oldest comes first. The books are released
+ * with the market.
+ */
 const booksByMarket = new WeakMap<MarketData, Map<string, Book>>();
 
 /**
- * Runs an index from its definition to a book that reaches a day. Later data does not change earlier days, so one book
- * serves every requested day.
+ * Runs an index from its definition and returns a book (its holdings by day) that reaches a day. Later data does not
+ * change earlier days, so that one book serves every requested day.
  * @throws Refusal NO_DATA_SOURCE, NO_DATA_AT_DATE, and the refusals of the index run
  * @cost of running the index, once per definition and market
  */

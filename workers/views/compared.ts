@@ -29,22 +29,24 @@ export interface ComparedBenchmark {
   /** Return variant of the benchmark's levels; raw for a series. */
   readonly variant: MeasuredVariant;
   readonly currency: string;
-  /** Market that contains both sides of the comparison: a compared series is added as a security. */
+  /** Market that contains both sides of the comparison. A series that is compared is added as a security. */
   readonly market: MarketData;
   /** Returns the benchmark's weights on a day. @throws Refusal NO_DATA_AT_DATE, and the refusals of an index run */
   weightsOn(engine: Engine, day: Day): ReadonlyMap<string, number>;
-  /** Returns the benchmark as a book that reaches a day. @throws the refusals of `weightsOn` */
+  /** Returns the benchmark as a book (its holdings by day) that reaches a day. @throws the refusals of `weightsOn` */
   bookTo(engine: Engine, day: Day): Book;
   /**
-   * Returns the benchmark's levels up to at least the last of the days: for an index from its first session, for an
-   * identifier on those sessions from the first of the days with a value, like a benchmark of the run.
+   * Returns the benchmark's levels up to at least the last of the days. The levels of an index begin at its first
+   * session. The levels of an identifier begin at the first of the days with a value, like a benchmark of the run, and
+   * are on its sessions.
    * @throws the refusals of `weightsOn`
    */
   levelsOver(engine: Engine, days: Int32Array): DatedSeries;
 }
 
 /**
- * Opens an index, or an identifier as a single holding: a security of the market or one of its series.
+ * Opens an index, or an identifier as a single holding. The identifier is a security of the market or one of its
+ * series.
  * @param header header of the run, whose calendar, currency and treatment apply to an identifier
  */
 export function openCompared(
@@ -113,7 +115,7 @@ export function openCompared(
   };
 }
 
-/** Returns the day of the first CLOSE of a security; undefined if it has none. */
+/** Returns the day of the first CLOSE of a security. Returns undefined if it has none. */
 function findFirstBar({ identifiers, dates, fields }: MarketData, identifier: string): Day | undefined {
   const column = identifiers.indexOf(identifier);
   const close = fields.get('CLOSE')!;

@@ -7,7 +7,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
 
 /**
- * Compares stored runs, followed by a benchmark with the settings of the first run.
+ * Compares stored runs. A benchmark with the settings of the first run comes last.
  * @throws Refusal NO_COMMON_DATES, and the refusals of the benchmark run
  */
 export async function showComparison(input: CompareViewInput): Promise<RunComparison> {
@@ -33,7 +33,7 @@ async function readBenchmarkLevels({
   };
 }
 
-/** Opens several runs for the duration of a function. */
+/** Opens several runs and passes them to a function. Closes them after the function has ended. */
 function addRuns<T>(
   paths: readonly string[],
   use: (runs: readonly RunColumns[]) => T,

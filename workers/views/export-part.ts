@@ -13,7 +13,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { openFiles } from '../run-files/run-file.js';
 import { writeWorkbookPart } from './workbook-part.js';
 
-/** Writes a part of an export of a stored run to memory that the service shares. */
+/** Writes a part of an export of a stored run. The memory for it is shared with the service. */
 export const exportRunPart: Task<'export-part'> = async (input, control) => {
   const { exportId, run, table, format, start, end, by, from, market, buffer } = input;
   const { sink, written } = createBufferSink(new Uint8Array(buffer));
@@ -35,10 +35,10 @@ interface OpenedExport {
   readonly announced: AnnouncedFile | undefined;
 }
 
-/** Export of the last part that this thread wrote, because the parts of one export follow each other. */
+/** Export of the last part that this thread wrote. The parts of one export usually follow each other. */
 let latestExport: OpenedExport | undefined;
 
-/** Opens an export, whose files stay open and unchanged while it is read. */
+/** Opens an export. Its files stay open and unchanged while it is read. */
 async function openExport(input: ThreadInput<'export-part'>, control: TaskControl): Promise<OpenedExport> {
   const { exportId, files } = input;
   if (latestExport?.exportId === exportId) return latestExport;
@@ -46,7 +46,10 @@ async function openExport(input: ThreadInput<'export-part'>, control: TaskContro
   return (latestExport = { exportId, columns, announced: await readAnnounced(columns, input, control) });
 }
 
-/** Returns the announced composition of the index on the requested session; undefined for tables of the stored run. */
+/**
+ * Returns the announced composition of the index on the requested session. Returns undefined for tables of the stored
+ * run.
+ */
 async function readAnnounced(
   columns: RunColumns,
   { definition, market: handle, end }: ThreadInput<'export-part'>,
@@ -65,7 +68,7 @@ async function readAnnounced(
   });
 }
 
-/** Creates a sink that fills a buffer, and collects the bytes that exceed it. */
+/** Creates a receiver of text that fills a buffer. It collects the bytes that exceed the buffer. */
 function createBufferSink(room: Uint8Array) {
   let length = 0;
   const restParts: Uint8Array[] = [];

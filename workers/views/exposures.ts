@@ -106,7 +106,7 @@ function haveSameAxes(runColumns: RunColumns, otherRunColumns: RunColumns): bool
   );
 }
 
-/** Returns the positions of securities in the order of their columns, which is the order in an index run. */
+/** Returns the positions of securities in the order of their columns. An index run has this order. */
 function computeColumnOrder(names: readonly string[], { identifiers }: MarketData): Int32Array {
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const columnByPosition = Int32Array.from(names, (name) => columns.get(name)!); // a current run holds only securities of its market
@@ -119,7 +119,8 @@ interface FieldValues {
   readonly header: RunHeader;
   readonly benchmarkNames: readonly string[];
   /**
-   * Returns the universe for BETA, in columns of a market; null if BETA is not requested or the universe is unknown.
+   * Returns the universe for BETA, in columns of a market. Returns null if BETA is not requested or the universe is
+   * unknown.
    */
   universeIn(sm: SessionMarket): UniverseFinder | null;
 }
@@ -140,7 +141,7 @@ function createFieldReader(
   };
   const findUniverse = universeIn(sm);
   const heldAtAll = new Set([...sides.own.columns, ...sides.benchmark.columns]);
-  // The universe of BETA changes over time among all securities.
+  // The universe of BETA changes over time, and may contain any security.
   const universeColumns =
     findUniverse === null
       ? Int32Array.from(heldAtAll).sort()
@@ -195,13 +196,13 @@ interface SecurityPositions {
   /** All columns of the market, ascending. */
   readonly columns: Int32Array;
   /**
-   * Returns the columns with a weight, ascending; valid until the next call.
+   * Returns the columns with a weight, ascending. The result is valid until the next call.
    * @param alike array to return if its columns are equal
    */
   locateHeld(weights: Float64Array, alike?: Int32Array): HeldSecurities;
 }
 
-/** Maps securities to columns of a market; securities that the market lacks have no values. */
+/** Maps securities to columns of a market. Securities that the market does not have get no values. */
 function locateSecurities(engine: Engine, sm: SessionMarket, names: readonly string[]): SecurityPositions {
   const columnByPosition = names.map((name) => sm.columnOf(name));
   const [placed, absent] = [
@@ -210,7 +211,7 @@ function locateSecurities(engine: Engine, sm: SessionMarket, names: readonly str
   ];
   const allPositions = [...names.keys()];
   const orderedPositions = allPositions.filter(placed).toSorted((a, b) => columnByPosition[a]! - columnByPosition[b]!);
-  /** Positions of securities by column, followed by those of securities without a column. */
+  /** Positions of securities by column. Securities without a column follow. */
   const columnOrder = Int32Array.from([...orderedPositions, ...allPositions.filter(absent)]);
   const sizes = engine.room(names.length);
   const areEqualColumns = createColumnComparison();
@@ -242,8 +243,8 @@ interface HoldingPositions {
 }
 
 /**
- * Copies the held weights if the holdings are unchanged, because they change only at rebalances but are requested for
- * every date.
+ * Copies the weights if the holdings are unchanged. Holdings change only at rebalances, but are requested for every
+ * date.
  * @returns true if the holdings are unchanged
  */
 function copyHoldings(weights: Float64Array, { heldAt, others }: HoldingPositions, sizes: Float64Array): boolean {
@@ -256,7 +257,7 @@ function copyHoldings(weights: Float64Array, { heldAt, others }: HoldingPosition
   return true;
 }
 
-/** Creates a comparison of two lists of columns that compares an equal pair only once. */
+/** Creates a comparison of two lists of columns. It remembers an equal pair, so that the pair is compared only once. */
 function createColumnComparison(): (a: Int32Array, b: Int32Array) => boolean {
   let lastComparison: { readonly a: Int32Array; readonly b: Int32Array; readonly areEqual: boolean } | undefined;
   return (a, b) => {

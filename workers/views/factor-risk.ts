@@ -112,8 +112,8 @@ interface FactorsOnDate extends Pick<FactorModelFile, 'names'>, Pick<MeasuredFac
 }
 
 /**
- * Returns the packed factors of a date. For an imported model, these are the factors in force on the date, or the
- * oldest factors before the first date.
+ * Returns the packed factors of a date. For an imported model, these are the factors in force on the date. Before the
+ * first date of the model, they are its oldest factors.
  */
 function readFactorsOn({ path, names, factors, dates, ...span }: FactorModelFile, date: string): FactorsOnDate {
   const numbers = readStoredDoubles([path]);

@@ -36,7 +36,7 @@ export function readHoldings(run: RunColumns, asOf: string | null): RunHoldings 
 }
 
 /**
- * Reads returns over the run's level window, in the total variant and the index's currency.
+ * Reads returns over the window of the run's levels, in the total variant and the index's currency.
  * @param onPart called between parts; completed parts are cached if it throws
  */
 export function readRiskWindow(
@@ -67,7 +67,7 @@ export function createHoldingDatapoints({ sm }: ReturnWindow, header: RunHeader)
   });
 }
 
-/** Returns the requested span of returns, independent of the data of the store. */
+/** Returns the requested span of returns. It does not depend on the data of the store. */
 export function formatWindowDates({ first, last }: RunHoldings): {
   readonly window_start: string;
   readonly window_end: string;
@@ -80,7 +80,7 @@ export function listHoldingsByName(names: readonly string[], weights: Float64Arr
   return new Map(names.flatMap((name, i): [string, number][] => (weights[i] !== 0 ? [[name, weights[i]!]] : [])));
 }
 
-/** Returns weights by column of a market, without securities that the market lacks. */
+/** Returns weights by column of a market. Omits securities that the market does not have. */
 export function getPositions(sm: SessionMarket, weights: ReadonlyMap<string, number>): Positions {
   return new Map(
     [...weights].flatMap(([name, weight]): [number, number][] =>
@@ -100,7 +100,7 @@ export function findHoldingPositions(sm: SessionMarket, weights: ReadonlyMap<str
 }
 
 /**
- * Ensures that the served market has a price of at least one of the securities between two days.
+ * Checks that the served market has a price of at least one of the securities between two days.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost of a scan up to the first bar of the first security with one
  */
@@ -199,8 +199,8 @@ export function measureRisk(
 }
 
 /**
- * Lists the securities without an estimate, ascending: securities with too little data, and securities that the served
- * market lacks.
+ * Lists the securities without an estimate, ascending. They are securities with too little data, and securities that
+ * the served market does not have.
  */
 export function listUncovered(
   sm: SessionMarket,

@@ -13,14 +13,14 @@ import { openModels } from '../input/opened-models.js';
 export interface UniverseInput extends ComparedWith {
   /** Served market, on which the index is defined. */
   readonly market: MarketData;
-  /** Market with the resulting columns; it contains every security of the served market. */
+  /** Market to whose columns the result refers. It contains every security of the served market. */
   readonly sm: SessionMarket;
   readonly until: Day;
 }
 
 /**
- * Function that returns the columns of an index's universe on a day, ascending; the same array while the columns do not
- * change.
+ * Function that returns the columns of an index's universe on a day, ascending. While the columns do not change, it
+ * returns the same array.
  */
 export type UniverseFinder = (day: Day) => Int32Array;
 

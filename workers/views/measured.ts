@@ -2,7 +2,8 @@ import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 
 /**
- * Returns the series that a performance view measures: the index if a variant is requested, else the portfolio.
+ * Returns the series that a performance view measures. It is the index if a variant is requested, otherwise the
+ * portfolio.
  * @throws Refusal VALIDATION_FAILED for a variant of the portfolio
  */
 export function selectMeasured({ of, variant }: Pick<InputOfView<'performance'>, 'of' | 'variant'>) {

@@ -132,7 +132,7 @@ function computeActiveRisk(
 }
 
 /**
- * Ensures that a stored model covers at least one of the holdings, because the risk is otherwise unknown, not 0.
+ * Checks that a stored model covers at least one of the holdings. Otherwise the risk is unknown and not 0.
  * @throws Refusal MODEL_LACKS_NAMES
  */
 export function assertKnownSecurities(

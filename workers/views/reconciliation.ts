@@ -12,7 +12,10 @@ import { listHoldingsByName, measureRisk, readHoldings } from './holding-risk.js
 
 type ReconcileInput = InputOfView<'reconcile'>;
 
-/** Recomputes the identities of a stored run, and checks its current files. */
+/**
+ * Checks the relations between the figures of a stored run by computing them again. Also checks the current files of
+ * the run.
+ */
 export async function showReconciliation(input: ReconcileInput, { report }: TaskControl): Promise<object> {
   const risk = await measureLastRisk(input);
   const onDate = (): void => report(0);
@@ -24,7 +27,7 @@ function listStoredFiles({ files, cells }: ReconcileInput): StoredFile[] {
   return files.map(({ name, sha256 }, k) => ({ name, recorded: sha256, found: result[k]! }));
 }
 
-/** Measures the risk of a run's last holdings; null if the served market lacks the data. */
+/** Measures the risk of the last holdings of a run. Returns null if the served market does not have the data. */
 async function measureLastRisk({ columns, market: handle, benchmark }: ReconcileInput): Promise<MeasuredRisk | null> {
   if (!handle) return null;
   try {

@@ -19,7 +19,7 @@ export interface RunView<N extends RunViewName> {
 /** Returns a view that is written as one JSON object. */
 export const createObjectView = (view: object): ComputedView => ({ write: (json) => json.value(view) });
 
-/** Returns the requested window; null for an open side. */
+/** Returns the requested window. An open side is null. */
 export const createWindow = ({ start, end }: Window) => ({ start: start ?? null, end: end ?? null });
 
 interface Window {

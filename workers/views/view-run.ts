@@ -7,7 +7,7 @@ import { wrapStoppable } from '../output/stoppable-writer.js';
 import { RUN_VIEWS } from './catalogue.js';
 import type { RunView } from './run-view.js';
 
-/** Computes a view of stored runs from ranges of their columns, and serialises it. */
+/** Computes a view of stored runs from ranges of their columns, and writes it as bytes. */
 export const viewRun: Task<'view-run'> = async (input, control) => {
   const view = RUN_VIEWS[input.view] as RunView<RunViewName>; // the catalogue has the view under the name in the input
   return copyWithHash(await computeBytes(view, input, control));

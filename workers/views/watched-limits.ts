@@ -55,7 +55,7 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
   });
 }
 
-/** Warns of missing constraint inputs for holdings on the last date of a run. */
+/** Warns of inputs of constraints that are missing for holdings on the last date of a run. */
 function findMissingInputs(rows: readonly ConstraintRow[], run: RunColumns, market: MarketData | null): Finding[] {
   if (market === null) return [];
   const { names } = run.header;
@@ -111,7 +111,7 @@ function countSeparateIssuers(run: RunColumns, groupOf: GroupOfDay, by: string):
 }
 
 /**
- * Converts constraints of the optimiser to daily limits. If no constraint reads a datapoint, the limits are rebuilt
+ * Converts constraints of the optimiser to daily limits. If no constraint reads a datapoint, the limits are built again
  * only when a new security is held. A constraint without a scope covers the securities held so far, and their groups,
  * because later data must not change earlier days.
  */

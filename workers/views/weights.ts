@@ -56,7 +56,7 @@ function requireMarket(market: MarketData | null): MarketData {
   return market;
 }
 
-/** Returns the latest shares outstanding of a security on or before a day; null if the market has none. */
+/** Returns the latest shares outstanding of a security on or before a day. Returns null if the market has none. */
 function findSharesOutstanding(market: MarketData, name: string, day: Day): number | null {
   const shares = market.fields.get('SHARES_OUTSTANDING');
   const column = market.identifiers.indexOf(name);

@@ -20,14 +20,17 @@ interface OpenWorkbook {
 }
 
 /**
- * Open workbooks of the thread, least recently read first. A closed workbook is recreated up to the present position.
+ * Open workbooks of the thread. The workbook whose last read is oldest comes first. A closed workbook is created again
+ * up to the present position.
  */
 const openWorkbooks = new Map<string, OpenWorkbook>();
 
-/** Approximate number of bytes of a part, which takes about fifty milliseconds to compress. */
+/** Approximate number of bytes of a part. Compressing it takes about fifty milliseconds. */
 const PART_BYTES = 1 << 18;
 
-/** Returns the bytes of a workbook from a position: the thread resumes its stream at the position where it stopped. */
+/**
+ * Returns the bytes of a workbook from a position. The thread continues the stream of the workbook where it stopped.
+ */
 export async function writeWorkbookPart(input: WorkbookPartInput): Promise<ExportPosition | null> {
   const { exportId, from, sink } = input;
   const workbook = openWorkbooks.get(exportId) ?? startWorkbook(input);

@@ -20,13 +20,17 @@ import { measureProcessMs, measureThreadMs } from '../../measure.js';
 import { createSeededMarket, writePanels } from '../seeded-market.js';
 
 /**
- * Measures whole backtests as a worker runs them, monthly, capped, total return, with costs: decisions, books, columns
- * and their hash. The record is written only when it is read, and is measured separately. The peer is vectorised numpy,
- * in processor time of one thread on either side, with a check that both give the same levels, costs and units. numpy
- * computes arrays: levels, weights, trades with units and costs, gaps, metrics. Two figures are compared with it: the
- * part of the task with the same outputs, including decisions, and the whole task, which also writes columns and hashes
- * them. Goals: 500 securities x 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms; the part with the same outputs takes
- * at most the time of numpy.
+ * Measures whole backtests as a worker runs them: monthly, capped, total return, with costs. A backtest computes
+ * decisions, books and columns, and hashes the columns. The record is written only when it is read, so it is measured
+ * separately.
+ *
+ * The peer is vectorised numpy. Each side may use one thread, and the bench compares their processor times. It also
+ * checks that both compute the same levels, costs and units. numpy computes arrays: levels, weights, trades with units
+ * and costs, gaps, metrics. Two figures are compared with it: the part of the task with the same outputs, including
+ * decisions, and the whole task, which also writes columns and hashes them.
+ *
+ * Goals: 500 securities x 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms. The part with the same outputs takes at
+ * most the time of numpy.
  */
 const SIZES = [
   { names: 500, sessions: 5040 },
@@ -67,8 +71,8 @@ interface TimedRun {
   /** Units, money and cost of every trade, which numpy computes as well. */
   readonly trades: TradeColumns;
   /**
-   * Processor time of the thread in ms: `total` of the whole task, `simulation` of the run and its trades without
-   * serialisation, and of its decisions.
+   * Processor times of the thread in ms. `total` is the time of the whole task. `simulation` is the time of the run and
+   * its trades, without serialisation. `decided` is the time of its decisions.
    */
   readonly total: number;
   /** Processor time of the whole process, including the compiler and garbage collector threads. */
@@ -144,7 +148,7 @@ interface TradeColumns {
   readonly costs: Float64Array;
 }
 
-/** Returns the trade columns of a run of the service; numpy computes the same columns as part of its run. */
+/** Returns the trade columns of a run of the service. numpy computes the same columns as part of its run. */
 function computeTradeColumns({ trades, portfolio }: Run, market: MarketData): TradeColumns {
   const { count, at, slot, notional } = trades;
   const close = market.fields.get('CLOSE')!;

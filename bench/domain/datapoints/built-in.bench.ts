@@ -14,13 +14,16 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { createSeededMarket } from '../seeded-market.js';
 
 /**
- * Compares expressions with built-in datapoints that read the same data: 3,000 securities on 60 monthly decisions,
- * processor time of the fastest of five rounds. Goal: at most 1.3 times the built-in datapoint.
+ * Compares expressions with built-in datapoints that read the same data. The case has 3,000 securities on 60 monthly
+ * decisions; the processor time of the fastest of five rounds counts. Goal: at most 1.3 times the built-in datapoint.
  *
- * Compares plug-ins with built-in datapoints of the same values: 500 securities on each of 5,000 sessions, processor
- * time of the fastest of three alternating rounds. The values must agree. Limit: 20 times. The last cases read 252
- * values of each security in a loop in JavaScript, which inputs and `rows` replace; these cases have no limit, because
- * the interpreter alone takes longer: an empty loop over the same number of rows is measured as well.
+ * Also compares plug-ins with built-in datapoints of the same values. The case has 500 securities on each of 5,000
+ * sessions; the processor time of the fastest of three alternating rounds counts. The values must agree. Limit: 20
+ * times.
+ *
+ * The last cases read 252 values of each security in a loop in JavaScript, which a plug-in can avoid with inputs and
+ * `rows`. These cases have no limit, because the interpreter alone takes longer. An empty loop over the same number of
+ * rows is measured as well.
  */
 const SECURITIES = 500;
 const SESSIONS = 5000;
@@ -220,7 +223,9 @@ function measureTime(work: () => void): number {
   return (user + system) / 1000;
 }
 
-/** Returns the largest relative difference of two arrays; Infinity if a value is missing in only one of them. */
+/**
+ * Returns the largest relative difference of two arrays. Returns Infinity if a value is missing in only one of them.
+ */
 function computeLargestDifference(left: readonly Float64Array[], right: readonly Float64Array[]): number {
   let largest = 0;
   left.forEach((values, t) =>

@@ -6,9 +6,10 @@ import { openHighs, solveByHighs, type ChoiceMilp } from '../../../test/domain/o
 import { createProblemFamily } from './problem-family.js';
 
 /**
- * Measures the choice of the best portfolio with a limited number of securities: processor time of the search without
- * and with a certified bound, and the remaining gap as a share of the objective. Then choices with a linear objective,
- * compared with the solutions of the mixed-integer solver HiGHS in the same wall-clock time and in a minute.
+ * Measures how the optimiser chooses the best portfolio with a limited number of securities. Prints the processor time
+ * of the search, without and with a certified bound, and the remaining gap as a share of the objective. Then the bench
+ * measures choices with a linear objective. It compares them with the solutions that the mixed-integer solver HiGHS
+ * finds in the same wall-clock time and in a minute.
  */
 const CASES = [
   ['min_tracking_error', 60, 15],
@@ -21,7 +22,7 @@ const CASES = [
 const SESSIONS = 1260;
 
 /**
- * Objective, number of securities, maximum number of holdings, and number of sessions, which are the scenarios of a
+ * Objective, number of securities, maximum number of holdings, and number of sessions. Each session is a scenario of a
  * tail objective.
  */
 const LINEAR = [

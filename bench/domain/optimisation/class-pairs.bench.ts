@@ -81,7 +81,10 @@ function measureLesserCost(types: readonly string[]): Cost {
   return computeSolvedMs(repeatedCost) < computeSolvedMs(keptCost) ? repeatedCost : keptCost;
 }
 
-/** Returns the cost of a pair relative to its parts; undefined if a cost is unknown or the pair has no frontier. */
+/**
+ * Returns the cost of a pair divided by the cost of its parts. Returns undefined if a cost is unknown or the pair has
+ * no frontier.
+ */
 function findRatio(types: readonly string[]): number | undefined {
   const pairCost = keptCosts.get(getKey(types));
   const parts = types.map((type) => keptCosts.get(type));
@@ -161,7 +164,7 @@ function formatLine({ solve, frontier, explained, state, binding }: Cost): strin
   return `${times}${state === 'solved' ? '' : `, ${state.toUpperCase()}`}${binding.length > 0 ? `, binding ${binding.join(' ')}` : ''}`;
 }
 
-/** Returns one constraint row per class, which the index almost satisfies or which binds along the frontier. */
+/** Returns one constraint row per class. The index almost satisfies the row, or the row binds along the frontier. */
 function createRows(family: Family): Readonly<Record<string, object>> {
   const { index, identifiers } = family;
   const names = index.length;
@@ -208,8 +211,8 @@ function createRows(family: Family): Readonly<Record<string, object>> {
 /** Cost of a problem in an optimisation run. */
 interface Cost {
   /**
-   * Processor time in ms: `solve` of the solution, `frontier` of both frontiers, `explained` of prices, sensitivities
-   * and costs of rows, or of a conflict.
+   * Processor times in ms. `solve` is the time of the solution and `frontier` the time of both frontiers. `explained`
+   * is the time of prices, sensitivities and costs of rows, or of the conflict if the problem is infeasible.
    */
   readonly solve: number;
   readonly frontier: number;
@@ -219,7 +222,10 @@ interface Cost {
   readonly binding: readonly string[];
 }
 
-/** Returns the time of the solve and its frontiers, which is compared with the sum of the parts of a combination. */
+/**
+ * Returns the time of the solve and its frontiers. For a combination, this time is compared with the sum of the times
+ * of its parts.
+ */
 function computeSolvedMs({ solve, frontier }: Cost): number {
   return solve + frontier;
 }

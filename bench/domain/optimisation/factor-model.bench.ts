@@ -8,9 +8,10 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 /**
- * Measures every objective except tails with the loadings of 40 factors, from the rows of a request to the weights.
- * Prints processor times: the first solve of an objective in a process that has already solved other objectives, the
- * median and the minimum of seven. The command line selects numbers of securities.
+ * Measures every objective except tail objectives, with the loadings of 40 factors. The time counts from the rows of a
+ * request to the weights. Prints three processor times: the first solve of an objective in a process that has already
+ * solved other objectives, and the median and the minimum of seven solves. The command line selects numbers of
+ * securities.
  */
 const GOALS_MS: Readonly<Record<number, number>> = { 2668: 50, 5000: 200 };
 const FACTORS = 40;

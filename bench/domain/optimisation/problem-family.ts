@@ -5,13 +5,13 @@ import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createDenseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
-/** Securities of an index, the sessions of its risk model, and all data that constraint rows read. */
+/** Securities of an index, the sessions of its risk model, and the data for constraint rows. */
 export interface Family {
   readonly identifiers: readonly string[];
   readonly index: Float64Array;
   readonly previous: Float64Array;
   readonly metric: Metric;
-  /** Annualised expected returns, [N]. */
+  /** Annualised expected return of each security, [N]. */
   readonly means: Float64Array;
   readonly sectors: readonly string[];
   readonly values: Float64Array;
@@ -29,9 +29,9 @@ export interface Family {
 const SECTORS = 11;
 
 /**
- * Returns securities driven by a market factor and eleven sector factors with fat tails, index weights by a skewed
- * size, and previous weights that drifted from the index. The covariance is the sample covariance, shrunk by a tenth
- * towards its diagonal.
+ * Returns securities that a market factor and eleven sector factors drive, with fat tails. The index weights follow a
+ * skewed size. The previous weights have drifted from the index. The covariance is the sample covariance, shrunk by a
+ * tenth towards its diagonal.
  */
 export function createProblemFamily(names: number, sessions: number, seed = 1): Family {
   const random = createCounterRandom({ seed, stream: 11 });

@@ -6,9 +6,9 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createProblemFamily } from './problem-family.js';
 
 /**
- * Measures equal risk contributions of all securities, from the request to the weights: problem, parity, proof. Prints
- * the minimum, the first and the median processor time of seven solves; goal for 1,000 securities: 50 ms. The command
- * line selects numbers of securities.
+ * Measures a portfolio in which all securities contribute the same risk, from the request to the weights: problem,
+ * parity, proof. Prints the minimum, the first and the median processor time of seven solves. Goal for 1,000
+ * securities: 50 ms. The command line selects numbers of securities.
  */
 const LIMITS_MS: Readonly<Record<number, number>> = { 1000: 50 };
 const SESSIONS = 504;

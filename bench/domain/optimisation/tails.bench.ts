@@ -16,13 +16,17 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { listFrom, readNumber, readText, readChoices } from '../../variables.js';
 
 /**
- * Compares the minimum CVaR and CDaR at 0.95 with HiGHS (of scipy) and cvxopt: processor time and the difference of
- * each optimum from the optimum of this engine. The engine is warm; its time is the minimum of three solves (ROUNDS),
- * from the rows of a problem to its weights. SIZES=134x1000d,500x504ds selects sizes, as securities x scenarios, with
- * `d` for drawdowns and `s` for short positions, `l` for the largest return within a CVaR limit a twentieth of the way
- * from the minimum to the CVaR of the index, and `t` for a limit on turnover from the index; peers skip `s`, `l` and
- * `t`. PEERS=ours,highs-ds selects peers, for PEER_SECONDS each. A missing peer is reported. Goal: 500 securities x
- * 5,000 scenarios in 2 s at 1e-6; 100,000 scenarios are feasible, with the gap that the bound proves.
+ * Compares the minimum CVaR and CDaR at 0.95 with HiGHS (of scipy) and cvxopt: processor time, and the difference of
+ * each optimum from the optimum of this engine. The engine is warm. Its time is the minimum of three solves (ROUNDS),
+ * from the rows of a problem to its weights.
+ *
+ * SIZES=134x1000d,500x504ds selects sizes, as securities x scenarios, followed by letters: `d` for drawdowns, `s` for
+ * short positions, `t` for a limit on turnover from the index, and `l` for the largest return within a CVaR limit. This
+ * limit is a twentieth of the way from the minimum to the CVaR of the index. Peers skip `s`, `l` and `t`.
+ * PEERS=ours,highs-ds selects peers, for PEER_SECONDS each. A missing peer is reported.
+ *
+ * Goal: 500 securities x 5,000 scenarios in 2 s at 1e-6. 100,000 scenarios are feasible, with the gap that the bound
+ * proves.
  */
 const GROUPS = 11;
 const CONFIDENCE = 0.95;
@@ -63,7 +67,7 @@ const peers = readChoices('PEERS', ['ours', 'highs-ds', 'highs-ipm', 'cvxopt']).
   }
 });
 
-// Compiles the code, as in a running service.
+// Compiles the code first, because it is already compiled in a running service.
 for (const measure of ['loss', 'drawdown'] as const)
   for (let warm = 0; warm < 3; warm++)
     solveProblem(buildProblem({ names: 120, measure, returns: drawReturns(120, 500), cap: 0.05, short: 0 }));
@@ -116,7 +120,9 @@ interface TailCase {
   readonly cap: number;
   /** Maximum short weight per security. */
   readonly short: number;
-  /** Limit on the tail average of the maximum-return problem. Default: the tail average is minimised. */
+  /**
+   * Upper limit of the tail average, for the problem that maximises the return. Default: the tail average is minimised.
+   */
   readonly limit?: number;
   readonly turnover?: number | undefined;
 }

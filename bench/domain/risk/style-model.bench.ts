@@ -13,9 +13,9 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { createQuarterlyDividends } from '../seeded-market.js';
 
 /**
- * Measures a model of seven styles for 3,000 securities over ten years of daily returns, with monthly exposures:
- * returns, datapoints, regressions, covariance and its eigenvalues. Prints the processor time of the first and the
- * second estimate. Goal: 10 s. The command line selects numbers of securities.
+ * Measures a model of seven styles for 3,000 securities over ten years of daily returns, with monthly exposures. The
+ * work consists of returns, datapoints, regressions, the covariance and its eigenvalues. Prints the processor time of
+ * the first and the second estimate. Goal: 10 s. The command line selects numbers of securities.
  */
 const SESSIONS = 2521;
 const YEAR = 252;

@@ -14,20 +14,21 @@ export interface ComparedWork {
   readonly name: string;
   /** Number of timed turns of either side. */
   readonly pairs: number;
-  /** Number of earlier untimed turns, in which both sides compile and fill their caches. */
+  /** Number of untimed turns at the start, in which both sides compile and fill their caches. */
   readonly untimed: number;
-  /** Maximum ratio of the processor time of the service to the peer's; null for no limit. */
+  /** Maximum ratio of the processor time of the service to the processor time of the peer; null for no limit. */
   readonly limit: number | null;
   /** Maximum processor and wall-clock time on two free cores, ms. Default: no limit. */
   readonly goal?: { readonly processor?: number; readonly wall?: number };
-  /** Maximum relative difference between a result and the peer's result. */
+  /** Maximum relative difference between a result of the service and the result of the peer. */
   readonly tolerance: number;
   /** Python module that the peer requires. */
   readonly needs: 'numpy' | 'pandas' | 'cvxopt';
-  /** Creates the required documents, and returns the request for the peer. */
+  /** Creates the documents that the work needs, and returns the request for the peer. */
   prepare(service: RunningService, market: SharedMarket): Promise<object>;
   /**
-   * Changes the inputs before a turn, untimed, so that the result is new, and returns the change of the peer's request.
+   * Changes the inputs before a turn, so that the result is new. This is not timed. Returns the members of the peer's
+   * request that change.
    */
   vary?(service: RunningService, market: SharedMarket, turn: number): Promise<object>;
   /** Runs the work once, from submission to completion. */
@@ -81,7 +82,7 @@ async function requireOk<T>(answer: Response): Promise<T> {
 
 const INDEX = 'BENCH';
 const CAP = 0.02;
-/** Difference of the caps between turns: each backtest has another outcome than the stored run. */
+/** Difference between the caps of two turns, so that each backtest has a different result from the stored run. */
 const CAP_STEP = 1e-6;
 const COST_BPS = 10;
 
@@ -99,10 +100,10 @@ const SLOW_TURNS = { pairs: 2, untimed: 1 };
 /** Relative tolerance; the two sides sum in different order. */
 const TOLERANCE = 1e-9;
 
-/** Relative tolerance of the largest ill-conditioned figures of a matrix. */
+/** Relative tolerance of the largest figures of an ill-conditioned matrix. */
 const EIGENVALUE_TOLERANCE = 1e-6;
 
-/** Relative tolerance of a volatility, given the default tolerance of cvxopt. */
+/** Relative tolerance of a volatility. cvxopt solves with its default tolerance. */
 const OPTIMUM_TOLERANCE = 1e-6;
 
 /** Comparisons in the order of their execution. */
@@ -149,7 +150,10 @@ function createRepeatedBacktest(frequency: 'monthly'): ComparedWork {
   return { ...repeatedWork, name: `backtest, ${frequency}, repeated` };
 }
 
-/** Returns the backtest as a loop over sessions, as in a notebook, with only the index and the portfolio. */
+/**
+ * Returns the backtest as a loop over sessions, as a notebook would have it. It computes only the index and the
+ * portfolio.
+ */
 function createSessionBacktest(frequency: 'quarterly'): ComparedWork {
   const vectorised = createBacktest(frequency, 1);
   return {
@@ -176,8 +180,8 @@ async function readGrowths(service: RunningService): Promise<readonly number[]> 
 }
 
 /**
- * Returns a sweep of variants that differ in costs. The peer simulates each variant, as does the service except for
- * variants known to hold the same portfolio.
+ * Returns a sweep of variants that differ in costs. The peer simulates each variant. The service also does so, except
+ * for variants that are known to hold the same portfolio.
  */
 function sweep(variants: number): ComparedWork {
   const costs = Array.from({ length: variants }, (_, bps) => bps);
@@ -232,8 +236,8 @@ function createRiskModel(names: number, sessions: number, limit: number): Compar
 }
 
 /**
- * Returns the frontier of an optimisation with an exclusion and a limit on turnover, with its sensitivities and costs
- * of rows.
+ * Returns the frontier of an optimisation that has an exclusion and a limit on turnover. The work includes the
+ * sensitivities and the costs of the rows.
  */
 function createFrontier(names: number, sessions: number): ComparedWork {
   const LIMIT = 0.05;
@@ -310,7 +314,7 @@ async function defineIndex(
   });
 }
 
-/** Returns the sessions of the rebalances as positions, so that the peer need not compute the schedule. */
+/** Returns the position of each rebalance session, so that the peer need not compute the schedule. */
 async function readRebalances(service: RunningService, { dates }: SharedMarket): Promise<readonly number[]> {
   const view = await get<{ rebalances: { date: string }[] }>(service, `/analytics/${INDEX}/rebalances`);
   const row = new Map(dates.map((date, i) => [date, i]));

@@ -7,19 +7,19 @@ import { takeUse } from '#store/postgres/database-use.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { createPreparation } from '#store/postgres/preparation.js';
 
-/** Start order for a process of the load bench. */
+/** Message that orders a process of the load bench to start. */
 export interface LoadOrder {
   readonly url: string;
   readonly name: string;
   readonly workers: number;
   readonly workMs: number;
-  /** True if each worker also has the connection that holds the database lock and receives cancellations. */
+  /** True if each worker also has a second connection, which holds the database lock and receives cancellations. */
   readonly hasListeners: boolean;
-  /** True if the process also has a front. */
+  /** True if the process also submits jobs, as a service that answers requests does. */
   readonly hasFront: boolean;
 }
 
-/** Jobs that a front submits: every `step`th number from `first`, `count` in all, every `apartMs` ms. */
+/** Jobs that one process submits: every `step`th number from `first`, `count` in all, every `apartMs` ms. */
 export interface Submissions {
   readonly first: number;
   readonly step: number;
@@ -108,7 +108,7 @@ async function submit(queue: JobQueue, i: number): Promise<void> {
   submissions.push([submittedMs, readClockMs() - submittedMs]);
 }
 
-/** Submits jobs at a constant rate, without waiting for late ones. */
+/** Submits jobs at a constant rate. It does not wait for submissions that are late. */
 async function submitAll(queue: JobQueue, { first, step, count, apartMs }: Submissions): Promise<void> {
   const start = performance.now();
   const all: Promise<void>[] = [];

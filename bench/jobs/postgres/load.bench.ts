@@ -25,28 +25,31 @@ import type { LoadMessage, LoadOrder, Submissions, TimedJob } from './load-nodes
 import { readNumber, readChoice } from '../../variables.js';
 
 /**
- * Measures a cluster under load. Several processes contain workers, each with one connection and a listener, which
- * sleep during their jobs, and two fronts, which submit at a constant rate; the table contains old rows. Prints the
- * processor time and write-ahead log of PostgreSQL per job, the times of submissions, and the time from a submission to
- * its start; for the whole run, and without the first seconds. In full: LOAD_SECONDS=600 LOAD_OLD_JOBS=1000000. Goals:
- * at most 60 % of a core for 10,000 jobs a minute, starts within 500 ms (p99). Then measures the processor time of a
- * job part that computes nothing, on one node and on two; goal: at most 5 ms.
+ * Measures a cluster under load. Several processes contain workers, which sleep during their jobs. Each worker has one
+ * connection and a listener. Two further processes submit jobs at a constant rate. The table contains old rows.
+ *
+ * Prints the processor time and write-ahead log of PostgreSQL per job, the times of submissions, and the time from a
+ * submission to its start, for the whole run and without the first seconds. In full: LOAD_SECONDS=600
+ * LOAD_OLD_JOBS=1000000. Goals: at most 60 % of a core for 10,000 jobs a minute, starts within 500 ms (p99).
+ *
+ * Then the bench measures the processor time of a job part that computes nothing, on one node and on two. Goal: at most
+ * 5 ms.
  */
 const SECONDS = readNumber('LOAD_SECONDS');
 const JOBS_PER_MINUTE = readNumber('LOAD_JOBS_PER_MINUTE');
 const WORKERS = readNumber('LOAD_WORKERS');
 const OLD_JOBS = readNumber('LOAD_OLD_JOBS');
-/** Duration of a job, which keeps half of the workers busy at the full rate. */
+/** Duration of a job. At the full rate, jobs of this duration keep half of the workers busy. */
 const WORK_MS = readNumber('LOAD_WORK_MS');
 const PROCESSES = readNumber('LOAD_PROCESSES');
 /**
- * Each worker has a second connection, which checks its liveness every 2 s; if off, the workers have only the
- * connections of the goal.
+ * If on, each worker has a second connection, which checks every 2 s that it is alive. If off, the workers have only
+ * the connections that the goal assumes.
  */
 const HAS_LISTENERS = readChoice('LOAD_LISTENERS', ['on', 'off']) === 'on';
 const PARTS = readNumber('LOAD_PARTS');
 const FRONT_NODES = 2;
-/** Time until the nodes know the size of the cluster. */
+/** Time until every node has counted the nodes of the cluster. */
 const SETTLE_MS = 8000;
 const IDLE_MS = 5000;
 const BEGINNING_MS = 5000;
@@ -244,15 +247,15 @@ interface ServerUsage {
   /** Processor time of all processes of the server. */
   readonly ms: number;
   readonly wallMs: number;
-  /** Processor time divided by wall-clock time, as text. */
+  /** Processor time divided by wall-clock time, formatted as text. */
   readonly share: string;
   /** Bytes of write-ahead log. */
   readonly bytes: number;
 }
 
 /**
- * Returns a meter of the processes of a local PostgreSQL server; connections that close during a measurement are
- * ignored.
+ * Returns functions that measure the processes of a local PostgreSQL server. Connections that close during a
+ * measurement are ignored.
  */
 async function createServerMeter(client: Client) {
   const { rows } = await client.query<{ data: string }>(`SELECT current_setting('data_directory') AS data`);

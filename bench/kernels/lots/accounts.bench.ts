@@ -8,17 +8,17 @@ import { readText } from '../../variables.js';
 import { runPeer, scratch } from '../optimisation/outside-peers.js';
 
 /**
- * Measures accounts of about 3,000 lots of 500 securities with 40 factors, and of 20,000 lots: warm processor time per
- * account, by lot order, with fractional and with whole shares. Then convex accounts are compared with cvxopt and OSQP,
- * which solve the same problem in sparse form on one thread. cvxopt ends at 1e-11, OSQP at residuals of 1e-6, so that
- * its objective differs by more.
+ * Measures accounts of about 3,000 lots of 500 securities with 40 factors, and of 20,000 lots. Prints the warm
+ * processor time per account, by lot order, with fractional and with whole shares. Then it compares convex accounts
+ * with cvxopt and OSQP, which solve the same problem in sparse form on one thread. cvxopt ends at 1e-11. OSQP ends at
+ * residuals of 1e-6, so its objective differs by more.
  */
 const COUNT = 100;
 const WARM_UP = 10;
 const PEER_ACCOUNTS = 3;
 const SIZE = { n: 500, k: 40, lotsPerSecurity: 7 };
 const WHOLE_ACCOUNT = { share: 0.00005 };
-/** Placeholder for an account with a tracking limit that is computed from the account, see `limitTrackingError`. */
+/** Stands for an account whose tracking limit is computed from the account itself, see `limitTrackingError`. */
 const LIMITED_ACCOUNT = { trackingLimit: Infinity };
 const SMALL_ACCOUNT = { n: 40, k: 8, lotsPerSecurity: 4, share: 0.0005 };
 const SCRIPT = fileURLToPath(new URL('../../../../bench/kernels/lots/accounts.py', import.meta.url));
@@ -78,7 +78,7 @@ function createAccount(order: Order, terms: Parameters<typeof createRandomAccoun
   return { ...program, lotSize: pick(lotSize), lotShort: pick(lotShort), lotLong: pick(lotLong) };
 }
 
-/** Limits the tracking error to halfway between the minimum and the tracking error of the account without a limit. */
+/** Sets the limit of the tracking error halfway between its minimum and its value for the account without a limit. */
 function limitTrackingError(program: AccountProgram): AccountProgram {
   const baseProgram = { ...program, unit: new Float64Array(program.n) };
   const [freeSolution, averseSolution] = [baseProgram, { ...baseProgram, taxWeight: 1e-3, aversion: 1000 }].map((own) =>

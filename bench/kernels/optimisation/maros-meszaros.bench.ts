@@ -11,15 +11,18 @@ import { runPeer } from './outside-peers.js';
 import { measureTime } from './quadratic.js';
 
 /**
- * Measures the Maros-Meszaros problems, certified to absolute residuals of 1e-9: processor time of a warm solve with
- * its certificate, and residuals. A Python script computes the residuals in exact fractions, only from the problem
- * files and the solutions, and also solves each problem with cvxopt.
+ * Measures the Maros-Meszaros problems, certified to absolute residuals of 1e-9. Prints the processor time of a warm
+ * solve with its certificate, and the residuals. A Python script computes the residuals in exact fractions. It reads
+ * only the problem files and the solutions. It also solves each problem with cvxopt.
  */
 const FOLDER = readFolder('BENCH_MAROS');
 const PYTHON = readText('BENCH_PYTHON')!;
 const SCRIPT = fileURLToPath(new URL('../../../../bench/kernels/optimisation/maros-residuals.py', import.meta.url));
 
-/** Time limit of the script for a problem: cvxopt takes up to one second, exact fractions a few. */
+/**
+ * Time limit of the script for a problem, in seconds. cvxopt takes up to one second, and the exact fractions take a few
+ * seconds.
+ */
 const SCRIPT_SECONDS = 300;
 
 if (FOLDER === undefined) refuse('BENCH_MAROS names the folder with the problems, as .mat files; it is not given');

@@ -6,7 +6,7 @@ import { readFolder } from '../../variables.js';
 
 /**
  * Solves a quadratic programme with an npm package: `npm-peer.js FILE ANSWER NAME`, or `npm-peer.js probe NAME`. Prints
- * the processor time and the wall-clock time in ms. BENCH_PEERS names the folder of its `node_modules`.
+ * the processor time and the wall-clock time in ms. BENCH_PEERS is the folder that contains `node_modules`.
  */
 type Solve = (quadratic: Quadratic) => Promise<() => Float64Array>;
 

@@ -7,10 +7,10 @@ import { readFolder } from '../../variables.js';
 import { toLowerBounds, encodeQuadratic, RIDGE, type Solution, type Quadratic, type Times } from './quadratic.js';
 
 /**
- * Solves quadratic programmes with other libraries, each solve in a separate process, so that neither threads nor
- * memory of one peer affect the times of another. A peer repeats a quick solve, and reports the medians of the warm
- * solves: processor time of all threads, and wall-clock time. The folder in BENCH_PEERS may contain `node_modules` with
- * quadprog, highs and cvxjs, and `bin` with the `python3` and `Rscript` to call; default: those on the path. A missing
+ * Solves quadratic programmes with other libraries. Each solve runs in a separate process, so that threads and memory
+ * of one peer do not affect the times of another. A peer repeats a quick solve and reports medians of the warm solves:
+ * processor time of all threads, and wall-clock time. The folder in BENCH_PEERS may contain `node_modules` with
+ * quadprog, highs and cvxjs, and `bin` with the `python3` and `Rscript` to call. Default: those on the path. A missing
  * peer is reported.
  */
 const FOLDER = readFolder('BENCH_PEERS') ?? '';
@@ -73,8 +73,8 @@ function findExecutable(command: string): string {
 }
 
 /**
- * Returns a peer that reads the programme from a file, writes its solution to another file and prints its times; the
- * reason if it does not run.
+ * Returns a peer that reads the programme from a file, writes its solution to another file and prints its times.
+ * Returns the reason as a text if the peer does not run.
  */
 function createPeer(
   command: string,
@@ -99,8 +99,8 @@ function createPeer(
 }
 
 /**
- * Encodes a programme with one-sided rows: header, Hessian, linear part, rows and their lower bounds; bounds of
- * variables are rows.
+ * Encodes a programme with one-sided rows: header, Hessian, linear part, rows and their lower bounds. Bounds of
+ * variables are written as rows.
  */
 function computeOneSided(quadratic: Quadratic): Buffer {
   const { equalities, matrix, least } = toLowerBounds(quadratic);

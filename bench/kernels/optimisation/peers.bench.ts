@@ -22,7 +22,7 @@ const CASES: readonly (FamilySize & { readonly label: string })[] = [
   { label: 'turn 334', names: 500, observations: 504, turnover: 0.02 },
 ];
 
-/** Peers by case that take minutes or run out of memory, and are skipped. */
+/** Peers that are skipped, by case, because they take minutes or run out of memory. */
 const TOO_SLOW: Readonly<Record<string, readonly string[]>> = {
   'scipy SLSQP': ['turn 334'],
   'npm quadprog': ['turn 334'],
@@ -109,8 +109,8 @@ function computeViolation({ n, lower, upper, rows, kinks }: Program, x: Float64A
 }
 
 /**
- * Converts a problem to a quadratic programme. A turnover limit adds a trade variable t per security, with t at least
- * the change in either direction.
+ * Converts a problem to a quadratic programme. A turnover limit adds a trade variable t per security. t is at least the
+ * change of the weight, in either direction.
  */
 function createQuadratic({ n, metric, curvature, centre, linear, lower, upper, rows, kinks }: Program): Quadratic {
   const matrix = createMetricMatrix(metric!); // every problem of the family has a metric
@@ -152,7 +152,7 @@ function createQuadratic({ n, metric, curvature, centre, linear, lower, upper, r
 }
 
 interface FamilySize {
-  /** Number of constituents of the index; a third is excluded before the solver receives the problem. */
+  /** Number of constituents of the index. A third of them is excluded before the solver receives the problem. */
   readonly names: number;
   readonly observations: number;
   /** One-way turnover limit; null for no limit. */
@@ -160,9 +160,9 @@ interface FamilySize {
 }
 
 /**
- * Returns the tracking problem of the published figures: a market, ten style and eleven sector factors with fat-tailed
- * shocks, shrunk towards constant correlation, sector rows of two per cent active weight, a beta row, and bounds of
- * five times the index weight.
+ * Returns the tracking problem of the published figures. It has a market factor, ten style factors and eleven sector
+ * factors with fat-tailed shocks, shrunk towards constant correlation. One row per sector limits the active weight to
+ * two per cent. Another row limits the beta. Each weight is at most five times the index weight.
  */
 function createTrackingProgram({ names, observations, turnover }: FamilySize, seed = 1): Program {
   const random = createCounterRandom({ seed, stream: 7 });
@@ -244,7 +244,7 @@ function createProgram({ names, covariance, index, previous, sector, free, turno
   const pick = (values: Float64Array) => Float64Array.from(free, (i) => values[i]!);
   const matrix = new Float64Array(n * n);
   for (let p = 0; p < n; p++) for (let q = 0; q < n; q++) matrix[p * n + q] = covariance[free[p]! * names + free[q]!]!;
-  // Excluded securities have minus their index weight as active weight, which adds a linear term for the others.
+  // An excluded security has minus its index weight as active weight. This adds a linear term for the others.
   const linear = new Float64Array(n);
   const excludedPositions = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 === 2);
   for (let p = 0; p < n; p++)

@@ -53,7 +53,7 @@ export function readQuadratic(file: Buffer): Quadratic {
   };
 }
 
-/** Returns the rows as equalities, followed by lower bounds; an upper bound becomes a negated lower bound. */
+/** Returns the rows as equalities first and lower bounds after them. An upper bound becomes a negated lower bound. */
 export function toLowerBounds({ n, rows, lower, upper }: Quadratic): {
   equalities: number;
   matrix: Float64Array[];
@@ -99,17 +99,17 @@ export interface Solution extends Times {
   readonly x: Float64Array;
 }
 
-/** Solves that take less time are repeated, in ms. */
+/** Solves that take less than this time are repeated, in ms. */
 const REPEAT_BELOW_MS = 500;
 
-/** Processor time of uncounted quick solves, in ms, during which V8 compiles the code. */
+/** Processor time in ms that quick solves take before measurements count. V8 compiles the code during this time. */
 const WARM_MS = 400;
 
 const REPEATS = 15;
 
 /**
- * Returns the median processor time of warm runs, of all threads of this process, and the median wall-clock time. A
- * slow solve runs once.
+ * Returns the median processor time of warm runs, including all threads of this process, and the median wall-clock
+ * time. A slow solve runs once.
  */
 export function measureTime(work: () => Float64Array): Solution {
   const times: number[] = [];

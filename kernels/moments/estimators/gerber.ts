@@ -5,10 +5,9 @@ import type { Engine } from '../../engines/engine.js';
 type CountingEngine = Pick<Engine, 'symmetricRankK' | 'allocate' | 'scope'>;
 
 /**
- * Computes the Gerber statistic: the number of observations in which two securities both move beyond a threshold in the
- * same direction, less the number in opposite directions, divided by the number of observations in which at least one
- * moves beyond it.
- *
+ * Computes the Gerber statistic of each pair of securities. It counts the observations in which both securities move
+ * beyond a threshold in the same direction, and subtracts those in which they move in opposite directions. It divides
+ * the difference by the number of observations in which at least one security moves beyond the threshold.
  * @param engine      Engine that multiplies counts.
  * @param panel       [observations x assets] row-major returns.
  * @param deviations  Standard deviations, [assets].

@@ -17,13 +17,13 @@ export interface ActiveSetOutcome {
 export interface ActiveSetOptions {
   readonly iterationsMax: number;
   /**
-   * True if the limits on kinks and norms may change their state. Block pivoting with them is reliable only near the
-   * solution.
+   * True if the limits on kinks and norms may change their state. Block pivoting with these limits is reliable only
+   * near the solution.
    */
   readonly nearby: boolean;
 }
 
-/** Number of iterations without a decrease in the number of flips that indicates a cycle. */
+/** Maximum number of iterations without a decrease in the number of flips. A longer series indicates a cycle. */
 const PATIENCE = 8;
 
 /**

@@ -12,7 +12,7 @@ export const EQUAL = 2;
 export const OVER = 3;
 export const UNDER = -3;
 
-/** Active set of a solution, sufficient to warm-start another solve. */
+/** Active set of a solution. Another solve can start from it. */
 export interface ActiveState {
   /** [n] */
   readonly names: Int8Array;
@@ -62,7 +62,7 @@ export function findStateValue({ lower, upper, kinks }: Program, side: number, i
   return side === LOWER ? lower[i]! : side === UPPER ? upper[i]! : kinks[side - PINNED]!.at[i]!;
 }
 
-/** Sets the sides of the kinks for a security; at a kink, the side towards which the security can move. */
+/** Sets the sides of the kinks for a security. At a kink, the side is the one towards which the security can move. */
 export function settleSides({ n, kinks }: Program, { names, sides }: ActiveState, i: number, where: number): void {
   for (let k = 0; k < kinks.length; k++) {
     const kinkPoint = kinks[k]!.at[i]!;

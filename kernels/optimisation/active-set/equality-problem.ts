@@ -10,7 +10,7 @@ const REFINEMENTS_MAX = 3;
 /** Number of Newton corrections with a factor that is regularised by a proximal term. */
 const REFINEMENTS_REGULARISED = 12;
 
-/** Gradient of a free security, relative to the largest force, below which no refinement is needed. */
+/** Largest gradient of a free security at which no refinement is needed, relative to the largest force. */
 const REFINED_GRADIENT = 1e-15;
 
 /**
@@ -19,7 +19,7 @@ const REFINED_GRADIENT = 1e-15;
  */
 const PROXIMAL_SHARES = [0, 1e-9, 1e-6];
 
-/** Maximum number of Newton steps in one state; more than two are needed only while norms are active. */
+/** Maximum number of Newton steps in one state. More than two steps are needed only while norms are active. */
 const NEWTON_MAX = 30;
 
 /**
@@ -68,7 +68,7 @@ export interface EqualityProblem {
 
 /**
  * Solves the equality problem of the state and computes the gradient at its solution. Returns false if the problem is
- * singular or, with norms, does not converge. The solution has rounding errors, which `refineState` removes once the
+ * singular, or if norms prevent convergence. The solution has rounding errors. `refineState` removes them once the
  * state is final.
  */
 export function solveState(problem: EqualityProblem): boolean {

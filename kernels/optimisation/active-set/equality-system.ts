@@ -8,7 +8,10 @@ import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 import { createLagrangianCurvature, computeNormForce } from '../program/norms.js';
 import type { Program } from '../program/program.js';
 
-/** Curvatures of two sets of securities: the set factored first, to which later states may return, and the last set. */
+/**
+ * Curvatures of two sets of securities: the set that was factored first, and the last set. Later states may return to
+ * the first set.
+ */
 export type Curvatures = readonly [Curvature, Curvature];
 
 /**

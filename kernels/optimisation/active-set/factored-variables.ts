@@ -5,7 +5,7 @@ import { solveFactored } from '../factors/schur.js';
 import { solveBackward, solveForward } from '../factors/triangular-passes.js';
 import type { LagrangianCurvature } from '../program/norms.js';
 
-/** Factor of the curvature on a set of variables, usable as long as few of them have been fixed. */
+/** Factor of the curvature on a set of variables. It can be used as long as few of these variables have been fixed. */
 export interface FactoredVariables {
   readonly curvature: Curvature;
   /** Variables fixed since the factorisation, by position in the factor. */
@@ -44,12 +44,12 @@ export interface FactoredVariables {
 const FIXED_FRACTION_MAX = 0.1;
 
 /**
- * Minimum ratio of the smallest to the largest squared pivot. Below it, fixing a variable is numerically a small
- * difference of large effects.
+ * Minimum ratio of the smallest to the largest squared pivot. Below it, fixing a variable subtracts large numbers with
+ * a small difference.
  */
 const PIVOT_MIN = 1e-5;
 
-/** Returns true if a factor is accurate enough for solves with other sets of variables. @param l  [n x n] */
+/** Returns true if a factor is accurate enough to solve for other sets of variables. @param l  [n x n] */
 function isWellConditioned(l: Float64Array, n: number): boolean {
   let [least, most] = [Number.POSITIVE_INFINITY, 0];
   for (let i = 0; i < n; i++) {

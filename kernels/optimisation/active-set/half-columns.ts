@@ -8,11 +8,14 @@ export interface ColumnSource {
   readonly write: (key: number, out: Float64Array) => number;
 }
 
-/** Columns L^-1 c with their mutual products, cached as long as the factor L is valid. */
+/** Columns L^-1 c and their mutual products. They are cached as long as the factor L is valid. */
 export interface HalfColumns {
   /** Discards all columns and sets the factor. @param l [n x n], lower triangular, row-major */
   begin(l: Float64Array, n: number): void;
-  /** Makes the columns of some keys current. @cost (n - first)^2 / 2 per column that is not cached, and its products */
+  /**
+   * Computes the columns of some keys unless they are cached and unchanged. @cost (n - first)^2 / 2 per column that is
+   * not cached, and its products
+   */
   want(keys: readonly number[], source: ColumnSource): void;
   /** Writes the products of the current columns, lower triangle of [count x count]. */
   products(out: Float64Array): void;

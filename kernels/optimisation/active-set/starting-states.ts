@@ -8,8 +8,8 @@ interface StartingState {
 }
 
 /**
- * Yields initial states for block pivoting: the state of a similar program; all securities free, ignoring limits on
- * kinks; and, if these limits bind, all securities pinned to their kink.
+ * Yields initial states for block pivoting. First the state of a similar program; then the state with all securities
+ * free, which ignores limits on kinks. If these limits bind, the last state has all securities pinned to their kink.
  */
 export function* listStartingStates(
   program: Program,

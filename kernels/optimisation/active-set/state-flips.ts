@@ -130,7 +130,7 @@ function releaseVariable(state: ActiveState, i: number): boolean {
   return true;
 }
 
-/** Fixes a free variable that crossed a bound or kink at the first one that it crossed. */
+/** Fixes a free variable that crossed bounds or kinks. It is fixed at the first one that it crossed. */
 function fixVariable(
   { n, lower, upper, kinks }: Program,
   state: ActiveState,

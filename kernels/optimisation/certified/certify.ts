@@ -32,16 +32,16 @@ import {
 export const CERTIFIED_MAX = 1e-9;
 
 /**
- * Maximum and minimum number of corrections of the equality problem; three or four are usual, more if the curvature is
- * singular.
+ * Maximum and minimum number of corrections of the equality problem. Three or four are usual; a singular curvature
+ * needs more.
  */
 const CORRECTIONS_MAX = 12;
 
 const CORRECTIONS_MIN = 3;
 
 /**
- * Maximum number of states that are corrected. Their wrong signs were within the tolerance of the solver, which is
- * relative to the largest force.
+ * Maximum number of states that are corrected. The solver accepted their wrong signs, because its tolerance is relative
+ * to the largest force.
  */
 const FLIPS_MAX = 40;
 
@@ -49,7 +49,7 @@ const FLIPS_MAX = 40;
 const CONTACT_TOLERANCE = 1e-10;
 
 /**
- * Distance to a bound for a solution of the interior-point method, whose variables are near their bounds but not at
+ * Distance to a bound for a solution of the interior-point method. Its variables are near their bounds but never at
  * them.
  */
 const CONTACT_UNPOLISHED = 1e-7;
@@ -70,10 +70,9 @@ export interface CertifiedSolution {
 const findLargest = ({ primal, dual, gap }: ExactResiduals): number => Math.max(primal, dual, Math.abs(gap));
 
 /**
- * Improves a solution to absolute residuals of 1e-9, regardless of the size of its numbers. The equality problem of its
- * active set is corrected by residuals with 106 bits; changes in the last digits of the point then close the gap that
+ * Improves a solution to absolute residuals of 1e-9, regardless of the size of its numbers. Corrects the equality
+ * problem of the active set by residuals with 106 bits. Then changes last digits of the point to close the gap that
  * rounding leaves.
- *
  * @param program  Program with a dense metric or no metric, without kinks, norms and soft rows.
  * @cost           One factorisation of the free variables, and a dozen passes over the program in double-double
  *                 arithmetic.
@@ -134,8 +133,8 @@ interface Corrections {
 }
 
 /**
- * Creates corrections in scaled units, in which all columns have similar size, from residuals in the units of the
- * program. Scales are powers of two.
+ * Creates corrections from residuals in the units of the program. The corrections use scaled units, in which all
+ * columns have similar size. Scales are powers of two.
  */
 function createCorrections(
   { program, scaled }: { readonly program: Program; readonly scaled: Equilibrated | null },

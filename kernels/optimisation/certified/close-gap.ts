@@ -11,10 +11,15 @@ const GAP_TOLERANCE = 5e-10;
 /** Maximum number of successive moves of levers; a dozen are usual. */
 const MOVES_MAX = 200;
 
-/** Maximum number of levers that are combined in threes if no single lever is fine enough. */
+/**
+ * Maximum number of levers that are combined in threes if no single lever is fine enough. A lever is a multiplier or a
+ * variable that may change.
+ */
 const COMBINED_LEVERS_MAX = 40;
 
-/** Fraction of the levers, those with the largest effects, that each further attempt excludes. */
+/**
+ * Fraction of the levers that each further attempt excludes. The levers with the largest effects are excluded first.
+ */
 const EXCLUDED_SHARE = 0.1;
 
 /**
@@ -38,7 +43,9 @@ export function closeGap(program: Program, point: CertifiedPoint, free: Uint8Arr
   return gap;
 }
 
-/** Returns the permitted change of a lever that brings the gap nearest to zero, given the rounding of its value. */
+/**
+ * Returns the permitted change of a lever that brings the gap nearest to zero. Accounts for the rounding of the value.
+ */
 function findBestChange({ values, at, effect, room }: Lever, gap: number): number {
   const [most, least] = room();
   const value = values[at]!;

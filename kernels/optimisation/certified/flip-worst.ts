@@ -2,7 +2,7 @@ import { EQUAL, FREE, IDLE, LOWER, UPPER, type ActiveState, type Iterate } from 
 import type { Program } from '../program/program.js';
 import { computeExactGradient, computeExactRow } from './residuals.js';
 
-/** Maximum violation, and maximum force of a multiplier with the wrong sign, in a certified solution. */
+/** Maximum violation in a certified solution. It is also the maximum force of a multiplier with the wrong sign. */
 const FAULT_MAX = 9e-10;
 
 /**

@@ -10,10 +10,9 @@ const ROUNDING_MAX = 5e-10;
 const PASSES = 3;
 
 /**
- * Makes the multipliers of rows without a free variable as small as the signs of the multipliers of bounds permit. They
- * are otherwise not unique: if the feasible set has no interior, the interior-point method lets them grow to 1e9, and
- * the last digit of such a number exceeds the tolerance of a solution.
- *
+ * Makes the multipliers of rows without a free variable as small as possible while the multipliers of bounds keep their
+ * signs. Otherwise these multipliers are not unique. If the feasible set has no interior, they grow to 1e9 in the
+ * interior-point method, and the last digit of such a number exceeds the tolerance of a solution.
  * @cost  m n for each of three passes
  */
 export function solveLeastMultipliers(program: Program, state: ActiveState, { x, rowMultipliers }: Iterate): void {
@@ -32,9 +31,9 @@ export function solveLeastMultipliers(program: Program, state: ActiveState, { x,
 }
 
 /**
- * Changes last digits of the multipliers of rows without a free variable if the multiplier of a bound is so large that
- * its rounding error exceeds the tolerance, until that multiplier is almost exactly a double.
- *
+ * Reduces the rounding error of the multiplier of a bound if the multiplier is so large that the error exceeds the
+ * tolerance. Changes last digits of the multipliers of rows without a free variable until the multiplier of the bound
+ * is almost exactly a double.
  * @param rowMultipliers  Multipliers of the rows, [m], updated in place.
  * @cost                  m n, and one pass over the program per move.
  */

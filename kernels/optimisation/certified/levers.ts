@@ -2,13 +2,13 @@ import type { Program } from '../program/program.js';
 import { computeExactGradient, computeExactRow, type CertifiedPoint } from './residuals.js';
 
 /**
- * Maximum entries of the gradient and maximum violations after last digits are changed: below the tolerance of a
- * solution.
+ * Maximum entries of the gradient and maximum violations after the change of last digits. They are below the tolerance
+ * of a solution.
  */
 const DUAL_MAX = 9e-10;
 const PRIMAL_MAX = 9e-10;
 
-/** Multiplier or variable that may change within the slack of the residuals that it affects. */
+/** Multiplier or variable whose value may change. The residuals that it affects limit the change. */
 export interface Lever {
   readonly values: Float64Array;
   readonly at: number;

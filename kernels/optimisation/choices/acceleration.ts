@@ -17,7 +17,8 @@ export interface Acceleration {
   /** Adds a point and the result of the iteration at it; both are copied. */
   add(point: Float64Array, next: Float64Array): void;
   /**
-   * Replaces the last result by the combination of earlier results with the shortest step, if there are enough of them.
+   * Replaces the last result by a combination of earlier results if there are enough of them. The combination has the
+   * shortest step.
    */
   extrapolate(next: Float64Array): void;
   /** Discards all points, after a change of the iteration. */

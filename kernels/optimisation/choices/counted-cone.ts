@@ -62,8 +62,8 @@ export function createCardinalityCone(
 }
 
 /**
- * Returns a price at which an excess that decreases with the price is zero or slightly negative. Brackets the price
- * around the last one, then takes secant steps with the Illinois rule.
+ * Returns a price at which an excess is zero or slightly negative. The excess decreases with the price. Brackets the
+ * price around the last one, then takes secant steps with the Illinois rule.
  */
 function findPrice(excessAt: (price: number) => number, last: number): number {
   let high = last * BRACKET_FIRST;

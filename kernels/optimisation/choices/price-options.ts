@@ -23,24 +23,27 @@ export interface PricedOptions {
 }
 
 /**
- * Radius of the initial ellipsoid of prices, as a multiple of the largest difference of costs over the largest
- * difference of amounts.
+ * Radius of the initial ellipsoid of prices, as a multiple of a ratio. The ratio is the largest difference of costs
+ * divided by the largest difference of amounts.
  */
 const RADIUS_RATIO = 4;
 
 /**
- * Number of steps, to be multiplied by the square of the number of limits: the radius decreases to a hundred-millionth.
+ * Number of steps, divided by the square of the number of limits. After these steps, the radius has decreased to a
+ * hundred-millionth.
  */
 const STEPS_PER_LIMIT = 40;
 
-/** Possible rise of the bound, relative to the largest difference of costs, at which the search ends. */
+/**
+ * Minimum possible rise of the bound, relative to the largest difference of costs. The search ends when the possible
+ * rise is smaller.
+ */
 const RISE_MIN = 1e-9;
 
 /**
- * Computes a lower bound of a choice of options: prices on the limits separate the items. The bound is concave in the
- * prices, so the ellipsoid method finds the best ones: at each step an ellipsoid shrinks to the half that contains
- * them.
- *
+ * Computes a lower bound on the cost of a choice of options. Prices on the limits separate the items, so that each item
+ * is minimised separately. The bound is concave in the prices, and the ellipsoid method finds the best prices: at each
+ * step, the ellipsoid shrinks to the half that contains them.
  * @returns  Bound less its rounding error; it is valid at any prices.
  * @throws   KernelFault with fewer than two limits.
  * @cost     40 limits^2 passes over the amounts.

@@ -21,8 +21,8 @@ export interface CountedQuadratic {
 }
 
 /**
- * Decomposition of P into these parts and a remainder that is nearly positive semi-definite between points of equal
- * sum.
+ * Decomposition of P into these parts and a remainder. Between points of equal sum, the remainder is nearly positive
+ * semi-definite.
  */
 export interface CovarianceSplit {
   /** Diagonal part, [n], not negative. */
@@ -31,12 +31,15 @@ export interface CovarianceSplit {
   readonly pairs: Float64Array;
   /** Shares at which the relaxation charges the variables, [n]; 1 without a charge. */
   readonly shares: Float64Array;
-  /** State from which further iterations start, with equal or additional decisions. */
+  /** State from which further iterations start. They must have the same decisions or additional ones. */
   readonly state: SplitState;
 }
 
 export interface SplitState {
-  /** Indices of the variables that are not fixed at zero, ascending; in the matrices the constant precedes them. */
+  /**
+   * Indices of the variables that are not fixed at zero, ascending. In the matrices, the constant precedes these
+   * variables.
+   */
   readonly open: Int32Array;
   readonly cone: Float64Array;
   readonly multipliers: Float64Array;
@@ -47,8 +50,9 @@ export interface SplitState {
 const OVER_RELAXATION = 1.6;
 
 /**
- * Initial penalty for a matrix with a mean diagonal of 1. It is adjusted to keep the distance of the cones near
- * `BALANCE` times that of the multipliers, because the accuracy of the multipliers determines that of the bound.
+ * Initial penalty for a matrix with a mean diagonal of 1. The penalty is adjusted so that the distance of the cones
+ * stays near `BALANCE` times that of the multipliers. The accuracy of the bound depends on the accuracy of the
+ * multipliers.
  */
 const FIRST_PENALTY = 3;
 const PENALTY_STEP = 1.3;
@@ -67,11 +71,10 @@ const EXTRAPOLATION_TURNS = 5;
 const ACCELERATED_ORDER_MAX = 800;
 
 /**
- * Computes a split of a covariance that bounds the objective over all choices of variables, from the multipliers of a
- * doubly non-negative relaxation: the products of the variables form a matrix that is positive semi-definite, has no
- * negative entry and agrees with the sum, and the variables are charged by their shares. The alternating direction
- * method projects on the two cones in turn; extrapolation halves the number of iterations.
- *
+ * Computes a split of a covariance that bounds the objective over all choices of variables. The split follows from the
+ * multipliers of a doubly non-negative relaxation. In this relaxation, the products of the variables form a matrix that
+ * is positive semi-definite, has no negative entry and agrees with the sum; the variables are charged by their shares.
+ * The alternating direction method projects on the two cones in turn. Extrapolation halves the number of iterations.
  * @param algebra     Dense operations.
  * @param quadratic   Problem without its other constraints.
  * @param decisions   Decisions, [n]; a variable in the choice is not charged.
@@ -202,7 +205,7 @@ function selectCounts(counts: readonly Count[], decisions: Uint8Array, open: Int
 
 /**
  * Function that projects a symmetric matrix on the positive semi-definite matrices without a component along a unit
- * vector; false without convergence.
+ * vector. It returns false without convergence.
  */
 type Projection = (from: Float64Array, to: Float64Array) => boolean;
 

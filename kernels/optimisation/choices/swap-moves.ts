@@ -31,7 +31,7 @@ const SUM_CURVATURE_RATIO = 1e4;
 /** Maximum number of moves that are tried per choice, because the bounds of other variables may exclude a move. */
 const TRIALS_MAX = 6;
 
-/** Evaluated choice: its variables, ascending, and the terms from which the effect of all swaps is computed. */
+/** Evaluated choice of variables, with the terms from which the effect of all swaps is computed. */
 export interface EvaluatedChoice {
   readonly chosen: Uint8Array;
   readonly names: Int32Array;
@@ -42,7 +42,10 @@ export interface EvaluatedChoice {
   readonly inverse: Float64Array;
   /** Inverse of the submatrix of P times the rows of P for the chosen variables, [h x n]. */
   readonly responses: Float64Array;
-  /** Residual slope of each variable, and its curvature if the chosen variables respond optimally, [n]. */
+  /**
+   * Slope of the objective that remains in each variable, and its curvature if the chosen variables respond optimally,
+   * [n].
+   */
   readonly residuals: Float64Array;
   readonly curvatures: Float64Array;
 }
@@ -63,8 +66,8 @@ export interface SwapMoves {
    */
   evaluate(chosen: Uint8Array): EvaluatedChoice | undefined;
   /**
-   * Returns the additions that lower the optimum most or, if no variable can be added, the best exchanges, ignoring the
-   * bounds of the other variables. @cost h n
+   * Returns the additions that lower the optimum most. If no variable can be added, returns the best exchanges. Ignores
+   * the bounds of the other variables. @cost h n
    */
   listBest(choice: EvaluatedChoice): SwapMove[];
   /**
@@ -75,15 +78,14 @@ export interface SwapMoves {
   /** Returns the number of chosen members of each cardinality constraint. */
   countHeldMembers(chosen: Uint8Array): number[];
   /**
-   * Returns the choice of the mandatory variables and then the first variables of an order that the cardinality
-   * constraints permit.
+   * Returns a choice of all mandatory variables and of the first variables of an order. The cardinality constraints
+   * limit how many are chosen.
    */
   takeFirst(order: readonly number[]): Uint8Array;
 }
 
 /**
- * Creates the moves of a problem. The change of the optimum by any move follows from one factorisation by a rank-two
- * update.
+ * Creates the moves of a problem. A rank-two update of one factorisation gives the change of the optimum by any move.
  */
 export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadratic): SwapMoves {
   const { n, matrix, linear, sum, lower, upper, needed, counts } = quadratic;

@@ -11,17 +11,16 @@ export interface SwappedChoice {
 }
 
 /**
- * Number of variables exchanged at random before a further descent, and maximum number of descents without an
- * improvement.
+ * Number of variables that are exchanged at random before a further descent. The second limit is the maximum number of
+ * descents without an improvement.
  */
 const KICK_EXCHANGES = 4;
 const DESCENTS_MAX = 300;
 
 /**
- * Searches for a good choice by local search: from each start applies the best exchange of two variables until no
- * exchange improves, then repeats this from random changes of the best choice. The effect of all exchanges follows from
- * one factorisation, because an exchange is a rank-two update of the inverse.
- *
+ * Searches for a good choice by local search. From each start, it applies the best exchange of two variables until no
+ * exchange improves the choice. It then repeats this from random changes of the best choice. The effect of all
+ * exchanges follows from one factorisation, because an exchange is a rank-two update of the inverse.
  * @param algebra    Dense operations.
  * @param quadratic  Problem without its other constraints.
  * @param orders     Starts: orders of the variables by preference, [n] each.
@@ -85,7 +84,7 @@ export function searchSwaps(
     return undefined;
   }
 
-  /** Evaluates a choice after removing the variables whose optimum is outside their bounds. */
+  /** Removes the variables whose optimum is outside their bounds, and evaluates the remaining choice. */
   function evaluateBounded(start: Uint8Array): EvaluatedChoice | undefined {
     let currentChoice = start;
     for (;;) {

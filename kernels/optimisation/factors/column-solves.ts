@@ -25,8 +25,8 @@ export function addProducts(
 }
 
 /**
- * Solves for `columns` right-hand sides. A single one is solved by a pass over the factor, which is cheaper here than a
- * call to an engine.
+ * Solves for `columns` right-hand sides. A single right-hand side is solved by a pass over the factor, because a call
+ * to an engine costs more.
  */
 export function solveWith(algebra: DenseAlgebra, l: Float64Array, n: number, b: Float64Array, columns: number): void {
   if (columns === 1) {

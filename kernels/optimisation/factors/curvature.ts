@@ -7,8 +7,8 @@ import { createPartialForm } from './partial-curvature.js';
 import { createSparseRows } from '../program/sparse-rows.js';
 
 /**
- * Curvature H = scale P + diag(diagonal) on a subset of free securities, factored for solves. It reuses its arrays, so
- * solves over the same securities allocate only views.
+ * Curvature H = scale P + diag(diagonal) on a subset of free securities, factored so that systems can be solved. It
+ * reuses its arrays: further solves over the same securities allocate only views.
  */
 export interface Curvature {
   /**
@@ -39,8 +39,8 @@ export interface Curvature {
   /** Dense operations that factor the curvature. */
   readonly algebra: DenseAlgebra;
   /**
-   * Returns L of H = L L', [count x count] row-major, valid until the next factorisation; undefined if H was factored
-   * in parts.
+   * Returns L of H = L L', [count x count] row-major, valid until the next factorisation. Returns undefined if H was
+   * factored in parts.
    */
   triangle(): Float64Array | undefined;
 }
@@ -48,7 +48,7 @@ export interface Curvature {
 /** Minimum number of columns for which one kernel computes the products from L^-1 C. */
 const HALVES_MIN = 64;
 
-/** Number of free securities per factor below which a dense factorisation is at least as fast as the low-rank form. */
+/** Number of free securities per factor. Below it, a dense factorisation is at least as fast as the low-rank form. */
 const VARIABLES_PER_FACTOR = 1.8;
 
 /**

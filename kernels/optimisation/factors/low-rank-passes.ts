@@ -12,7 +12,7 @@ export interface LoadedRows {
 const ROWS_PER_PASS = 8;
 
 /**
- * Computes sums += L' b, eight rows per pass over the sums; each sum adds its terms in the order of the rows.
+ * Computes sums += L' b with eight rows per pass over the sums. Each sum adds its terms in the order of the rows.
  * @param b     [rows x columns]
  * @param sums  [factors x columns], updated
  * @cost rows * factors * columns
@@ -51,8 +51,8 @@ function addEight(
 }
 
 /**
- * Computes b -= L x, four rows interleaved, so that each entry depends only on its own previous term; terms are added
- * in the order of the factors.
+ * Computes b -= L x with four rows interleaved, so that each entry depends only on its own previous term. Terms are
+ * added in the order of the factors.
  * @param x  [factors x columns]
  * @param b  [rows x columns], updated
  * @cost rows * factors * columns

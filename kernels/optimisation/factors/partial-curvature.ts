@@ -75,8 +75,8 @@ export function createPartialForm(algebra: DenseAlgebra): PartialForm {
   }
 
   /**
-   * Computes b := H^-1 b, or the forward or backward half of it, in two parts: with a triangular factor for securities
-   * that covary, with scalar factors for the others.
+   * Computes b := H^-1 b, or the forward or backward half of it, in two parts. Securities that covary use a triangular
+   * factor; the others use scalar factors.
    */
   function solveParts(
     b: Float64Array,
@@ -109,8 +109,8 @@ export function createPartialForm(algebra: DenseAlgebra): PartialForm {
 }
 
 /**
- * Marks the securities whose row has nonzero entries besides the diagonal, [n]. In a covariance of prices the first
- * entries suffice.
+ * Marks the securities whose row has nonzero entries besides the diagonal, [n]. In a covariance of prices, the first
+ * entries of a row show this.
  */
 function findCoupledVariables({ matrix, n }: DenseMetric): Uint8Array {
   const isCoupled = new Uint8Array(n);

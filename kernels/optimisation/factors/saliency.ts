@@ -2,10 +2,9 @@ import type { DenseAlgebra } from './algebra.js';
 import type { Metric } from '../program/metric.js';
 
 /**
- * Computes a lower bound of the cost of dropping each held variable: w_i^2 over twice the i-th diagonal entry of the
- * inverse covariance of the held variables, projected on a constant sum. The bound assumes that the other variables
- * compensate optimally.
- *
+ * Computes a lower bound of the cost of dropping each held variable. The bound is w_i^2 divided by twice the i-th
+ * diagonal entry of a matrix: the inverse covariance of the held variables, projected on a constant sum. The bound
+ * assumes that the other variables compensate optimally.
  * @param places     Indices of the held variables, ascending, [h].
  * @param weights  Weights of all variables, [n].
  * @returns        Bounds, [h]; Infinity for a single variable.
@@ -27,7 +26,8 @@ export function computeSaliencies(
   const inverse = new Float64Array(h * h);
   for (let p = 0; p < h; p++) inverse[p * h + p] = 1;
   algebra.solveLower(factor, h, inverse);
-  // The diagonal of (L L')^-1 is the sum of the squares of the rows of L^-1; S^-1 1 follows from their sums.
+  // The diagonal of (L L')^-1 contains the sums of the squares of the rows of L^-1. S^-1 1 follows from the sums of
+  // these rows.
   const diagonal = new Float64Array(h);
   const projection = new Float64Array(h);
   for (let k = 0; k < h; k++) {

@@ -1,6 +1,8 @@
 import type { DenseAlgebra } from './algebra.js';
 
-/** Ratio of a pivot to its diagonal entry below which the row depends linearly on earlier rows. */
+/**
+ * Minimum ratio of a pivot to its diagonal entry. If the ratio is smaller, the row depends linearly on earlier rows.
+ */
 const PIVOT_MIN = 1e-12;
 
 /** Number of columns that are factored between two matrix products. */
@@ -12,7 +14,7 @@ const PRODUCTS_MIN = 2 * PANEL_WIDTH;
 type ProductAlgebra = Pick<DenseAlgebra, 'symmetricRankK' | 'room' | 'scope'>;
 
 interface SchurOptions {
-  /** Ratio of a pivot to its diagonal entry below which the pivot counts as zero. */
+  /** Minimum ratio of a pivot to its diagonal entry. A smaller pivot counts as zero. */
   readonly repeated?: number;
   /** Engine for large matrix products. */
   readonly algebra?: ProductAlgebra | undefined;
@@ -80,11 +82,11 @@ function factorPanel({ s, m, skipped, diagonal, firsts }: Matrix, from: number, 
         s[row + j] = 0;
         continue;
       }
-      // Two sums at a time, so that each addition depends only on the previous term of the same sum.
+      // Computes two sums at a time, so that each addition depends only on the previous term of the same sum.
       const otherRow = j * m;
       let first = s[row + j]!;
       let second = 0;
-      // Each sum has the same terms wherever the sums begin.
+      // Begins at an even distance from `from`, so that each of the two sums has the same terms wherever it begins.
       let k = Math.max(begin, firsts[j]!);
       k -= (k - from) % 2;
       for (; k + 1 < j; k += 2) {

@@ -5,7 +5,7 @@ export interface FactorShape {
 }
 
 /**
- * Computes b := L^-1 b. Two sums are computed side by side for four rows at a time, which share reads; each sum adds
+ * Computes b := L^-1 b. For four rows at a time, which share reads, two sums are computed side by side. Each sum adds
  * its terms in its own order.
  * @param l rows of `stride` values, of which row i uses the first i + 1
  * @cost n^2 / 2

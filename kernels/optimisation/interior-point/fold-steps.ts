@@ -10,8 +10,8 @@ import {
 import type { Work } from './work.js';
 
 /**
- * Sets the weights of the folded rows in an iteration and returns the weighted rows, whose outer products are added to
- * the curvature.
+ * Sets the weights of the folded rows in an iteration. Returns the weighted rows, whose outer products are added to the
+ * curvature.
  */
 export function setFoldedWeights(work: Work, { rows, values, weighted, weights }: FoldedRows): Float64Array {
   const { f } = work;
@@ -43,7 +43,7 @@ interface ScaledVector {
   readonly times: number;
 }
 
-/** Number of rows in a block, small enough that their values are still in the cache when they are added. */
+/** Number of rows in a block. The block is so small that its values are still in the cache when they are added. */
 const BLOCK = 32;
 
 /** Adds the product of the folded rows' curvature with x, times a factor, to `out`. */

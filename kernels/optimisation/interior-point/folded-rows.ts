@@ -1,8 +1,8 @@
 import type { Program } from '../program/program.js';
 
 /**
- * Folded rows: one-sided rows that are eliminated before the securities. They add to the curvature and need no columns
- * in the Schur complement.
+ * Rows with one bound that are eliminated before the securities ("folded"). They add to the curvature and need no
+ * columns in the Schur complement.
  */
 export interface FoldedRows {
   /** Indices of the folded rows, ascending, [T]. */
@@ -19,15 +19,15 @@ export interface FoldedRows {
   readonly pushes: Float64Array;
 }
 
-/** Minimum number of soft rows per free security for which folding is cheaper than a Schur complement. */
+/** Minimum number of soft rows per free security for folding. With fewer rows, a Schur complement is cheaper. */
 const ROWS_PER_VARIABLE = 0.5;
 
 /** Minimum number of soft rows for folding, regardless of the number of securities. */
 const ROWS_MIN = 32;
 
 /**
- * Minimum numbers of hard rows for folding. They are higher because the weights of hard rows are unbounded: near the
- * end a Schur complement is more accurate.
+ * Minimum numbers of hard rows for folding. They are higher than those of soft rows, because the weights of hard rows
+ * are unbounded. Near the end, a Schur complement is then more accurate.
  */
 const HARD_PER_VARIABLE = 1;
 const HARD_MIN = 128;
@@ -47,7 +47,10 @@ function countRows({ rows }: Program, isCounted: (rows: Program['rows'], r: numb
   return count;
 }
 
-/** Returns true if a row has one bound and a price: only its slack and its excess are between value and multiplier. */
+/**
+ * Returns true if a row has one bound and a price. Only its slack and its excess then connect its value with its
+ * multiplier.
+ */
 function isSoft(rows: Program['rows'], r: number): boolean {
   return Number.isFinite(rows.penalty[r]!) && isOneSided(rows, r);
 }

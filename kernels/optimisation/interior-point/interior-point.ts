@@ -26,19 +26,22 @@ export interface InteriorPointOutcome {
 }
 
 /**
- * Maximum complementarity of the scaled program, at which the active set is reliable. With a larger value the polish
- * failed under turnover limits.
+ * Maximum complementarity of the scaled program at which the active set is reliable. Larger values made the polish fail
+ * under turnover limits.
  */
 const COMPLEMENTARITY_MAX = 1e-11;
 
-/** Maximum residuals of an optimal point: of the rows, and of the gradient relative to its magnitude. */
+/**
+ * Maximum residuals of an optimal point. The first limits the residuals of the rows, the second the gradient relative
+ * to its magnitude.
+ */
 const PRIMAL_MAX = 1e-10;
 
 const DUAL_MAX = 1e-10;
 
 /**
  * Maximum complementarity and gradient of a `deep` run, as small as rounding permits. If a singular curvature leaves
- * many points nearly optimal, the small forces of a tie-breaking term select among them.
+ * many points nearly optimal, the small forces of a tie-breaking term then select one of them.
  */
 const DEEP_TOLERANCE = 1e-20;
 
@@ -61,8 +64,8 @@ const ITERATIONS_MAX = 100;
 const PATIENCE = 15;
 
 /**
- * Number of iterations without progress in a `far` run whose complementarity is already small enough: then only
- * residuals count as progress, and rounding ends their decrease.
+ * Number of iterations without progress after which a `far` run ends if its complementarity is already small enough.
+ * Only residuals then count as progress, and rounding ends their decrease.
  */
 const PATIENCE_FAR = 2;
 
@@ -71,12 +74,18 @@ const PATIENCE_FAR = 2;
  */
 const CORRECTIONS_MAX = 3;
 
-/** Increase of the step length that a correction aims at, and the fraction of it that a correction must reach. */
+/**
+ * Increase of the step length that a correction aims at. The second value is the fraction of it that a correction must
+ * reach.
+ */
 const STEP_INCREASE = 0.3;
 
 const STEP_INCREASE_SHARE = 0.1;
 
-/** Step length that counts as short, and the number of consecutive short steps after which the run ends as stalled. */
+/**
+ * Step length below which a step counts as short. The second value is the number of consecutive short steps after which
+ * the run ends as stalled.
+ */
 const SHORT_STEP = 0.01;
 
 const SHORT_STEPS_MAX = 12;
@@ -86,8 +95,7 @@ const STEP_SHARE = 0.995;
 
 /**
  * Runs Mehrotra's predictor-corrector interior-point method. The variables of kinks and of soft rows are eliminated: a
- * turnover limit adds one row to the Schur complement and no variable, a penalty only a diagonal entry.
- *
+ * turnover limit adds one row to the Schur complement and no variable, and a penalty adds only a diagonal entry.
  * @param iterate    Overwritten with the final point.
  * @param state      Overwritten with the active set that the final pairs indicate.
  * @param run        `near` starts inside the bounds around the centre; `deep` starts there too and continues until
@@ -184,8 +192,8 @@ function createProgress(work: Work, run: InteriorRun): Progress {
 }
 
 /**
- * Corrects the direction so that the products of the pairs become more equal, as long as that lengthens the step.
- *
+ * Corrects the direction so that the products of the pairs become more equal. Stops when a correction no longer
+ * lengthens the step.
  * @source  Gondzio (1996), Multiple centrality corrections in a primal-dual method for linear programming,
  *          Computational Optimization and Applications 6.
  */

@@ -44,8 +44,8 @@ export function computePairSteps(work: Work): void {
     if (on[u] === 0 && on[l] === 0) continue;
     const move = moves[column]!;
     const value = rowResidual[r]! * rowScale[r]!;
-    // The step of the wider side follows from dx, that of the narrower side from the multiplier of the row, because a
-    // slack near zero would magnify rounding errors.
+    // The step of the wider side follows from dx. The step of the narrower side follows from the multiplier of the row,
+    // because a slack near zero would magnify rounding errors.
     const upperSlack = on[u] === 1 ? computeSideSlack(on, s, z, u, at.rowOver + r) : 0;
     const lowerSlack = on[l] === 1 ? computeSideSlack(on, s, z, l, at.rowUnder + r) : 0;
     let upperTerm = 0;
@@ -84,7 +84,7 @@ export function computePairSteps(work: Work): void {
     ds[side] = (target[side]! - s[side]! * dz[side]!) / z[side]!;
   }
 
-  /** Sets the steps of a side and of the excess that softens it; their duals change in opposite directions. */
+  /** Sets the steps of a side and of the excess that softens it. Their duals change in opposite directions. */
   function setSideStep(side: number, soft: number, step: number): void {
     dz[side] = step;
     ds[side] = (target[side]! - s[side]! * step) / z[side]!;

@@ -12,12 +12,12 @@ import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 const PROXIMAL_MAX = 1e-2;
 
 /**
- * Ratio to the largest pivot below which a pivot of the Schur complement is a rounding error; the proximal term keeps
- * all others.
+ * Minimum ratio of a pivot of the Schur complement to the largest pivot. A smaller pivot is a rounding error. All other
+ * pivots are kept, because of the proximal term.
  */
 const ROUNDING = 1e-15;
 
-/** Factors the system, increasing the proximal term as long as rounding errors make the curvature indefinite. */
+/** Factors the system. Increases the proximal term as long as rounding errors make the curvature indefinite. */
 export function factorRegularised(work: Work, curvature: Curvature): boolean {
   for (; work.proximal <= PROXIMAL_MAX; work.proximal *= 100) if (factor(work, curvature)) return true;
   return false;

@@ -1,6 +1,6 @@
 /**
- * Complementary pairs of an interior-point method in flat arrays: slacks `s` and duals `z`, both positive, with their
- * steps. A pair that does not exist has a zero in `on` and is skipped.
+ * Complementary pairs of an interior-point method in flat arrays. Slacks `s` and duals `z` are positive and have steps.
+ * A pair that does not exist has a zero in `on` and is skipped.
  */
 export interface Pairs {
   readonly count: number;
@@ -70,13 +70,15 @@ export function setCentredTarget({ count, s, z, ds, dz, target }: Pairs, mu: num
   for (let k = 0; k < count; k++) target[k] = mu - s[k]! * z[k]! - ds[k]! * dz[k]!;
 }
 
-/** Ratio to the target, above or below, from which on a product counts as off centre. */
+/**
+ * Ratio of a product to the target, or of the target to a product. From this ratio on, a product counts as off centre.
+ */
 const SPREAD_RATIO = 10;
 
 /**
- * Adds to the target the distance of products off centre, after a step of up to `length`, from the permitted range:
- * Gondzio's correction for another direction with the current factors.
- *
+ * Corrects the target for products that are off centre after a step of up to `length`. Adds the distance of each such
+ * product from the permitted range. This is Gondzio's correction, which gives another direction with the current
+ * factors.
  * @source  Gondzio (1996), Multiple centrality corrections in a primal-dual method for linear programming,
  *          Computational Optimization and Applications 6.
  */

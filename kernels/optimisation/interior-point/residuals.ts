@@ -10,8 +10,8 @@ export function computeObjectiveSlope({ program, scale, x, product }: Work, i: n
 }
 
 /**
- * Computes the gradient of the Lagrangian (undefined for fixed securities), the residuals of the rows and the values of
- * the norms.
+ * Computes the gradient of the Lagrangian, the residuals of the rows and the values of the norms. The gradient is
+ * undefined for fixed securities.
  */
 export function computeResiduals(work: Work): void {
   const {

@@ -69,8 +69,8 @@ export function setStart(work: Work): void {
 }
 
 /**
- * Sets Mehrotra's starting point for programs whose solution is far from the centre: the point at which the rows nearly
- * hold, with every slack shifted until it is positive. Bounds then have residuals like rows.
+ * Sets Mehrotra's starting point for programs whose solution is far from the centre. At this point, the rows nearly
+ * hold, and every slack is shifted until it is positive. Bounds then have residuals like rows.
  */
 export function setFarStart(work: Work, curvature: Curvature): void {
   const { program, free, f, pairs, at, x, y, dx, change, columnOf, rowScale, lowerResidual, upperResidual } = work;
@@ -139,7 +139,7 @@ function computeTypicalSlack({ count, on, s }: Pairs): number {
 }
 
 /**
- * Scales the duals of bounds, rows and norms to the gradient, so that the initial complementarity has the scale of the
+ * Scales the duals of bounds, rows and norms to the gradient. The initial complementarity then has the scale of the
  * problem.
  */
 function scaleAllDuals(work: Work): void {

@@ -10,13 +10,13 @@ const PROXIMAL_VARIABLE = 1e-9;
 /** Proximal term for a far start, with securities in different units. */
 const PROXIMAL_FAR = 1e-8;
 
-/** Width of bounds, relative to 1 + |bound|, below which a security is fixed. */
+/** Minimum distance of the bounds of a security that is not fixed, relative to 1 + |bound|. */
 const FIXED_WIDTH = 1e-13;
 
 /** Minimum reference for the curvature, as a fraction of the steepest slope. */
 const SLOPE_SHARE = 1e-3;
 
-/** Smallest radius by which a norm is divided; below it the norm is treated as its plain square. */
+/** Smallest radius by which a norm is divided. If the radius is smaller, the norm is treated as its plain square. */
 const RADIUS_MIN = 1e-6;
 
 export interface Work {
@@ -41,7 +41,7 @@ export interface Work {
   readonly diagonal: Float64Array;
   /** Rows folded into the curvature of the securities; null if there are few. */
   readonly fold: FoldedRows | null;
-  /** Rows of the Schur complement, ascending, and the position of each row among them; -1 for a folded row. */
+  /** Rows of the Schur complement, ascending. The position of each row among them is -1 for a folded row. */
   readonly kept: Int32Array;
   readonly columnOf: Int32Array;
   /** Number of columns: kept rows, kinks and norms. */
@@ -161,7 +161,7 @@ export function createWork(program: Program, run: InteriorRun): Work {
   let highestCharge = 0;
   for (let r = 0; r < m; r++)
     if (Number.isFinite(rows.penalty[r]!)) highestCharge = Math.max(highestCharge, rows.penalty[r]!);
-  // Many soft rows have a separate cost, independent of the curvature of a few variables.
+  // Many soft rows have a separate cost, which does not depend on the curvature of a few variables.
   const magnitude = areSoftFolded
     ? SLOPE_SHARE * Math.max(steepest, highestCharge)
     : size > 0

@@ -6,20 +6,20 @@ import { computeSmoothGradient } from '../program/smooth-gradient.js';
 import type { PathStart } from './follow-path.js';
 
 /**
- * Margin between the starting point and the point at which the best security enters, as a fraction of the largest
+ * Margin between the starting point and the point at which the best security enters. It is a fraction of the largest
  * difference of gradients.
  */
 const START_MARGIN = 1e-3;
 
 /**
- * Weight of a single security at the steepest gradient, above which the optimum holds few securities and block pivoting
- * converges slowly.
+ * Weight of a single security at the steepest gradient. Above this weight, the optimum holds few securities, and block
+ * pivoting converges slowly.
  */
 const STEEP_WEIGHT = 0.3;
 
 /**
- * Returns true if a strong linear term makes the optimum hold few variables: the empty start is then closer than a
- * start with all variables.
+ * Returns true if a strong linear term makes the optimum hold few variables. A start without variables is then closer
+ * to the optimum than a start with all variables.
  */
 export function isSteep({ n, metric, curvature, ridge, linear }: Program): boolean {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
@@ -33,10 +33,9 @@ export function isSteep({ n, metric, curvature, ridge, linear }: Program): boole
 }
 
 /**
- * Returns the point with every variable at its lower bound, as the optimum of a modified program: its equalities have
- * their values at this point, its ranges extend to it, and a charge on all weights keeps the best variable at its
- * bound. On the path to the original program, variables enter one by one.
- *
+ * Returns the point with every variable at its lower bound, as the optimum of a modified program. The equalities of
+ * that program have their values at this point, its ranges extend to the point, and a charge on all weights keeps the
+ * best variable at its bound. On the path to the original program, variables enter one by one.
  * @returns  Undefined if a variable has no lower bound, or the program has a limit on kinks or a norm.
  * @source   Ferreau, Bock & Diehl (2008), Int. J. Robust Nonlinear Control 18(8), section on the cold start.
  */

@@ -40,7 +40,7 @@ function offer(
   first.way = way;
 }
 
-/** Finds the first event among multipliers, which change while the weights are constant. */
+/** Finds the first event among multipliers. The multipliers change while the weights are constant. */
 export function findFirstDual(path: Path, first: FirstEvent): void {
   offerBoundVariables(path, first);
   offerActiveRows(path, first);
@@ -68,7 +68,7 @@ function offerBoundVariables(path: Path, first: FirstEvent): void {
   }
 }
 
-/** Offers the event at which the gradient of a pinned security leaves the range of the kink's slopes. */
+/** Proposes the event at which the gradient of a pinned security leaves the range of the kink's slopes. */
 function offerPinnedVariable(
   { program: { kinks }, state, gradient, gradientRate, z, dz }: Path,
   first: FirstEvent,

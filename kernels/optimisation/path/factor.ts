@@ -4,8 +4,8 @@ import type { Program } from '../program/program.js';
 import { solveBackward, solveForward } from '../factors/triangular-passes.js';
 
 /**
- * Cholesky factor of the curvature on a list of free variables, which changes by one variable at a time. The array of
- * rows has spare space, so an added variable appends a row without copying.
+ * Cholesky factor of the curvature on a list of free variables. The list changes by one variable at a time. The array
+ * of rows has spare space, so an added variable appends a row without copying.
  */
 export interface PathFactor {
   /** Free variables in the order of the factor; only the first `count()` entries are valid. */
@@ -38,7 +38,8 @@ export interface PathFactors {
 }
 
 /**
- * Maximum fraction of free variables changed since the last call for which the factor is updated instead of recomputed.
+ * Maximum fraction of free variables that have changed since the last call. Up to this fraction, the factor is updated;
+ * above it, the factor is recomputed.
  */
 const CHANGED_SHARE_MAX = 0.25;
 
@@ -59,7 +60,7 @@ function isSameCurvature(a: Program, b: Program): boolean {
   return a.n === b.n && a.metric === b.metric && a.curvature === b.curvature && a.ridge === b.ridge;
 }
 
-/** Removes securities that are no longer free and adds newly free ones; returns false if too many have changed. */
+/** Removes securities that are no longer free and adds newly free ones. Returns false if too many have changed. */
 function updateFactor(factor: PathFactor, free: Int32Array): boolean {
   const freeSet = new Set(free);
   const removedNames = Array.from(factor.order.subarray(0, factor.count())).filter((name) => !freeSet.has(name));
@@ -69,7 +70,7 @@ function updateFactor(factor: PathFactor, free: Int32Array): boolean {
   return addedNames.every((name) => factor.add(name));
 }
 
-/** Ratio to its diagonal entry below which a pivot is a rounding error. */
+/** Minimum ratio of a pivot to its diagonal entry. A smaller pivot is a rounding error. */
 const PIVOT_MIN = 1e-13;
 
 /**
@@ -171,7 +172,7 @@ function createPathFactor({
 }
 
 /**
- * Function that writes the entries of curvature P + ridge I between a variable and some others, and returns the
+ * Function that writes the entries of the curvature P + ridge I between a variable and some others. It returns the
  * diagonal entry of the variable.
  */
 type Entries = (name: number, others: Int32Array, count: number, out: Float64Array, offset: number) => number;

@@ -47,23 +47,22 @@ const STANDSTILL_MAX = 60;
 const RENEWAL_EVENTS = 40;
 
 /**
- * Remaining fraction of the path at which it counts as complete: rounding errors may place the end outside the bounds
- * of rows, because the largest return is the last attainable one.
+ * Remaining fraction of the path at which the path counts as complete. Rounding errors may place the end outside the
+ * bounds of rows, because the largest return is the last attainable one.
  */
 const REMAINDER_MAX = 1e-12;
 
 /**
- * Maximum gradient on a free security at the start, relative to the largest gradient on any security. With a larger one
- * the start is not an optimum of its state.
+ * Maximum gradient on a free security at the start, relative to the largest gradient on any security. A larger gradient
+ * shows that the start is not an optimum of its state.
  */
 const START_MAX = 1e-6;
 
 /**
- * Follows the optimum from one program to another that differs in its gradient and the bounds of its rows: between
- * events at which one constraint becomes active or inactive, weights and multipliers are linear in the distance. If the
- * active rows determine all free variables, multipliers change along a linear dependency of the rows until a variable
- * or a row is released.
- *
+ * Follows the optimum from one program to another that differs in its gradient and the bounds of its rows. At each
+ * event, one constraint becomes active or inactive. Between events, weights and multipliers are linear in the distance.
+ * If the active rows determine all free variables, multipliers change along a linear dependency of the rows until a
+ * variable or a row is released.
  * @returns  State and iterate at the end, unpolished; undefined if the path cannot be followed or there are norms.
  * @cost     Per event f^2 (m + 2) / 2 + n f for f free variables and m active rows; up to a few hundred events between
  *           points of a frontier.
@@ -194,8 +193,8 @@ function hasEqualObjective({ metric, curvature, ridge, centre, linear }: Program
 }
 
 /**
- * Sets the gradient of the Lagrangian at the current point from that of the objective at the end, with kinks on the
- * sides of the state.
+ * Sets the gradient of the Lagrangian at the current point from the gradient of the objective at the end. Kinks have
+ * the slopes of their sides in the state.
  */
 function setGradient({ program, state, y, z, gradient, pull, left }: Path, smooth: Float64Array): void {
   const { n, rows, kinks } = program;

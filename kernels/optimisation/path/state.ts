@@ -3,8 +3,8 @@ import type { PathFactor } from './factor.js';
 import type { Program } from '../program/program.js';
 
 /**
- * Current point of a path between two programs that differ in their objective and the bounds of rows, with the rates of
- * change.
+ * Current point of a path, with its rates of change. The path connects two programs that differ in their objective and
+ * the bounds of rows.
  */
 export interface Path {
   /** Program at the end of the path. */

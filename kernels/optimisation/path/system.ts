@@ -4,7 +4,9 @@ import { multiplyCurvature } from '../program/smooth-gradient.js';
 import type { Path } from './state.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
-/** Ratio of a pivot below which an active row is linearly dependent on other rows on the free variables. */
+/**
+ * Minimum ratio of a pivot. If it is smaller, the active row is linearly dependent on other rows on the free variables.
+ */
 const PIVOT_MIN = 1e-11;
 
 /** Relative difference of the right-hand sides of dependent rows that counts as zero. */
@@ -56,8 +58,8 @@ export function createPathSystem(path: Path): PathSystem {
   }
 
   /**
-   * Computes the linear combination of active rows, including the given dependent row, that is zero on the free
-   * securities.
+   * Computes a linear combination of active rows that is zero on the free securities. The combination includes the
+   * given dependent row.
    */
   function findDependency(row: number): void {
     for (let a = 0; a < m; a++) change[a] = isRepeated[a] === 1 ? 0 : -matrix[a * m + row]!;
@@ -79,7 +81,8 @@ export function createPathSystem(path: Path): PathSystem {
   }
 
   /**
-   * Computes rates of multipliers only, if a row depends on others but requires a different bound.
+   * Computes rates of change for multipliers only. It applies if a row depends on others but requires a different
+   * bound.
    * @returns false if there is no such row
    */
   function solveTurn(): boolean {

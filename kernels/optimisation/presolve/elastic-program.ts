@@ -2,14 +2,14 @@ import { computeMetricDiagonal } from '../program/metric.js';
 import type { Program } from '../program/program.js';
 
 /**
- * Price per unit of violation in the elastic form, in multiples of the mean curvature: above the multipliers of
- * practical portfolios.
+ * Price per unit of violation in the program with a price on every row, in multiples of the mean curvature. It exceeds
+ * the multipliers of practical portfolios.
  */
 const ELASTIC_PRICE = 1e3;
 
 /**
- * Returns the program with a price on every row and limit. It has an interior even if the original rows permit none.
- *
+ * Returns the program with a price on every row and limit. This program has an interior even if no point satisfies the
+ * original rows.
  * @cost    A copy of the penalties.
  * @source  Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 17.2, for exact penalties.
  */

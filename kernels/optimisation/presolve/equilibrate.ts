@@ -15,10 +15,8 @@ const ROUNDS = 12;
 const SCALE_MAX = 1e6;
 
 /**
- * Chooses a unit for each variable such that the largest entry of each column of curvature and rows is near one.
- * Portfolios do not need this; programs with variables in different units do. Units are powers of two, so conversion is
- * exact.
- *
+ * Chooses a unit for each variable so that the largest entry of each column of curvature and rows is near one. Programs
+ * with variables in different units need this; portfolios do not. Units are powers of two, so that conversion is exact.
  * @returns  Null for a program with norms, whose metric must not change.
  * @cost     One pass over the nonzero entries per round (12 rounds), and a copy of the curvature.
  * @source   Ruiz (2001), A scaling algorithm to equilibrate both rows and columns norms in matrices, RAL-TR-2001-034.

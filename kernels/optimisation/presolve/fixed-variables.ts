@@ -11,7 +11,7 @@ export interface ReducedProgram {
   stateToReduced(state: ActiveState): ActiveState;
 }
 
-/** Minimum fraction of fixed variables for which their removal justifies the copy. */
+/** Minimum fraction of fixed variables. If fewer are fixed, their removal does not justify the copy. */
 const SHARE_MIN = 0.1;
 
 /**

@@ -3,9 +3,8 @@ import { PRIMAL_MAX } from '../program/kkt.js';
 import type { Kink, Program } from '../program/program.js';
 
 /**
- * Returns true if the bounds alone make the program infeasible: the bounds of a variable are contradictory, or no point
- * within the bounds satisfies a row or a kink limit. No solver needs to run then.
- *
+ * Returns true if the bounds alone make the program infeasible. Either the bounds of a variable are contradictory, or
+ * no point within the bounds satisfies a row or a kink limit. No solver needs to run then.
  * @cost    m n.
  * @source  Andersen & Andersen (1995), Presolving in linear programming, Mathematical Programming 71, section 3: bounds
  *          on the values of rows.
@@ -44,8 +43,8 @@ function measureBound(bound: number): number {
 }
 
 /**
- * Returns the smallest value of the sum of a kink within the bounds: each variable is as near to its kink as its bounds
- * permit.
+ * Returns the smallest value of the sum of a kink within the bounds. Each variable is then as near to its kink as its
+ * bounds permit.
  */
 function computeLeastSum({ at, left, right }: Kink, { n, lower, upper }: Program): number {
   let total = 0;

@@ -8,8 +8,8 @@ export interface Certificate {
   /** Multipliers of the kink limits, [kinks], at least 0. */
   readonly kinks: Float64Array;
   /**
-   * Multipliers of the norms, [norms], at least 0: weights of their tangents at `around`, each times the length of the
-   * norm there.
+   * Multipliers of the norms, [norms], at least 0. They are the weights of the tangents of the norms at `around`, each
+   * times the length of the norm there.
    */
   readonly norms: Float64Array;
   /** Point at which the norms are linearised, [n]. */
@@ -22,11 +22,10 @@ export function isHard(kink: Kink): boolean {
 }
 
 /**
- * Computes the margin by which multipliers prove that a program is infeasible: the minimum within the bounds of the
- * weighted left-hand sides (norms replaced by their tangents, which are lower bounds), less the weighted right-hand
- * sides. A positive margin proves infeasibility for any multipliers, because every feasible point has a margin of at
- * most zero.
- *
+ * Computes the margin by which multipliers prove that a program is infeasible. The margin is the minimum, within the
+ * bounds, of the weighted left-hand sides less the weighted right-hand sides. Norms are replaced by their tangents,
+ * which are lower bounds. A positive margin proves infeasibility for any multipliers, because every feasible point has
+ * a margin of at most zero.
  * @returns  Margin; -Infinity if it is unbounded below in a variable without a bound.
  * @cost     m n, and n^2 per norm.
  * @source   Farkas' lemma; Boyd & Vandenberghe (2004), Convex Optimization, section 5.8.
@@ -66,8 +65,8 @@ export function measureInfeasibility(
       inner += slope[i]! * around[i]!;
     }
     if (!(square > 0)) return;
-    // Tangent of the norm itself, with gradient slope / sqrt(square): linear in the radius, and tighter than the
-    // tangent of the square.
+    // The tangent is that of the norm itself, with gradient slope / sqrt(square). It is linear in the radius and
+    // tighter than the tangent of the square.
     add(weight, slope, 0);
     gap += weight * (square - Math.sqrt(square) * radius - inner);
   });
@@ -84,7 +83,10 @@ export function measureInfeasibility(
   return gap;
 }
 
-/** Ratio to the largest force below which a force in the direction of an infinite bound is a rounding error. */
+/**
+ * Minimum ratio to the largest force of a force in the direction of an infinite bound. A smaller force is a rounding
+ * error.
+ */
 const NEGLIGIBLE_FORCE = 1e-9;
 
 interface Range {
@@ -95,7 +97,7 @@ interface Range {
 
 /**
  * Returns the minimum within a range of force * x plus the weighted kinks of the variable. The function is convex and
- * piecewise linear, so the minimum is at an end or a kink.
+ * piecewise linear, so the minimum is at an end of the range or at a kink.
  */
 function findMinimumOver(
   { kinks }: Program,

@@ -7,13 +7,13 @@ export interface KktReport {
   /** Largest violation of a hard bound, row, limit or norm, each relative to 1 + |bound|. */
   readonly primal: number;
   /**
-   * Largest distance of an entry of the gradient of the Lagrangian from the range that the bounds and kinks of its
-   * variable can balance, relative to `scale`.
+   * Largest distance of a gradient entry from a range, relative to `scale`. The entries are those of the gradient of
+   * the Lagrangian; the bounds and kinks of the variable can balance any value within the range.
    */
   readonly stationarity: number;
   /**
-   * Largest force of a multiplier that has the wrong sign, exceeds its penalty, or belongs to a violated row, relative
-   * to `scale`.
+   * Largest force of a faulty multiplier, relative to `scale`. A multiplier is faulty if it has the wrong sign, exceeds
+   * its penalty, or belongs to a row that is violated.
    */
   readonly multipliers: number;
   /** Largest single force on a variable, the reference for rounding errors. */
@@ -23,7 +23,10 @@ export interface KktReport {
 /** Distance, relative to 1 + |bound|, within which a variable counts as at a bound or kink and a row as binding. */
 const CONTACT_TOLERANCE = 1e-9;
 
-/** Forces of steps below this size count as zero; with DUAL_MAX this corresponds to an error of 1e-14 in a weight. */
+/**
+ * Size of a step below which its forces count as zero. Together with DUAL_MAX, it corresponds to an error of 1e-14 in a
+ * weight.
+ */
 const STEP_MIN = 1e-6;
 
 /** Maximum violation at which a point counts as feasible. */
@@ -51,8 +54,8 @@ export function isOptimal({ primal, stationarity, multipliers }: KktReport): boo
 }
 
 /**
- * Returns the mean force that a unit step exerts on its variable. Near an unconstrained minimum all other forces
- * vanish.
+ * Returns the mean force that a unit step exerts on its variable. It is a reference for forces near an unconstrained
+ * minimum, where all other forces vanish.
  */
 function computeBoundForce({ n, metric, curvature, ridge }: Program): number {
   if (metric === null) return ridge;
@@ -124,7 +127,9 @@ export function measurePrimalViolation(program: Program, x: Float64Array): numbe
   return largestViolation;
 }
 
-/** Returns the larger of `worst` and the violation of a bound by a value; infinite if the value is not a number. */
+/**
+ * Returns the larger of `worst` and the violation of a bound by a value. Returns infinity if the value is not a number.
+ */
 function maximiseViolation(worst: number, value: number, bound: number): number {
   if (Number.isNaN(value)) return Number.POSITIVE_INFINITY;
   return Number.isFinite(bound) ? Math.max(worst, (value - bound) / (1 + Math.abs(bound))) : worst;
@@ -148,7 +153,10 @@ function measureStationarity(program: Program, point: Point, gradient: Float64Ar
   return largestResidual;
 }
 
-/** Returns the part of the gradient of a variable that its bounds and kinks do not balance; zero or less if they do. */
+/**
+ * Returns the part of the gradient of a variable that its bounds and kinks do not balance. It is zero or less if they
+ * balance all of it.
+ */
 function measurePull(
   { lower, upper, kinks }: Program,
   { x, kinkMultipliers }: Point,
@@ -234,8 +242,8 @@ interface Side {
 }
 
 /**
- * Returns the error of a multiplier: its magnitude if it is negative or the row is not binding, its excess above the
- * penalty, or its shortfall below the penalty at a violated row.
+ * Returns the error of a multiplier. The error is its magnitude if it is negative or the row is not binding, its excess
+ * above the penalty, or its shortfall below the penalty at a violated row.
  */
 function measureSideFault({ multiplier, excess, bound, penalty }: Side): number {
   const tolerance = Number.isFinite(bound) ? CONTACT_TOLERANCE * (1 + Math.abs(bound)) : 0;

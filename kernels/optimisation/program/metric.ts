@@ -64,7 +64,7 @@ function findSparseForm(metric: Metric): SparseRows | null {
 }
 
 /**
- * Computes out = P x for a dense matrix, skipping rows whose x is zero, because most steps near a benchmark change few
+ * Computes out = P x for a dense matrix and skips rows whose x is zero, because most steps near a benchmark change few
  * variables. Adds four rows per pass over `out`, in the order of the rows.
  */
 function multiplyDense(matrix: Float64Array, x: Float64Array, out: Float64Array): void {
@@ -186,8 +186,8 @@ export interface WeightedMetric {
 }
 
 /**
- * Returns a weighted sum of metrics: with combined loadings if all metrics have loadings, otherwise as a dense matrix.
- *
+ * Returns a weighted sum of metrics. If all metrics have loadings, the sum has combined loadings; otherwise it is a
+ * dense matrix.
  * @param parts  One or more metrics of equal order; weights at least 0.
  * @cost         n^2 per metric, n k with loadings.
  */
@@ -283,7 +283,7 @@ export function selectMetric(metric: Metric, keep: Int32Array): Metric {
   return { form: 'dense', n: f, matrix };
 }
 
-/** Maximum fraction of nonzero variables for which products with the other variables are skipped. */
+/** Maximum fraction of nonzero variables. Below it, products with the other variables are skipped. */
 const SPARSE_FRACTION_MAX = 0.25;
 
 /** Computes x'P x. @cost n^2, less if x is mostly zero; 2 k per nonzero variable with loadings */

@@ -2,7 +2,8 @@ import { computeMetricDiagonal, multiplyMetric, addMetrics, type Metric } from '
 import type { Norm, Program } from './program.js';
 
 /**
- * Returns M offset for the metric M of a norm: `offset` itself for the identity, otherwise computed in `product`.
+ * Returns M offset for the metric M of a norm. For the identity, this is `offset` itself; otherwise it is computed in
+ * `product`.
  * @param offset [n]
  * @param product [n], scratch
  * @cost one pass over the metric
@@ -35,9 +36,8 @@ export interface LagrangianCurvature {
 }
 
 /**
- * Returns the curvature of the Lagrangian: the curvature of the objective plus the metric of each norm times its
+ * Returns the curvature of the Lagrangian. It is the curvature of the objective plus the metric of each norm times its
  * multiplier.
- *
  * @param quadratic      Curvature of the objective.
  * @param weights  Weights of the metrics of the norms, [norms], at least 0.
  * @cost           None, or n^2 for a norm with a separate metric and a nonzero weight.

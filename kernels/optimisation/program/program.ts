@@ -137,8 +137,8 @@ export function isUnbounded({ lower, upper }: Rows, r: number): boolean {
 }
 
 /**
- * Returns true if every feasible point is optimal. The multipliers are then zero, and those of an interior-point method
- * are rounding errors.
+ * Returns true if every feasible point is optimal. The true multipliers are then zero, and an interior-point method
+ * returns only rounding errors.
  */
 export function isIndifferent({ curvature, ridge, linear, kinks }: Program): boolean {
   return (

@@ -9,8 +9,8 @@ export interface RowRange {
 }
 
 /**
- * Computes out[r] = row r'x, summed in the order of the columns. Four rows are processed at a time to hide the latency
- * of each sum.
+ * Computes out[r] = row r'x, summed in the order of the columns. Four rows are processed at a time, so that the
+ * processor does not wait for each addition.
  */
 export function computeRowValues({ matrix, width, from, to }: RowRange, x: Float64Array, out: Float64Array): void {
   let r = from;

@@ -3,7 +3,8 @@ import { computeNormForce, computeNormLength } from './norms.js';
 import { sumKinks, type Point, type Program } from './program.js';
 
 /**
- * One-sided derivatives of the Lagrangian in each variable, ignoring bounds. They differ if the variable is at a kink.
+ * One-sided derivatives of the Lagrangian in each variable, without bounds. The two derivatives differ if the variable
+ * is at a kink.
  */
 export interface Slopes {
   /** Derivative for a decrease of each variable, [n]. */
@@ -53,9 +54,8 @@ export function computeLagrangianSlopes(
 }
 
 /**
- * Computes the excess of the Lagrangian over the objective: the sum of the multipliers times the residuals of rows,
- * limits and norms.
- *
+ * Computes the difference of the Lagrangian and the objective. It is the sum of the multipliers times the residuals of
+ * rows, limits and norms.
  * @cost    m n, and n^2 per norm.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.1.1.
  */

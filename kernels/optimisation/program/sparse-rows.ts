@@ -21,8 +21,8 @@ const SPARSE_SHARE = 0.25;
 const ENTRIES_MIN = 1024;
 
 /**
- * Creates sums that skip products with zero, with bit-identical results: the rows of many programs have few nonzero
- * entries.
+ * Creates sums that skip products with zero, because the rows of many programs have few nonzero entries. Results are
+ * bit-identical to those of full sums.
  */
 export function createSparseRows(): SparseRows {
   let matrix: Float64Array = new Float64Array(0);

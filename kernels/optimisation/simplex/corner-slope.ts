@@ -8,10 +8,9 @@ import { computeSmoothGradient } from '../program/smooth-gradient.js';
 const RATE_MIN = 1e-12;
 
 /**
- * Computes the slope of the optimal value in a linear gain, from below, at the corner with the largest gain: the
- * smallest multiplier of the gain for which the corner is optimal. Larger multipliers are valid too, because no other
- * point has this gain.
- *
+ * Computes the slope of the optimal value in a linear gain, from below, at the corner with the largest gain. The slope
+ * is the smallest multiplier of the gain for which the corner is optimal. Larger multipliers are valid too, because no
+ * other point has this gain.
  * @param program  Program without a row for the gain, kinks and norms.
  * @param corner   Point and state of the largest gain.
  * @param gain     Coefficients of the gain, [n].
@@ -37,8 +36,8 @@ export function computeCornerSlope(
     readEntry(rows, n, activeRows[e % k]!, freeVariables[Math.floor(e / k)]!),
   );
   if (!solveSquare(square, k, sides, 2)) return undefined;
-  // Multipliers of the rows are those of the objective plus the slope times those of the gain; likewise for the forces
-  // on variables.
+  // The multipliers of the rows are those of the objective plus the slope times those of the gain. The same holds for
+  // the forces on variables.
   const signs: SignCondition[] = [];
   const force = gradient.slice();
   const growth = gain.map((value) => -value);

@@ -48,7 +48,8 @@ export function solveCorner(program: Program): SolvedCorner | undefined {
 }
 
 /**
- * Distance, relative to 1 + |bound|, within which a weight counts as at a bound or kink, because sums of lengths round.
+ * Distance within which a weight counts as at a bound or kink, relative to 1 + |bound|. Rounding errors of sums of
+ * lengths stay below it.
  */
 const CONTACT_TOLERANCE = 1e-14;
 

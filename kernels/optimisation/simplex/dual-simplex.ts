@@ -27,9 +27,8 @@ const RATIO_TOLERANCE = 1e-12;
 
 /**
  * Solves a linear program by the dual simplex method on a dense tableau. It begins with every variable at the bound
- * that its cost prefers and repeatedly moves the row with the largest violation to its bound. Variables whose reduced
- * cost changes sign during this step move to their opposite bound.
- *
+ * that its cost prefers. It then repeatedly moves the row with the largest violation to its bound. Variables whose
+ * reduced cost changes sign during this step move to their opposite bound.
  * @returns  Optimal corner; undefined if the program is infeasible or the pivots do not suffice.
  * @cost     m n per pivot
  * @source   Lemke (1954), Naval Research Logistics Quarterly 1(1), for the method; Maros (2003), Computational
@@ -47,8 +46,8 @@ export function solveByDualSimplex(program: LinearProgram): Corner | undefined {
 }
 
 /**
- * Simplex tableau: basic variables as linear combinations of nonbasic ones. Variables are those of the program, 0 to n
- * - 1, followed by the values of its rows.
+ * Simplex tableau, which states basic variables as linear combinations of nonbasic ones. Variables 0 to n - 1 are those
+ * of the program; the values of its rows follow.
  */
 interface Tableau {
   readonly program: LinearProgram;
@@ -159,8 +158,8 @@ function enterBasis(tableau: Tableau, row: number): boolean {
 }
 
 /**
- * Returns the columns that can move a basic variable up (1) or down (-1), in the order in which their reduced costs
- * change sign.
+ * Returns the columns that can move a basic variable up (1) or down (-1). They are in the order in which their reduced
+ * costs change sign.
  */
 function listMovers(
   { program: { n }, entries, prices, other, isHigh, lower, upper }: Tableau,
@@ -178,8 +177,8 @@ function listMovers(
 
 /**
  * Returns the number of columns whose variables move to their opposite bound before the basic variable reaches its
- * bound; the next column enters the basis. Returns -1 if all columns together are not sufficient. Among columns whose
- * reduced costs change sign at the same point, the one with the largest effect enters.
+ * bound. The next column enters the basis. If reduced costs of several columns change sign at the same point, the
+ * column with the largest effect enters. Returns -1 if all columns together are not sufficient.
  */
 function countPassed({ other, lower, upper }: Tableau, movers: EnteringVariable[], way: number): number {
   let remainingDistance = way;
@@ -196,7 +195,7 @@ function countPassed({ other, lower, upper }: Tableau, movers: EnteringVariable[
   return -1;
 }
 
-/** Solves a row for the variable of a column, and substitutes it in the other rows. */
+/** Solves a row for the variable of a column. Substitutes the result in the other rows. */
 function substituteColumn({ program: { n, m }, entries, prices }: Tableau, row: number, column: number): void {
   const pivot = entries[row * n + column]!;
   const pivotRow = entries.subarray(row * n, row * n + n);

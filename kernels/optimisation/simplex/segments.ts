@@ -22,10 +22,7 @@ export interface LinearProgram {
   readonly upper: Float64Array;
 }
 
-/**
- * Program without curvature whose variables are divided at their kinks, so that the objective is linear on each
- * segment.
- */
+/** Program without curvature whose variables are divided at their kinks. The objective is linear on each segment. */
 export interface Segments extends LinearProgram {
   /** Variable of each segment, ascending, [n]. */
   readonly nameOf: Int32Array;
@@ -39,7 +36,7 @@ export interface Segments extends LinearProgram {
 const TABLEAU_MAX = 4_000_000;
 
 /**
- * Divides the variables of a program into segments.
+ * Divides the variables of a program into segments at their kinks.
  * @returns  Undefined if the program has curvature or soft rows, is unbounded, or the tableau would be too large.
  * @cost     m n
  */

@@ -3,8 +3,9 @@ import { allocatePages } from '#kernels/memory/large-pages.js';
 const PAGE_BYTES = 2 ** 16;
 
 /**
- * Size from which a stored file is written past the cache of the operating system, and also read past it when it is
- * read as a whole. Smaller files are mostly read as a whole soon after; of larger files, views read parts.
+ * Minimum size of a file that bypasses the cache of the operating system. Files of at least this size are written past
+ * the cache, and read past it when the whole file is read. Most smaller files are read as a whole soon after they are
+ * written, so the cache helps them. Views read only parts of larger files.
  */
 export const LARGE_BYTES_MIN = 4 * 2 ** 20;
 
@@ -13,8 +14,8 @@ const allocators = new WeakSet<ArrayBufferLike>();
 /**
  * Allocates zeroed memory that begins on a page, so that a disk can transfer whole sectors directly. WebAssembly memory
  * always begins on a page; other memory may begin anywhere.
- * @returns whole pages of 64 KiB; other memory if the address space of the process is used up, of which each
- * WebAssembly memory takes 10 GB
+ * @returns WebAssembly memory in whole pages of 64 KiB. Each takes 10 GB of the process's address space; when the
+ * address space is used up, the function returns other memory.
  */
 export function allocatePageMemory(bytes: number): SharedArrayBuffer {
   const pageCount = Math.ceil(bytes / PAGE_BYTES);

@@ -1,16 +1,17 @@
 import { isWorkPaged, allocateWork } from '#kernels/memory/paged-memory.js';
 
 /**
- * Allocates zeroed memory for arrays that a thread keeps between jobs. Shared memory does not count towards the
- * collector's limit on memory outside its heap, about 64 MB, above which it marks the whole heap once per job.
+ * Allocates zeroed memory for arrays that a thread keeps between jobs. The memory is shared, because the garbage
+ * collector does not count shared memory. Above about 64 MB of other memory outside its heap, the collector marks the
+ * whole heap once per job.
  */
 export function allocateRetainedMemory(bytes: number): SharedArrayBuffer {
   return allocateWork(bytes);
 }
 
 /**
- * Memory for a run of 20,000 securities over 30 years in addition to its paged arrays, as a share of these arrays,
- * rounded up.
+ * Memory that a run needs in addition to its paged arrays, as a fraction of these arrays. Measured on a run of 20,000
+ * securities over 30 years and rounded up.
  */
 const UNPAGED_SHARE = 1 / 32;
 
@@ -30,7 +31,10 @@ export function allocateRetainedIntegers(length: number): Int32Array {
   return new Int32Array(allocateRetainedMemory(length * Int32Array.BYTES_PER_ELEMENT));
 }
 
-/** Allocates an array of non-negative integers below an end; up to 2^15 they take half the memory. */
+/**
+ * Allocates an array for integers from 0 to `end` (exclusive). The array takes half the memory if `end` is at most
+ * 2^15.
+ */
 export function allocateRetainedIntegersBelow(end: number, length: number): Int16Array | Int32Array {
   return end <= SHORT_END
     ? new Int16Array(allocateRetainedMemory(length * Int16Array.BYTES_PER_ELEMENT))

@@ -1,7 +1,7 @@
 import { encodeStruct, type ThriftStruct } from './thrift-compact.js';
 import { encodeLevels, encodeHybrid, packBits, encodeWholeLevels } from './levels.js';
 
-/** Columns of one row group. Text and doubles may have missing values: null, or NaN for doubles. */
+/** Columns of one row group. Texts and doubles may be missing: a missing text is null, a missing double is NaN. */
 export type ParquetColumn =
   | { readonly name: string; readonly kind: 'text'; readonly values: readonly (string | null)[] }
   | { readonly name: string; readonly kind: 'boolean'; readonly values: readonly (boolean | null)[] }
@@ -9,8 +9,8 @@ export type ParquetColumn =
   | { readonly name: string; readonly kind: 'double'; readonly values: Float64Array }
   | { readonly name: string; readonly kind: 'integer'; readonly values: Int32Array; readonly none: number }
   /**
-   * Texts or days as positions in a list, so that repeated values are written once. In an optional column, -1 is a
-   * missing value.
+   * Column of texts or days, stored as positions in a list so that each distinct value is written once. In an optional
+   * column, -1 is a missing value.
    */
   | {
       readonly name: string;
@@ -32,7 +32,7 @@ export const ENCODING = { PLAIN: 0, RLE: 3, RLE_DICTIONARY: 8 } as const;
 const PAGE = { DATA: 0, DICTIONARY: 2 } as const;
 
 /**
- * Maximum number of distinct values of a column that is written as positions in a list; also the number of rows
+ * Maximum number of distinct values of a column that is written as positions in a list. The same number of rows is
  * inspected first.
  */
 const DISTINCT_MAX = 1 << 12;
@@ -142,8 +142,8 @@ function removeNaN(values: Float64Array, rowCount: number): Float64Array {
 }
 
 /**
- * Returns values as positions among their distinct values; undefined if there are too many distinct values to save
- * space.
+ * Replaces each value by its position among the distinct values. Returns undefined if there are too many distinct
+ * values to save space.
  */
 function assignCodes<T extends number | string>(
   values: ArrayLike<T>,

@@ -1,8 +1,8 @@
 import { putVarint } from './thrift-compact.js';
 
 /**
- * Encodes the definition levels of an optional column after their length (u32, little endian); as a single run if no
- * value is missing.
+ * Encodes which rows of an optional column have a value (definition levels), after the length (u32, little endian). If
+ * every row has a value, the levels are written as a single run.
  */
 export function encodeLevels(rowCount: number, isPresent: (row: number) => boolean): Uint8Array {
   let isWhole = true;

@@ -26,8 +26,8 @@ export interface MeteredModule {
 }
 
 /**
- * Adds a step counter to a WebAssembly module: each function call and loop iteration decrements the exported variable
- * `steps`, which traps below zero, so that every loop ends.
+ * Adds a step counter to a WebAssembly module. Each function call and each loop iteration decrements the exported
+ * variable `steps`. The module traps when `steps` is below zero, so every loop ends.
  * @cost a pass over the code
  */
 export function meterLoops(bytes: Uint8Array): MeteredModule {

@@ -13,9 +13,10 @@ const BYTES = Float64Array.BYTES_PER_ELEMENT;
 const NATIVE = 1 as HostRefId;
 
 /**
- * Returns a function of the interpreter by which scripts call native functions: `native(position, ...buffers of the
- * lists, ...numbers)` returns the buffer of the result, or a text if the arguments are wrong. Lists are copied out of
- * the script and results are new buffers, so that no native function reads or writes memory of the script.
+ * Returns a function of the interpreter by which scripts call native functions. Scripts call `native(position,
+ * ...buffers of the lists, ...numbers)`. It returns the buffer of the result, or a text if the arguments are wrong.
+ * Lists are copied out of the script and results are new buffers, so no native function reads or writes memory of the
+ * script.
  */
 export function provideNatives(
   { ffi, module, memory, steps }: Interpreter,
@@ -86,6 +87,8 @@ interface NativeCall {
   readonly size: number;
 }
 
-/** Creates the error for a list that does not exist, which only occurs if a script changes the functions of `rows`. */
+/**
+ * Creates the error for a list that does not exist. This error occurs only if a script changes the functions of `rows`.
+ */
 const createListError = (): SandboxError =>
   new SandboxError('threw', 'gave a native function a list that does not exist');

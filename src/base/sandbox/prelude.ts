@@ -1,8 +1,8 @@
 /**
  * Script that runs in the sandbox before each program. It removes access to clocks, random numbers and hidden state.
- * Its value is a function that receives the native functions, defines them as members of `rows`, and returns `prepare`:
- * `prepare(compute, [parameters, inputs])` returns `run(buffer, count)`, which leaves the results at the start of the
- * buffer.
+ * Its value is a function that receives the native functions, defines them as members of `rows`, and returns `prepare`.
+ * Calling `prepare(compute, [parameters, inputs])` returns the function `run`. Calling `run(buffer, count)` leaves the
+ * results at the start of the buffer.
  */
 export const PRELUDE = `(() => {
   for (const name of ['eval', 'WeakRef', 'FinalizationRegistry', 'Atomics', 'SharedArrayBuffer']) delete globalThis[name];

@@ -46,7 +46,7 @@ const INTRINSICS = (1 | 4 | 256 | 512) as IntrinsicsFlags;
 const STRICT_FLAG = 8 as EvalFlags;
 const SCRIPT_MODE = 0 as EvalDetectModule;
 
-/** A program after reading, with the state to restore before each call. */
+/** Program after reading, with the state that is restored before each call. */
 interface PreparedProgram {
   readonly snapshot: Snapshot;
   readonly run: JSValuePointer;

@@ -17,7 +17,7 @@ export interface SandboxInput {
 /** Function on lists of numbers, executed outside the interpreter. Scripts call it as a member of `rows`. */
 export interface NativeFunction {
   readonly name: string;
-  /** Number of leading arguments that are lists; the other arguments are numbers. */
+  /** Number of leading arguments that are lists. All other arguments are numbers. */
   readonly lists: number;
   /** Steps charged for each value of the lists and of the result. */
   readonly stepsPerValue: number;

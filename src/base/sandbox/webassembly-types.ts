@@ -6,7 +6,7 @@ export interface WasmGlobal {
 }
 
 export interface PrivateMemory {
-  /** Current buffer, which is replaced when the memory grows. */
+  /** Current buffer. The property has another value after the memory grows. */
   readonly buffer: ArrayBuffer;
 }
 
@@ -16,7 +16,7 @@ interface Instance {
   readonly exports: Exports;
 }
 
-/** WebAssembly types with unshared memory; the numeric engines declare theirs as shared. */
+/** WebAssembly types whose memory is not shared. The numeric engines declare types whose memory is shared. */
 export const PrivateWebAssembly = WebAssembly as unknown as {
   readonly Memory: new (descriptor: { readonly initial: number; readonly maximum: number }) => PrivateMemory;
   readonly Module: new (bytes: Uint8Array) => object;

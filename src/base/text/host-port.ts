@@ -1,6 +1,6 @@
 /** Host and port. */
 export interface HostPort {
-  /** Lower-case host name or IP address; IPv6 addresses without brackets. */
+  /** Lower-case host name or IP address. An IPv6 address has no brackets. */
   readonly host: string;
   readonly port: number;
 }

@@ -2,8 +2,8 @@
 const LENGTH_MAX = 60;
 
 /**
- * Returns the candidate nearest to a misspelt name, with the fewest edits ignoring case and separators; undefined if no
- * candidate is near. The maximum is one edit for names of up to four letters, two edits for longer names.
+ * Returns the candidate nearest to a misspelt name: the one that needs the fewest edits, ignoring case and separators.
+ * A name of up to four letters may need one edit, a longer name two. Returns undefined if every candidate needs more.
  * @cost O(candidates x length^2)
  */
 export function findNearestName(written: string, candidates: Iterable<string>): string | undefined {
@@ -51,8 +51,8 @@ function splitWords(name: string): readonly string[] {
 }
 
 /**
- * Returns the question "Did you mean ...?" for a misspelt or abbreviated name, with a leading space; empty if no
- * candidate is near.
+ * Returns the question "Did you mean ...?" for a misspelt or abbreviated name, with a leading space. Returns an empty
+ * text if no candidate is near.
  */
 export function suggestName(written: string, candidates: Iterable<string>): string {
   const name = findNearestName(written, candidates) ?? findAbbreviation(written, candidates);

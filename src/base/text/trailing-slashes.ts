@@ -1,4 +1,7 @@
-/** Returns a text without trailing slashes, in linear time; an expression such as `/\/+$/` can take quadratic time. */
+/**
+ * Returns a text without trailing slashes, in linear time. A regular expression such as `/\/+$/` can take quadratic
+ * time.
+ */
 export function trimTrailingSlashes(text: string): string {
   let end = text.length;
   while (text[end - 1] === '/') end -= 1;

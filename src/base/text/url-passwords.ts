@@ -12,8 +12,8 @@ export function maskUrlPasswords(text: string, mark = '***'): string {
 }
 
 /**
- * Removes the password from a text that consists of at most one URL, valid or not, whatever characters the password
- * contains.
+ * Removes the password from a text that contains at most one URL. The URL may be invalid, and the password may contain
+ * any characters.
  */
 export function removeUrlPassword(text: string): string {
   const user = text.indexOf('://') + '://'.length;

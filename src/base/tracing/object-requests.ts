@@ -5,13 +5,13 @@ export interface ObjectRequest {
   /** HTTP method: GET reads and lists, HEAD checks existence, PUT writes and copies. */
   readonly method: string;
   readonly seconds: number;
-  /** False if there was no response, or the response was a server error or a request to slow down. */
+  /** False if the store sent no response, a server error or a request to slow down. */
   readonly isAnswered: boolean;
 }
 
 /**
- * Diagnostics channel of the measurements. A global channel is used because many clients are created from settings that
- * threads receive as data.
+ * Diagnostics channel on which requests are reported. The channel is global, because threads receive settings as data
+ * and create many clients from them.
  */
 const REQUEST_CHANNEL = channel('divisor:object-request');
 

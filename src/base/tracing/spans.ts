@@ -46,7 +46,7 @@ export function startTracing(started: Tracer): () => void {
 
 export const isTracing = (): boolean => tracer !== undefined;
 
-/** Returns the span to which the current work belongs; undefined if tracing is off. */
+/** Returns the span to which the current work belongs. Returns undefined if tracing is off. */
 export const findCurrentSpan = (): SpanContext | undefined =>
   tracer === undefined ? undefined : contextStorage.getStore();
 
@@ -56,7 +56,7 @@ export const readEpochMs = (): number => performance.timeOrigin + performance.no
 /** Runs a function as part of a span. */
 export const runWithinSpan = <T>(context: SpanContext, work: () => T): T => contextStorage.run(context, work);
 
-/** Creates the identifiers of a new trace; null if tracing is off. */
+/** Creates the identifiers of a new trace. Returns null if tracing is off. */
 export function createTrace(): SpanContext | null {
   if (tracer === undefined) return null;
   const traceId = createRandomHex(16);
@@ -82,7 +82,7 @@ export interface OpenSpan {
   end(error?: string, more?: Attributes): void;
 }
 
-/** Starts a span in a trace; undefined if tracing is off, or there is no trace. */
+/** Starts a span in a trace. Returns undefined if tracing is off or if there is no trace. */
 export function openSpan(name: string, order: SpanOrder = {}): OpenSpan | undefined {
   const { kind = 'internal', parent = findCurrentSpan(), attributes = {} } = order;
   if (tracer === undefined || parent?.isSampled !== true) return undefined;
@@ -140,14 +140,14 @@ export function reportTiming(
 export const formatTraceParent = ({ traceId, spanId, isSampled }: SpanContext): string =>
   `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 
-/** Parses a `traceparent` written by this service; undefined for any other text. */
+/** Parses a `traceparent` written by this service. Returns undefined for any other text. */
 export function parseTraceParent(text: string | null | undefined): SpanContext | undefined {
   const [, traceId, spanId, flags] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;
   return { traceId, spanId, isSampled: (Number.parseInt(flags!, 16) & 1) === 1 };
 }
 
-/** Returns random bytes as hexadecimal text; all zeros are rejected, because an identifier of zeros is invalid. */
+/** Returns random bytes as hexadecimal text. Never returns only zeros, because an identifier of zeros is invalid. */
 function createRandomHex(bytes: number): string {
   const randomBytes = crypto.getRandomValues(new Uint8Array(bytes));
   const text = Array.from(randomBytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -55,10 +55,12 @@ Exit statuses are those of the job commands: see divisor backtest --help.
 `;
 
 const DEFAULT_SIZE: MarketSize = { assets: 500, years: 10 };
-/** One year of history precedes the first year of the index. */
+/** Minimum number of years. One year of history comes before the first year of the index. */
 const YEARS_MIN = 2;
 
-/** Runs `divisor bench`: times the kernels, compares them with the limits of the machine, then times the main jobs. */
+/**
+ * Runs `divisor bench`: times the kernels and compares them with the limits of the machine. Then times the main jobs.
+ */
 export async function bench(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { flags, common } = readCommandLine('bench', GRAMMAR, argv);
   if (common.out !== undefined)

@@ -1,4 +1,4 @@
-/** Returns the fewest milliseconds of processor time over several runs, which excludes other load on the machine. */
+/** Returns the shortest processor time in ms over several runs. Other load on the machine does not count. */
 export function measureFastestMs(work: () => void, { repeats }: { readonly repeats: number }): number {
   let fastestMs = Infinity;
   for (let repeat = 0; repeat < repeats; repeat++) {

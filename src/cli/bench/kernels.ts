@@ -114,7 +114,7 @@ const CASES: readonly KernelCase[] = [
   },
 ];
 
-/** Returns pseudo-random values of at most 2% in magnitude, like daily returns, identical on every machine. */
+/** Returns pseudo-random values of at most 2% in magnitude, like daily returns. They are the same on every machine. */
 function createReturns(engine: Engine, length: number): Float64Array {
   const values = engine.allocate(length);
   let state = 42;

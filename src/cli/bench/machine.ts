@@ -4,15 +4,15 @@ import { openNativeEngine } from '#kernels/engines/native.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { measureFastestMs } from './fastest.js';
 
-/** Measured limits of this machine, which the kernel timings are compared with. */
+/** Limits of this machine. The timings of the kernels are compared with them. */
 export interface MachineLimits {
   /** Speed of a product of large matrices on the native kernels, in GFLOP/s; null if there are none. */
   readonly native: number | null;
-  /** Instruction set of the native kernels, or the reason for their absence. */
+  /** Instruction set of the native kernels. If there are none, the reason. */
   readonly nativeName: string;
   /** Speed of the same matrix product on the WebAssembly engine, in GFLOP/s. */
   readonly wasm: number;
-  /** Throughput of reading memory far larger than the caches in GB/s. */
+  /** Speed of reading memory in GB/s. The memory is far larger than the caches. */
   readonly sweep: number;
 }
 

@@ -1,11 +1,11 @@
 import type { AnyJob, DivisorClient, IndexDocumentBody, JobStatus } from '#clients/typescript/divisor.js';
 import { formatWhole } from '../terminal.js';
 
-/** Timing of one piece of work that a client requests from the service. */
+/** Timing of a piece of work that clients request from the service. */
 export interface WorkTiming {
   readonly work: string;
   readonly size: string;
-  /** Time from start to end of the job, or the fastest of several responses. */
+  /** Seconds from the start to the end of the job; for responses, the seconds of the fastest one. */
   readonly seconds: number;
   /** Units of work per second; null if no units are counted. */
   readonly rate: number | null;
@@ -80,7 +80,7 @@ export async function benchGeneratedWork(
   );
 }
 
-/** Times a service on a stored index; changes no stored document. */
+/** Times a service with a stored index. Changes no stored document. */
 export async function benchStoredWork(client: DivisorClient, indexId: string, watch: WorkWatch): Promise<void> {
   const health = await client.call('getHealth');
   const activeStoreId = 'store' in health ? health.store.active : null;
@@ -193,7 +193,9 @@ function createStopwatch(client: DivisorClient, watch: WorkWatch) {
   };
 }
 
-/** Defines a monthly index of the largest securities with a cap, so that every stage of the pipeline does work. */
+/**
+ * Defines a monthly index of the largest securities with a cap. With it, every stage of the pipeline has work to do.
+ */
 const createBenchIndex = (year: number): IndexDocumentBody => ({
   id: 'BENCH',
   name: 'Bench',
@@ -211,7 +213,7 @@ const createBenchIndex = (year: number): IndexDocumentBody => ({
 });
 
 /**
- * Creates a constraint set that caps each weight at 1.5 times equal weight, which moves weight from the largest
+ * Creates a constraint set that caps each weight at 1.5 times equal weight. This moves weight from the largest
  * securities to all others.
  */
 const createBoundedSet = (names: number) => ({

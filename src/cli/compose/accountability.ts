@@ -57,8 +57,8 @@ async function composeSignIn({ documents, settings, log, secrets, now }: Core) {
   const grants = settings.oidcScopes;
   const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the OpenID provider does not answer');
   const tokens = issuer && audience ? createTokens({ issuer, audience, grants, onFailure }) : undefined;
-  // Front ends that share a key accept each other's sessions. A session fixes its scopes when it begins, so
-  // different grants derive a different key, which invalidates earlier sessions.
+  // Processes with the same key accept each other's sessions. A session keeps the scopes that it had when it began.
+  // Other grants therefore give another key, and earlier sessions become invalid.
   const key = secrets.derive(`sessions of subjects ${JSON.stringify([issuer, clientId, grants])}`) ?? randomBytes(32);
   const endedSessions = await createEndedSessions({ documents, isReadOnly: settings.readOnly, now });
   const sessions = createSessions({ key, ended: endedSessions, now });

@@ -8,6 +8,6 @@ interface ApprovalsInput {
   readonly now: () => number;
 }
 
-/** Creates the approvals of changes that need a second person, from the settings. */
+/** Creates the approvals of changes that need a second person. The rules come from the settings. */
 export const openApprovals = ({ documents, settings, now }: ApprovalsInput): Approvals =>
   createApprovals({ documents, rules: settings.approvals, hours: settings.approvalHours, now });

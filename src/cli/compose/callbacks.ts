@@ -7,7 +7,7 @@ import type { DocumentStore } from '#store/port.js';
 import type { Settings } from '../settings.js';
 import { getBuildVersion } from '../version.js';
 
-/** Notifications of ended jobs, and signed requests to receivers that the operator allows. */
+/** Notifications of ended jobs, and signed requests. Both go only to receivers that the operator permits. */
 export interface CallbackDeliveries {
   readonly deliveries: Deliveries;
   readonly callbacks: { readonly destinations: CallbackDestinations; readonly post: SignedPostSender };
@@ -21,7 +21,7 @@ interface DeliveriesInput {
   readonly now: () => number;
 }
 
-/** Opens the notifications of ended jobs, limited to the targets that the operator allows. */
+/** Opens the notifications of ended jobs. They go only to receivers that the operator permits. */
 export function openDeliveries({ settings, documents, log, now }: DeliveriesInput): CallbackDeliveries {
   const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
   const destinations = createCallbackDestinations({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });

@@ -14,7 +14,7 @@ export function createWorkerHandlers(handlers: Handlers<typeof WORKER_API>): Han
   return { getHealth, getLiveness, getReadiness, getMetrics };
 }
 
-/** Wraps job kinds so that each attempt first loads the active market, whichever process activated it. */
+/** Wraps job kinds so that each attempt first loads the active market. Another process may have activated it. */
 export function addActiveMarket(kinds: JobHandlers, { follow }: Pick<Activations, 'follow'>): JobHandlers {
   const entries = Object.entries(kinds as Record<string, JobKind<unknown>>).map(([name, kind]) => {
     const run: JobKind<unknown>['run'] = async (payload, attempt) => {
@@ -32,7 +32,7 @@ export function addActiveMarket(kinds: JobHandlers, { follow }: Pick<Activations
   return Object.fromEntries(entries) as JobHandlers; // The wrapped kinds keep their names and payload types.
 }
 
-/** Loads the active market in a process that reads no sources. */
+/** Loads the active market. For a process that does not read sources. */
 export async function followActive({
   activations,
   markets,

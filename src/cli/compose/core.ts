@@ -56,13 +56,10 @@ import { createStoreChecks } from './health-checks.js';
 import { addStoreOfCall } from './on-stores.js';
 import { openServiceStore, type Role } from './service-store.js';
 
-/**
- * Heap size of the main thread below which a garbage collection is not worthwhile: the live objects of a service take
- * 55 MB.
- */
+/** Minimum heap size of the main thread in bytes for a garbage collection. The live objects of a service take 55 MB. */
 const HEAP_BYTES_MIN = 80 * 2 ** 20;
 
-/** A component that must be closed when the service ends. */
+/** Component that must be closed when the service ends. */
 export interface Closable {
   close(): Promise<void>;
 }
@@ -99,11 +96,11 @@ export interface CoreInput {
   readonly log: Logger;
   /** Receives a failure after which the process must end. */
   readonly onDefect: (cause: unknown) => void;
-  /** Receives each component to close, as soon as it is open. */
+  /** Collects the components to close. A component is added as soon as it is open. */
   readonly resources: Closable[];
 }
 
-/** Opens the document store, the thread pool, the jobs and the markets, the innermost first. */
+/** Opens the document store, the thread pool, the jobs and the markets, in the order in which they need each other. */
 export async function openCore({ role, home, settings, log, onDefect, resources }: CoreInput): Promise<Core> {
   if (role !== 'practice') resources.push(createPanelLimit(settings, home), createReadingLimit(settings, log));
   const store = await openServiceStore({ role, home, settings, log, onDefect });
@@ -114,8 +111,8 @@ export async function openCore({ role, home, settings, log, onDefect, resources 
   const documents = guardDocuments(traceDocuments(store.documents, settings));
   const secrets = await openSecrets(settings, store.documents);
   /**
-   * Artifacts that features read during requests, with short time limits. A worker has no requests; its threads and
-   * jobs wait longer.
+   * Artifacts for features that read them during requests, with short time limits. A worker has no requests, so its
+   * threads and jobs can wait longer.
    */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const version = readEngineVersion();
@@ -184,7 +181,7 @@ interface MetricsInput {
 }
 
 function openMetrics({ version, home, settings, store, work }: MetricsInput): Metrics {
-  /** Reads figures of jobs; rejects while the database is unavailable, so that the figures are omitted, not awaited. */
+  /** Reads figures about jobs. Rejects while the database is unavailable; the figures are then left out. */
   const askJobs = async <T>(ask: (jobs: JobSystem) => Promise<T>): Promise<T> => {
     if (!isReachable(store)) throw new Refusal('STORE_UNAVAILABLE', 'The database does not answer.');
     return ask(work().jobs);
@@ -208,7 +205,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
 
 interface WorkInput {
   readonly role: Role;
-  /** Returns the memory of a market, which the threads of this process share. */
+  /** Returns the memory of a market. All threads of this process share it. */
   readonly getHandle: (identity: MarketIdentity) => MarketHandle;
   readonly settings: Settings;
   readonly log: Logger;
@@ -223,7 +220,7 @@ interface WorkInput {
   readonly lacks: () => readonly string[];
 }
 
-/** Returns memory of the main thread and of `malloc` to the system after an idle period. */
+/** After an idle period, returns unused memory of the main thread and of `malloc` to the system. */
 async function freeMemory(): Promise<void> {
   await collectGarbage(HEAP_BYTES_MIN);
   trimMemory();
@@ -303,13 +300,16 @@ async function openWork(input: WorkInput): Promise<Work> {
   return { pool, jobs, pausedKinds };
 }
 
-/** Returns the path of an artifact's file, after fetching the artifacts that it refers to into the same folder. */
+/** Returns the path of an artifact's file. First fetches the artifacts that it refers to into the same folder. */
 async function fetchFile(artifacts: ArtifactStore, { artifact, beside = [] }: ArtifactReference): Promise<string> {
   const [path] = await Promise.all([artifact, ...beside].map((name) => artifacts.file({ name })));
   return path!; // At least one file, so at least one path.
 }
 
-/** Returns the name of this machine's home, which a restart keeps; another name if a running copy uses it. */
+/**
+ * Returns the node name of this machine's home. It is the same after a restart. If a running copy of the home uses it,
+ * returns another name.
+ */
 async function claimNodeName(
   shared: NonNullable<Store['shared']>,
   { role, settings, log }: Pick<WorkInput, 'role' | 'settings' | 'log'>,

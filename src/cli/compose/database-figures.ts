@@ -2,7 +2,7 @@ import { isLiveNode } from '#jobs/postgres/node-rows.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DatabaseDocuments } from '#store/postgres/open-documents.js';
 
-/** Creates the metrics of a database. Unavailable figures are omitted, not awaited. */
+/** Creates the metrics of a database. Figures that are unavailable are left out, and nobody waits for them. */
 export function createDatabaseFigures({ database, schema, clock, fault }: DatabaseDocuments) {
   return {
     onStatement: database.onStatement,

@@ -3,12 +3,12 @@ import { createPatientDocuments } from '#jobs/patient-documents.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Closable, Core } from './core.js';
 
-/** Components with the documents for jobs, which wait while the database is unavailable. */
+/** Components for jobs. Their documents wait while the database is unavailable. */
 export interface JobComponents extends Core {
   readonly documentsOfJobs: DocumentStore;
 }
 
-/** @param resources receives the function that ends the waiting */
+/** @param resources receives the function that stops the waiting */
 export function openJobComponents(core: Core, resources: Closable[]): JobComponents {
   const { documents, settings } = core;
   // Documents in a home are always available.

@@ -18,7 +18,7 @@ export interface GovernanceInput extends Pick<StatementsDependencies, 'publicati
   readonly endClosedDays: ClosuresDependencies['endClosedDays'];
 }
 
-/** Composes procedures of the administrator, benchmark statements and recorded changes of calendars. */
+/** Composes the procedures of the administrator, the benchmark statements and the recorded changes of calendars. */
 export function composeGovernance(
   core: Core,
   { removals, indices, schedulesOn, endClosedDays, ...parts }: GovernanceInput,

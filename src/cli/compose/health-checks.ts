@@ -16,7 +16,7 @@ function checkDatabaseConnection({ shared }: Store): Check[] {
   return [{ name: 'database', unready: 'STORE_UNAVAILABLE', look: shared.fault, note: () => 'The database answers.' }];
 }
 
-/** Reports a node with a wrong clock, and fails readiness if the error is large. */
+/** Returns a check that reports a node with a wrong clock. If the error is large, readiness fails. */
 function checkClock({ shared }: Store): Check[] {
   if (shared === undefined) return [];
   const { clock } = shared;

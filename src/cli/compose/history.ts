@@ -8,8 +8,8 @@ import { createVersions } from '#services/history/versions.js';
 import type { Core } from './core.js';
 
 /**
- * Composes document versions: the deletion that other services need, and the handlers once the writing services
- * exist.
+ * Composes the versions of documents: the deletion, which other services need, and the handlers, which are created
+ * after the services that write.
  */
 export function composeHistory(core: Core) {
   const versions = createVersions(core);

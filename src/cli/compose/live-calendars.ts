@@ -4,7 +4,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { followClosures, type FollowingCalendars } from '#services/stored/recorded-closures.js';
 import type { DocumentStore } from '#store/port.js';
 
-/** Opens the calendars of the service, with the recorded changes of any process. */
+/** Opens the calendars of the service. They include changes that any process recorded. */
 export async function openLiveCalendars(documents: DocumentStore, log: Logger): Promise<FollowingCalendars> {
   const calendars = followClosures(documents, createLiveCalendars(openCalendars()), (err) =>
     log.error({ err }, 'the recorded changes of calendars could not be read'),

@@ -7,7 +7,9 @@ import type { MarketComponents } from './market.js';
 
 const MIB = 2 ** 20;
 
-/** States where the panels of the served store are and how large they are; undefined if no store is served. */
+/**
+ * Describes where the panels of the served store are and how large they are. Returns undefined if no store is served.
+ */
 export function describePanels(servedMarket: Pick<ServedMarket, 'market'> | undefined): string | undefined {
   if (servedMarket === undefined) return undefined;
   const { datasetId, dates, identifiers, fields } = servedMarket.market;
@@ -20,8 +22,8 @@ export function describePanels(servedMarket: Pick<ServedMarket, 'market'> | unde
 }
 
 /**
- * Reports an active data store that failed to load. The service stays ready, because each refused request states the
- * failure.
+ * Returns a check that reports an active data store that failed to load. The service stays ready, because each request
+ * that needs the store is refused with the reason.
  */
 export function reportFailedMarket(markets: Pick<MarketComponents['markets'], 'failure' | 'served'>): Check {
   return {
@@ -34,7 +36,7 @@ export function reportFailedMarket(markets: Pick<MarketComponents['markets'], 'f
   };
 }
 
-/** Fails readiness while the data store that was served before a restart is loading. */
+/** Returns a check that fails readiness while the data store that was served before a restart is loading. */
 export function awaitMarket(markets: Pick<MarketComponents['markets'], 'awaited'>): Check {
   return {
     name: 'data',

@@ -29,7 +29,7 @@ import { getBuildVersion } from '../version.js';
 import type { Role } from './service-store.js';
 
 export interface MarketComponents {
-  /** Market that calls read: the market of the store that the call names, else of the active store. */
+  /** Market that a call reads: the market of the store that the call names, otherwise of the active store. */
   readonly markets: ServedMarkets;
   /** Market of the active store. */
   readonly active: ServedMarkets;
@@ -58,12 +58,14 @@ export interface MarketInput {
   readonly onServe: () => void;
 }
 
-/** Maximum time in ms that the stop of a service waits for copies of data: half the grace period of a container. */
+/**
+ * Maximum time in ms that a service waits for copies of data when it stops. It is half the grace period of a container.
+ */
 const SERVICE_COPY_WAIT_MS = 5000;
 
 /**
  * Maximum time in ms that a command waits for copies of data. Without the copy, the next command would read a changed
- * source at its start, and store data that its refresh rejects.
+ * source when it starts, and would store data that its refresh rejects.
  */
 const COMMAND_COPY_WAIT_MS = 600_000;
 
@@ -140,7 +142,7 @@ export function composeMarket(core: MarketInput): MarketComponents {
   return { markets, active, stores, activations, datasets, data, dataVersions: versions, jobKinds: kinds };
 }
 
-/** Returns the databases that may be read; their passwords are stored encrypted. */
+/** Returns the databases that may be read. Their passwords are stored encrypted. */
 function listDatabases(
   { settings, secrets }: { readonly settings: Settings; readonly secrets: SecretBox },
   locations: Locations,
@@ -149,7 +151,10 @@ function listDatabases(
   return createDatabaseLocations({ locations, hosts: settings.databaseHosts, openUrl });
 }
 
-/** Resolves the folders of stores that processes share; a document contains the folder in the home that created it. */
+/**
+ * Resolves the folders of stores that several processes share. A document contains the folder in the home that created
+ * the store.
+ */
 function resolveSharedFolders(root: string): ManagedFolders {
   const folders = createManagedFolders(root);
   const locateFolder = (folder: string): string => join(root, basename(folder));

@@ -4,7 +4,7 @@ import { limitReaders, type ReaderLimit } from '#market/process/process-pool.js'
 import type { Home } from '#store/home/home.js';
 import type { Settings } from '../settings.js';
 
-/** Limits the memory of panels while the service is open. */
+/** Limits the memory of panels. The limit applies while the service is open. */
 export function createPanelLimit({ panelMegabytes }: Settings, { scratch }: Home): { close(): Promise<void> } {
   const removeLimit = limitMemory({ panelBytes: panelMegabytes * 2 ** 20, folder: scratch });
   return { close: async () => removeLimit() };

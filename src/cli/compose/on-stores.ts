@@ -4,7 +4,7 @@ import { getCallMarket, runOffMarket } from '#market/serving/call-market.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { StoreMarkets } from '#services/datasets/store-markets.js';
 
-/** Payload of a job that is computed on a named store. */
+/** Payload of a job that names the store on which the job runs. */
 interface StorePayload {
   readonly on_store?: string | undefined;
 }
@@ -24,7 +24,7 @@ export function addStoreOfCall(jobs: JobSystem): JobSystem {
   };
 }
 
-/** Wraps job kinds so that each attempt reads the market of its store, or the active one without a store. */
+/** Wraps job kinds so that each attempt reads the market of its store. Without a store, it reads the active market. */
 export function wrapForStores(
   kinds: JobHandlers,
   { stores, markets }: { readonly stores: Pick<StoreMarkets, 'within'>; readonly markets: Pick<Markets, 'settled'> },

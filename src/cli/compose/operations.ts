@@ -30,7 +30,7 @@ import { readBuildInfo, PACKAGE_ROOT } from '../version.js';
 import type { Settings } from '../settings.js';
 import type { Core } from './core.js';
 
-/** Composes the data stores, whose job handlers already exist. */
+/** Composes the data stores. Their job handlers already exist. */
 export function composeDatasets(core: Core, removals: Removals) {
   const watchlists = createWatchlists(core);
   const priceOverrides = createPriceOverriding(core);
@@ -47,7 +47,10 @@ export function composeDatasets(core: Core, removals: Removals) {
   };
 }
 
-/** Returns the limits that health reports. Other nodes may claim a job once the lease of its node has expired. */
+/**
+ * Returns the limits that the health report contains. After the lease of a node has expired, other nodes may claim its
+ * job.
+ */
 function createLimits(settings: Settings): Health['limits'] {
   const { database, lease, keyQuotaMegabytes, jobsKept, jobsWaiting } = settings;
   const nodeLimits = { MAX_QUEUED_JOBS: jobsWaiting, MAX_ENDED_JOBS: jobsKept };
@@ -55,7 +58,7 @@ function createLimits(settings: Settings): Health['limits'] {
   return database === undefined ? limits : { ...limits, HEARTBEAT_TIMEOUT_SECONDS: lease };
 }
 
-/** Interval in ms between health checks when no client requests health, so that the last known states are recent. */
+/** Interval in ms between health checks if no client requests health. The last known states then stay recent. */
 const LOOK_MS = 15_000;
 
 function checkPeriodically(health: Pick<HealthService, 'look'>, stopSignal: AbortSignal): void {
@@ -65,7 +68,7 @@ function checkPeriodically(health: Pick<HealthService, 'look'>, stopSignal: Abor
   stopSignal.addEventListener('abort', () => clearInterval(timer), { once: true });
 }
 
-/** Returns the contract that the build wrote, which is faster than generating it again. */
+/** Reads the contract that the build wrote. This is faster than creating it again. */
 function readContract({ built, openApi }: DocumentationSources): OpenApiDocument {
   const page = built('contract');
   return page === undefined ? openApi() : (JSON.parse(new TextDecoder().decode(page.bytes)) as OpenApiDocument);
@@ -75,7 +78,7 @@ function ignoreRefusal(failure: unknown): void {
   if (!(failure instanceof Refusal)) throw failure;
 }
 
-/** Returns the source of the results of risk jobs, which reads their models. */
+/** Creates the source of the results of risk jobs. It reads their models. */
 export const createRiskResults = ({ result }: Pick<RiskModels, 'result'>): ResultSource => ({
   written: async (value) => ({ length: null, open: () => result(value) }),
 });
@@ -85,7 +88,7 @@ export interface OperationsInput {
   readonly stopping: AbortSignal;
   readonly startedAt: Date;
   readonly onCancelled: AuditNotes['cancelled'];
-  /** Answers an agent's requests on behalf of an authenticated client. */
+  /** Answers a request that an agent sends, on behalf of an authenticated client. */
   readonly answerFor: McpSources['answerFor'];
   /** Results that are rendered when read, by kind. */
   readonly results: JobsServiceDependencies['results'];

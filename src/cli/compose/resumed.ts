@@ -9,13 +9,13 @@ const RETRY_DELAY_MS = 1000;
 
 export interface ResumedTerms {
   readonly role: Role;
-  /** Serves the stored content without reading its source again. */
+  /** True to serve the stored content without reading its source again. */
   readonly keepsServed: boolean;
   /** Aborts when the service stops. */
   readonly stopping: AbortSignal;
 }
 
-/** Loads the market that was served before the restart, once the database answers. */
+/** Loads the market that was served before the restart. Waits until the database answers. */
 export async function resumeMarket(
   core: Pick<Core, 'activations' | 'markets' | 'datasets' | 'settings'>,
   { role, keepsServed, stopping }: ResumedTerms,

@@ -37,7 +37,7 @@ import type { JobComponents } from './documents-of-jobs.js';
 import type { Closable } from './core.js';
 import { composeSql } from './sql.js';
 
-/** Composes backtests, the views of their stored runs, and pricing on them. */
+/** Composes backtests, the views of their stored runs, and the pricing that uses them. */
 export function composeRuns(
   core: JobComponents,
   { calendarViews, resources }: { readonly calendarViews: CalendarViews; readonly resources: Closable[] },
@@ -104,7 +104,7 @@ function createKinds(core: JobComponents, runnables: RunnableRuns) {
   };
 }
 
-/** Creates the handlers of the corporate actions desk, which reads effects from the views of runs. */
+/** Creates the handlers for the corporate actions desk. They read the effects of actions from views of runs. */
 function createDeskHandlers(core: JobComponents, views: RunViews) {
   const readEffects = createActionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
   return createActionDeskHandlers(createActionDesk({ ...core, readEffects }));

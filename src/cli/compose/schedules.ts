@@ -28,7 +28,7 @@ export interface SchedulesInput {
   readonly indices: Pick<GovernanceInput, 'indices' | 'computeSchedule' | 'schedulesOn'>;
 }
 
-/** Creates publication, the daily plans of index families, and their runner. */
+/** Composes publication, the daily schedules of index families, and the runner of schedules. */
 export function composeSchedules(core: Core, { role, removals, resources, keys, ...parts }: SchedulesInput) {
   const { runs, reports, indices } = parts;
   const publication = composePublication(core, runs);
@@ -65,7 +65,7 @@ export function composeSchedules(core: Core, { role, removals, resources, keys, 
       .then(wakeWhenDue)
       .catch((cause: unknown) => log.warn({ err: cause }, 'a day that waits for approval resumes at its next attempt'));
   });
-  /** Makes the open days of a closed exchange due, so that each day ends with the reason for the closure. */
+  /** Makes the open days of a closed exchange due. Each of them then ends with the reason for the closure. */
   const endClosedDays = async (code: string): Promise<void> => {
     if (role === 'worker') return;
     await resumeDays(resumedDays, isWithoutSession(code, calendars))
@@ -94,7 +94,7 @@ export function composeSchedules(core: Core, { role, removals, resources, keys, 
       ...createScheduleHandlers(schedules, days, delivery.records, removals),
       ...createApprovalHandlers(core.approvals),
     },
-    /** Starts to run scheduled days; call it after jobs have started. */
+    /** Starts to run scheduled days. Must be called after jobs have started. */
     start: (): void => {
       if (role !== 'worker') runner.start();
     },

@@ -8,17 +8,17 @@ import { readArtifactLocation, readDatabase } from '../locations.js';
 import type { Settings } from '../settings.js';
 
 /**
- * Role of a process: a service answers requests and runs light jobs, a worker runs only heavy jobs, and a command
- * serves one command. A practice service shares the process of a service, and leaves its memory limits unchanged.
+ * Role of a process. A service answers requests and runs light jobs. A worker runs only heavy jobs. A command executes
+ * one command. A practice service runs in the process of a service and does not change its memory limits.
  */
 export type Role = 'service' | 'worker' | 'command' | 'practice';
 
-/** Database read timeout of a worker in ms: slightly longer than the permitted silence of a node. */
+/** Time limit in ms of a worker for reading from the database. It is slightly longer than a node may be silent. */
 const WORKER_READ_MS = 2500;
 
 /**
- * Minimum size in bytes of an input that another thread hashes. It takes 3 ms to hash; smaller inputs are hashed faster
- * on the calling thread.
+ * Minimum size in bytes of an input that another thread hashes. Such an input takes 3 ms; a smaller one is hashed
+ * faster on the calling thread.
  */
 const THREAD_HASH_BYTES_MIN = 4 << 20;
 
@@ -30,10 +30,10 @@ interface ServiceStoreInput {
   readonly onDefect: (cause: unknown) => void;
 }
 
-/** Opens the documents and artifacts of a service or worker, and logs the state of the results location. */
+/** Opens the documents and artifacts of a service or worker. Logs the state of the results location. */
 export function openServiceStore({ role, home, settings, log, onDefect }: ServiceStoreInput): Promise<Store> {
   const database = readDatabase(settings);
-  // A worker reads from the connection of its heartbeat; no request waits for it.
+  // A worker reads on the connection of its heartbeat. No request waits for it.
   const roleDatabase = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;
   return openStore({
     home,

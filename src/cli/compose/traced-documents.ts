@@ -2,7 +2,7 @@ import { runInSpan } from '#base/tracing/spans.js';
 import type { DocumentStore } from '#store/port.js';
 import { findCollector, type TraceSettings } from '../tracing/trace-settings.js';
 
-/** Wraps documents so that their transactions are spans of the writing work, if a collector is configured. */
+/** If a collector is configured, wraps documents so that each transaction is a span of the work that writes. */
 export function traceDocuments(documents: DocumentStore, settings: TraceSettings): DocumentStore {
   if (findCollector(settings) === undefined) return documents;
   return {

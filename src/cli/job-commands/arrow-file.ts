@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UsageError } from '../usage-error.js';
 
-/** Converts an Arrow file, Feather file or stream to Parquet. @throws UsageError if its format is not supported */
+/**
+ * Converts an Arrow or Feather file, or an Arrow stream, to Parquet. @throws UsageError if its format is not supported
+ */
 export async function convertArrowToParquet(path: string): Promise<Buffer> {
   const [{ isUnreadCompression }, { writeArrowAsParquet }, { createProblems }] = await Promise.all([
     import('#market/formats/arrow-compression.js'),

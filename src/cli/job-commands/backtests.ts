@@ -22,7 +22,7 @@ interface BacktestOutcome {
   readonly total_return: number | null;
   /** Reason of a failure or refusal; null otherwise. */
   readonly error: string | null;
-  /** Findings of the run, and of its data if no refresh reported them. */
+  /** Findings of the run. Findings of its data are included if no refresh has reported them. */
   readonly findings: readonly { readonly code: string; readonly message: string }[];
 }
 
@@ -100,7 +100,7 @@ async function awaitBacktest(client: DivisorClient, index_id: string, job: Job):
     const { metrics, findings } = await client.waitForJob(job);
     return { index_id, outcome: 'done', total_return: metrics.total_return, error: null, findings };
   } catch (failure) {
-    // A failed job has no HTTP status; any other failure concerns more than this index.
+    // A failed job has no HTTP status. Any other failure would also affect the other indices.
     if (!(failure instanceof DivisorError) || failure.status !== null) throw failure;
     return { index_id, outcome: 'failed', total_return: null, error: failure.message, findings: [] };
   }

@@ -59,7 +59,7 @@ export async function readBlock(
   return accounts;
 }
 
-/** Extensions of account files that may contain the common terms. */
+/** Extensions of account files that can contain the terms of the batch. */
 const TERMS_EXTENSIONS = ['.ndjson', '.arrow'];
 
 const MEDIA: Readonly<Record<string, string>> = {

@@ -3,7 +3,7 @@ import { basename, dirname, extname, resolve } from 'node:path';
 import { UsageError } from '../usage-error.js';
 import { convertArrowToParquet } from './arrow-file.js';
 
-/** Data that a command line names: a location that the service reads, or a file to upload. */
+/** Data that a command line names: a location that the service reads, or a file that the command uploads. */
 export type DataSource =
   | {
       readonly kind: 'folder' | 'database';
@@ -29,13 +29,16 @@ const UPLOADED_FILES = /\.(xlsx|zip|arrow|feather|ipc)$/i;
 /** Files to convert to Parquet before the upload. */
 const ARROW_FILES = /\.(arrow|feather|ipc)$/i;
 
-/** Parses the word that names the data, and reads a file to upload. @throws UsageError for a file of another kind, or if the file to upload does not exist */
+/**
+ * Parses the word that names the data. Reads the file if it must be uploaded. @throws UsageError for a file of another
+ * kind, or if the file to upload does not exist
+ */
 export async function readDataSource(word: string): Promise<DataSource> {
   if (word.includes('://')) return { kind: 'database', location: word, tables: {}, name: basename(word) };
   const path = resolve(word);
   const name = basename(path).replace(TABLE_FILES, '');
   const result = await stat(path).catch(() => undefined);
-  // A path that is absent here may be a folder or table on the machine of the service.
+  // A path that does not exist here may be a folder or a table on the machine of the service.
   if (result === undefined && UPLOADED_FILES.test(path)) throw new UsageError(`there is no file ${path}`);
   const isFile = result?.isFile() ?? TABLE_FILES.test(path);
   if (!isFile) return { kind: 'folder', location: path, tables: {}, name: basename(path) };

@@ -17,7 +17,9 @@ const FRACTION_METRICS = new Set([
   'turnover',
 ]);
 
-/** Formats a figure: fractions as percentages, other metrics with two decimals, a dash for a missing value. */
+/**
+ * Formats a figure. A fraction becomes a percentage, another metric has two decimals, and a missing value is a dash.
+ */
 export function formatFigure(name: string, value: number | null): string {
   if (value === null) return '-';
   return FRACTION_METRICS.has(name) ? formatPercent(value) : formatDecimal(value);
@@ -45,7 +47,7 @@ export const BENCHMARK_FLAG = {
   },
 } as const;
 
-/** Flags that limit the data of a backtest to the data known at a given time. */
+/** Flags that limit a backtest to the data that was known at a given time. */
 export const AS_KNOWN_FLAGS = {
   'as-known-on': {
     type: 'string',
@@ -87,7 +89,7 @@ export const readJobQuery = (flags: FlagValues) => ({
   priority: flags.text<JobPriority>('priority'),
 });
 
-/** Flag of commands whose script must stop at data warnings. */
+/** Flag with which a command fails at certain data warnings, so that a script can stop. */
 export const FAIL_ON_FLAGS = {
   'fail-on': {
     type: 'string',
@@ -96,7 +98,7 @@ export const FAIL_ON_FLAGS = {
   },
 } as const;
 
-/** Parses the codes of `--fail-on`. @throws UsageError for an unknown code */
+/** Parses the codes in `--fail-on`. @throws UsageError for an unknown code */
 export function parseFailingCodes(flags: FlagValues): readonly FindingCode[] {
   const codes = flags.text('fail-on')?.split(',') ?? [];
   return codes.map((word) => {
@@ -110,7 +112,7 @@ export function parseFailingCodes(flags: FlagValues): readonly FindingCode[] {
   });
 }
 
-/** Returns the exit status of a completed command, which depends on the findings that `--fail-on` names. */
+/** Returns the exit status of a completed command. It depends on whether `--fail-on` contains the code of a finding. */
 export function computeFindingsStatus(findings: readonly { readonly code: string }[], flags: FlagValues): number {
   const codes = parseFailingCodes(flags);
   return findings.some(({ code }) => codes.some((failingCode) => failingCode === code)) ? EXIT.found : EXIT.done;

@@ -30,7 +30,7 @@ type Adjustment = DataStore['adjustment'];
 /** Format and mapping that an inspection proposed. */
 type ImportProposal = Pick<InspectResult, 'recognised_as' | 'confidence' | 'mapping' | 'basis' | 'unsure'>;
 
-/** A store, and the mapping of its data if an inspection proposed one. */
+/** Store, and the mapping of its data if an inspection proposed one. */
 type ImportedStore = DataStore & { readonly read_as: ImportProposal | null };
 
 export const importMarket: JobCommand<ImportedStore> = {
@@ -109,10 +109,12 @@ function uploadTable(
   return client.upload('importStore', 'application/vnd.apache.parquet', bytes, { query, note });
 }
 
-/** Maximum number of files in one line of output. */
+/** Maximum number of files that one line of output lists. */
 const FILES_MAX = 10;
 
-/** Shortens a store to one line of a pipe: the first of many files, and their count. */
+/**
+ * Shortens a store so that it fits on one line of output. Only the first files are listed; their total number is added.
+ */
 export const shortenStore = <S extends { readonly files?: readonly unknown[] | undefined }>({
   files = [],
   ...store
@@ -135,8 +137,8 @@ interface ImportTerms {
 }
 
 /**
- * Determines the mapping, from the command line or from the proposal of the service.
- * @throws UsageError if a question remains open
+ * Determines the mapping: from the command line, or from the proposal of the service.
+ * @throws UsageError if a question has no answer
  */
 async function determineTerms(client: DivisorClient, source: DataSource, flags: FlagValues): Promise<ImportTerms> {
   const tables = source.kind === 'content' ? {} : source.tables;
@@ -147,7 +149,7 @@ async function determineTerms(client: DivisorClient, source: DataSource, flags: 
     throw new UsageError('--mapping and --inspect exclude each other, because both define how the market is read');
   if (file !== undefined)
     return { tables, ...mergeMappingAnswers(await readJsonFile<StoredMapping | Mapping>(file), answers) };
-  // Flags for columns and days complete the proposal from the data.
+  // Flags for columns and days only complete the proposal that comes from the data.
   if (flags.isSet('inspect') !== true && Object.keys(otherAnswers).length === 0) return { adjustment, tables };
   const proposal = await requestInspection(client, source, answers);
   const hasRequiredQuestions = proposal.unsure.some(({ required }) => required);
@@ -174,7 +176,7 @@ function mergeMappingAnswers(
   return { mapping: { ...mapping, ...otherAnswers } as Mapping, adjustment: adjustment ?? proposedAdjustment }; // the service validates it
 }
 
-/** Returns the error for faulty rows, which no answer about the mapping can correct. */
+/** Creates the error for rows with errors. No answer about the mapping can correct them. */
 const createUnreadableError = (findings: InspectResult['findings'], proposal: InspectResult) => {
   const count = findings.length === 1 ? '1 error' : `${findings.length} errors`;
   const message = [`${count} in the data.`, ...suggestIgnoreFlag(proposal), ...listRequiredQuestions(proposal)].join(

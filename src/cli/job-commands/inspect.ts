@@ -34,7 +34,7 @@ export interface StoredMapping {
   readonly mapping: InspectResult['mapping'];
 }
 
-/** Requests a proposal for the data. @param answers questions that are already answered */
+/** Asks the service to propose a mapping for the data. @param answers answers to questions of an earlier proposal */
 export function requestInspection(
   client: DivisorClient,
   source: DataSource,
@@ -47,11 +47,11 @@ export function requestInspection(
   return client.call('inspectData', { body });
 }
 
-/** Returns the findings that prevent the data from being read as proposed. */
+/** Returns the findings because of which the data cannot be read as proposed. */
 const listErrors = ({ findings }: Pick<InspectResult, 'findings'>) =>
   findings.filter(({ severity }) => severity === 'error');
 
-/** Returns the flag that skips damaged files, if other files remain. */
+/** Returns the flag that skips damaged files. Returns nothing if no other files remain. */
 export function suggestIgnoreFlag({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
   const damagedFiles = [...new Set(listErrors({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
   if (damagedFiles.length === 0 || damagedFiles.length >= files) return [];
@@ -71,16 +71,16 @@ type InspectFinding = InspectResult['findings'][number];
 export const formatFinding = ({ code, file, path, message }: InspectFinding) =>
   `${code} ${file === undefined ? '' : `${file} `}${path}: ${message}`;
 
-/** Maximum number of findings, and of preview rows, in the output. */
+/** Maximum number of findings in the output, and maximum number of preview rows. */
 const LISTED_ROWS_MAX = 10;
 
 type Assumptions = Pick<InspectResult, 'basis' | 'unsure'>;
 
-/** Returns the assumptions that no answer confirmed: see `choices`. */
+/** Returns the assumptions that were not confirmed by an answer: see `choices`. */
 export const listAssumptions = (assumptions: Assumptions): readonly string[] =>
   listAssumedChoices(assumptions).slice(assumptions.unsure.some(({ field }) => field === 'adjustment') ? 0 : 1);
 
-/** Returns the assumptions made where the data is ambiguous, the adjustment first, with the flags that change them. */
+/** Returns the assumptions about ambiguous data and the flags that change them. The price adjustment comes first. */
 export function listAssumedChoices({ basis, unsure }: Assumptions): readonly string[] {
   const alternatives = basis.others.map(({ adjustment, meaning }) => `--adjustment ${adjustment} if ${meaning}`);
   const requests = unsure
@@ -92,7 +92,7 @@ export function listAssumedChoices({ basis, unsure }: Assumptions): readonly str
   return [`adjustment ${basis.adjustment}: ${basis.reason} Otherwise ${alternatives.join('; ')}.`, ...requests];
 }
 
-/** Quotes a value that is a single punctuation mark, to distinguish it from the punctuation of the sentence. */
+/** Puts a single punctuation mark in quotes. Otherwise it would look like punctuation of the sentence. */
 const quoteMark = (value: string) => (/^[^\w]$/.test(value) ? `"${value}"` : value);
 
 /** Formats the first findings, each with its file. */

@@ -4,14 +4,14 @@ import type { InspectRequest } from '#clients/typescript/divisor.js';
 import type { Flag, FlagValues } from '../command-line.js';
 import { UsageError } from '../usage-error.js';
 
-/** Answers about the data: members of a mapping, and the adjustment. */
+/** Answers about the data: the members of a mapping, and the price adjustment. */
 export type MappingAnswers = NonNullable<InspectRequest['answers']>;
 
-/** Returns the name of the flag for a member of a mapping, or for the adjustment. */
+/** Returns the flag for a member of a mapping or for the price adjustment. */
 export const formatFlag = (field: string) => field.replaceAll('_', '-');
 
 /**
- * A flag for each member of a mapping and for the adjustment, so that flags can answer every question of an
+ * One flag for each member of a mapping and for the price adjustment. Flags can therefore answer every question of an
  * inspection.
  */
 export const READING_FLAGS: Readonly<Record<string, Flag>> = {
@@ -44,7 +44,7 @@ function describeFlag(schema: z.ZodType): Omit<Flag, 'help'> {
   return { type: 'string', value: schema instanceof z.ZodArray ? 'A,B' : 'TEXT' };
 }
 
-/** Collects the answers of the flags; omits members without a flag. @throws UsageError */
+/** Collects the answers that the flags give. Members without a flag are left out. @throws UsageError */
 export function readMappingAnswers(flags: FlagValues): MappingAnswers {
   const readingFlags = ['adjustment', ...Object.keys(Mapping.shape)].flatMap((field) => {
     const text = flags.text(formatFlag(field));
@@ -53,7 +53,7 @@ export function readMappingAnswers(flags: FlagValues): MappingAnswers {
   return Object.fromEntries(readingFlags) as MappingAnswers; // the schema of each member parsed its value
 }
 
-/** Parses the text of a member; `none` means null if the member is nullable. */
+/** Parses the value of a member. If the member can be null, `none` means null. */
 function parseValue(field: string, text: string): unknown {
   const schema = field in Mapping.shape ? Mapping.shape[field as keyof Mapping].unwrap() : undefined;
   if (schema instanceof z.ZodNullable) return text === 'none' ? null : text;

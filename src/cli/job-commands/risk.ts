@@ -14,8 +14,8 @@ type RiskModel = NonNullable<RiskModelJobStatus['result']>;
 type Estimator = RiskEstimator['estimator'];
 
 /**
- * Estimators, listed here because the module that declares them loads the kernels; an estimator of the contract
- * that is absent here does not compile.
+ * Names of the estimators. They are listed here because the module that declares them loads the kernels. If an
+ * estimator of the contract is missing, the code does not compile.
  */
 const ESTIMATORS = Object.keys({
   shrinkage: true,
@@ -30,7 +30,7 @@ const ESTIMATORS = Object.keys({
 
 const RETURN_VARIANTS = ['total', 'price'] as const;
 
-/** Every setting of an estimator, from the declarations of the service. */
+/** All settings of estimators, as the service declares them. */
 const SETTINGS = Object.entries(ESTIMATOR_SETTINGS) as [EstimatorSettingName, EstimatorSetting][]; // the entries have the keys of ESTIMATOR_SETTINGS
 
 const formatFlag = (name: EstimatorSettingName): string => name.replaceAll('_', '-');

@@ -5,7 +5,7 @@ import { formatPercent, alignRight, formatTable, type TerminalCell } from '../te
 import { UsageError } from '../usage-error.js';
 import { formatFigure, JOB_FLAGS, readJobQuery } from './fields.js';
 
-/** Metrics of a row in addition to the metric that ranks the variants. */
+/** Metrics of a row, in addition to the metric by which the variants are ranked. */
 const METRIC_COLUMNS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
 const LISTED_ROWS_MAX = 20;
 
@@ -87,15 +87,15 @@ async function readSweepRequest(file: string, flags: FlagValues): Promise<SweepR
     // The service validates the metric.
     ...(rankBy !== undefined && { rank_by: rankBy as NonNullable<SweepRequest['rank_by']> }),
     ...(partitions !== undefined && { partitions }),
-    // Parameters in the file apply only to the method that the file names.
+    // The parameters in the file are valid only for the method that the file names.
     ...(folds !== undefined &&
       folds !== sweepRequest.folds?.method && { folds: { method: folds } as SweepRequest['folds'] }),
   };
 }
 
 /**
- * Distinguishes a grid or a list of variants from a request by its keys: pointers begin with a slash, fields do
- * not.
+ * Converts the content of a file to a request. A grid or a list of variants is recognised by its keys: pointers start
+ * with a slash, fields of a request do not.
  */
 function convertToRequest(file: string, value: unknown): SweepRequest {
   if (Array.isArray(value)) return { patches: value };
@@ -140,7 +140,7 @@ function listCells(
 
 const formatText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Returns the last segment of each pointer, or as many segments as make them unique. */
+/** Returns the end of each pointer: its last segment, or as many segments as make it unique. */
 function shortenPointers(pointers: readonly string[]): string[] {
   return pointers.map((pointer) => {
     const pathSegments = pointer.split('/');
@@ -152,7 +152,7 @@ function shortenPointers(pointers: readonly string[]): string[] {
   });
 }
 
-/** Formats the counts of variants and the statements about overfitting. */
+/** Formats the number of variants and the sentences about overfitting. */
 function formatVerdict({ variants, refused, verdict: sentences = [] }: SweepView): string {
   const lines = [`${variants} variants${refused === 0 ? '' : `, ${refused} refused`}`, ...sentences];
   return lines.map((line) => `  ${line}\n`).join('');

@@ -14,7 +14,7 @@ import { study } from './study.js';
 import { sweep } from './sweep.js';
 import { validateRisk } from './validate-risk.js';
 
-/** Commands that submit work to the service and follow it, by name. Each command has a separate result type. */
+/** Commands that submit work to the service and follow it, by name. Each has its own type of result. */
 export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   import: importMarket,
   inspect: inspectData,

@@ -15,7 +15,7 @@ import type { Settings } from '../settings.js';
 import { createFileMove, type FileMove } from './move-files.js';
 import { openFiles } from './open-location.js';
 
-/** Outcome of an adoption for the results that documents name. */
+/** Result of an adoption: the results that documents refer to. */
 export interface Adoption {
   readonly store_id: string;
   /** Number of results that documents name. */
@@ -25,8 +25,8 @@ export interface Adoption {
 }
 
 /**
- * Makes a database the owner of the results location that it names, after the database was restored to an earlier time.
- * Restores results that its documents name from the trash.
+ * Makes a database the owner of the results location in the settings. Used after the database was restored to an
+ * earlier time. Results that its documents refer to are restored from the trash.
  * @throws StartRefusal 75 while a service uses the location or the database, 78 if the location belongs to another
  * store
  */
@@ -49,8 +49,8 @@ export function adoptResults(settings: Settings, options?: Pick<AdoptOptions, 'o
 }
 
 /**
- * Creates a separate results location for a database: copies every result that its documents name, verifies each hash,
- * and changes nothing in the previous location.
+ * Creates a separate results location for a database. Copies every result that its documents refer to and verifies each
+ * hash. The previous location does not change.
  * @param to settings that name the new location
  * @throws StartRefusal 75, 78 if the new location belongs to another store or the previous location not to the database
  */

@@ -26,16 +26,16 @@ export interface ClusterBackupOptions {
 
 export interface ClusterBackup {
   readonly manifest: BackupManifest;
-  /** Missing or damaged artifacts that documents name, and unreadable documents. */
+  /** Artifacts that documents refer to and that are missing or damaged, and documents that are unreadable. */
   readonly damaged: readonly string[];
 }
 
-/** Maximum number of attempts if artifacts disappear during the copy; each begins with fresh documents. */
+/** Maximum number of attempts if artifacts disappear during the copy. Each attempt reads the documents again. */
 const ROUNDS_MAX = 5;
 
 /**
- * Copies a snapshot of the documents of a database, and all artifacts that they name, while services run. The
- * backup has the form of a home's and can be restored to a home or to another database.
+ * Copies a snapshot of the documents of a database, and all artifacts that they refer to. Services may run at the same
+ * time. The backup has the same form as the backup of a home. It can be restored to a home or to another database.
  * @throws StartRefusal without a database, or if the target is not usable
  */
 export async function backUpCluster(options: ClusterBackupOptions): Promise<ClusterBackup> {
@@ -82,7 +82,7 @@ async function copyRound({ settings, onProgress }: ClusterBackupOptions, folders
   }
 }
 
-/** Lists the files of a draft with their hashes, except the lock of its documents. */
+/** Lists the files of an unfinished backup with their hashes. The lock of its documents is left out. */
 async function listFilesBelow(draft: string): Promise<BackupFile[]> {
   const lockFile = join(draft, 'documents', 'lock.mdb');
   await rename(lockFile, `${draft}.lock`).catch(() => {});

@@ -21,7 +21,7 @@ export interface CopiedKind {
 
 export interface CopiedDocuments {
   readonly source: DocumentSource;
-  /** Target that takes the time of each document from `clock`. */
+  /** Target of the copy. It takes the time of each document from `clock`. */
   readonly target: DocumentTarget;
   readonly clock: { ms: number };
   /** Files to copy too. Default: none. */
@@ -29,18 +29,21 @@ export interface CopiedDocuments {
   readonly onKind?: (kind: DocumentKind) => void;
 }
 
-/** Document kinds to copy; a database records its artifact location before any other document. */
+/** Document kinds that are copied. A database records its artifact location before all other documents. */
 const COPIED_KINDS = DOCUMENT_KINDS.filter((kind) => kind !== 'artifact-store');
 
-/** Maximum number of pending writes; their commits reach the disk together. */
+/** Maximum number of pending writes. Their commits are written to disk together. */
 const PENDING_WRITES_MAX = 64;
 
-/** Copies every document with its time and the files that it refers to, then reads each again and compares its hash. */
+/**
+ * Copies every document with its time and with the files that it refers to. Then reads each document again and compares
+ * its hash.
+ */
 export async function copyDocuments(copy: CopiedDocuments): Promise<CopiedKind[]> {
   const copiedKinds: CopiedKind[] = [];
   for (const kind of COPIED_KINDS) {
     copy.onKind?.(kind);
-    // Several processes share a market; a single home reads its active store instead.
+    // Only several processes share a market. A single home reads its active store instead.
     if (kind === 'market' && !('database' in copy.target)) continue;
     copiedKinds.push(await copyKind(kind, copy));
   }
@@ -48,7 +51,7 @@ export async function copyDocuments(copy: CopiedDocuments): Promise<CopiedKind[]
   return copiedKinds;
 }
 
-/** Ensures that the target contains no documents. @throws StartRefusal 78 if the target contains documents */
+/** Checks that the target is empty. @throws StartRefusal 78 if it contains documents */
 export async function assertEmpty(documents: DocumentSource): Promise<void> {
   for (const kind of COPIED_KINDS) {
     const { length } = await documents.ids(kind);
@@ -93,11 +96,11 @@ async function listInSubmissionOrder(source: DocumentSource): Promise<readonly s
   return [...(await source.ids('job'))].sort((a, b) => parseSequence(a) - parseSequence(b));
 }
 
-/** Writes a document; in a database, a job also has a row. */
+/** Writes a document. In a database, a job also needs a row. */
 function write(target: DocumentTarget, kind: DocumentKind, { id, body }: StoredDocument): Promise<string> {
   const record = kind === 'job' ? readJobRecord(body, id) : undefined;
   if (record === undefined || !('jobTransaction' in target)) return target.transaction((tx) => tx.put(kind, id, body));
-  // An attempt that was running when its service ended is taken over like one with an expired lease.
+  // If an attempt was running when its service ended, another node may take it over, as if its lease had expired.
   const lease = record.status === 'running' ? { node: '', ms: 0 } : undefined;
   return target.jobTransaction(async (tx) => {
     tx.putJob(createRow(record, lease));

@@ -15,9 +15,11 @@ export type FileLocation =
   | { readonly kind: 'home'; readonly folders: Pick<HomeFolders, 'artifacts' | 'stores'> }
   | { readonly kind: 'shared'; readonly artifacts: ArtifactStore };
 
-/** Copier of the files of documents, which verifies each hash. */
+/** Service that copies the files of documents and verifies each hash. */
 export interface FileMove {
-  /** Copies the files of a document. @returns its body for the target, with the new locations of its files */
+  /**
+   * Copies the files of a document. @returns body of the document for the target, with the new locations of its files
+   */
   take(kind: DocumentKind, document: StoredDocument): Promise<unknown>;
   /** Copies artifacts between locations of the same kind. */
   copy(refs: readonly ArtifactRef[]): Promise<void>;
@@ -87,7 +89,7 @@ async function getWriter(location: FileLocation): Promise<PutFile> {
   return async (name, path) => (await writer.write([{ name, bytes: await readFile(path) }]))[0]!; // one digest per file
 }
 
-/** Moves a managed store, whose files are in a folder of a home or are artifacts. */
+/** Moves a managed store. Its files are in a folder of a home, or they are artifacts. */
 async function moveStore(body: unknown, from: FileLocation, to: FileLocation): Promise<unknown> {
   const { data: store } = DatasetDocument.safeParse(body);
   if (store === undefined || !store.managed || store.location === null || from.kind === to.kind) return body;

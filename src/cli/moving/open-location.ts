@@ -23,20 +23,20 @@ import type { Settings } from '../settings.js';
 import { assertEmpty, type DocumentTarget } from './copy-documents.js';
 import type { FileLocation } from './move-files.js';
 
-/** One side of a copy, which this process holds exclusively. */
+/** One side of a copy. No other process can use it at the same time. */
 export interface OpenLocation {
   readonly documents: DocumentTarget;
   /** Undefined if files are not copied. */
   readonly files: FileLocation | undefined;
   /**
-   * Marks the location as incomplete until `finish`, so that no service uses it meanwhile, even if this process is
-   * killed. Deletes documents of an earlier interrupted move.
-   * @returns true if there was one, so that some of its files may exist
+   * Marks the location as incomplete until `finish`, so that no service uses it, even if this process is killed.
+   * Deletes documents that an earlier interrupted move left behind.
+   * @returns true if there was such a move; some of its files may then exist
    * @throws StartRefusal 78 if the location contains other documents
    */
   begin(): Promise<boolean>;
   finish(): Promise<void>;
-  /** @param isMoved true if a database now has the documents of a home, which are moved aside */
+  /** @param isMoved true if the documents of a home are now in a database; they are then moved aside */
   close(isMoved: boolean): Promise<void>;
 }
 
@@ -53,8 +53,8 @@ const createEngineOptions = (clock: CopyClock) => ({
 });
 
 /**
- * @param isTarget true to create or migrate its tables first
- * @throws StartRefusal 75 while a service uses it, 78 if its artifact location differs
+ * @param isTarget true to create or migrate the tables first
+ * @throws StartRefusal 75 while a service uses the database, 78 if its artifact location differs
  */
 export async function openDatabaseLocation(
   settings: Settings,
@@ -104,8 +104,7 @@ export async function openArtifacts(settings: Settings): Promise<OpenFiles> {
 }
 
 /**
- * @returns the store id of the artifact location in the settings, if the database records one; throws like
- * `assertStore`
+ * @returns store id of the artifact location in the settings, if the database records one; throws like `assertStore`
  */
 export async function findRecordedLocation(settings: Settings): Promise<string | undefined> {
   await runWithClient(settings.database!, assertMigrated);
@@ -122,7 +121,7 @@ interface OpenFiles {
   close(): Promise<void>;
 }
 
-/** Opens an artifact location; copies objects to a temporary folder. */
+/** Opens an artifact location. Objects of an object store are copied to a temporary folder. */
 export async function openFiles(settings: Settings, storeId: string | undefined): Promise<OpenFiles> {
   const cache = await mkdtemp(join(tmpdir(), 'divisor-copy-'));
   const close = () => rm(cache, { recursive: true, force: true });
@@ -171,7 +170,9 @@ export async function openHomeLocation(path: string, clock: CopyClock, isTarget:
   }
 }
 
-/** Moves the documents of a home aside, because a home with documents is not served with those of a database. */
+/**
+ * Moves the documents of a home aside. A home that still had documents could not be served with those of a database.
+ */
 async function moveAside({ path, documents }: HomeFolders): Promise<void> {
   const backupFolder = `${path}/documents-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}`;
   await rename(documents, backupFolder);

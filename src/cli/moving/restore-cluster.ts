@@ -19,7 +19,8 @@ export interface ClusterRestoreOptions {
 }
 
 /**
- * Restores a backup into an empty database and its artifact location. Verifies every file before the first write.
+ * Restores a backup into an empty database and its artifact location. Every file is verified before anything is
+ * written.
  * @throws StartRefusal 75 if services run on the database, 78 if the backup is damaged or the database has documents
  */
 export async function restoreCluster({ backup, settings, onProgress }: ClusterRestoreOptions): Promise<BackupManifest> {
@@ -28,7 +29,7 @@ export async function restoreCluster({ backup, settings, onProgress }: ClusterRe
   const clock: CopyClock = { ms: 0 };
   const folder = await mkdtemp(join(tmpdir(), 'divisor-restore-'));
   try {
-    // The engine writes next to the documents that it reads, so a copy is opened and the backup stays unchanged.
+    // The engine writes files next to the documents that it reads. It opens a copy, so that the backup does not change.
     await cp(join(backup, 'documents'), folder, { recursive: true });
     await probeDocuments(folder);
     const source = await openDocumentStore({ folder });

@@ -4,12 +4,12 @@ import type { Logger } from 'pino';
 import { startTracing, type Attributes, type Span, type SpanKind } from '#base/tracing/spans.js';
 import { findCollector, parsePairs, type TraceSettings } from './trace-settings.js';
 
-/** Maximum number of queued spans, and of spans per request; defaults of OTEL_BSP_*. */
+/** Maximum number of spans in the queue, and per request. The defaults of OTEL_BSP_* are the same. */
 const QUEUE_MAX = 2048;
 const BATCH_MAX = 512;
-/** Timeout of a request to the collector; default of OTEL_EXPORTER_OTLP_TIMEOUT. */
+/** Time limit of a request to the collector in ms. The default of OTEL_EXPORTER_OTLP_TIMEOUT is the same. */
 const TIMEOUT_MS = 10_000;
-/** Minimum interval between warnings about a collector that does not answer. */
+/** Minimum interval in ms between warnings about a collector that does not answer. */
 const WARN_EVERY_MS = 60_000;
 
 export interface ExporterOptions {
@@ -19,8 +19,8 @@ export interface ExporterOptions {
 }
 
 /**
- * Records spans and sends them to the collector. Drops spans rather than waits: a slow or unavailable collector
- * costs the service only the memory of the queue.
+ * Records spans and sends them to the collector. If the collector is slow or unavailable, spans are dropped; the
+ * service never waits and only needs the memory of the queue.
  * @returns undefined if no collector is configured
  */
 export function openTracing({ settings, version, log }: ExporterOptions): { close(): Promise<void> } | undefined {
@@ -78,17 +78,17 @@ export function openTracing({ settings, version, log }: ExporterOptions): { clos
   };
 }
 
-/** Creates a sampler that selects new traces by their id, so that every process selects the same traces. */
+/** Creates a function that decides by its id whether a new trace is recorded. Every process records the same traces. */
 function createSampler({ traceSampler, traceRatio }: TraceSettings): (traceId: string) => boolean {
   const kind = traceSampler.replace('parentbased_', '');
   if (kind === 'always_on') return () => true;
   if (kind === 'always_off') return () => false;
-  // Samples like OpenTelemetry's TraceIdRatioBased: the last seven bytes are random.
+  // The last seven bytes of an id are random, as in the sampler TraceIdRatioBased of OpenTelemetry.
   return (traceId) => Number.parseInt(traceId.slice(-13), 16) < traceRatio * 2 ** 52;
 }
 
 /**
- * Posts spans through `node:http`, which takes a fraction of the processor time of `fetch`.
+ * Sends spans through `node:http`, which needs much less processor time than `fetch`.
  * @returns the reason if the spans were not accepted
  */
 function send(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<string | undefined> {
@@ -136,7 +136,7 @@ const toOtlpSpan = ({ context, parentId, name, kind, startMs, endMs, attributes,
 const ERROR_MAX = 500;
 
 /**
- * Formats milliseconds as nanoseconds. A double is precise to a fraction of a microsecond at most, so the last three
+ * Formats milliseconds as nanoseconds. A double is at best exact to a fraction of a microsecond, so the last three
  * digits are zeros.
  */
 const formatNanoseconds = (ms: number): string => `${Math.round(ms * 1000)}000`;

@@ -20,7 +20,7 @@ const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const;
 
-/** Settings of tracing, which have the standard environment variables of OpenTelemetry. */
+/** Settings of tracing. Their environment variables are those of OpenTelemetry. */
 export const TRACE_SETTINGS = {
   otlpEndpoint: declareSetting({
     variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -90,7 +90,7 @@ export interface TraceSettings {
 export const findCollector = ({ otlpEndpoint, otlpTracesEndpoint }: TraceSettings): string | undefined =>
   otlpTracesEndpoint ?? (otlpEndpoint === undefined ? undefined : `${otlpEndpoint.replace(/\/$/, '')}/v1/traces`);
 
-/** Parses `name=value` pairs and decodes percent-encoding where it is valid. */
+/** Parses `name=value` pairs. Valid percent-encoding is decoded. */
 export const parsePairs = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
     text

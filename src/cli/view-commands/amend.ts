@@ -5,7 +5,7 @@ import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';
 import { formatSavedText } from './indices.js';
 
-/** Appends an amendment to a stored definition, unless the definition changes meanwhile. */
+/** Appends an amendment to a stored definition. Fails if the definition was changed since it was read. */
 export const amend: JobCommand<SavedIndex> = {
   summary: 'Change the methodology of an index from a date. The earlier history does not change.',
   words: [

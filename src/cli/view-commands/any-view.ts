@@ -3,7 +3,7 @@ import { UsageError } from '../usage-error.js';
 import { RUN } from './analytics.js';
 import { createViewCommand } from './view-command.js';
 
-/** Maps the names of views of a stored run to their GET operations. Loads the routes on demand. */
+/** Returns the GET operations of the views of a stored run, by name. The routes are loaded when this is called. */
 async function listOperations(): Promise<ReadonlyMap<string, string>> {
   const { API } = await import('#contract/api.js');
   return new Map(
@@ -13,7 +13,7 @@ async function listOperations(): Promise<ReadonlyMap<string, string>> {
   );
 }
 
-/** Shows any view of a stored run with the parameters of its route, so that a new view needs no command. */
+/** Shows any view of a stored run, with the parameters of its route. A new view therefore needs no separate command. */
 export const view = createViewCommand({
   summary: 'Print any view of a stored run, by its name and the parameters of its route.',
   words: [
@@ -81,8 +81,8 @@ const isRows = (value: unknown): value is readonly object[] =>
   Array.isArray(value) && value.length > 0 && value.every((row) => typeof row === 'object' && row !== null);
 
 /**
- * Returns the rows of the first table of a response: a frame by date, or a list of objects. Without a table, returns
- * the members of the response.
+ * Returns the rows of the first table of a response: a table by date, or a list of objects. If there is no table,
+ * returns the members of the response.
  */
 function listRows(answer: Readonly<Record<string, unknown>>): readonly object[] {
   const members = Object.values(answer);

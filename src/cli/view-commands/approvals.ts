@@ -18,10 +18,10 @@ const parseNumber = (word: string): number => {
 };
 
 const DAY = /^([^/,]+)[/](\d{4}-\d\d-\d\d)$/;
-/** Maximum list length of the service; a family has fewer requests. */
+/** Maximum number of requests that the service lists. A family has fewer. */
 const LISTED_MAX = 500;
 
-/** Returns the distinct numbers in a list, or the numbers of the pending requests of a day. */
+/** Returns the numbers in a list without duplicates, or the numbers of the pending requests of a day. */
 async function readNumbers(client: DivisorClient, word: string): Promise<number[]> {
   const [, schedule_id, date] = DAY.exec(word) ?? [];
   if (schedule_id === undefined) return [...new Set(word.split(',').map(parseNumber))];

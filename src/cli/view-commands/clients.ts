@@ -86,7 +86,7 @@ export const putClient = createViewCommand({
   ],
 });
 
-/** Reads the contents of files by target. Removes the line break after a password; a key keeps its lines. */
+/** Reads the contents of files by target. The line break after a password is removed; a key keeps its lines. */
 async function readSecrets(text: string | undefined): Promise<Map<string, string>> {
   const secrets = new Map<string, string>();
   for (const pair of text?.split(',') ?? []) {

@@ -27,7 +27,7 @@ export const stores = createViewCommand({
   columns: ['store_id', 'name', 'kind', 'active', 'status', 'identifiers', 'start', 'end'],
 });
 
-/** Runs `divisor audit STORE`; without STORE the command is the audit log. */
+/** Runs `divisor audit STORE`. Without STORE, the command exports or verifies the audit log. */
 export const auditStore = createViewCommand({
   summary:
     'List the data warnings of a data store: first the dates with bars of only some securities, then all others by confidence.',
@@ -141,7 +141,7 @@ export const renders = createViewCommand({
   columns: ['render_id', 'template_id', 'index_id', 'pages', 'bytes', 'rendered_at'],
 });
 
-/** A store, with a mark if it was already served. */
+/** Store, with a mark if it was already served before. */
 type ActivatedStore = DataStore & { readonly already_served?: true };
 
 export const activate: JobCommand<ActivatedStore> = {
@@ -183,7 +183,7 @@ const isSameRequest = (request: unknown, body: RefreshBody): boolean => {
   );
 };
 
-/** Finds a running refresh or sync of a store. */
+/** Returns the refresh or sync of a store that is running, if any. */
 async function findRunningJob(client: DivisorClient, storeId: string) {
   const openRefreshes = ['refresh', 'sync'].map((kind) =>
     client.call('getJob', { params: { job_id: `${kind}:${storeId}` } }).catch(ignoreAbsent),
@@ -191,7 +191,7 @@ async function findRunningJob(client: DivisorClient, storeId: string) {
   return (await Promise.all(openRefreshes)).find((job) => job?.status === 'pending' || job?.status === 'running');
 }
 
-/** Ignores a job that is absent or failed: only its end matters here. */
+/** Ignores a job that does not exist or has failed. Only the end of the job matters here. */
 const ignoreAbsent = (failure: unknown): undefined => {
   if (!(failure instanceof DivisorError)) throw failure;
   return undefined;
@@ -240,8 +240,8 @@ export const refresh: JobCommand<RefreshResult> = {
       const job = await findRunningJob(client, store_id);
       if (job?.kind === 'refresh' && isSameRequest(job.request, body))
         return { job: job as typeof job & { readonly result: RefreshResult | null } }; // a refresh job has this result
-      // A job that a stopped service left behind runs in the process of this command: an early exit would stop
-      // it again.
+      // If a service was stopped, its job continues in the process of this command. The command waits, because its exit
+      // would stop the job again.
       if (job !== undefined) await client.waitForJob(job).catch(ignoreAbsent);
       return await startRefresh();
     }

@@ -60,7 +60,7 @@ export const actions = createViewCommand({
   records: (view) => view.actions,
 });
 
-/** Lists the outcome of each choice for a security, one per row. */
+/** Lists the result of each choice for a security, one per row. */
 const listChoices = ({ actions: indexActions }: ActionsView) =>
   indexActions
     .filter(({ awaits_decision: awaits }) => awaits)

@@ -10,7 +10,9 @@ export const NOTE = {
   note: { type: 'string', value: 'TEXT', help: 'Reason for the change, stored with the version and in the audit log.' },
 } as const;
 
-/** Families of versioned documents: the noun in the names of their operations, and the parameter with the id. */
+/**
+ * Families of versioned documents: the noun in the names of their operations, and the parameter that contains the id.
+ */
 const FAMILIES = {
   index: { noun: 'Index', param: 'index_id' },
   strategy: { noun: 'Strategy', param: 'strategy_id' },
@@ -36,7 +38,8 @@ interface DocumentRequest {
 }
 
 /**
- * Calls an operation for the family of a document: the operations of the families differ only in the name of the id.
+ * Calls an operation for a document. The operations of different families differ only in the parameter that contains
+ * the id.
  */
 async function callOperation<A>(
   client: DivisorClient,

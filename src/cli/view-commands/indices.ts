@@ -59,7 +59,7 @@ export const diff = createViewCommand({
       await Promise.all([
         client.call('getIndex', { params: { index_id } }),
         readJsonFile<unknown>(file),
-        // This module imports every class of rules, which no other command needs.
+        // This module imports every class of rules. No other command needs it.
         import('#domain/checks/validate-index.js'),
         import('#domain/documents/document-changes.js'),
       ]);
@@ -72,7 +72,7 @@ export const diff = createViewCommand({
   columns: ['path', 'stored', 'file'],
 });
 
-/** Formats both sides of a change as JSON; null if a side lacks the member. */
+/** Formats both sides of a change as JSON. A side that lacks the member is null. */
 const formatChange = ({ path, op, before, after }: DocumentChange) => ({
   path,
   stored: op === 'add' ? null : JSON.stringify(before),
@@ -98,7 +98,7 @@ export const preview = createViewCommand({
       weight,
       ...selectScalars(assets.find((asset) => asset.identifier === identifier) ?? {}),
     })),
-  /** Keeps only findings about a date that the data does not reach; a run reports other findings. */
+  /** Returns only findings about a date that the data does not reach. A run reports all other findings. */
   notices: ({ findings }) =>
     findings.filter(({ path }) => path === 'as_of').map(({ code, path, message }) => `${code} ${path}: ${message}`),
 });

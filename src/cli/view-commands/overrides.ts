@@ -34,7 +34,7 @@ const change = (
 ) =>
   client.call('overridePrice', {
     params: { store_id },
-    // The service refuses a request without a price or a reason.
+    // The service refuses a request that has no price or no reason.
     body: { identifier, date, ...overrideTerms } as PriceOverrideRequest,
   });
 

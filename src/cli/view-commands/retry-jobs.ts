@@ -2,7 +2,7 @@ import { UsageError } from '../usage-error.js';
 import { requireKind } from './job-kind-word.js';
 import { createViewCommand } from './view-command.js';
 
-/** Pattern of a date, which begins at midnight UTC. */
+/** Matches a date. It means midnight UTC at the start of the day. */
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 export const retryJobs = createViewCommand({

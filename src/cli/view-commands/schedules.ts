@@ -75,7 +75,10 @@ const listStepRows = ({ steps }: ScheduleDay) =>
   }));
 const STEP_COLUMNS = ['type', 'state', 'attempts', 'duration_ms', 'done', 'open', 'message'];
 
-/** Formats the lines below the steps of a day: its state, the indices that are held back, and unfinished files. */
+/**
+ * Formats the lines below the steps of a day: its state, the indices that are blocked, and the files that are not
+ * delivered.
+ */
 const listNotices = ({ date, state, reason, held, steps, next_attempt_at: next }: ScheduleDay): string[] => [
   `${date} is ${state}${reason === null ? '' : `: ${reason}`}`,
   ...(state === 'running' && next !== null ? ['It is performed again after the current attempt.'] : []),

@@ -40,7 +40,10 @@ import { create, templates } from './templates.js';
 import { dataDifference, dataVersions, removeIndex, runDifference } from './versions.js';
 import { factorRisk, limits, termStructure } from './watch.js';
 
-/** Commands that show or change one resource of the service, by name; a name of two words belongs to a family. */
+/**
+ * Commands that show or change one resource of the service, by name. A name of two words belongs to a family of
+ * commands.
+ */
 export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   stores,
   activate,

@@ -15,15 +15,15 @@ interface View<R> extends Grammar {
   records(result: R): readonly object[];
   /** Returns notices in addition to the rows. */
   notices?(result: R): readonly string[];
-  /** Content of the file that `--out` names. Default: the result as JSON. */
+  /** Content of the file that `--out` names. If absent, it is the result as JSON. */
   readonly file?: NonNullable<JobCommand<R>['file']>;
   /** Members to show, in order. Default: all members with scalar values. */
   readonly columns?: readonly string[];
 }
 
 /**
- * Returns a command that shows a view of the service as a table: aligned on a terminal, one JSON object or CSV record
- * per row on a pipe.
+ * Returns a command that shows a view of the service as a table. On a terminal the table is aligned; on a pipe, each
+ * row is a JSON object or a CSV record.
  */
 export function createViewCommand<R>({ ask, records, columns, ...grammar }: View<R>): JobCommand<R> {
   const getRows = (result: R) => createTable(records(result), columns);

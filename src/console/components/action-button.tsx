@@ -7,7 +7,7 @@ import { Problem } from './problem.js';
 import './action-button.css';
 
 interface ActionButtonProps extends Omit<ButtonProps, 'onClick'> {
-  /** Subject of the request; set if a form elsewhere on the page shows the fields of the request. */
+  /** Subject of the request. Set if a form in another place on the page shows the fields of the request. */
   readonly about?: string;
   readonly act: (onRefusal: OnRefusal) => Promise<unknown>;
 }
@@ -16,7 +16,7 @@ interface ActionButtonProps extends Omit<ButtonProps, 'onClick'> {
 export function ActionButton({ act, about = '', ...button }: ActionButtonProps) {
   const { trouble, ask } = useAsking();
   const pressed = useRef<HTMLElement | null>(null);
-  // The result may replace the button; the focus then moves to the heading of the page.
+  // The result of the request may replace the button. The focus then moves to the heading of the page.
   useEffect(
     () => () => {
       if (pressed.current === null || document.activeElement !== pressed.current) return;

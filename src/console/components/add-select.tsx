@@ -14,8 +14,8 @@ interface AddSelectProps {
 }
 
 /**
- * Renders a select element that adds one of several options. A mouse click adds an option immediately. With the
- * keyboard, arrow keys move through the list, and Enter or the button adds the selected option.
+ * Renders a select element that adds one of several options. A mouse click adds an option at once. With the keyboard,
+ * arrow keys move through the list; Enter or the button adds the option.
  */
 export function AddSelect({ label, prompt, options, onAdd }: AddSelectProps) {
   const [chosen, setChosen] = useState('');

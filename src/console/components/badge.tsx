@@ -9,7 +9,7 @@ interface BadgeProps {
   readonly children: ComponentChildren;
 }
 
-/** Renders a state as a word. The colour only repeats the meaning of the word. */
+/** Renders a state as a word. Its colour only repeats what the word says. */
 export function Badge({ kind = 'plain', title, children }: BadgeProps) {
   return (
     <span class={`badge ${kind}`} title={title}>

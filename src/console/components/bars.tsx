@@ -22,8 +22,8 @@ interface BarsProps {
 }
 
 /**
- * Renders a bar chart of values, or of steps from one total to the next. The rows form a table, so that screen readers
- * can read the values.
+ * Renders a bar chart of values, or of steps from one total to the next. The rows form a table that screen readers can
+ * read.
  */
 export function Bars({ label, bars, isRunning = false, isPlain = false, format }: BarsProps) {
   const placed = placeBars(bars, isRunning);

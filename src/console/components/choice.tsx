@@ -15,7 +15,7 @@ interface ChoiceProps<V extends string> {
   onChoose(value: V): void;
 }
 
-/** Renders a few options side by side, one of which is selected. */
+/** Renders a few options side by side. One of them is selected. */
 export function Choice<V extends string>({ label, options, value, onChoose }: ChoiceProps<V>) {
   const name = useId();
   return (

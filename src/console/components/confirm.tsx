@@ -12,7 +12,7 @@ interface ConfirmProps {
   onClose(): void;
 }
 
-/** Renders a confirmation dialog for an action that cannot be undone. Escape closes the dialog. */
+/** Renders a dialog that asks for confirmation of an action that cannot be undone. Escape closes the dialog. */
 export function Confirm({ title, action, children, onConfirm, onClose }: ConfirmProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);

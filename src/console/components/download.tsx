@@ -13,13 +13,13 @@ interface DownloadProps {
   /** Help that a browser shows at the pointer. */
   readonly title?: string;
   readonly children: ComponentChildren;
-  /** Downloads the file through the client, because a plain link sends no API key. */
+  /** Downloads the file through the client. A plain link would send no API key. */
   read(): Promise<Uint8Array>;
 }
 
 /**
- * Renders a link to a file. Without an API key the browser streams the file to disk; with a key the console first reads
- * it into memory.
+ * Renders a link to a file. Without an API key, the browser writes the file directly to disk. With a key, the console
+ * first reads the file into memory.
  */
 export function Download({ address, fileName, read, children, class: look, label, title }: DownloadProps) {
   return (

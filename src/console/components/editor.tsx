@@ -17,7 +17,7 @@ import { Problem } from './problem.js';
 import type { VersionedFamily } from './versions/families.js';
 import { VersionHistory } from './versions/version-history.js';
 
-/** A stored document with its ETag, or a new document with the ETag null. */
+/** Stored document with its ETag, or a new document. The ETag of a new document is null. */
 export interface OpenedDocument {
   readonly document: JsonObject;
   readonly etag: string | null;
@@ -57,17 +57,17 @@ interface EditorProps {
   readonly opened: OpenedDocument;
   /** Validates a document with the service. Default: the document is validated when it is saved. */
   readonly validate?: (document: JsonObject) => Promise<readonly Finding[]>;
-  /** Returns true if a document may be saved. Default: any document without errors. */
+  /** Returns true if a document may be saved. If absent, every document without errors may be saved. */
   readonly isReady?: (document: JsonObject) => boolean;
-  /** Member that holds the id. The id is part of the address under which the document is saved. */
+  /** Member that contains the id. The document is saved under an address that contains the id. */
   readonly idMember?: string;
   /** Members that must not be empty, in addition to the id and the name. */
   readonly required?: readonly string[];
-  /** False for a document with a reason in each row. Default: each version has a reason. */
+  /** False for a document in which each row has its own reason. Default: each version has a reason. */
   readonly hasNote?: boolean;
   /** Document whose versions are listed below the editor. */
   readonly versioned?: VersionedFamily | undefined;
-  /** Reads the stored document, which is shown next to the draft if someone else changed it. */
+  /** Reads the stored document. If somebody else changed it, it is shown next to the draft. */
   readonly reread: () => Promise<OpenedDocument>;
   /**
    * Saves the document.
@@ -83,8 +83,8 @@ interface EditorProps {
 }
 
 /**
- * Renders the editor of a document. The document is validated while it is edited, and saved only if the stored version
- * is still the one that was opened.
+ * Renders the editor of a document. The document is validated while it is edited. It can be saved only if the stored
+ * version is still the opened version.
  */
 export function Editor(props: EditorProps) {
   const { title, above, opened, actions, remove, versioned, onReload, children, scope = 'write' } = props;
@@ -95,7 +95,7 @@ export function Editor(props: EditorProps) {
   const report = (isSaved: boolean, document: JsonObject) => isSaved && props.onSaved(document);
   const missing = listMissing(edited.document, props);
   const canSave = !isWrong && missing.length === 0 && (!isStored || edited.isChanged) && isReady(edited.document);
-  // The pressed button stays disabled until the next change and loses the focus, which is moved to the heading.
+  // The pressed button is disabled until the next change and loses the focus. The focus then moves to the heading.
   const isPressed = useRef(false);
   useLayoutEffect(() => {
     if (isPressed.current && !canSave) rescueFocus();
@@ -146,8 +146,8 @@ export function Editor(props: EditorProps) {
 }
 
 /**
- * Renders the reason why a document was not saved. The element receives the focus, because the disabled save button
- * lost it.
+ * Renders the reason why a document was not saved. The element gets the focus, because the disabled save button lost
+ * it.
  */
 function RefusedChange({ trouble }: { readonly trouble: Trouble }) {
   const frame = useRef<HTMLDivElement>(null);
@@ -176,10 +176,10 @@ function listMissing(
 interface EditorState {
   readonly edited: EditedDocument;
   readonly trouble: Trouble | null;
-  /** The version that someone else saved after the document was opened. */
+  /** Version that somebody else saved after the document was opened. */
   readonly clash: ConcurrentChange | null;
   /**
-   * Saves the document over the version of `clash` after a review.
+   * Saves the document over the version in `clash`, after the user has reviewed it.
    * @returns true if the document was stored
    */
   resolve(document: JsonObject): Promise<boolean>;
@@ -195,8 +195,8 @@ function useEdited({ opened, validate, save, reread }: EditorProps): EditorState
   const text = JSON.stringify(document);
   /** Text of the last save; null after the page has read the saved version. */
   const saved = useRef<string | null>(null);
-  // Loads another opened version into the form. Does nothing on the first render, because the text may be edited before
-  // the effect runs.
+  // Loads another opened version into the form. Does nothing at the first render, because the user may edit the text
+  // before the effect runs.
   useEffect(() => {
     if (shown.current === opened) return;
     shown.current = opened;

@@ -12,7 +12,7 @@ export interface Entry {
   readonly text?: ComponentChildren;
 }
 
-/** Renders items with their states and descriptions, for panels that are too narrow for a table. */
+/** Renders items with their states and descriptions. For panels that are too narrow for a table. */
 export function Entries({ label, entries }: { readonly label: string; readonly entries: readonly Entry[] }) {
   return (
     <ul class="entries" aria-label={label}>

@@ -23,9 +23,9 @@ const FORMATS = [
 interface ExportMenuProps {
   readonly id: string;
   readonly table: Table;
-  /** Last date to export. Default: the last date of the selected range. */
+  /** Last date to export. Default: the end of the selected range. */
   readonly end?: string;
-  /** Description of the exported table, if the page does not make it obvious. */
+  /** Description of the exported table. Only needed if the page does not make it clear. */
   readonly text?: string;
 }
 

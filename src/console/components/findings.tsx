@@ -9,15 +9,15 @@ const BADGE_KINDS = { error: 'bad', warning: 'warning', info: 'info' } as const;
 
 interface FindingsProps {
   readonly findings: readonly Finding[];
-  /** Maximum number of visible findings; further findings are folded. */
+  /** Maximum number of findings that are visible. Further findings are folded. */
   readonly shown?: number;
-  /** Returns the address of the form with the field of a finding; null if no form has the field. */
+  /** Returns the address of the form that contains the field of a finding. Returns null if no form has the field. */
   readonly formatAddress?: ((path: string) => string | null) | undefined;
-  /** True for a form that is still being filled in, where a missing value is not yet an error. */
+  /** True for a form that is not complete yet. A missing value is then not an error. */
   readonly isOpenForm?: boolean | undefined;
 }
 
-/** Renders findings with the labels of their fields. The code and path of each finding are under "Details". */
+/** Renders findings with the labels of their fields. "Details" contains the code and path of each finding. */
 export function Findings({ findings, shown = 8, formatAddress, isOpenForm }: FindingsProps) {
   const rest = findings.slice(shown);
   return (
@@ -53,10 +53,12 @@ function FindingList({ findings, formatAddress, isOpenForm = false }: Omit<Findi
   );
 }
 
-/** Length of a message in characters above which only its first part is shown outside of "Details". */
+/**
+ * Maximum number of characters of a message. Of a longer message, only the first part is shown outside of "Details".
+ */
 const MESSAGE_MAX = 200;
 
-/** Shortens a long message to its first sentences, or omits its list but keeps the clause after the list. */
+/** Shortens a long message to its first sentences. Or removes the list in it and keeps the clause after the list. */
 function shorten(finding: Finding): Finding {
   const { message } = finding;
   if (message.length <= MESSAGE_MAX) return finding;
@@ -68,11 +70,13 @@ function shorten(finding: Finding): Finding {
 
 interface FindingTextProps {
   readonly finding: Finding;
-  /** True if the address of the form with the field is shown next to the text. */
+  /** True if the address of the form that contains the field is shown next to the text. */
   readonly hasAddress?: boolean;
 }
 
-/** Renders the message of a finding with the label of its field, linked to the field if the field is on the page. */
+/**
+ * Renders the message of a finding with the label of its field. If the field is on the page, the label is a link to it.
+ */
 export function FindingText({ finding, hasAddress = false }: FindingTextProps) {
   const field = findFindingField(finding);
   return (

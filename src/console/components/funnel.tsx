@@ -17,8 +17,8 @@ interface FunnelProps {
 const SHOWN_MAX = 200;
 
 /**
- * Renders the number of securities after each step, from the universe through the rules to the holdings. Each step can
- * be opened to show the securities that it excluded.
+ * Renders the number of securities after each step, from the universe through the rules to the holdings. A step can be
+ * opened to show the securities that it excluded.
  */
 export function Funnel({ steps, assets, onName }: FunnelProps) {
   const open = getParameter('step');

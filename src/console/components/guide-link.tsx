@@ -8,7 +8,7 @@ interface GuideLinkProps {
   readonly children: ComponentChildren;
 }
 
-/** Renders a link that opens a page of the guide, or saves the page as a file if an API key is required. */
+/** Renders a link that opens a page of the guide. If an API key is required, the link saves the page as a file. */
 export function GuideLink({ page, children }: GuideLinkProps) {
   const read = () => service.value.download('getGuidePage', 'text/html', { params: { page } });
   return (
@@ -47,7 +47,7 @@ interface HtmlLinkProps {
   read(): Promise<Uint8Array>;
 }
 
-/** Renders a button that downloads a page with the API key, because a plain link sends no key. */
+/** Renders a button that downloads a page with the API key. A plain link would send no key. */
 function HtmlLink({ address, fileName, read, children }: HtmlLinkProps) {
   if (!hasKey.value) return <a href={address}>{children}</a>;
   return (

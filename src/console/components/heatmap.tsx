@@ -11,10 +11,10 @@ interface HeatmapProps {
 }
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const;
-/** Absolute return at which the colour has full intensity. */
+/** Absolute return at which the colour is strongest. */
 const FULL_COLOUR_RETURN = 0.08;
 
-/** Renders returns by year and month. The colour repeats the sign and size of each number. */
+/** Renders returns by year and month. The colour only repeats the sign and size of each number. */
 export function Heatmap({ label, values, totals }: HeatmapProps) {
   const years = Object.keys(totals).toSorted((a, b) => Number(b) - Number(a));
   return (

@@ -35,7 +35,7 @@ interface JobTableProps {
   readonly openKey?: string | null;
 }
 
-/** Renders jobs, newest first. The rows of running jobs update automatically. */
+/** Renders jobs, newest first. The rows of running jobs are updated automatically. */
 export function JobTable({ jobs, label, name, height = 560, searches = false, ...rest }: JobTableProps) {
   const { isOneKind = false } = rest;
   const { onOpen, openKey = null } = rest;
@@ -59,8 +59,8 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
 }
 
 /**
- * Returns the columns of a list of jobs: without progress if all jobs have ended, and without a description if there
- * are no remarks.
+ * Returns the columns of a list of jobs. If all jobs have ended, there is no progress; if there are no remarks, there
+ * is no description.
  */
 function createColumns(isOneKind: boolean, jobs: readonly JobStatus[]): readonly Column<JobStatus>[] {
   const hidden = new Set([
@@ -73,8 +73,8 @@ function createColumns(isOneKind: boolean, jobs: readonly JobStatus[]): readonly
 }
 
 /**
- * Returns the error or the message without the `Done.` of a job that succeeded, which its state already says. Default:
- * the terms of the request.
+ * Returns the description of a job: its error or message, otherwise the terms of its request. `Done.` is removed,
+ * because the state of the job already says it.
  */
 const formatDescription = ({ kind, error, message, request }: JobStatus): string =>
   error?.message ?? (message.replace(/^Done\.\s*/, '') || describeTerms({ kind, request }));

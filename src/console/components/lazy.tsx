@@ -6,7 +6,7 @@ import { Problem } from './problem.js';
 import { Wait } from './wait.js';
 
 /**
- * Creates a component that is loaded when it is first rendered.
+ * Creates a component whose script is loaded when it is first rendered.
  * @param what name of the content, shown after "Loading"
  */
 export function createLazyComponent<P extends object>(
@@ -19,8 +19,7 @@ export function createLazyComponent<P extends object>(
     const hasAsked = useRef(false);
     const [trouble, setTrouble] = useState<Trouble | null>(null);
     const now = worldVersion.value;
-    // Retries after a failure whenever the state of the service changes, for example when the service is available
-    // again.
+    // After a failure, tries again whenever the state of the service changes, for example when it is available again.
     useEffect(() => {
       if (loaded !== null || (trouble === null && hasAsked.current)) return;
       hasAsked.current = true;
@@ -30,7 +29,7 @@ export function createLazyComponent<P extends object>(
           setPart(() => one);
           setTrouble(null);
         },
-        // Browsers cache a failed script import until the page is reloaded.
+        // If the import of a script failed, browsers remember the failure until the page is reloaded.
         (thrown: unknown) =>
           trouble !== null && isReached.value ? location.reload() : setTrouble(createTrouble(thrown)),
       );

@@ -1,7 +1,7 @@
 import { principal, type Scope } from '../state/principal.js';
 
 /**
- * Renders the missing scope of the API key in place of an action. Renders nothing before the scopes of the key are
+ * Renders the scope that the API key lacks, in place of an action. Renders nothing until the scopes of the key are
  * known.
  */
 export function MayNot({ scope, what }: { readonly scope: Scope; readonly what: string }) {

@@ -12,8 +12,8 @@ interface MenuProps {
 }
 
 /**
- * Renders a button that opens a list of links and buttons. A click elsewhere, Escape or the selection of an entry
- * closes the list.
+ * Renders a button that opens a list of links and buttons. The list closes when the user selects an entry, clicks
+ * elsewhere or presses Escape.
  */
 export function Menu({ label, title, kind = 'plain', children }: MenuProps) {
   const menu = useRef<HTMLDetailsElement>(null);

@@ -16,14 +16,14 @@ export interface Metric {
   readonly isLong?: boolean;
 }
 
-/** Prevents line breaks within the dates of a text. */
+/** Prevents line breaks inside the dates of a text. */
 const keepDatesWhole = (text: string): ComponentChildren =>
   text.split(/(\d{4}-\d\d-\d\d)/).map((part, k) => (k % 2 === 0 ? part : <span class="whole-date">{part}</span>));
 
 /** Minimum width of a figure in pixels. */
 const WIDTH_MIN = 118;
 
-/** Renders figures with their labels, in rows of about equal length. The last figure fills its row. */
+/** Renders figures with their labels in rows of about equal length. The last figure fills the rest of its row. */
 export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[]; readonly label: string }) {
   const list = useRef<HTMLDListElement>(null);
   const fitting = Math.max(1, Math.floor(useWidth(list) / WIDTH_MIN));

@@ -12,14 +12,14 @@ interface ProblemProps {
 }
 
 /**
- * Renders an error of the service with all findings. Codes, paths and the request id are under "Details". A request
- * that waits for approval is shown as information, not as an error.
+ * Renders an error of the service with all findings. "Details" contains codes, paths and the request id. If a request
+ * waits for approval, that is shown as information and not as an error.
  */
 export function Problem({ trouble, onRetry }: ProblemProps) {
   if (trouble.code === 'APPROVAL_REQUIRED') return <AwaitedApproval trouble={trouble} />;
   const { message, code, findings, requestId } = trouble;
   const store = trouble.code === 'STORE_MISMATCH' ? findStore(trouble.detail) : null;
-  // A repeated request for a missing document has the same answer.
+  // If a document does not exist, the same request always has the same result.
   const canRetry = onRetry !== undefined && code?.endsWith('_NOT_FOUND') !== true;
   const [first] = findings;
   const only = findings.length === 1 && first?.message === message ? first : undefined;
@@ -78,13 +78,13 @@ function AwaitedApproval({ trouble: { message, detail } }: Pick<ProblemProps, 't
   );
 }
 
-/** Returns the store in the detail of an error that another store is served. */
+/** Returns the store for which a request failed because another store is served. */
 function findStore(detail: Trouble['detail']): string | null {
   const store = (detail as { readonly store_id?: unknown } | null)?.store_id;
   return typeof store === 'string' ? store : null;
 }
 
-/** Renders a button that serves the store of a failed request. */
+/** Renders a button that serves the store of the failed request. */
 function Serve({ store }: { readonly store: string }) {
   return may('data') ? <Button onClick={() => void activateStore(store)}>Serve {store}</Button> : null;
 }

@@ -52,7 +52,7 @@ export function RangeBar({ start, end }: RangeBarProps) {
   );
 }
 
-/** Renders the recently used ranges that are within the available dates. */
+/** Renders the ranges that were used recently, if they are within the available dates. */
 function EarlierRanges({ start, end }: RangeBarProps) {
   const now = findChosenRange();
   const others = earlierRanges.value
@@ -89,7 +89,7 @@ interface DateInputProps {
   onChange(date: string): void;
 }
 
-/** Renders a date input. Incomplete and invalid dates are ignored during typing. */
+/** Renders a date input. Dates that are incomplete or invalid are ignored while the user types. */
 export function DateInput({ label, value, least, most, onChange }: DateInputProps) {
   return (
     <input

@@ -3,7 +3,7 @@ import type { Json } from '../words/paths.js';
 import { formatRiskWindow } from '../words/risk-window.js';
 
 /**
- * Renders the number of returns that the risk model behind optimised weights was estimated from.
+ * Renders the number of returns from which the risk model of optimised weights was estimated.
  * @param model risk model in the terms
  */
 export function RiskWindow({ model }: { readonly model: Json | undefined }) {

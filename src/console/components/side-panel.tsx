@@ -11,7 +11,10 @@ interface SidePanelProps {
   readonly children: ComponentChildren;
 }
 
-/** Renders a panel with details of one item, next to the page. Escape closes the panel and restores the focus. */
+/**
+ * Renders a panel next to the page, with details of one item. Escape closes the panel, and the focus goes back to where
+ * it was.
+ */
 export function SidePanel({ title, onClose, footer, children }: SidePanelProps) {
   const panel = useRef<HTMLElement>(null);
   useEffect(() => {

@@ -13,7 +13,7 @@ export interface Tab {
 interface TabsProps {
   readonly label: string;
   readonly tabs: readonly Tab[];
-  /** Address parameter that holds the open tab. Default: `tab`. */
+  /** Name of the address parameter that contains the open tab. Default: `tab`. */
   readonly name?: string;
 }
 
@@ -21,7 +21,8 @@ interface TabsProps {
 const MENU_WIDTH = 84;
 
 /**
- * Renders the tabs of a page, each with an address. Tabs that do not fit are in a menu; the open tab is always visible.
+ * Renders the tabs of a page. Each tab has an address. Tabs that do not fit are in a menu; the open tab is always
+ * visible.
  */
 export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
   const open = findOpenTab(tabs, name);
@@ -61,7 +62,7 @@ export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
   );
 }
 
-/** Measures the width of each tab while all tabs are rendered; null before the measurement. */
+/** Measures the width of each tab while all tabs are rendered. Returns null before that. */
 function useTabWidths(list: { readonly current: HTMLElement | null }, tabs: readonly Tab[]): readonly number[] | null {
   const [widths, setWidths] = useState<readonly number[] | null>(null);
   useLayoutEffect(() => {
@@ -85,7 +86,7 @@ interface TabFit {
   readonly open: string;
 }
 
-/** Returns the tabs that fit, always including the open one. */
+/** Returns the tabs that fit. The open tab is always among them. */
 function selectFittingTabs(tabs: readonly Tab[], { widths, width, open }: TabFit): readonly Tab[] {
   const total = widths.reduce((sum, own) => sum + own, 0);
   if (total <= width) return tabs;

@@ -8,9 +8,9 @@ interface TogglesProps<V extends string> {
   readonly most?: number;
   /** Returns the colour of the mark before a selected value. */
   readonly chooseColour?: (value: V) => string;
-  /** Returns the classes of the mark before every value, for toggles that are also a legend. */
+  /** Returns the classes of the mark before every value. For toggles that are also a legend. */
   readonly formatMark?: (value: V) => string;
-  /** Label of a button that stands for all values, which is pressed while no value is selected. */
+  /** Label of a button that means all values. It is pressed if no value is selected. */
   readonly every?: string | undefined;
   /** Returns the label of a value. Default: the value. */
   readonly formatLabel?: (value: V) => string;

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Width of a phone, equal to that of the narrowest layout in the style sheets. */
+/** Width of a phone. The narrowest layout in the style sheets has the same limit. */
 const phoneMedia = matchMedia('(width < 480px)');
 
 /** Returns true while the window is as narrow as a phone. */

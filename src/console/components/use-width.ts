@@ -2,8 +2,8 @@ import { useLayoutEffect, useState } from 'preact/hooks';
 import { isPrinting, PRINT_WIDTH } from '../state/printing.js';
 
 /**
- * Returns the width of an element in pixels. Before the first layout: the width of the window. When printing: at most
- * the width of the printed text.
+ * Returns the width of an element in pixels. Before the first layout, returns the width of the window. For printing,
+ * returns at most the width of the printed text.
  */
 export function useWidth(element: { readonly current: HTMLElement | null }): number {
   const [width, setWidth] = useState(innerWidth);

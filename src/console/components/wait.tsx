@@ -7,7 +7,7 @@ import './wait.css';
 
 /** Delay before a wait is shown, in milliseconds. */
 const INDICATOR_DELAY_MS = 200;
-/** Delay before a wait is described in words, in milliseconds. */
+/** Time in milliseconds after which a wait is described in words. */
 const MESSAGE_DELAY_MS = 2_000;
 
 interface WaitProps {
@@ -16,7 +16,7 @@ interface WaitProps {
   readonly skeleton?: ComponentChildren;
 }
 
-/** Renders an outline of the expected content after a short delay. Screen readers announce the name of the content. */
+/** Renders an outline of the expected content after a short time. Screen readers announce the name of the content. */
 export function Wait({ what, skeleton = <RowsSkeleton /> }: WaitProps) {
   const [waited, setWaited] = useState(0);
   useEffect(() => {
@@ -41,7 +41,7 @@ interface AnsweredProps<T> {
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** Renders the data of a resource, an outline while the resource is loading, or an error. */
+/** Renders the data of a resource. While it is loading, renders an outline; after a failure, renders the error. */
 export function Answered<T>({ resource, what, skeleton, children }: AnsweredProps<T>) {
   const { data, trouble, isLoading, reload } = resource;
   if (data === undefined) {

@@ -4,7 +4,7 @@ import { session } from '../state/session.js';
 import { takeKey } from '../state/service.js';
 import '../components/control.css';
 
-/** Page that asks for an API key. The key is stored only in this tab and sent only to this service. */
+/** Page that asks for an API key. The key is stored only in this tab and is sent only to this service. */
 export function KeyPage({ refused }: { readonly refused: string | null }) {
   const [key, setKey] = useState('');
   return (

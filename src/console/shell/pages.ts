@@ -6,15 +6,16 @@ export interface Page {
   /** Path pattern with `:name` for parameters. */
   readonly path: string;
   readonly load: () => Promise<ComponentType<PageProps>>;
-  /** Sends the first requests of the page while its script is loading. */
+  /** Sends the first requests of the page. Called while the script of the page is loading. */
   readonly prime?: (params: Readonly<Record<string, string>>) => void;
 }
 
-/** Loads the pages of the registers, which share one script because they share components. */
+/** Loads the pages of the registers. They share components and therefore one script. */
 const loadGovernancePage = async () => (await import('../pages/governance/governance-page.js')).GovernancePage;
 
 /**
- * All pages. The script of a page is loaded on the first visit; fixed path segments take precedence over parameters.
+ * All pages. The script of a page is loaded when it is first visited. Fixed parts of an address have priority over
+ * parameters.
  */
 export const PAGES: readonly Page[] = [
   { path: '/', load: async () => (await import('../pages/home/home.js')).Home },

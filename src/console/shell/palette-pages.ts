@@ -16,7 +16,7 @@ const createPageTarget = (address: string, text: string, words = ''): Target => 
   words,
 });
 
-/** Pages without an id in their address, with alternative search words. */
+/** Pages whose address contains no id, with other words by which they are found. */
 export const PAGE_TARGETS: readonly Target[] = [
   createPageTarget('/', 'Indices', 'home overview'),
   createPageTarget('/console/dashboard', 'Dashboard', 'pinned'),
@@ -48,7 +48,7 @@ export const PAGE_TARGETS: readonly Target[] = [
   createPageTarget('/console/health', 'Health', 'status'),
 ];
 
-/** Pages with a form for a new document: address, text and search words. */
+/** Pages with a form for a new document. Each has its address, its text and words by which it is found. */
 const FORM_TARGETS: readonly (readonly [string, string, string])[] = [
   ['/console/indices/new', 'New index', 'create an add'],
   ['/console/indices/templates', 'New index from a template', 'create add'],
@@ -64,7 +64,7 @@ const FORM_TARGETS: readonly (readonly [string, string, string])[] = [
   ['/console/compare', 'New comparison', 'create a add compare'],
 ];
 
-/** Returns the actions that create a document, if the API key allows writing. */
+/** Returns the actions that create a document. Returns none if the API key may not write. */
 export const listFormTargets = (): readonly Target[] =>
   may('write')
     ? FORM_TARGETS.map(([address, text, words]) => ({
@@ -88,8 +88,8 @@ interface Subjects {
 }
 
 /**
- * Returns the tabs of all indices, strategies and data stores, the closures of the calendars, and the statement and the
- * form of a new strategy for each index.
+ * Returns targets below a page: the tabs of all indices, strategies and data stores, and the closures of the calendars.
+ * For each index, also its statement and the form of a new strategy.
  */
 export function listPartTargets({ indices, strategies, stores }: Subjects): readonly Target[] {
   const calendars = [...new Set(indices.map(({ calendar }) => calendar))];

@@ -9,7 +9,7 @@ interface PaletteProps {
   onShortcuts(): void;
 }
 
-/** Renders a command palette that finds pages, documents and securities by their text, and runs global actions. */
+/** Renders the command palette. It finds pages, documents and securities by their text, and runs global actions. */
 export function Palette({ onClose, onShortcuts }: PaletteProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState('');

@@ -34,7 +34,7 @@ const Shortcuts = createLazyComponent<{ onClose(): void }>(
   async () => (await import('./shortcuts.js')).Shortcuts,
 );
 
-/** Delay in milliseconds after which the palette is preloaded, so that it opens without a wait. */
+/** Time in milliseconds after which the palette is loaded. It then opens without a wait. */
 const PALETTE_MS = 3000;
 
 /** Renders the frame around every page. */
@@ -95,10 +95,16 @@ export function Shell() {
   );
 }
 
-/** Selector of the first row of the first table with rows that open; otherwise the first other table. */
+/**
+ * Selector of the row that gets the focus: the first row of the first table whose rows open. If there is none, the
+ * first other table.
+ */
 const FIRST_ROW = 'main :is([role=row], [role=table])[tabindex="0"]';
 
-/** Renders a link that moves the focus past the navigation, to a target on the page or otherwise to the content. */
+/**
+ * Renders a link that moves the focus past the navigation: to a target on the page, or to the content if there is no
+ * target.
+ */
 function SkipLink({ text, target }: { readonly text: string; readonly target: string }) {
   return (
     <a
@@ -131,7 +137,7 @@ interface ShortcutHandlers {
   onKeys(): void;
 }
 
-/** Handles Ctrl+K and Command+K, and outside input fields the question mark and the slash. */
+/** Handles keyboard shortcuts: Ctrl+K and Command+K, and, outside of input fields, the question mark and the slash. */
 function useShortcuts({ onFind, onKeys }: ShortcutHandlers): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
@@ -170,7 +176,7 @@ interface LoadedPage {
   readonly found: FoundPage;
   readonly Page: ComponentType<PageProps> | null;
   readonly trouble: Trouble | null;
-  /** Value of `world` when the page was loaded. A failed page is loaded again when `world` changes. */
+  /** Value of `world` when the page was loaded. If a page failed, it is loaded again when `world` changes. */
   readonly world: number;
 }
 
@@ -186,7 +192,7 @@ function CurrentPage({ path }: { readonly path: string }) {
     found.page.load().then(
       (Page) => take({ found, Page, trouble: null, world: worldVersion.peek() }),
       (thrown: unknown) => {
-        // Browsers cache a failed script import until the page is reloaded.
+        // If the import of a script failed, browsers remember the failure until the page is reloaded.
         if (loaded?.trouble != null && loaded.found.page === found.page && isReached.value) location.reload();
         else take({ found, Page: null, trouble: createTrouble(thrown), world: worldVersion.peek() });
       },
@@ -195,8 +201,8 @@ function CurrentPage({ path }: { readonly path: string }) {
       isWanted = false;
     };
   }, [path, loaded?.trouble != null && loaded.world !== worldVersion.value]);
-  // Moves the focus into the new page after a link, for keyboard users. Effects of the page run later and may move the
-  // focus again.
+  // After a link, moves the focus into the new page, for keyboard users. Effects of the page run later and may move it
+  // again.
   useLayoutEffect(() => {
     if (loaded === null) return;
     if (!isFirst.current) document.getElementById('main')?.focus({ preventScroll: true });
@@ -221,7 +227,7 @@ function CurrentPage({ path }: { readonly path: string }) {
   );
 }
 
-/** Catches errors of a page and renders the error in its place, so that other pages stay available. */
+/** Catches the errors of a page and renders them in its place. All other pages stay usable. */
 function ErrorBoundary({ children }: { readonly children: ComponentChildren }) {
   const [failure, reset] = useErrorBoundary((thrown: unknown) => reportError(thrown));
   const { query } = consoleLocation.value;

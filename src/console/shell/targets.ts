@@ -28,8 +28,8 @@ const RESULT_PHRASES = { sweep: 'sweep', optimise: 'optimisation', render: 'repo
 const RESULTS_MAX = 200;
 
 /**
- * Returns the search results for a typed text: pages, documents and actions from the first character, securities from
- * the second. Without text, returns the recently visited pages.
+ * Returns the search results for a typed text. Pages, documents and actions are found from the first character,
+ * securities from the second. If no text is typed, returns the pages that were visited recently.
  */
 export function useTargets(typed: string, onShortcuts: () => void): readonly Target[] {
   const text = typed.trim().toLowerCase();
@@ -118,7 +118,7 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
   return [...findTargets([...all, ...listFormTargets(), ...actions, ...parts], text), ...ofMarket].slice(0, SHOWN_MAX);
 }
 
-/** Returns the entry of a job result, for example `CORE, 21 Nov 2026 18:00` for a sweep of CORE. */
+/** Creates the search result for a job, for example `CORE, 21 Nov 2026 18:00` for a sweep of CORE. */
 const createResultTarget = (job: JobStatus): Target => ({
   address: formatJobAddress(job),
   text: `${describeSubject(job) || formatJobId(job)}, ${formatMoment(job.finished_at ?? job.created_at)}`,

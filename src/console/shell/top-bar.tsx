@@ -41,7 +41,7 @@ export function TopBar({ onMenu, isMenuOpen, onFind }: TopBarProps) {
   );
 }
 
-/** Renders a short state of the running jobs, with a link to the page of jobs. */
+/** Renders a short state of the running jobs. It is a link to the page of jobs. */
 function JobsState() {
   const jobs = liveJobs.value;
   if (jobs.length === 0) return null;

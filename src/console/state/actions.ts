@@ -18,7 +18,7 @@ function notifyRefusal({ message, findings: [first], code, detail }: Trouble): v
 }
 
 /**
- * Runs an action, and reports the error if the service refuses it.
+ * Runs an action. If the service refuses it, reports the error.
  * @returns undefined after an error
  */
 export async function attempt<T>(act: () => Promise<T>, onRefusal: OnRefusal = notifyRefusal): Promise<T | undefined> {
@@ -31,7 +31,7 @@ export async function attempt<T>(act: () => Promise<T>, onRefusal: OnRefusal = n
   }
 }
 
-/** Submits a job. The job stream reports its outcome. */
+/** Submits a job. The stream of jobs reports how it ends. */
 export async function start<J extends AnyJob>(submit: () => Promise<J>, onRefusal?: OnRefusal): Promise<J | undefined> {
   const job = await attempt(submit, onRefusal);
   if (job !== undefined && 'created_at' in job) storeJob(job as unknown as JobStatus); // every job response is a JobStatus

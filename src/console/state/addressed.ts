@@ -2,10 +2,10 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { isObject, type Json, type JsonObject } from '../words/paths.js';
 import { getParameter, setParameters } from './location.js';
 
-/** Maximum length of an encoded text in the address: proxies and the service refuse request lines of 16 KB. */
+/** Maximum length of a text in the address after encoding. Proxies and the service refuse request lines of 16 KB. */
 const TEXT_MAX = 12_000;
 
-/** A text kept in the address, or only in memory if it is too long. */
+/** Text that is kept in the address. If it is too long, it is kept only in memory. */
 export interface AddressedText {
   readonly text: string | null;
   /** True if the address does not contain the text. */
@@ -13,7 +13,7 @@ export interface AddressedText {
   put(text: string | null): void;
 }
 
-/** Returns an address parameter that can be updated during typing. */
+/** Returns a parameter of the address that can be changed while the user types. */
 export function useAddressed(name: string): AddressedText {
   const given = getParameter(name);
   const [long, setLong] = useState<string | null>(null);

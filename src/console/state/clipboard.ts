@@ -10,7 +10,7 @@ export async function copyText(text: string, what: string): Promise<void> {
   else showToast('bad', `The browser did not allow copying ${what}.`);
 }
 
-/** Copies with the Clipboard API, which browsers allow only for local addresses and HTTPS. */
+/** Copies with the Clipboard API. Browsers allow it only for this machine and for HTTPS. */
 async function writeText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -20,7 +20,7 @@ async function writeText(text: string): Promise<boolean> {
   }
 }
 
-/** Copies with a copy event, which all browsers allow immediately after a click. */
+/** Copies with a copy event. All browsers allow it directly after a click. */
 function copyByEvent(text: string): boolean {
   let isCopied = false;
   const onCopy = (event: ClipboardEvent) => {

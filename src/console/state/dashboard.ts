@@ -2,10 +2,10 @@ import { createStoredList } from './stored-list.js';
 import { formatAddress, consoleLocation } from './location.js';
 import { showToast } from './toasts.js';
 
-/** A chart, table or group of figures that is pinned to the dashboard. */
+/** Chart, table or group of figures that is pinned to the dashboard. */
 export interface Pin {
   readonly id: string;
-  /** Address of the original page, including the range and other settings. */
+  /** Address of the page from which it was pinned, with the range and other settings. */
   readonly address: string;
   readonly part: string;
   /** Title of the original page. */
@@ -25,7 +25,7 @@ export const setPins = set;
 /** Returns true if the user has pinned something or removed everything. */
 export const isArranged = (): boolean => localStorage.getItem(PLACE) !== null;
 
-/** Pins a part of the current page, including the range and other settings. */
+/** Pins a part of the current page with its range and other settings. */
 export function pinPart(part: string, width: Pin['width'] = 1): void {
   const { path, query } = consoleLocation.peek();
   addPin({

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** Files dropped or selected on another page, which the import page takes over. */
+/** Files that were dropped or selected on another page. The import page takes them over. */
 const droppedFiles = signal<readonly File[]>([]);
 
 export function offerFiles(files: readonly File[]): void {

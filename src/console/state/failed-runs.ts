@@ -7,7 +7,7 @@ import { service } from './service.js';
 /** Maximum number of failed runs per request, as in the service. */
 const ASKED_MAX = 500;
 
-/** Returns the failed runs by id of the index or strategy. A failed run is listed until the next run. */
+/** Returns the failed runs by the id of their index or strategy. A failed run is listed until there is a new run. */
 export function useFailedRuns(): ReadonlyMap<string, JobStatus> {
   const failed = useResource('failed runs', (signal) =>
     service.value.call('listJobs', { query: { kind: ['backtest'], status: ['failed'], limit: ASKED_MAX }, signal }),
@@ -22,7 +22,7 @@ export function useFailedRuns(): ReadonlyMap<string, JobStatus> {
 export const isLater = ({ finished_at: failedAt }: JobStatus, runAt: string | null | undefined): boolean =>
   runAt == null || failedAt === null || failedAt > runAt;
 
-/** Returns the request of a run without null members, so that it can be repeated. */
+/** Returns the request of a run so that it can be repeated. Members that are null are left out. */
 export function getBacktestRequest({ request }: JobStatus): BacktestRequest {
   const runRequest = request as Json;
   if (!isObject(runRequest)) return {};

@@ -1,4 +1,4 @@
-/** Delay before the object URL is revoked, in milliseconds; by then the browser has started to read the file. */
+/** Time in milliseconds after which the object URL is revoked. The browser has started to read the file by then. */
 const KEPT_MS = 60_000;
 
 /** Saves bytes as a download of the browser. */

@@ -2,11 +2,11 @@ import { signal } from '@preact/signals';
 import type { Finding } from '#clients/typescript/divisor.js';
 import { useLayoutEffect } from 'preact/hooks';
 
-/** A field of the page that displays a finding. */
+/** Field of the page that shows a finding. */
 export interface FindingField {
   /** Id of the element that contains the field. */
   readonly id: string;
-  /** Edited member of the document; the next field is its label. */
+  /** Member of the document that the field edits. The next field is its label. */
   readonly member: string;
   readonly label: string;
 }
@@ -20,7 +20,7 @@ const getKey = ({ code, path, message }: Finding): string => `${code} ${path} ${
 export const findFindingField = (finding: Finding): FindingField | undefined =>
   fieldsByFinding.value.get(getKey(finding));
 
-/** Registers a field for its findings, so that a list of findings can link to the field. */
+/** Registers a field for its findings. A list of findings can then link to the field. */
 export function useFindingField(findings: readonly Finding[], { id, member, label }: FindingField): void {
   const keys = findings.map(getKey).join('\n');
   useLayoutEffect(() => {

@@ -8,7 +8,7 @@ export interface LogLine {
   readonly progress: number;
 }
 
-/** Maximum number of stored lines per job, and maximum number of jobs. */
+/** Maximum number of lines that are kept per job, and maximum number of jobs. */
 const LINES_MAX = 200;
 const JOBS_MAX = 50;
 

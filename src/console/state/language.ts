@@ -1,4 +1,6 @@
-/** Replaces an invalid browser language such as `en-US@posix`, because uPlot fails on it when it is loaded. */
+/**
+ * Replaces an invalid language of the browser, such as `en-US@posix`. Otherwise uPlot would fail while it is loaded.
+ */
 export function replaceInvalidLanguage(): void {
   if (!isTag(navigator.language)) Object.defineProperty(navigator, 'language', { value: 'en-GB' });
 }

@@ -13,7 +13,7 @@ import { showToast } from './toasts.js';
  * states on a page come from this stream, and a lost stream shows that the service is unavailable.
  */
 
-/** Messages between tabs: a request for all states, all states of the leading tab, or one state of a job. */
+/** Messages between tabs: a request for all states, all states that the leading tab knows, or one state of a job. */
 type Message =
   | { readonly kind: 'ask' }
   | { readonly kind: 'all'; readonly isOpen: boolean; readonly stream: string; readonly jobs: readonly JobStatus[] }
@@ -36,10 +36,10 @@ export const isOutdated = computed(
 const isUnfinished = ({ status }: JobStatus): boolean => status === 'pending' || status === 'running';
 const compareByAge = (a: JobStatus, b: JobStatus): number => b.created_at.localeCompare(a.created_at);
 
-/** Returns the state of a job as last reported by the stream. */
+/** Returns the last state of a job that the stream reported. */
 export const getJob = (jobId: string): JobStatus | undefined => knownJobs.value.get(jobId);
 
-/** Adds the job state of a response, which may arrive before the event of the stream. */
+/** Stores the state of a job in a response. The response may arrive before the event of the stream. */
 export function storeJob(job: JobStatus): void {
   const before = knownJobs.value.get(job.job_id);
   if (before !== undefined && !isUnfinished(before) && before.created_at >= job.created_at) return;
@@ -47,7 +47,7 @@ export function storeJob(job: JobStatus): void {
   knownJobs.value = new Map(knownJobs.value).set(job.job_id, { ...job, result: null });
 }
 
-/** Removes the outcome of a job that was queued again. */
+/** Removes how a job ended, because it was queued again. */
 export function forgetJob(jobId: string): void {
   const others = new Map(knownJobs.value);
   others.delete(jobId);
@@ -56,18 +56,18 @@ export function forgetJob(jobId: string): void {
 
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
 /**
- * Maximum time without data in milliseconds. The service sends an event at least every 15 seconds, so twice that time
- * means a lost connection.
+ * Maximum time without data in milliseconds. The service sends an event at least every 15 seconds. After twice that
+ * time, the connection counts as lost.
  */
 const SILENCE_MS = 32_000;
 
-/** Id of the stream that supplies this tab, opened by any tab; empty before the first stream. */
+/** Id of the stream from which this tab gets its data. Any tab may have opened it. Empty before the first stream. */
 let streamId = '';
-/** Id that no stream has, so that the next stream is treated as new. */
+/** Id that no stream has. The next stream then counts as new. */
 const NO_STREAM = 'left';
 
 /**
- * Records the id of the stream. A change reloads the pages, because jobs that ended between two streams were reported
+ * Stores the id of the stream. If it changed, the pages are reloaded: jobs that ended between two streams were reported
  * by neither.
  */
 function recordStream(next: string): void {
@@ -93,7 +93,7 @@ export function startLive(): void {
   });
 }
 
-/** Opens the stream as the leading tab, or receives it from the leading tab. */
+/** If this tab is the leading tab, opens the stream. Otherwise receives the data from the leading tab. */
 async function follow(name: string, ended: AbortSignal): Promise<void> {
   let leads = false;
   // A hidden tab received no events.
@@ -172,7 +172,7 @@ async function followUntil(ended: AbortSignal, tell: TabMessageSender): Promise<
       await checkHealth();
       await followOnce(given, tell);
     } catch {
-      // The stream ended or was lost, which a banner reports.
+      // The stream ended or was lost. A banner reports it.
     }
     ended.removeEventListener('abort', stop);
     if (isFollowing.peek()) failures = 0;
@@ -185,10 +185,10 @@ async function followUntil(ended: AbortSignal, tell: TabMessageSender): Promise<
 
 const HEALTH_MS = { ok: 60_000, degraded: 3_000 };
 
-/** Returns true if the service is healthy and serves a store. After a restart, a store is loaded without an event. */
+/** Returns true if the service is healthy and serves a store. After a restart, the store is loaded without an event. */
 const isWell = (now: Health | null): boolean => now?.status === 'ok' && now.store.end !== null;
 
-/** Checks the health of the service periodically, and more often while there is a problem. */
+/** Checks the health of the service at intervals. While there is a problem, it checks more often. */
 async function watchHealth(ended: AbortSignal): Promise<void> {
   for (let waited = 0; !ended.aborted; waited += HEALTH_MS.degraded) {
     await new Promise((resolve) => setTimeout(resolve, HEALTH_MS.degraded));
@@ -201,8 +201,8 @@ async function watchHealth(ended: AbortSignal): Promise<void> {
 }
 
 /**
- * Reads the health of the service and compares its identity with the last known identity. Before the first response,
- * concurrent calls share one request.
+ * Reads the health of the service, and notices if it is another service than before. Before the first response, calls
+ * share one request.
  */
 export function checkHealth(): Promise<void> {
   if (health.peek() !== null) return readHealth();
@@ -227,7 +227,7 @@ async function readHealth(): Promise<void> {
 }
 
 async function followOnce(given: AbortController, tell: TabMessageSender): Promise<void> {
-  /** Unfinished jobs of the first messages. Jobs missing here ended in the meantime. */
+  /** Unfinished jobs in the first messages. A job that is not among them has ended. */
   const seen = new Set<string>();
   const ownId = Math.random().toString(36);
   let timer = setTimeout(() => given.abort(), SILENCE_MS);
@@ -270,7 +270,7 @@ function announceEnd(job: JobStatus): void {
   else showToast('info', `${formatJobTitle(job)}: cancelled.`);
 }
 
-/** Updates jobs that were unfinished when the connection was lost and have ended since. */
+/** Reads jobs again that were unfinished when the connection was lost and have ended since. */
 async function settleMissing(seen: ReadonlySet<string>): Promise<void> {
   const missing = [...knownJobs.peek().values()].filter((job) => isUnfinished(job) && !seen.has(job.job_id));
   for (const { job_id: jobId } of missing) {
@@ -283,7 +283,7 @@ async function settleMissing(seen: ReadonlySet<string>): Promise<void> {
   }
 }
 
-/** Text of the banner about a lost connection; null if the service is reachable. */
+/** Text of the banner about a lost connection; null if the service can be reached. */
 export const connectionTrouble = computed(() =>
   isReached.value || (keyWanted.value !== null && !hasKey.value)
     ? null

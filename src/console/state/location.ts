@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 
-/** An address of the console, which contains all state that can be shared. */
+/** Address of the console. It contains all state that can be shared. */
 export interface ConsoleLocation {
   readonly path: string;
   readonly query: URLSearchParams;
@@ -15,7 +15,7 @@ addEventListener('popstate', () => {
   currentLocation.value = read();
 });
 
-/** Opens an address of the console. With `replace`, the address replaces the current history entry. */
+/** Opens an address of the console. If `replace` is true, it replaces the current entry of the history. */
 export function navigate(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
   const before = currentLocation.value.path;
   if (replace) history.replaceState(null, '', address);
@@ -24,7 +24,7 @@ export function navigate(address: string, { replace = false }: { readonly replac
   if (!replace && currentLocation.value.path !== before) scrollTo(0, 0);
 }
 
-/** Returns the address of a page with query parameters; null parameters are omitted. */
+/** Returns the address of a page with query parameters. Parameters that are null are left out. */
 export function formatAddress(path: string, query: Readonly<Record<string, string | null>> = {}): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== null);
   const text = new URLSearchParams(given).toString();
@@ -47,7 +47,7 @@ export function setParameters(changes: Readonly<Record<string, string | null>>):
   navigate(addQuery(changes), { replace: true });
 }
 
-/** Returns true if an address belongs to the console, not to the API or another site. */
+/** Returns true if an address belongs to the console. Addresses of the API and of other sites do not. */
 const isOwn = ({ origin, pathname }: URL): boolean =>
   origin === location.origin &&
   (pathname === '/' || (pathname.startsWith('/console') && !pathname.includes('/assets/')));
@@ -69,7 +69,7 @@ export function followLinks(): void {
     const address = new URL(link.href, location.href);
     if (!isOwn(address)) return;
     event.preventDefault();
-    // A pinned part in an iframe opens links as whole pages.
+    // If a part is pinned in an iframe, its links open in the whole window.
     if (parent === globalThis.window) navigate(address.pathname + address.search);
     else parent.location.assign(address.pathname + address.search);
   });

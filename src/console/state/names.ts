@@ -13,14 +13,14 @@ export interface NameFacts {
   readonly currency: string | null;
 }
 
-/** Maximum number of identifiers per request, which keeps the address below about 8 KB. */
+/** Maximum number of identifiers in one request. The address then stays below about 8 KB. */
 const AT_ONCE = 400;
 const FIELDS = ['NAME', 'SECTOR', 'COUNTRY', 'CURRENCY'];
 
 /** Data store of the displayed run; null for the served store. */
 export const NamesStore = createContext<string | null>(null);
 
-/** Reads reference data of securities. Unknown securities are omitted; missing values are null. */
+/** Reads reference data of securities. Securities that are unknown are left out; values that are missing are null. */
 export function useNames(identifiers: readonly string[], asOf: string | undefined): ReadonlyMap<string, NameFacts> {
   const store = useContext(NamesStore) ?? undefined;
   const key = identifiers.length === 0 ? null : `names ${store} ${asOf} ${identifiers.length} ${identifiers.join(',')}`;

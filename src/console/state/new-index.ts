@@ -1,7 +1,7 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 
 /**
- * Returns the served store and the store of a new index, which is set to the served store only if there are several
+ * Returns the served store and the store of a new index. A new index names the served store only if there are several
  * stores.
  */
 export function storeOfNew(stores: readonly DataStore[]): {

@@ -1,6 +1,6 @@
 import { createStoredList } from './stored-list.js';
 
-/** A note on a day or period of an index, stored in this browser. */
+/** Note about a day or a period of an index. It is stored in this browser. */
 export interface Note {
   readonly id: string;
   /** Subject of the note, for example the id of an index. */

@@ -4,19 +4,19 @@ import { worldVersion } from './resource.js';
 import { createTrouble, type Trouble } from './service.js';
 
 export interface LatestRequest<T> {
-  /** Last response, which is kept while another request is pending. */
+  /** Last response. It is kept while another request is pending. */
   readonly data: T | undefined;
   readonly trouble: Trouble | null;
   /** True if the last response belongs to an earlier request. */
   readonly isBehind: boolean;
 }
 
-/** Delay after the last change in milliseconds, about a pause in typing. */
+/** Time in milliseconds after the last change. It is about as long as a pause in typing. */
 const PAUSE_MS = 220;
 
 /**
- * Sends a request that changes with typing. At most one request is pending; the latest request is sent after its
- * response.
+ * Sends a request that changes while the user types. Only one request is pending at a time. After its response, the
+ * latest request is sent.
  * @param key identifies the request; null sends none
  * @param turn repeats the request when it changes; the last response is kept until the new one arrives
  */
@@ -33,7 +33,8 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
     const timer = setTimeout(() => void run(), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [key, turn]);
-  // A refused request is sent again after a change of the service, for example another store or a new risk model.
+  // If the service refused a request, it is sent again after the service changed, for example after another store was
+  // served.
   const now = worldVersion.value;
   useEffect(() => {
     if (key !== null && trouble.peek() !== null) void run();
@@ -64,7 +65,7 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
     asking.isBusy = false;
   }
 
-  /** Repeats a request that the service could not answer yet, unless there is a newer request. */
+  /** Repeats a request that the service could not answer yet. Does nothing if there is a newer request. */
   async function retry(question: string): Promise<void> {
     if (asking.wanted === question) await run();
   }

@@ -1,9 +1,9 @@
 import { getParameter } from './location.js';
 
-/** Returns the name of a chart, table or group of figures within its page: the label without dates. */
+/** Returns the name of a chart, table or group of figures on its page: its label without dates. */
 export const getPartName = (label: string): string => label.replaceAll(/\d{4}-\d{2}-\d{2}/g, '…');
 
-/** Returns the part of the page that the address selects; null for the whole page. */
+/** Returns the only part of the page that the address asks for; null for the whole page. */
 export const findOnlyPart = (): string | null => getParameter('part');
 
 /** Returns the names of the charts, tables and groups of figures on the page, in order. */
@@ -14,7 +14,7 @@ export const listPartsOnPage = (): readonly string[] => {
 };
 
 /**
- * Hides everything on the page except one part, including content that is added later.
+ * Hides everything on the page except one part. This includes content that is added later.
  * @returns a function that shows everything again
  */
 export function showOnly(part: string): () => void {

@@ -8,13 +8,13 @@ export type Scope = PrincipalView['scopes'][number];
 /** Identity of the caller; null until the service has responded. */
 export const principal = signal<PrincipalView | null>(null);
 
-/** Returns true if the API key has a scope. Actions without the required scope are hidden. */
+/** Returns true if the API key has a scope. Actions that need another scope are hidden. */
 export function may(scope: Scope): boolean {
   const scopes = principal.value?.scopes;
   return scopes !== undefined && (scopes.includes(scope) || scopes.includes('admin'));
 }
 
-/** Requests the identity of the caller, and again after each change of the key. */
+/** Reads the identity of the caller. Reads it again after each change of the key. */
 export function watchPrincipal(): void {
   let isFirst = true;
   effect(() => {
@@ -25,7 +25,7 @@ export function watchPrincipal(): void {
       (view) => {
         if (principal.peek() !== null && principal.peek()?.key_id !== view.key_id) forgetSeen();
         principal.value = view;
-        // The responses on the page may depend on the key.
+        // With another key, the responses on the page may be different.
         if (isOther) notifyChange();
       },
       () => {

@@ -7,7 +7,7 @@ export const isPrinting = signal(false);
 /** Width of the text on an A4 page with its margins, in pixels. */
 export const PRINT_WIDTH = 700;
 
-/** Renders synchronously, because the browser lays out the page as soon as the print event ends. */
+/** Renders at once, because the browser lays out the page as soon as the print event ends. */
 function setPrinting(is: boolean): void {
   const usual = options.debounceRendering;
   options.debounceRendering = (render) => render();

@@ -19,7 +19,7 @@ export function addVisit(visit: Visit): void {
 
 const INDEX_PAGE = /^\/console\/indices\/([^/]+)/;
 
-/** Returns the id with the most recently visited page. Default: the first id. */
+/** Returns the id whose page was visited last. If none was visited, returns the first id. */
 export function findLastVisit(ids: readonly string[]): string | undefined {
   const seen = items.peek().flatMap(({ address }) => INDEX_PAGE.exec(address)?.[1] ?? []);
   return seen.map(decodeURIComponent).findLast((id) => ids.includes(id)) ?? ids[0];

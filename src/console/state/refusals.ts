@@ -4,18 +4,20 @@ import type { OnRefusal } from './actions.js';
 import { worldVersion } from './resource.js';
 import type { Trouble } from './service.js';
 
-/** A refused request and the component that sent it. */
+/** Request that was refused, and the component that sent it. */
 interface RefusedRequest {
   readonly place: object;
-  /** Subject of the request, such as `run CORE`, for forms elsewhere that show its fields. */
+  /**
+   * Subject of the request, such as `run CORE`. A form in another place that shows its fields finds the refusal by it.
+   */
   readonly about: string;
   readonly trouble: Trouble;
 }
 
-/** The last request if it was refused. The next request clears it. */
+/** Last request if it was refused. The next request clears it. */
 const lastRefusal = signal<RefusedRequest | null>(null);
 
-/** Clears the refusal of a busy service after a change, because the service may accept the request now. */
+/** After a change, clears the refusal of a busy service. The service may accept the request now. */
 effect(() => {
   void worldVersion.value;
   if (lastRefusal.peek()?.trouble.retrySeconds != null) lastRefusal.value = null;
@@ -51,5 +53,5 @@ export function useAsking(): RefusedQuery {
   };
 }
 
-/** Returns the subject of run requests, under which the form of the terms shows refusals. */
+/** Returns the subject of run requests. The form of the terms shows refusals of this subject. */
 export const formatRunSubject = (id: string): string => `run ${id}`;

@@ -3,8 +3,8 @@ import { useMemo } from 'preact/hooks';
 import { isReached, createTrouble, type Trouble } from './service.js';
 
 /**
- * Counter that increases whenever displayed data may have changed, for example after a job ended, a document was saved
- * or the service became available.
+ * Counter that increases when data on a page may have changed: for example, a job has ended, a document was saved, or
+ * the service is available again.
  */
 export const worldVersion = signal(0);
 
@@ -14,7 +14,7 @@ export function notifyChange(): void {
 
 /** State of a request and its response. */
 export interface Resource<T> {
-  /** Last response; undefined before the first. It is kept while a newer request is pending. */
+  /** Last response; undefined before there is one. It is kept while a newer request is pending. */
   readonly data: T | undefined;
   readonly trouble: Trouble | null;
   readonly isLoading: boolean;
@@ -24,17 +24,17 @@ export interface Resource<T> {
 export interface ResourceOptions {
   /** True if the request is repeated after changes. Default: true. */
   readonly follows?: boolean;
-  /** True if the previous response is kept until a new one arrives, for example after a change of dates. */
+  /** True if the previous response is kept until a new one arrives, for example when dates change. */
   readonly keeps?: boolean;
-  /** True if the request waits for other requests, because the page is readable without it. */
+  /** True if the request waits for other requests, because the page can be read without its response. */
   readonly isLater?: boolean;
 }
 
-/** Number of pending requests, without those that wait for others. */
+/** Number of pending requests. Requests that wait for others do not count. */
 const busyCount = signal(0);
 /** True if no request has been pending for `SETTLED_MS`. */
 const isSettled = signal(false);
-/** Time in milliseconds within which a response may cause further requests of a page. */
+/** Time in milliseconds in which a page may send further requests after a response. */
 const SETTLED_MS = 40;
 effect(() => {
   if (busyCount.value > 0) {
@@ -47,7 +47,7 @@ effect(() => {
   return () => clearTimeout(timer);
 });
 
-/** Responses requested while the page was still loading, by key. */
+/** Responses that were requested while the page was still loading, by key. */
 const prefetched = new Map<string, Promise<unknown>>();
 
 /**
@@ -61,7 +61,7 @@ export function prefetch<T>(key: string, ask: (signal: AbortSignal) => Promise<T
   prefetched.set(key, answer);
 }
 
-/** Earlier responses, so that a page visited again is shown immediately. */
+/** Earlier responses. A page that is visited again can be shown at once. */
 const seenValues = new Map<string, unknown>();
 const SEEN_MAX = 60;
 
@@ -72,14 +72,14 @@ function keep(key: string, data: unknown): void {
   if (seenValues.size > SEEN_MAX && oldest !== undefined) seenValues.delete(oldest);
 }
 
-/** Discards the earlier responses after a change of the key, which may give access to other data. */
+/** Removes all earlier responses. Used when the key changes, because another key may give access to other data. */
 export function forgetSeen(): void {
   seenValues.clear();
 }
 
 /**
- * Sends a request, and repeats it when the key or `world` changes, and after a delay if the service could not answer
- * yet. An obsolete request is aborted.
+ * Sends a request. Sends it again when the key or `world` changes and, after some time, if the service could not answer
+ * yet. A request that is no longer needed is aborted.
  * @param key identifies the request; null sends none
  */
 export function useResource<T>(
@@ -125,7 +125,7 @@ export function useResource<T>(
   };
 }
 
-/** Adds the announcement of the automatic retry to the message of a failed read request. */
+/** Adds to the message of a failed read request that it will be repeated automatically. */
 const toRetriedTrouble = (trouble: Trouble): Trouble =>
   trouble.code === null && trouble.retrySeconds !== null
     ? { ...trouble, message: `${trouble.message} The page retries automatically.` }
@@ -142,7 +142,7 @@ interface PendingRequest<T> {
 }
 
 /**
- * Sends a request and stores its outcome in signals.
+ * Sends a request and stores the response or the error in signals.
  * @returns a function that aborts the request
  */
 function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: PendingRequest<T>): () => void {
@@ -171,9 +171,9 @@ function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: P
       if (given.signal.aborted) return;
       isLoading.value = false;
       const retriedTrouble = toRetriedTrouble(createTrouble(thrown));
-      // Data of another request must not be shown together with the error of this request.
+      // The data of another request must not be shown with the error of this one.
       if (retriedTrouble.retrySeconds === null && !seenValues.has(key)) data.value = undefined;
-      // An unreachable service is reported once, in a banner. Loaded data is kept.
+      // If the service cannot be reached, only a banner reports it. Data that is already loaded is kept.
       if (isReached.peek() || data.peek() === undefined) trouble.value = retriedTrouble;
       if (retriedTrouble.retrySeconds !== null) timer = setTimeout(again, retriedTrouble.retrySeconds * 1000);
     },

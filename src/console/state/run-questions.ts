@@ -33,7 +33,7 @@ export const readOverview = (id: string, signal: AbortSignal) =>
 /** Tabs of an index page that do not depend on a run. */
 const WITHOUT_RUN = ['versions', 'methodology'];
 
-/** Sends the first requests of an index page while its scripts are loading. */
+/** Sends the first requests of an index page. Called while the scripts of the page are loading. */
 export function prefetchIndexPage(id: string): void {
   prefetch(formatDefinitionKey(id), (signal) => readDefinition(id, signal));
   if (!WITHOUT_RUN.includes(getParameter('tab') ?? ''))

@@ -27,7 +27,7 @@ interface OpenApi {
   readonly components: { readonly schemas: Schemas };
 }
 
-/** Reads the schemas of the contract, from which forms are generated. */
+/** Reads the schemas of the contract. Forms are generated from them. */
 export const useSchemas = (options: Pick<ResourceOptions, 'isLater'> = {}): Resource<Schemas> =>
   useResource(
     'schemas',

@@ -4,7 +4,7 @@ import { readSession, addToken } from './session.js';
 
 void readSession();
 
-/** Session storage key of the API key, which is kept while the tab is open. */
+/** Name of the API key in session storage. The key is kept while the tab is open. */
 const KEY_ENTRY = 'divisor.key';
 
 const storedKey = signal(sessionStorage.getItem(KEY_ENTRY) ?? undefined);
@@ -12,15 +12,15 @@ const storedKey = signal(sessionStorage.getItem(KEY_ENTRY) ?? undefined);
 /** True if the last request reached the service. */
 export const isReached = signal(true);
 
-/** Message of a service that requires an API key or rejects it; null if no key is needed. */
+/** Message of a service that needs an API key or rejects the given one; null if no key is needed. */
 export const keyWanted = signal<string | null>(null);
 
-/** Wraps `fetch` and records whether the service was reached. */
+/** Wraps `fetch`. Records if the service could be reached. */
 const trackReachability: typeof fetch = async (input, init) => {
   try {
     const response = await fetch(input, addToken(init));
     isReached.value = true;
-    // The body of an aborted request cannot be read; the state is then unchanged.
+    // The body of an aborted request cannot be read. The state then does not change.
     if (response.status === 401)
       keyWanted.value = (await readSentence(response.clone())) ?? keyWanted.value ?? 'The service requires a key.';
     return response;
@@ -40,7 +40,7 @@ export const service = computed(() =>
   createDivisorClient({ url: location.origin, key: storedKey.value, fetch: trackReachability }),
 );
 
-/** Channel name for tabs with the same API key, which share job states. */
+/** Name of the channel for tabs that have the same API key. They share the states of jobs. */
 export const sharedName = computed(() => `divisor.jobs ${storedKey.value ?? ''}`);
 
 export const hasKey = computed(() => storedKey.value !== undefined);
@@ -68,13 +68,13 @@ export interface Trouble {
   readonly retrySeconds: number | null;
 }
 
-/** Default delay in seconds for a service that does not answer or does not state a delay. */
+/** Time in seconds after which a request is repeated if the service does not answer or names no time. */
 const RETRY_SECONDS = 3;
 
 /** Returns true for errors of a service that is busy or starting. */
 const isPassing = ({ status }: DivisorError): boolean => status === 503 || status === 429;
 
-/** Error messages of browsers about a script that could not be loaded. */
+/** Matches the error messages of browsers for a script that could not be loaded. */
 const SCRIPT_FAILURE = /dynamically imported module|importing a module script/i;
 const SCRIPT_MISSING = 'This part of the console could not be loaded. Reload the page.';
 

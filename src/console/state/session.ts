@@ -10,7 +10,7 @@ interface SessionView {
   readonly csrf_token?: string;
 }
 
-/** State of the sign-in; null until it is known, and if the service has no sessions. */
+/** State of the sign-in. Null until it is known, and if the service has no sessions. */
 export const session = signal<SessionView | null>(null);
 
 /** Reads the session of the signed-in user, if there is one. */

@@ -1,6 +1,6 @@
 import { formatAddress, getParameter } from './location.js';
 
-/** Returns the query parameters of the displayed run: the run in the address, or none for the latest run. */
+/** Returns the query parameters of the run on this page: the run in the address, or nothing for the latest run. */
 export function readShownRun(): { readonly run_id?: string } {
   const run = getParameter('run_id');
   return run === null ? {} : { run_id: run };

@@ -8,7 +8,7 @@ export interface StoredList<T> {
 
 /**
  * Creates a list that is stored in this browser.
- * @param most maximum number of items; the oldest items are dropped
+ * @param most maximum number of items; if there are more, the oldest are removed
  */
 export function createStoredList<T>(storageKey: string, most: number): StoredList<T> {
   const items = signal<readonly T[]>(load(storageKey));

@@ -1,13 +1,16 @@
 import { signal } from '@preact/signals';
 
-/** Column layout of a table. Columns are identified by id. */
+/** Layout of the columns of a table. A column is identified by its id. */
 export interface TableLayout {
-  /** Columns in display order; unlisted columns follow in the order of the page. Default: the order of the page. */
+  /**
+   * Columns in the order in which they are shown. Columns that are not in the list follow in the order of the page.
+   * Default: the order of the page.
+   */
   readonly order: readonly string[];
   readonly hidden: readonly string[];
   /** Columns that are also shown in narrow tables. */
   readonly kept: readonly string[];
-  /** Columns that stay visible while the other columns scroll. */
+  /** Columns that stay visible while the others are scrolled. */
   readonly pinned: readonly string[];
   /** Widths in pixels by column. */
   readonly widths: Readonly<Record<string, number>>;

@@ -1,5 +1,5 @@
 /**
- * Options of a group of tabs. The browser selects one visible tab as the leader; when it is hidden or closed, another
+ * Options of a group of tabs. The browser makes one visible tab the leader. If that tab is hidden or closed, another
  * tab becomes the leader.
  */
 interface TabSharing<M> {
@@ -9,16 +9,16 @@ interface TabSharing<M> {
   readonly ended: AbortSignal;
   /** Called with a message of another tab. */
   onMessage(message: M, tell: (message: M) => void): void;
-  /** Does the work of the leading tab; returns when the work has ended. */
+  /** Does the work of the leading tab. Returns when the work has ended. */
   lead(tell: (message: M) => void): Promise<void>;
 }
 
-/** Returns true if tabs can share work. Browsers provide locks only for local addresses and HTTPS. */
+/** Returns true if tabs can share work. They need locks, which browsers provide only for this machine and for HTTPS. */
 export const canShare = (): boolean => 'locks' in navigator && typeof BroadcastChannel === 'function';
 
 /**
  * Joins a group of tabs in which only the leader does the work.
- * @returns a promise that is resolved when this tab has left the group
+ * @returns a promise that resolves when this tab has left the group
  */
 export async function shareAmongTabs<M>({ name, ended, onMessage, lead }: TabSharing<M>, first: M): Promise<void> {
   const channel = new BroadcastChannel(name);
@@ -26,7 +26,7 @@ export async function shareAmongTabs<M>({ name, ended, onMessage, lead }: TabSha
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin to be named
     if (!ended.aborted) channel.postMessage(message);
   };
-  // All tabs run the same version and send only these messages.
+  // All tabs run the same version. They send no other messages.
   channel.addEventListener('message', ({ data }) => onMessage(data as M, tell));
   ended.addEventListener('abort', () => channel.close());
   tell(first);

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** A step of the tour: a page, and an explanation of it. */
+/** Step of the tour: a page and its explanation. */
 interface Step {
   readonly title: string;
   readonly text: string;

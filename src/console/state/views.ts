@@ -1,6 +1,6 @@
 import { createStoredList } from './stored-list.js';
 
-/** An address of the console, saved under a name. */
+/** Address of the console that is saved under a name. */
 export interface SavedView {
   readonly name: string;
   readonly address: string;
@@ -13,7 +13,7 @@ const { items, set } = createStoredList<SavedView>('divisor.views', VIEWS_MAX);
 /** Views saved in this browser. */
 export const savedViews = items;
 
-/** Saves a view. A saved view with the same name is replaced. */
+/** Saves a view. If a saved view has the same name, it is replaced. */
 export const saveView = (view: SavedView): void =>
   set([...items.peek().filter(({ name }) => name !== view.name), view]);
 

@@ -14,12 +14,12 @@ export const SHARE_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEN
 
 /** Maximum number of decimals of amounts and ratios, as in the data. */
 const DIGITS = 6;
-/** Minimum number of decimals of amounts, so that the amounts of a column align. */
+/** Minimum number of decimals of an amount. The amounts of a column are then aligned. */
 const AMOUNT_DIGITS = 4;
 
 /**
- * Formats the value of a corporate action with its unit, for example `0.7008 a share` or `2 for 1`. Other types have
- * ratios without a unit.
+ * Formats the value of a corporate action with its unit, for example `0.7008 a share` or `2 for 1`. For other types,
+ * the value is a ratio without a unit.
  * @param currency currency of a cash amount; null if unknown
  */
 export function formatActionValue(

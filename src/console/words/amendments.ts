@@ -1,5 +1,5 @@
 /**
- * Changes of a definition with published closes: which of the changes can apply from a date, and the amendment that
+ * Changes of a definition that has published closes: which changes can apply from a date, and the amendment that
  * applies them.
  */
 
@@ -14,7 +14,7 @@ import {
   type Path,
 } from './paths.js';
 
-/** Members that an amendment can change, as in the contract. */
+/** Members that an amendment can change. The contract has the same list. */
 export const AMENDABLE_MEMBERS: readonly string[] = [
   'universe',
   'rebalance',
@@ -26,7 +26,7 @@ export const AMENDABLE_MEMBERS: readonly string[] = [
   'rounding',
 ];
 
-/** Members of the treatment that an amendment cannot change, as in the contract. */
+/** Members of the treatment that an amendment cannot change. The contract has the same list. */
 export const FIXED_TREATMENT: readonly string[] = ['dividends', 'reinvestment'];
 
 /** Members that do not affect closes. */
@@ -56,11 +56,11 @@ export function sortChanges(before: JsonObject, after: JsonObject, through: stri
   return { amendable: changes.filter((change) => !isFixed(change)), fixed: changes.filter(isFixed) };
 }
 
-/** Returns true for an empty value. A stored definition contains defaults that a form omits. */
+/** Returns true for an empty value. A stored definition contains defaults; a form leaves them out. */
 const isEmpty = (value: Json | undefined): boolean =>
   value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 
-/** Returns true if the only change is the addition of amendments after the published closes. */
+/** Returns true if the definitions differ only in new amendments that apply after the published closes. */
 function areLater(before: JsonObject, after: JsonObject, through: string): boolean {
   const [known, all] = [listAmendments(before), listAmendments(after)];
   const isKept = JSON.stringify(all.slice(0, known.length)) === JSON.stringify(known);
@@ -79,7 +79,7 @@ interface AmendedDefinition {
 }
 
 /**
- * Returns the definition in force on a date, with the earlier amendments applied, before and after the new amendment.
+ * Returns the definition that is valid on a date, before and after the new amendment. Earlier amendments are applied.
  */
 export function computeDefinitionsOn(
   date: string,
@@ -96,7 +96,7 @@ export function computeDefinitionsOn(
   return { inForce, amended };
 }
 
-/** Cuts a path at the first list that an earlier amendment changed, because positions in this list differ. */
+/** Cuts a path at the first list that an earlier amendment changed. The positions in such a list are different. */
 function cutAtChangedList(path: Path, before: JsonObject, inForce: JsonObject): Path {
   const position = path.findIndex(
     (step, k) =>
@@ -106,7 +106,7 @@ function cutAtChangedList(path: Path, before: JsonObject, inForce: JsonObject): 
   return position === -1 ? path : path.slice(0, position);
 }
 
-/** Returns the stored definition with an added amendment, and with the changes that do not affect closes. */
+/** Returns the stored definition with a new amendment and with the changes that do not affect closes. */
 export function addAmendment(date: string, terms: JsonObject, changed: AmendedDefinition): JsonObject {
   const { before, after } = changed;
   const { inForce, amended } = computeDefinitionsOn(date, changed);
@@ -135,7 +135,7 @@ function mergePatch(target: Json | undefined, patch: Json): Json {
 }
 
 /**
- * Returns the JSON merge patch between two objects.
+ * Creates the JSON merge patch that turns one object into another.
  * @source RFC 7396
  */
 export function createPatch(before: JsonObject, after: JsonObject): JsonObject {

@@ -3,8 +3,8 @@ import { formatAtMost, formatDecimal, formatFigure, MISSING_TEXT } from './numbe
 const UNITS = ['', 'K', 'M', 'B', 'T'] as const;
 
 /**
- * Formats an amount with three digits and a suffix, for example `12.3B`. The compact notation of Intl is not used,
- * because its suffixes differ between browsers.
+ * Formats an amount with three digits and a suffix, for example `12.3B`. Intl has a compact notation, but its suffixes
+ * differ between browsers.
  */
 export function formatCompact(value: number | null): string {
   if (value === null) return MISSING_TEXT;

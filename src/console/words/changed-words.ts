@@ -1,9 +1,9 @@
-/** A sentence as the words before a change, the changed words, and the words after it. */
+/** Sentence in three parts: the words before a change, the changed words, and the words after it. */
 type MarkedWord = readonly [before: string, changed: string, after: string];
 
 /**
- * Marks the words of a sentence that differ from the most similar of other sentences. A sentence that shares less than
- * half of its words with all of them is marked as a whole.
+ * Marks the words in which a sentence differs from the most similar one of other sentences. If it shares less than half
+ * of its words with each of them, the whole sentence is marked.
  */
 export function markChange(text: string, others: readonly string[]): MarkedWord {
   const words = text.split(/(?<= )/);

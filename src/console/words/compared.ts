@@ -6,14 +6,14 @@ type Levels = readonly (number | null)[];
 export const countSessionsOfYear = (dates: readonly string[]): number =>
   dates.some((date) => new Date(date).getUTCDay() % 6 === 0) ? 365 : 252;
 
-/** Returns the simple returns between consecutive levels; null if a level is missing. */
+/** Returns the simple returns between one level and the next. A return is null if one of the levels is missing. */
 export const computeReturns = (levels: Levels): readonly (number | null)[] =>
   levels.slice(1).map((level, t) => {
     const before = levels[t] ?? null;
     return level === null || before === null ? null : level / before - 1;
   });
 
-/** Returns the drawdowns: each level divided by the highest level so far, minus 1. */
+/** Returns the drawdown at each level: the level divided by the highest level so far, minus 1. */
 export function computeDrawdowns(levels: Levels): readonly (number | null)[] {
   let peak = 0;
   return levels.map((level) => {
@@ -24,8 +24,8 @@ export function computeDrawdowns(levels: Levels): readonly (number | null)[] {
 }
 
 /**
- * Returns the return of each calendar year, measured from the last level of the previous year. The first year is
- * measured from its first level.
+ * Returns the return of each calendar year. It is measured from the last level of the previous year; in the first year,
+ * from the first level.
  */
 export function computeCalendarYears(dates: readonly string[], levels: Levels): ReadonlyMap<string, number> {
   const years = new Map<string, number>();
@@ -64,7 +64,7 @@ export interface Relative {
   readonly downCapture: number | null;
 }
 
-/** Computes the measures of one series relative to another, on the sessions with returns of both. */
+/** Computes the measures of one series relative to another. Only sessions on which both have a return count. */
 export function compareWith(levels: Levels, reference: Levels, sessions: number): Relative {
   return createRelative(computeReturns(levels), computeReturns(reference), sessions);
 }
@@ -93,8 +93,8 @@ function pairLevels(a: readonly (number | null)[], b: readonly (number | null)[]
 }
 
 /**
- * Computes the capture ratio: the geometric mean return divided by that of the reference, on the sessions with one sign
- * of the reference return.
+ * Computes the capture ratio. It is the geometric mean return divided by that of the reference, on sessions on which
+ * the reference return has a given sign.
  */
 function computeCapture(
   ownReturns: readonly number[],
@@ -111,7 +111,7 @@ function computeCapture(
 export type RollingMeasure = 'volatility' | 'correlation' | 'beta';
 
 /**
- * Computes a measure over the last sessions at each date; null before there are enough returns.
+ * Computes a measure at each date over the sessions before it. It is null before there are enough returns.
  * @cost the window length for each date
  */
 export function computeRolling(
@@ -135,7 +135,9 @@ interface RollingTerms {
   readonly sessions: number;
 }
 
-/** Returns the common weight of two portfolios: the sum over all securities of the smaller weight. */
+/**
+ * Returns the weight that two portfolios have in common: the smaller of the two weights, summed over all securities.
+ */
 export function countOverlap(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): number {
   let sum = 0;
   for (const [name, weight] of a) sum += Math.max(0, Math.min(weight, b.get(name) ?? 0));

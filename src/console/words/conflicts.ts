@@ -21,8 +21,8 @@ interface Versions {
 }
 
 /**
- * Returns the fields in which two versions differ, in document order. If one version changed a part of a field that the
- * other version changed as a whole, the whole field is returned.
+ * Returns the fields in which two versions differ, in document order. If one version changed a whole field and the
+ * other only a part of it, the whole field is returned.
  */
 export function listChangedFields({ base, mine, theirs }: Versions): readonly ChangedField[] {
   const ownPaths = listPaths(base, mine);
@@ -45,13 +45,16 @@ const listPaths = (before: JsonObject, after: JsonObject): readonly Path[] =>
 const isWithin = (path: Path, outer: Path): boolean => outer.every((step, i) => step === path[i]);
 
 /**
- * Returns the version whose value a field takes: the selected version, or the only version that changed the field.
- * Returns null if both changed it and none is selected.
+ * Returns the version from which a field takes its value: the selected version, or the only version that changed the
+ * field. Returns null if both changed it and the user has selected none.
  */
 export const findSide = ({ path, by }: ChangedField, chosen: ReadonlyMap<string, Side>): Side | null =>
   chosen.get(formatPath(path)) ?? (by === 'both' ? null : by === 'you' ? 'mine' : 'theirs');
 
-/** Returns their version with my values in the selected fields; null while a selection is missing. */
+/**
+ * Returns the other user's version with this user's values in the selected fields. Returns null while a selection is
+ * missing.
+ */
 export function resolve(
   theirs: JsonObject,
   fields: readonly ChangedField[],

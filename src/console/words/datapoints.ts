@@ -1,7 +1,7 @@
 import { formatCompact } from './amounts.js';
 import { formatCount, formatFigure, formatMoney, formatPercent } from './numbers.js';
 
-/** Datapoints in the currency of the index, even for securities in another currency. */
+/** Datapoints that are always in the currency of the index. The security may have another currency. */
 const MONEY_DATAPOINTS: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
 const FRACTION_DATAPOINTS: ReadonlySet<string> = new Set([
   'VOLATILITY',
@@ -13,7 +13,7 @@ const FRACTION_DATAPOINTS: ReadonlySet<string> = new Set([
 ]);
 const COUNT_DATAPOINTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
-/** Amount from which money is abbreviated, for example to `346B`. */
+/** Amount from which money is shortened, for example to `346B`. */
 const COMPACT_MIN = 1e9;
 
 /**

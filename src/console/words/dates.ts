@@ -16,7 +16,7 @@ export function formatMoment(timestamp: string | null): string {
   return `${date} ${padTwo(time.getHours())}:${padTwo(time.getMinutes())} ${formatZone(-time.getTimezoneOffset())}`;
 }
 
-/** Returns a timestamp as a figure, with the date as its value and the time as its note. */
+/** Returns a timestamp as a figure. The date is its value, and the time is its note. */
 export function createMomentFigure(timestamp: string): { readonly value: string; readonly note: string } {
   const [value = '', ...time] = formatMoment(timestamp).split(' ');
   return { value, note: time.join(' ') };
@@ -67,7 +67,7 @@ const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 /** Returns the weekday of a date YYYY-MM-DD as three letters. */
 export const formatWeekday = (date: string): string => WEEKDAYS[new Date(date).getUTCDay()] ?? '';
 
-/** Returns the date a number of months before another date. The day is limited to the last day of the month. */
+/** Returns the date that is a number of months earlier. If the month is too short, it is the last day of the month. */
 export function subtractMonths(date: string, months: number): string {
   const [year = 0, month = 1, day = 1] = date.split('-').map(Number);
   const first = new Date(Date.UTC(year, month - 1 - months, 1));

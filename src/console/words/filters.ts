@@ -1,8 +1,8 @@
-/** Column filters as typed: words, or for numbers a comparison such as `> 5`, `2..4` or `<= 3%`. */
+/** Column filters as users type them: words, or, for numbers, comparisons such as `> 5`, `2..4` or `<= 3%`. */
 
 type Value = number | string | null;
 
-/** Parses the filter of a column; returns undefined for text that is not a filter. */
+/** Parses the filter of a column. Returns undefined if the text is not a filter. */
 export function parseFilter(
   typed: string,
   ofNumbers: boolean,
@@ -13,7 +13,7 @@ export function parseFilter(
   return ofNumbers ? parseComparison(text, isPercent) : parseWords(text);
 }
 
-/** Returns a filter for texts that contain all words, and none of the words prefixed by a minus. */
+/** Returns a filter for texts. A text must contain all words, and none of the words that have a minus in front. */
 function parseWords(text: string): (value: Value) => boolean {
   const all = text.toLowerCase().split(/\s+/);
   const unwanted = all.filter((word) => word.length > 1 && word.startsWith('-')).map((word) => word.slice(1));
@@ -41,7 +41,7 @@ function parseComparison(text: string, isPercent: boolean): ((value: Value) => b
   return (value) => typeof value === 'number' && test!(value, limit); // the pattern matches only operators in TESTS
 }
 
-/** Maximum relative difference between a number and its displayed, rounded value. */
+/** Maximum relative difference between a number and its rounded value on the page. */
 const ROUNDING = 5e-5;
 
 const COMPARISON_TESTS: Readonly<Record<string, (value: number, limit: number) => boolean>> = {

@@ -1,7 +1,7 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import { isUnsaid, formatPathLabel } from './labels.js';
 
-/** Returns true if a finding reports a missing value, which is not yet an error in a field that was not edited. */
+/** Returns true if a finding reports a missing value. In a field that was not edited yet, this is not an error. */
 export const isMissing = ({ code }: Pick<Finding, 'code'>): boolean =>
   code === 'REQUIRED' || code === 'MISSING_PARAMETER';
 
@@ -13,7 +13,7 @@ export const isSameFinding = (a: Finding, b: Finding): boolean =>
 const SUGGESTED_MAX = 3;
 
 /**
- * Returns the accepted names that are closest to an unknown name: names in another case, with the same words, or with a
+ * Returns the accepted names that are most similar to an unknown name: in another case, with the same words, or with a
  * small edit distance.
  */
 export function listNearest(typed: string, accepted: readonly string[]): readonly string[] {
@@ -29,7 +29,7 @@ export function listNearest(typed: string, accepted: readonly string[]): readonl
 
 const simplify = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 
-/** Returns the edit distance of two texts; less than one if one text contains the other. */
+/** Returns the edit distance of two texts. It is less than one if one text contains the other. */
 function computeDistance(a: string, b: string): number {
   if (a === b) return 0;
   if (a.length > 2 && (a.includes(b) || b.includes(a))) return 0.5;
@@ -43,7 +43,10 @@ function computeDistance(a: string, b: string): number {
   return row[b.length]!;
 }
 
-/** Changes the datapoint names in an expression to the case of the store. Functions and quoted texts are unchanged. */
+/**
+ * Changes the names of datapoints in an expression to the case that the store uses. Functions and quoted texts do not
+ * change.
+ */
 export function toStoreCase(text: string, datapoints: readonly string[]): string {
   const byLower = new Map(datapoints.map((name) => [name.toLowerCase(), name]));
   return text.replaceAll(/"[^"]*"|'[^']*'|[A-Za-z_]\w*/g, (word, at: number) =>
@@ -51,7 +54,7 @@ export function toStoreCase(text: string, datapoints: readonly string[]): string
   );
 }
 
-/** Returns true if the word that ends at a position is the name of a function or argument. */
+/** Returns true if the word before a position is the name of a function or of an argument. */
 function isCalled(text: string, end: number): boolean {
   let position = end;
   while (text[position] === ' ') position += 1;
@@ -59,9 +62,9 @@ function isCalled(text: string, end: number): boolean {
 }
 
 /**
- * Returns the message of a finding for its field, with the path at the start replaced by the label:
- * `pipeline.weighting.cap is 1.5` becomes `Cap is 1.5` for the field Cap. A finding about a part of the field names the
- * part: `Shocks, SECTOR:Energy must be a number`.
+ * Returns the message of a finding for its field. The label replaces the path at its start: `pipeline.weighting.cap is
+ * 1.5` becomes `Cap is 1.5` for the field Cap. A finding about a part of the field names the part: `Shocks,
+ * SECTOR:Energy must be a number`.
  */
 export function formatMessageAt(
   { message, path }: Pick<Finding, 'message' | 'path'>,
@@ -75,12 +78,12 @@ export function formatMessageAt(
   return `${label}${part}${message.slice(path.length)}`;
 }
 
-/** Pattern of a path in a document or request. A path in data contains file names, rows, securities and columns. */
+/** Matches a path in a document or a request. A path in data contains file names, rows, securities and columns. */
 const isOfDocument = /^[a-z_]+(?:\.[a-z_]+|\[\d+\])*$/;
 
 /**
- * Returns the message of a finding for a list, with the path at the start replaced by words: `pipeline.weighting.cap is
- * 1.5` becomes `Weighting, Cap is 1.5`.
+ * Returns the message of a finding for a list. Words replace the path at its start: `pipeline.weighting.cap is 1.5`
+ * becomes `Weighting, Cap is 1.5`.
  * @param field field that shows the finding; its label replaces the member name
  */
 export function formatMessage(

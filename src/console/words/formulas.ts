@@ -1,7 +1,7 @@
 import { isObject, type Json } from './paths.js';
 import { formatPlainText } from './scalars.js';
 
-/** Returns the text of an expression: the text as it was typed, or the text stored with a tree. */
+/** Returns the text of an expression: as it was typed, or as it is stored with a tree. */
 export function formatFormula(value: Json | undefined): string {
   if (!isObject(value)) return formatPlainText(value);
   const { text, node, name, ...others } = value;
@@ -18,12 +18,12 @@ export interface Completion {
 /** Maximum number of completions shown. */
 const COMPLETIONS_MAX = 8;
 
-/** Pattern of the word at the end of a text. Names have at most 64 characters. */
+/** Matches the word at the end of a text. A name has at most 64 characters. */
 const LAST_WORD = /[\p{L}_][\p{L}\p{N}_]{0,63}$/u;
 
 /**
- * Returns completions of the word at the end of an expression: datapoint names, and function names with an opening
- * bracket.
+ * Returns completions of the word at the end of an expression: datapoint names, and function names followed by an
+ * opening bracket.
  */
 export function listCompletions(
   text: string,

@@ -1,9 +1,9 @@
-/** Pattern of a choice and its meaning in a help text: `value`: meaning. */
+/** Matches a choice and its meaning in a help text: `value`: meaning. */
 const CHOICE_MEANING = /`([^`]+)`:? ([^;]+?)(?:;|\.?$)/g;
 
 /**
- * Extracts the help of the selected choice from a help text with a list of choices: the text before the list and the
- * meaning of the choice.
+ * Returns the help for the selected choice, from a help text that lists several choices: the text before the list, and
+ * the meaning of the choice.
  * @returns the unchanged help text if it contains no such list
  */
 export function findChoiceHelp(help: string, chosen: string | undefined): string {
@@ -18,7 +18,10 @@ export function findChoiceHelp(help: string, chosen: string | undefined): string
     : `${help.slice(0, list)}\`${chosen}\`: ${meaning}.`;
 }
 
-/** Adapts a help text of the API to a form, where null is an empty field, true is the choice yes, and percent follows its number. */
+/**
+ * Changes a help text of the API for a form. There, null is an empty field, true is the choice yes, and percent follows
+ * its number.
+ */
 export const formatFormHelp = (help: string): string =>
   help
     .replaceAll(/\bNull: /g, 'Empty: ')

@@ -27,10 +27,15 @@ export const formatKind = (kind: JobStatus['kind']): string => KINDS[kind];
 export const formatJobId = ({ job_id: jobId }: Pick<JobStatus, 'job_id'>): string =>
   jobId.slice(jobId.indexOf(':') + 1);
 
-/** Returns the part of a job id that differs between jobs of the same second, or an id that was chosen by a client. */
+/**
+ * Returns the part of a job id that differs between jobs of the same second. If a client chose the id, returns the
+ * whole id.
+ */
 export const formatShortId = (job: Pick<JobStatus, 'job_id'>): string => formatJobId(job).replace(/^\d{8}T\d{6}-/, '');
 
-/** Returns the terms of a backtest, for example `benchmark BROAD, costs 10 bp`; otherwise an empty text. */
+/**
+ * Returns the terms of a backtest, for example `benchmark BROAD, costs 10 bp`. Returns an empty text for other jobs.
+ */
 export function describeTerms({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
   const jobRequest = request as Json;
   if (kind !== 'backtest' || !isObject(jobRequest)) return '';
@@ -41,7 +46,7 @@ export function describeTerms({ kind, request }: Pick<JobStatus, 'kind' | 'reque
   ].join(', ');
 }
 
-/** Returns the subject of a job, if its id does not name it. */
+/** Returns the subject of a job. Returns nothing if the id of the job already names it. */
 export function describeSubject({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
   if (kind === 'risk' || kind === 'validate') return '';
   const jobRequest = request as Json;
@@ -97,10 +102,13 @@ export const STATUS_KINDS = {
   cancelled: 'plain',
 } as const satisfies Record<JobStatus['status'], string>;
 
-/** Minimum progress, as a fraction, for an estimate of the remaining time. */
+/** Minimum progress, as a fraction, from which the remaining time is estimated. */
 const ESTIMATED_MIN = 0.05;
 
-/** Estimates the remaining seconds of a running job from its progress so far; null if there is too little progress. */
+/**
+ * Estimates the remaining seconds of a running job from its progress so far. Returns null if there is too little
+ * progress.
+ */
 export function estimateRemainingSeconds(
   { status, progress, started_at: started }: Pick<JobStatus, 'status' | 'progress' | 'started_at'>,
   nowMs: number,
@@ -109,6 +117,6 @@ export function estimateRemainingSeconds(
   return ((nowMs - Date.parse(started)) / 1000) * ((1 - progress) / progress);
 }
 
-/** Returns true for a study of which no optimisation has a result. */
+/** Returns true for a study if none of its optimisations has a result. */
 export const isWithoutResult = ({ kind, message }: Pick<JobStatus, 'kind' | 'message'>): boolean =>
   kind === 'study' && /\b(\d+) of \1 optimisations have no result/.test(message);

@@ -12,7 +12,7 @@ export function formatLabel(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Returns true for a path step that labels omit. */
+/** Returns true for a step of a path that labels leave out. */
 export const isUnsaid = (step: string | number): boolean => step === 'pipeline' || step === 'params';
 
 /**
@@ -29,7 +29,7 @@ export function formatPathLabel(path: Path, document: JsonObject | undefined): s
   return steps.length === 0 ? 'All of it' : steps.join(', ');
 }
 
-/** Members whose text values are choices of the contract. */
+/** Members whose texts are choices that the contract defines. */
 const CHOICE_MEMBERS: ReadonlySet<string | number | undefined> = new Set(['rebalance', 'treatment']);
 
 /**

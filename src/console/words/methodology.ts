@@ -1,6 +1,6 @@
 import { formatLabel } from './labels.js';
 
-/** Headings of the sections of a methodology, in order. */
+/** Titles of the sections of a methodology, in order. */
 export const SECTION_TITLES = {
   index: 'The index',
   universe: 'Universe',
@@ -14,7 +14,7 @@ export const SECTION_TITLES = {
   amendments: 'Amendments',
 } as const;
 
-/** Part of a sentence. A column name or code has its words in `text` and the original in `code`. */
+/** Part of a sentence. If a column name or a code was replaced, `text` contains the words and `code` the original. */
 export interface SentencePart {
   readonly text: string;
   readonly code?: string;

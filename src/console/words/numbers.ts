@@ -39,10 +39,10 @@ export const formatChange = (value: OptionalNumber, digits = 2): string =>
 export const formatPoints = (value: OptionalNumber, digits = 2): string =>
   formatChange(value, digits).replace('%', ' pp');
 
-/** Absolute value below which a residual is attributed to rounding of doubles. */
+/** Maximum absolute value of a residual that can come from the rounding of doubles. */
 const ROUNDING = 1e-9;
 
-/** Formats a residual; a rounding error is formatted as 0. */
+/** Formats a residual. A rounding error is shown as 0. */
 export const formatResidual = (value: number): string => (Math.abs(value) < ROUNDING ? '0' : formatFigure(value));
 
 /** Formats a fraction in basis points: 0.000523 becomes `5.23 bp`. */
@@ -50,7 +50,8 @@ export const formatBps = (value: OptionalNumber): string =>
   value === null || value === undefined ? MISSING_TEXT : `${formatFixed(value * 1e4, 2)} bp`;
 
 /**
- * Formats trading costs, a fraction, in basis points. Zero is written as `none`, because runs without costs are common.
+ * Formats trading costs, which are a fraction, in basis points. Zero is shown as `none`, because runs without costs are
+ * common.
  */
 export const formatCost = (value: OptionalNumber): string => (value === 0 ? 'none' : formatBps(value));
 
@@ -58,7 +59,7 @@ export const formatCost = (value: OptionalNumber): string => (value === 0 ? 'non
 export const formatDecimal = (value: OptionalNumber, digits = 2): string =>
   value === null || value === undefined ? MISSING_TEXT : formatFixed(value, digits);
 
-/** Appends the currency to a formatted amount, if both are known. */
+/** Adds the currency to a formatted amount. Does nothing if the amount or the currency is unknown. */
 export const formatMoney = (written: string, currency: string | null): string =>
   currency === null || written === MISSING_TEXT ? written : `${written} ${currency}`;
 
@@ -66,7 +67,7 @@ export const formatMoney = (written: string, currency: string | null): string =>
 export const formatCount = (value: OptionalNumber): string =>
   value === null || value === undefined ? MISSING_TEXT : formatFixed(value, 0);
 
-/** Formats a number of unknown magnitude with significant digits. */
+/** Formats a number whose size is not known in advance. It has a fixed number of significant digits. */
 export function formatFigure(value: OptionalNumber): string {
   if (value === null || value === undefined) return MISSING_TEXT;
   if (Number.isInteger(value) && Math.abs(value) < 1e15) return formatFixed(value, 0);
@@ -83,13 +84,13 @@ export function formatBytes(value: OptionalNumber): string {
   return `${formatFixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTE_UNITS[step]!}`;
 }
 
-/** Converts mebibytes in a text to the largest suitable unit: `70121 MiB` becomes `68.5 GiB`. */
+/** Converts mebibytes in a text to the largest unit that fits: `70121 MiB` becomes `68.5 GiB`. */
 export const formatLargeUnits = (text: string): string =>
   text.replaceAll(/(?<!\d)(\d{1,15}) MiB/g, (own, size: string) =>
     Number(size) < 1024 ? own : `${formatFixed(Number(size) / 1024, 1)} GiB`,
   );
 
-/** Formats a limit in the unit given by the suffix of its name. */
+/** Formats a limit. The suffix of its name determines the unit. */
 export function formatLimit(name: string, value: number): string {
   if (name.endsWith('_BYTES')) return formatBytes(value);
   if (name.endsWith('_SECONDS')) return `${formatCount(value)} s`;
@@ -97,8 +98,8 @@ export function formatLimit(name: string, value: number): string {
 }
 
 /**
- * Returns the CSS class for the colour of a number by its sign. The text contains the sign as well. A value that is
- * displayed as 0 has no colour.
+ * Returns the CSS class for the colour of a number. The colour only repeats the sign in the text. A value that is shown
+ * as 0 has no colour.
  * @param digits displayed decimals of the percentage
  */
 export const getSignClass = (value: OptionalNumber, digits = 2): string =>

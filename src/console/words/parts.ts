@@ -1,4 +1,4 @@
-/** Tabs of pages, in order. The first tab is open by default. */
+/** Tabs of pages, in order. The first tab is open at first. */
 
 export const INDEX_PARTS = [
   { id: 'performance', text: 'Performance' },

@@ -2,8 +2,8 @@
 export type Pair = readonly [name: string, value: string];
 
 /**
- * Parses two columns of a table copied from a spreadsheet: one row per line, with a tab, semicolon or spaces between
- * cells. Further cells are ignored; a first line without a number is treated as a header.
+ * Parses two columns of a table that was copied from a spreadsheet. Each line is a row; a tab, a semicolon or spaces
+ * separate its cells. Further cells are ignored. If the first line has no number, it is a header.
  * @returns an empty list for a text that is not a table, such as a single name
  */
 export function parsePastedPairs(text: string): readonly Pair[] {

@@ -26,8 +26,8 @@ export function isObject(value: Json | undefined): value is JsonObject {
 }
 
 /**
- * Returns the document with a value set at a path; undefined deletes the member. Missing objects on the path are
- * created.
+ * Sets a value at a path and returns the changed document. The value undefined deletes the member. Objects that are
+ * missing on the path are created.
  */
 export function addValue(document: Json | undefined, path: Path, value: Json | undefined): Json {
   const [step, ...rest] = path;
@@ -40,7 +40,7 @@ export function addValue(document: Json | undefined, path: Path, value: Json | u
   }
   const { [step]: before, ...others } = isObject(document) ? document : {};
   if (rest.length === 0 && value === undefined) return others;
-  // An existing member keeps its position, so that the displayed JSON is stable.
+  // A member that exists keeps its position. The JSON on the page then does not jump.
   return isObject(document) && step in document
     ? Object.fromEntries(
         Object.entries(document).map(([name, own]) => [name, name === step ? addValue(before, rest, value) : own]),
@@ -62,11 +62,14 @@ export interface Difference {
   readonly after: Json | undefined;
 }
 
-/** Returns true if two list items are the same row, ignoring their parameters. */
+/** Returns true if two items of a list are the same row. Their parameters may differ. */
 const isSameRow = (before: Json | undefined, after: Json | undefined): boolean =>
   !isObject(before) || !isObject(after) || (before['type'] === after['type'] && before['id'] === after['id']);
 
-/** Returns the paths at which two documents differ. Lists with different lengths or rows are reported as a whole. */
+/**
+ * Returns the paths at which two documents differ. If two lists have different lengths or rows, only the path of the
+ * list is returned.
+ */
 export function listDifferences(
   before: Json | undefined,
   after: Json | undefined,

@@ -1,9 +1,9 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 
-/** Location of a data finding, parsed from its path. */
+/** Location of a finding about data. It is parsed from the path of the finding. */
 export interface FileLocation {
   readonly table: string;
-  /** File or sheet of the table, if the table has several; empty otherwise. */
+  /** File or sheet of the table if the table has several; otherwise empty. */
   readonly file: string;
   /** Row of a file, or identifier and date of a price bar. */
   readonly row: string;
@@ -40,17 +40,20 @@ function parseHead(path: string): Omit<FileLocation, 'row'> {
   return ENDINGS.has(last.toLowerCase()) ? { table, file: rest, column: '' } : { table, file, column: last };
 }
 
-/** Splits a text at a position. Without a position (negative), the second part is empty. */
+/** Splits a text at a position. If the position is negative, the second part is empty. */
 const splitAt = (text: string, position: number): readonly [string, string] =>
   position < 0 ? [text, ''] : [text.slice(0, position), text.slice(position + 1)];
 
-/** A selected file and its table; the table is null if the file contains all tables. */
+/** Selected file and its table. The table is null if the file contains all tables. */
 interface ChosenFile {
   readonly name: string;
   readonly table: string | null;
 }
 
-/** Returns the file of a finding by its name, otherwise by its table; undefined if the file is not unique. */
+/**
+ * Returns the file to which a finding belongs, by its name or otherwise by its table. Returns undefined if several
+ * files match.
+ */
 export function findFile<F extends ChosenFile>(
   { path, file }: Pick<Finding, 'path' | 'file'>,
   files: readonly F[],

@@ -2,7 +2,7 @@ import { isDate } from './dates.js';
 
 /** Dates of a run and its log, which determine what can be published. */
 export interface Publishable {
-  /** First date of the run; the next field is its last date. */
+  /** First date of the run. The next field is its last date. */
   readonly start: string;
   readonly end: string;
   /** Last published date; null if there is none. */
@@ -11,7 +11,7 @@ export interface Publishable {
   readonly isRestated: boolean;
 }
 
-/** Returns the error of the last date to publish; null if the date is valid or omitted. */
+/** Returns the error of the last date to publish. Returns null if the date is valid or was not given. */
 export function findThroughProblem(
   through: string | undefined,
   { start, end, last, isRestated }: Publishable,
@@ -25,7 +25,7 @@ export function findThroughProblem(
 }
 
 /**
- * Returns the dates of a run that would be published for the first time.
+ * Returns the dates of a run that are not published yet.
  * @param dates in ascending order
  */
 export function listFirstTimes(
@@ -36,7 +36,7 @@ export function listFirstTimes(
   return dates.filter((date) => (last === null || date > last) && (through === undefined || date <= through));
 }
 
-/** Returns the current entry of the last published date. Restatements of earlier dates may follow it in the log. */
+/** Returns the valid entry of the last published date. In the log, restatements of earlier dates may come after it. */
 export function findLatestClose<E extends { readonly date: string }>(entries: readonly E[]): E | undefined {
   const [first, ...others] = entries;
   return first && others.reduce((latest, entry) => (entry.date >= latest.date ? entry : latest), first);

@@ -5,15 +5,15 @@ import { formatAtMost, formatFigure } from './numbers.js';
 /** Powers of ten of the suffixes. */
 const SUFFIX_EXPONENTS: Readonly<Record<string, number>> = { k: 3, m: 6, bn: 9 };
 
-/** Returns true if a unit is a fraction, which may be typed as a percentage. */
+/** Returns true if a unit is a fraction. Users can then type a percentage. */
 export const isFraction = (unit: string | null | undefined): boolean => unit?.startsWith('fraction') === true;
 
-/** Returns true if values with the unit may be typed as percentages: fractions, and values of unknown unit. */
+/** Returns true if users can type a percentage: for fractions, and if the unit is unknown. */
 const takesPercent = (unit: string | null | undefined): boolean =>
   unit === null || unit === undefined || isFraction(unit);
 
 /**
- * Parses a number with a suffix. The suffix moves the decimal point, so that `0.7%` is exactly 0.007.
+ * Parses a number that may have a suffix. The suffix only moves the decimal point, so `0.7%` is exactly 0.007.
  * @returns undefined for an invalid number or a suffix that the unit does not allow
  */
 export function parseQuantity(typed: string, unit: string | null | undefined): number | undefined {
@@ -22,7 +22,7 @@ export function parseQuantity(typed: string, unit: string | null | undefined): n
   if (text !== '' && Number.isFinite(plain)) return plain;
   const [, digits, suffix = ''] = /^([+-]?[\d.,]+)\s*(%|k|m|bn)?$/i.exec(text.replace('\u2212', '-')) ?? [];
   if (digits === undefined) return undefined;
-  // Commas are accepted only as thousands separators; 0,05 is invalid.
+  // A comma is accepted only between thousands. For example, 0,05 is invalid.
   if (digits.includes(',') && !/^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(digits)) return undefined;
   if (suffix === '%' ? !takesPercent(unit) : suffix !== '' && isFraction(unit)) return undefined;
   const power = suffix === '%' ? -2 : (SUFFIX_EXPONENTS[suffix.toLowerCase()] ?? 0);
@@ -36,7 +36,7 @@ const PERCENT_DIGITS = 4;
 const DIGITS = 6;
 
 /**
- * Formats a number with its unit: for a fraction, 0.05 becomes `5%` and 0.01234 becomes `1.234%`; other units are
+ * Formats a number with its unit. For a fraction, 0.05 becomes `5%` and 0.01234 becomes `1.234%`. Other units are
  * appended (`10 bp`).
  */
 export function formatQuantity(value: number, unit: string | null | undefined): string {

@@ -13,8 +13,8 @@ const RETURNS: Readonly<Record<Variant, string>> = {
 export const returnText = (variant: Variant): string => RETURNS[variant];
 
 /**
- * Formats a name with its return variant, for example `EQ, price return`. Returns only the name if the variant is
- * unknown.
+ * Formats a name with its return variant, for example `EQ, price return`. If the variant is unknown, returns only the
+ * name.
  */
 export const addReturn = (name: string, variant: Variant | null | undefined): string =>
   variant === null || variant === undefined ? name : `${name}, ${returnText(variant)}`;

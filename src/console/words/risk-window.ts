@@ -1,7 +1,7 @@
 import { formatCount } from './numbers.js';
 import { getValueAt, isObject, type Json } from './paths.js';
 
-/** The parts of the contract schemas that are read here, by schema name. */
+/** Parts of the contract schemas that are needed here, by schema name. */
 type SchemaDefaults = Readonly<
   Record<string, { readonly properties?: Readonly<Record<string, { readonly default?: unknown }>> }>
 >;

@@ -3,19 +3,21 @@ import { parseQuantity } from './quantities.js';
 
 /** Values on a single line: a number, true or false, or a text. */
 
-/** Formats a value as it would be typed; an object is formatted as JSON. */
+/** Formats a value as a user would type it. An object is formatted as JSON. */
 export function formatPlainText(value: Json | undefined): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** Formats a scalar. A string that would be parsed as another type is quoted, for example `"10"`. */
+/**
+ * Formats a number, boolean or text. A text that would be parsed as another type is put in quotes, for example `"10"`.
+ */
 export const formatScalar = (value: Json | undefined): string =>
   typeof value === 'string' && parseTyped(value) !== value ? JSON.stringify(value) : formatPlainText(value);
 
 /**
- * Parses numbers as users type them, `true` and `false`. Other input is a text, which is quoted if it looks like a
- * number, `true` or `false`.
+ * Parses what a user typed: a number, `true` or `false`. Everything else is a text. A text that looks like one of these
+ * must be in quotes.
  */
 export function parseTyped(typed: string): Json {
   const text = typed.trim();

@@ -1,4 +1,4 @@
-/** A search result: an address of the console, or an action. */
+/** Search result: an address of the console, or an action. */
 export interface Target {
   /** Address, or for an action a unique name. */
   readonly address: string;
@@ -7,13 +7,13 @@ export interface Target {
   readonly kind: string;
   /** Alternative words by which the target is found. */
   readonly words?: string;
-  /** Action that is run in place of opening the address. */
+  /** Action that is run instead of opening the address. */
   readonly act?: () => unknown;
 }
 
 /**
- * Returns the targets that match all typed words in any order, as a substring, or by letters in order with gaps.
- * Targets that start with the typed text come first.
+ * Returns the targets that contain all typed words in any order. A word also matches if its letters occur in order with
+ * gaps. Targets that start with the typed text come first.
  */
 export function findTargets(targets: readonly Target[], typed: string): readonly Target[] {
   const text = typed.trim().toLowerCase();
@@ -24,7 +24,7 @@ export function findTargets(targets: readonly Target[], typed: string): readonly
     const ownWords = lower.split(/[\s_-]+/);
     if (!words.every((word) => whole.includes(word)))
       return words.every((word) => hasLetters(whole, word)) ? 4 : NO_MATCH_RANK;
-    // Given several words, `core run` matches "Run CORE" better than "CORE Runs".
+    // If several words are typed, `core run` matches "Run CORE" better than "CORE Runs".
     if (words.length > 1 && words.every((word) => ownWords.includes(word) || lower === word)) return 0;
     if (lower.startsWith(text)) return 1;
     return ownWords.some((word) => word.startsWith(words[0]!)) ? 2 : 3; // every text has at least one word
@@ -37,7 +37,7 @@ export function findTargets(targets: readonly Target[], typed: string): readonly
 }
 
 const NO_MATCH_RANK = 9;
-/** Minimum number of letters for a match with gaps; most texts contain any shorter sequence. */
+/** Minimum number of letters for a match with gaps. Most texts contain any shorter sequence of letters. */
 const LETTERS_MIN = 3;
 
 /** Returns true if a word of the text starts with the first letter and the other letters follow in order. */

@@ -4,8 +4,8 @@ import type { StaleState } from '#clients/typescript/divisor.js';
 const OTHER_REASON = /^The (?:store|run was made) /;
 
 /**
- * Returns a short text about the changes since a run, for example `calendar changed`. The page of the run has the full
- * reasons.
+ * Returns a short text about what has changed since a run, for example `calendar changed`. The page of the run has the
+ * full reasons.
  */
 export function formatStale({ definition, data, engine, reasons }: StaleState): string {
   // A change of a calendar is a change of the definition.

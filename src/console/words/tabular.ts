@@ -1,5 +1,5 @@
 /**
- * Characters at which a spreadsheet starts a formula, including full-width forms.
+ * Characters with which a formula starts in a spreadsheet. Full-width forms are included.
  * @source OWASP ASVS 1.2.10
  */
 const FORMULA_STARTS: ReadonlySet<string> = new Set(['=', '+', '-', '@', '\uff0b', '\uff0d', '\uff1d', '\uff20']);
@@ -7,8 +7,8 @@ const FORMULA_STARTS: ReadonlySet<string> = new Set(['=', '+', '-', '@', '\uff0b
 export type CellValue = number | string | null;
 
 /**
- * Formats rows with a header as tab-separated text for a spreadsheet. Numbers have all digits; texts cannot start a
- * formula.
+ * Formats rows with a header as tab-separated text for a spreadsheet. Numbers have all their digits. A text can never
+ * start a formula.
  */
 export const formatTabSeparated = (header: readonly string[], rows: readonly (readonly CellValue[])[]): string =>
   [header, ...rows].map((row) => row.map(formatCell).join('\t')).join('\n');
@@ -20,7 +20,7 @@ function formatCell(value: CellValue): string {
   return FORMULA_STARTS.has(text[0] ?? '') ? `'${text}` : text;
 }
 
-/** Converts a CSV file of the service to tab-separated text for a spreadsheet. Each character is read once. */
+/** Converts a CSV file of the service to tab-separated text for a spreadsheet. It reads each character only once. */
 export function convertCsvToTabs(csv: string): string {
   const rows: string[][] = [];
   let row: string[] = [];
@@ -42,7 +42,7 @@ export function convertCsvToTabs(csv: string): string {
 
 interface Cell {
   readonly text: string;
-  /** Position after the cell: of a comma, a line break or the end of the file. */
+  /** Position after the cell. It is the position of a comma, of a line break or of the end of the file. */
   readonly end: number;
 }
 

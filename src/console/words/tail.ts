@@ -2,8 +2,8 @@
 const TAIL = 0.05;
 
 /**
- * Computes the historical value at risk at 95%: the smallest loss among the worst 5% of the sessions, whose number is
- * rounded up. Positive for a loss; null without returns.
+ * Computes the historical value at risk at 95%. It is the smallest loss among the worst 5% of the sessions, whose
+ * number is rounded up. It is positive for a loss, and null without returns.
  */
 export function computeValueAtRisk(returns: readonly (number | null)[]): number | null {
   const sortedReturns = returns.filter((value) => value !== null).toSorted((a, b) => a - b);

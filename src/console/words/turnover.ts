@@ -4,8 +4,8 @@ import { parseDayNumber } from './dates.js';
 const DAYS_PER_YEAR = 365.25;
 
 /**
- * Returns the sum of a figure of the rebalances per year, from the first to the last rebalance; null with fewer than two
- * rebalances. The first composition has no turnover.
+ * Adds up a figure of the rebalances and returns the sum per year, from the first to the last rebalance. Returns null
+ * for fewer than two rebalances. The first composition has no turnover.
  */
 export function computeYearlySum<R extends Pick<RebalanceRow, 'date'>>(
   rebalances: readonly R[],

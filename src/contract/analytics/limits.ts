@@ -66,8 +66,7 @@ export const LimitsView = defineObject(() => ({
         .meta({ id: 'LimitRowSummary' }),
     )
     .meta({
-      description:
-        'Constraints over the window; the first 500. `least` is the date of the smallest headroom, and `latest` the last date with the constraint.',
+      description: 'Constraints over the window; the first 500.',
     }),
   rows_total: z.int(),
   breaches: z

@@ -4,11 +4,11 @@ import { AsKnownOn } from '#domain/schema/as-known-on.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { BenchmarkName, BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 
-/** Returns the description and default of a term as an optional field. A strategy may set another value. */
+/** Returns an optional field with the description and the default of a term. A strategy may have another value. */
 const describeOptionalTerm = (field: z.ZodDefault) => ({ ...field.meta(), default: field.def.defaultValue });
 const terms = BacktestFields.shape;
 
-/** Terms of a requested run. Omitted terms have the values of the strategy, or the defaults for an index. */
+/** Terms of a run. A term that is absent has the value of the strategy; for an index, it has its default. */
 export const BacktestRequest = defineObject(() => ({
   benchmark: z
     .union([BenchmarkRef, BenchmarkName])
@@ -37,5 +37,5 @@ export const BacktestRequest = defineObject(() => ({
   description:
     'Default of an omitted field. With `if_stale`, the value of the stored run; otherwise the value of the strategy, if one is run; otherwise the default of the field.',
 });
-/** Request of a run after `if_stale` and `as_known_on` have been processed. */
+/** Request of a run. `if_stale` and `as_known_on` have already been processed and are not part of it. */
 export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale' | 'as_known_on'>;

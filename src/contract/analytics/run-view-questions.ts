@@ -7,7 +7,7 @@ import type { runViewRoutes } from './run-view-routes.js';
 
 type Routes = typeof analyticsRoutes & typeof runViewRoutes & typeof rollingRiskRoutes;
 
-/** Routes of a table that are views of a stored run. */
+/** Routes of a table that are views of a stored run. Other routes are removed from the type. */
 export type ViewRoutes<T> = {
   readonly [K in keyof T as T[K] extends { readonly view: RunViewTerms } ? K : never]: Extract<T[K], ViewRoute>;
 };
@@ -16,7 +16,7 @@ export type ViewRoute = Route & { readonly view: RunViewTerms };
 
 type Output<S> = S extends z.ZodType ? z.output<S> : object;
 
-/** Parameters that identify the run or are replaced by a looked-up value. */
+/** Parameters that identify the run, and parameters that are replaced by a looked-up value. */
 type ResolvedParameter = 'index_id' | 'run_id' | 'benchmark';
 
 type QuestionOf<R> = R extends ViewRoute

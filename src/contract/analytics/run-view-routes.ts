@@ -34,12 +34,12 @@ const commonRoute = { method: 'GET', scope: 'read', tag: 'analytics' } as const;
 /** Maximum number of groups in a response about exposures. */
 const GROUPS_MAX = 100;
 
-/** Maximum number of datapoints in a response about exposures; each datapoint is read on every date. */
+/** Maximum number of datapoints in a response about exposures. Each datapoint is read on every date. */
 const FIELDS_MAX = 10;
 
 const ruleHelp = LIMIT_RULE_NAMES.map((name) => `${name}: ${LIMIT_RULES[name].help}`).join(' ');
 
-/** Formats the tables of a file as a list, one table per line. */
+/** Formats the tables of a file as a list with one table per line. */
 function formatTableLines(tables: Readonly<Record<string, ExportTable>>): string {
   return Object.entries(tables)
     .map(

@@ -10,6 +10,7 @@ export const STUDY_FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'LimitRowSummary.row': 'Constraint of the rule, or class, id and side of a requested constraint.',
   'LimitRowSummary.breached_sessions': 'Number of dates on which the bound is exceeded.',
   'LimitRowSummary.least': 'Date with the smallest headroom, with value and bound.',
+  'LimitRowSummary.latest': 'Last date with the constraint, with value and bound.',
   'LimitsView.state': 'Nearest bound on each date.',
   'LimitsView.rows_total': 'Number of constraints.',
   'LimitsView.breaches_total': 'Number of breaches.',

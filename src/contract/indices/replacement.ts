@@ -4,7 +4,7 @@ import { SWAP_RULES, type SwapRule } from '#domain/books/constituent-swap.js';
 
 const RULES = Object.keys(SWAP_RULES) as [SwapRule, ...SwapRule[]]; // Object.keys returns plain strings.
 
-/** A security that entered between reviews, with the constituent that it replaced. */
+/** Security that entered the index between reviews, and the constituent that it replaced. */
 export const Replacement = defineObject(() => ({
   date: z.string().meta({ description: 'Effective date. The change takes effect at its close.' }),
   rule: z.enum(RULES).meta({

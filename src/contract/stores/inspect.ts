@@ -4,7 +4,7 @@ import { Mapping, MappingChange } from '#domain/documents/mapping.js';
 import { Adjustment, TableNames } from '#domain/documents/dataset-document.js';
 import { Finding, TableFrame } from '../common.js';
 
-/** Maximum size of an inline file in base64 characters. A larger file is inspected in a folder. */
+/** Maximum size of a file in the request, in base64 characters. A larger file must be inspected in a folder. */
 const CONTENT_CHARS_MAX = 8 << 20;
 
 const MappingAnswers = defineObject(() => ({

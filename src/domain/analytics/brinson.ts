@@ -32,10 +32,11 @@ export interface BrinsonEffects {
 }
 
 /**
- * Computes allocation, selection and interaction of every group, period by period, linked over the periods. In a period
- * allocation = (w - b)(R_b,k - R_b), selection = b (R_k - R_b,k), and interaction is the rest of the group's active
- * return. If a group has no weight on one side, or its long and short positions cancel, the group return of the other
- * side is used: the group then has only an allocation or interaction effect.
+ * Computes allocation, selection and interaction of every group in each period, and links them over the periods. In a
+ * period allocation = (w - b)(R_b,k - R_b), selection = b (R_k - R_b,k), and interaction is the rest of the group's
+ * active return. A group has no separate return on one side if its weight there is zero, or if its long and short
+ * positions cancel. The group's return on the other side is then used, so the group has only an allocation or an
+ * interaction effect.
  * @throws Refusal TOTAL_LOSS if a period lost everything
  * @source G. Brinson, N. Fachler, Measuring non-US equity portfolio performance, 1985; linked as D. Cariño, 1999
  * @cost O(n K)
@@ -95,8 +96,8 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
 }
 
 /**
- * Smallest net weight of a group that is not a rounding difference. Below it the long and short positions cancel, and
- * the group has contributions but no return.
+ * Smallest net weight of a group that is not a rounding difference. Below it the group's long and short positions
+ * cancel: the group has contributions but no return.
  */
 const WEIGHT_MIN = 1e-9;
 

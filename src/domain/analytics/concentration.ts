@@ -12,8 +12,8 @@ export interface ConcentrationPayload {
 const TOP_COUNTS = [1, 5, 10, 20] as const;
 
 /**
- * Computes the concentration of weights. Constituents are the securities with a weight above 0; the gross figures count
- * every position by its magnitude. Without positions every figure is 0.
+ * Computes the concentration of weights. Securities with a weight above 0 count as constituents. Gross figures count
+ * every position by its absolute weight. Without positions every figure is 0.
  */
 export function measureConcentration(weights: Iterable<number>): ConcentrationPayload {
   const holdings = Array.from(weights).filter((weight) => weight !== 0);
@@ -35,14 +35,14 @@ export function measureConcentration(weights: Iterable<number>): ConcentrationPa
   };
 }
 
-/** Returns the effective number of assets: 1 over the sum of squared weights; 0 without a position. */
+/** Returns the effective number of assets: 1 over the sum of squared weights. Returns 0 without a position. */
 export function computeEffectiveAssets(squareSum: number): number {
   return squareSum > 0 ? 1 / squareSum : 0;
 }
 
 /**
- * Returns the number of equal positions with the same concentration, ignoring cash and borrowing: the squared gross
- * weight over the sum of squared weights, n for n equal positions; 0 without a position.
+ * Returns the number of equal positions with the same concentration, ignoring cash and borrowing. It is the squared
+ * gross weight over the sum of squared weights: n for n equal positions, 0 without a position.
  */
 export function computeGrossEffectiveAssets(gross: number, squareSum: number): number {
   return squareSum > 0 ? (gross * gross) / squareSum : 0;

@@ -10,7 +10,7 @@ export interface ExposurePayload {
   readonly net: number;
 }
 
-/** Returns the exposure of the weights times `scale`; undefined if no position is short. */
+/** Returns the exposure of the weights times `scale`. Returns undefined if no position is short. */
 export function computeShortExposure(weights: Iterable<number>, scale = 1): ExposurePayload | undefined {
   const exposure = measureExposure(weights, scale);
   return exposure.short < 0 ? exposure : undefined;

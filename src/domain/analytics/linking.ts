@@ -7,7 +7,7 @@ export function computeLinkingCoefficient(x: number): number {
 }
 
 /**
- * Returns (ln(1 + a) - ln(1 + b)) / (a - b), the coefficient that converts a difference of returns to one of
+ * Returns (ln(1 + a) - ln(1 + b)) / (a - b). This coefficient converts a difference of returns to a difference of
  * logarithms.
  */
 export function computeActiveLinkingCoefficient(a: number, b: number): number {
@@ -37,7 +37,10 @@ export function computeCompoundReturn(returns: Float64Array, days: ArrayLike<Day
 
 const RECONCILIATION_TOLERANCE = 1e-10;
 
-/** Returns true if the parts sum to the returns within rounding, relative to the largest return and at least to 1. */
+/**
+ * Returns true if the parts sum to the returns within rounding. The tolerance is relative to the largest return, and to
+ * 1 if all returns are smaller.
+ */
 export function isReconciled(residual: number, ...returns: readonly number[]): boolean {
   return (
     Math.abs(residual) <=

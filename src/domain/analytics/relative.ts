@@ -38,7 +38,7 @@ export function computeRelativeMetrics(series: DatedSeries, benchmark: DatedSeri
   return computeMetrics(sharedSeries);
 }
 
-/** Computes relative metrics; null with fewer than two shared dates. */
+/** Computes relative metrics. Returns null with fewer than two shared dates. */
 export function computeSharedMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics | null {
   const sharedSeries = selectSharedDates(series, benchmark);
   return sharedSeries.days.length < 2 ? null : computeMetrics(sharedSeries);

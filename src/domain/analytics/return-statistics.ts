@@ -61,8 +61,8 @@ export interface BenchmarkStatistics {
   /** Information ratio: annualised mean of the active returns over their annualised standard deviation. */
   readonly information_ratio: number | null;
   /**
-   * Upside and downside capture: geometric mean return over the benchmark's, on the sessions with a positive benchmark
-   * return (upside) or a negative one (downside).
+   * Upside and downside capture: geometric mean return of the level over that of the benchmark. Upside uses the
+   * sessions with a positive benchmark return, downside those with a negative one.
    */
   readonly up_capture: number | null;
   readonly down_capture: number | null;

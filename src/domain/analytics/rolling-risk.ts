@@ -33,8 +33,8 @@ const VARIANCE_MIN = 1e-18;
 
 /**
  * Computes rolling risk of a level relative to the index it tracks, on the same dates. Active returns are a third
- * series, because active risk computed from the moments of the other two is rounding noise if tracking is close. Plain
- * loops update the 3 x 3 matrix in place: no kernel engine is faster at this size.
+ * series: if tracking is close, active risk computed from the moments of the other two is only rounding noise. Plain
+ * loops update the 3 x 3 matrix in place, because no kernel engine is faster at this size.
  * @param level run, [T].
  * @param index tracked index, [T].
  * @param periodsPerYear sessions of a year.

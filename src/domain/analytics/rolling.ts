@@ -29,8 +29,8 @@ export interface MonthReturn {
 }
 
 /**
- * Computes the return of each calendar month: the last level of the month over the last level of the previous month;
- * the first month over the first level.
+ * Computes the return of each calendar month. It is the last level of the month over the last level of the previous
+ * month. For the first month it is the last level over the first level.
  * @returns months ascending; they compound to the total return.
  */
 export function computeMonthlyReturns(days: Int32Array, level: Float64Array): MonthReturn[] {

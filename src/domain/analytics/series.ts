@@ -9,7 +9,9 @@ export function computeReturns(level: Float64Array): Float64Array {
   return returns;
 }
 
-/** Computes the level relative to its running peak, 0 at a high and negative below it, on the axis of the level. */
+/**
+ * Computes the level over its running peak, minus 1, for each date of the level: 0 at a new high, negative below it.
+ */
 export function computeDrawdown(level: Float64Array): Float64Array {
   const drawdown = new Float64Array(level.length);
   let peak = -Infinity;
@@ -29,8 +31,8 @@ export function rebase(series: Float64Array, base: number): Float64Array {
 }
 
 /**
- * Computes the return of each calendar year: the last level of the year over the last level of the previous year; the
- * first year over the first level.
+ * Computes the return of each calendar year. It is the last level of the year over the last level of the previous year.
+ * For the first year it is the last level over the first level.
  * @returns pairs of year and return, ascending; they compound to the total return.
  */
 export function computeAnnualReturns(
@@ -55,12 +57,12 @@ export function computeMean(values: Float64Array): number {
   return values.length === 0 ? 0 : sum / values.length;
 }
 
-/** Returns the sample standard deviation (ddof 1); 0 with fewer than two values. */
+/** Returns the sample standard deviation (ddof 1). Returns 0 with fewer than two values. */
 export function computeDeviation(values: Float64Array): number {
   return Math.sqrt(computeCovariance(values, values));
 }
 
-/** Returns the sample covariance (ddof 1); 0 with fewer than two values. */
+/** Returns the sample covariance (ddof 1). Returns 0 with fewer than two values. */
 export function computeCovariance(a: Float64Array, b: Float64Array): number {
   if (a.length < 2) return 0;
   const meanA = computeMean(a);

@@ -22,7 +22,8 @@ export interface TrackingForecast {
   /** Realised tracking error, annualised. */
   readonly realised: number;
   /**
-   * Bias statistic: standard deviation of the active returns, each divided by its forecast; null if a forecast is 0.
+   * Bias statistic: standard deviation of the active returns, after each return is divided by its forecast. Null if a
+   * forecast is 0.
    */
   readonly bias: number | null;
   /** Interval that contains the bias statistic in 95 of 100 cases if the forecasts are right and returns are normal. */

@@ -2,9 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { ApprovalFacts } from './approval-facts.js';
 
-/**
- * Changes that may require the approval of a second person, each with the scope of those who request and approve it.
- */
+/** Changes that may require the approval of a second person. Each has the scope that requester and approver need. */
 export const APPROVAL_ACTIONS = {
   publish: { help: 'Publishing closes.', scope: 'publish' },
   restate: {
@@ -27,7 +25,7 @@ export const PERSONS_MAX = 5;
 export interface ApprovalRule {
   /** Number of persons who must agree, including the requester. */
   readonly persons: number;
-  /** Names or ids of keys, or subjects, that may approve; null: everybody with the scope. */
+  /** Names, ids or subjects of the keys that may approve. Null if everybody with the scope may approve. */
   readonly approvers: readonly string[] | null;
 }
 

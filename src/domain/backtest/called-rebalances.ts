@@ -2,8 +2,8 @@ import type { TriggeredRebalance } from '../schedule/index-schedule.js';
 import type { Compositions } from '../books/compositions.js';
 
 /**
- * Returns the rebalances triggered by breaches in a run, in ascending order, including a pending one. For an overlay,
- * returns the triggered rebalances of its underlying indices.
+ * Returns the rebalances of a run that breaches triggered, in ascending order. The list includes a pending rebalance.
+ * For an overlay, it contains the triggered rebalances of the underlying indices.
  */
 export function listCalledRebalances(index: Compositions): TriggeredRebalance[] {
   const byEffective = new Map(

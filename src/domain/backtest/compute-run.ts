@@ -78,7 +78,8 @@ export function computeRun(input: ComputeInput): ComputedRun {
 }
 
 /**
- * Returns the simulated index of a run: the index of the previous run if it is the same, otherwise a new simulation.
+ * Returns the simulated index of a run. Reuses the index of the previous run if it is the same index; otherwise
+ * simulates it.
  */
 function resolveIndexRun(
   { composer, before, memory, pricesApart = false, levelsOnly: isSparse = false, roomForWeights }: ComputeInput,
@@ -103,7 +104,9 @@ function createComposerUntil(input: ComputeInput, until: Day): Composer {
   });
 }
 
-/** Returns the market as known at each decision if the request asks for point-in-time data, otherwise undefined. */
+/**
+ * Returns the market as known at each decision. Returns undefined if the request does not ask for point-in-time data.
+ */
 function findKnownCompositions({ plan: { request, documents }, known }: ComputeInput): DatedMarkets | undefined {
   if (request.as_known === undefined) return undefined;
   assertScheduled(documents);
@@ -119,8 +122,8 @@ interface PortfolioSpan extends Pick<ComputeInput, 'plan' | 'report'> {
 }
 
 /**
- * Computes the portfolio: follows the index book if the portfolio only holds the index, otherwise simulates a separate
- * book.
+ * Computes the portfolio. If the portfolio only holds the index, its values follow the book of the index; otherwise a
+ * separate book is simulated.
  */
 function computePortfolio(index: IndexRun, { plan, from, to, own, report }: PortfolioSpan): Book {
   const { compositions, book } = index;

@@ -14,7 +14,10 @@ interface ServedWindow {
   readonly last: Day;
 }
 
-/** Warns if the run lacks sessions of the requested range: WINDOW_CUT states both ranges and the reason. */
+/**
+ * Warns if the run covers fewer sessions than the requested range. The finding WINDOW_CUT states both ranges and the
+ * reason.
+ */
 export function warnOfCutWindow({ request, document, calendar, first, last }: ServedWindow): Finding[] {
   const { sessions, coverage, code } = calendar;
   const start = request.start === null ? first : parseValidDay(request.start);

@@ -7,7 +7,8 @@ import type { DeciderFactory } from '../books/compositions.js';
 import { createIndexWeights } from '../books/index-weights.js';
 
 /**
- * Creates deciders of stored definitions: rule-based, or by optimisation against the parent of a derived index.
+ * Creates deciders of stored definitions. A decider follows rules or, for a derived index, optimises against the
+ * parent.
  * @param engine engine of matrix products.
  * @param sharing data that decisions share.
  */

@@ -7,7 +7,7 @@ export interface DatedLevels {
 }
 
 export interface LevelsDifference {
-  /** First date that only one of the runs has, or on which the levels differ; null if the levels are equal. */
+  /** First date that only one of the runs has, or on which the levels differ. Null if the levels are equal. */
   readonly firstDifference: string | null;
   /** Common date with the largest relative difference. */
   readonly largest: { readonly date: string; readonly from: number; readonly to: number } | null;

@@ -12,8 +12,8 @@ export interface RequestedPlan {
 }
 
 /**
- * Describes the differences between the definitions of two plans with the same id, one sentence each; empty if only the
- * requests differ. A benchmark that only one plan has counts as a difference of the requests.
+ * Describes the differences between the definitions of two plans with the same id, one sentence each. Returns an empty
+ * list if only the requests differ. A benchmark that only one plan has counts as a difference of the requests.
  */
 export function listDefinitionChanges(before: RequestedPlan, after: RequestedPlan): string[] {
   return [
@@ -95,7 +95,9 @@ function listReachedIndices({ indexId, documents }: BacktestPlan): string[] {
   return reachedIds;
 }
 
-/** Returns the differences in the terms of a strategy, which come from its plan or from the request. */
+/**
+ * Returns the differences in the terms of a strategy. The terms come from the strategy of the plan or from the request.
+ */
 function listStrategyChanges(before: RequestedPlan, after: RequestedPlan): string[] {
   const { runId, strategy: was } = before.plan;
   const { strategy: is } = after.plan;

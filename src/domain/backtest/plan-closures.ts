@@ -17,8 +17,8 @@ function listExchanges(market: MarketData): ReadonlySet<string> {
 }
 
 /**
- * Returns a plan for comparison with another plan, with only those recorded calendar changes (calendars, dates,
- * sessions) that a run on the market uses. Default: all recorded changes.
+ * Returns a copy of a plan for comparison with another plan. The copy keeps only the recorded calendar changes
+ * (calendars, dates, sessions) that a run on the market uses. Default: keeps all recorded changes.
  */
 export function selectPlanClosures(plan: BacktestPlan, market: MarketData | undefined): BacktestPlan {
   const usedCalendars = new Set([

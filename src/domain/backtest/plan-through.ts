@@ -2,7 +2,8 @@ import type { BacktestPlan } from '../documents/backtest-plan.js';
 import { omitLaterAmendments } from '../documents/amended-texts.js';
 
 /**
- * Returns a plan without the amendments that take effect after a date: the definition of a run that ends on that date.
+ * Returns a plan without the amendments that take effect after a date. A run that ends on that date uses this
+ * definition.
  */
 export function limitPlanToDate(plan: BacktestPlan, date: string): BacktestPlan {
   const documents = Object.entries(plan.documents).map(

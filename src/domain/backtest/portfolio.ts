@@ -69,8 +69,8 @@ export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'
 }
 
 /**
- * Returns the price of each trade of a run, from trade index `first` on. A security that left is priced at its
- * proceeds, including cash of the session.
+ * Returns the price of each trade of a run, from trade index `first` on. If the security left the book, the price is
+ * what its holders received, including cash of the session.
  */
 export function listTradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
   const { sm, from, columns, events } = portfolio;
@@ -93,7 +93,9 @@ export function listTradePrices({ portfolio, index, document, trades }: TradedRu
   return price;
 }
 
-/** Returns the weight with which a security left the book or converted into another security; 0 if it did neither. */
+/**
+ * Returns the weight of a security that left the book or converted into another security. Returns 0 if it did neither.
+ */
 function computeLeavingWeight({ conversions, exits }: BookEvent, slot: number): number {
   const exit = exits.find((move) => move.slot === slot);
   return (conversions.find((conversion) => conversion.slot === slot)?.weight ?? 0) - (exit?.change ?? 0);

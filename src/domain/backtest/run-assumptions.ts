@@ -14,7 +14,7 @@ interface RunIndex {
 }
 
 /**
- * Returns the assumptions of a run that neither its request nor its definition states.
+ * Returns the assumptions of a run that neither the request nor the definition states.
  * @param days sessions of the run
  */
 export function listRunAssumptions(

@@ -16,8 +16,8 @@ import { computeRun, runIndex } from './compute-run.js';
 import type { Run, RunInput } from './run.js';
 
 /**
- * Runs a backtest: simulates the index from its definition, the portfolio that follows it, and their benchmarks. The
- * run is deterministic: results for one market and plan are bit-identical.
+ * Runs a backtest: simulates the index from its definition, the portfolio that follows the index, and their benchmarks.
+ * The run is deterministic: two runs on one market and plan have bit-identical results.
  * @throws Refusal of every kind that a definition, a range or a market can cause
  */
 export function runBacktest(input: RunInput): Run {
@@ -81,7 +81,7 @@ export function runBacktest(input: RunInput): Run {
   };
 }
 
-/** Simulates the index without caps; null if the index has none. */
+/** Simulates the index without caps. Returns null if the index has none. */
 function simulateUncapped(compositions: Compositions, to: number): Book | null {
   return isCapped(compositions) ? simulateIndexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
 }

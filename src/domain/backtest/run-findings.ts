@@ -37,7 +37,10 @@ export function groupFindings({ decisions, solves, index, portfolio }: FindingsI
   };
 }
 
-/** Sorts decision findings by rebalance date, because a rebalance that is decided earlier may take effect later. */
+/**
+ * Sorts decision findings by rebalance date. Rebalances are not decided in this order: one that is decided earlier may
+ * take effect later.
+ */
 export function sortByRebalance(decisions: readonly Finding[]): readonly Finding[] {
   return decisions.toSorted((a, b) => compareText(a.first_date ?? '', b.first_date ?? ''));
 }
@@ -50,7 +53,7 @@ interface ReportedInput {
 }
 
 /**
- * Returns the findings to report: without duplicates, with recurring rebalance findings merged, and limited to
+ * Returns the findings to report: without duplicates, with recurring rebalance findings merged, and at most
  * `FINDINGS_MAX`.
  */
 export function selectReportedFindings(
@@ -93,8 +96,8 @@ function mergeRecurring(findings: readonly Finding[]): Finding[] {
 }
 
 /**
- * Merges the findings of one group. Findings on underlying indices of an overlay are listed by index, with ascending
- * dates per index.
+ * Merges the findings of one group. Findings on the underlying indices of an overlay are listed by index, and by
+ * ascending date for each index.
  */
 function mergeGroup(group: readonly Finding[]): Finding {
   const first = group.reduce((least, finding) => (finding.first_date! < least.first_date! ? finding : least));
@@ -110,7 +113,7 @@ const LISTED_MAX = 3;
 
 /**
  * Warns if a portfolio holds securities without a price bar at the last close, although their exchange was open and no
- * corporate action ended them. The level then uses earlier prices. The finding may disappear once the data are
+ * corporate action ended them. The level then uses earlier prices. The warning may disappear once the data are
  * complete.
  */
 export function reportPartialLastSession({ sm, from, length, columns, weights }: Book): Finding[] {

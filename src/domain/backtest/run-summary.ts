@@ -30,7 +30,7 @@ export interface RunSummary extends Pick<
   readonly variant: ReturnVariant;
   readonly benchmark: Pick<BenchmarkRun, 'reference' | 'variant' | 'relative'> | null;
   /**
-   * Comparison with the parent of a derived index; null for other indices, and if the two share fewer than two dates.
+   * Comparison with the parent of a derived index. Null for other indices, and if the two share fewer than two dates.
    */
   readonly parent: ParentRun | null;
   /** Identifiers to which the columns of the gaps refer. */
@@ -130,7 +130,7 @@ export function assertMeasured({ metrics, relative, ...series }: RunFigures): vo
 }
 
 /**
- * Checks that a run has no total loss before its last date: the next return from level 0 is undefined.
+ * Checks that a run has no total loss before its last date, because no return can be computed from level 0.
  * @throws Refusal NUMERIC_FAILURE
  */
 export function assertReturns({ days, level, indexLevel }: Pick<RunSummary, 'days' | 'level' | 'indexLevel'>): void {

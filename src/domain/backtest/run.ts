@@ -36,24 +36,21 @@ export interface Run {
   /** Run of the parent of a derived index. */
   readonly parent: IndexRun | null;
   readonly benchmark: BenchmarkRun | null;
-  /**
-   * Every index composed for the run: the tracked index, and every index that its universe, derivation and benchmark
-   * refer to.
-   */
+  /** Every index composed for the run: the tracked index and the indices in its universe, derivation and benchmark. */
   readonly reached: readonly Compositions[];
   /** Compositions that took effect in the run, preceded by the composition in force at its start. */
   readonly rebalances: readonly Composition[];
   /** Number of rebalances that took effect in the run. */
   readonly rebalancesWithin: number;
   readonly gaps: readonly Gap[];
-  /** Trades of the portfolio at carried prices, by rebalance session. */
+  /** Trades of the portfolio at prices of an earlier session, by rebalance session. */
   readonly staleFills: ReadonlyMap<number, StaleFills>;
   readonly findings: readonly Finding[];
   /**
-   * Index level by return variant, on the dates of the index book; null if the market prices do not allow the variant.
+   * Index level by return variant, on the dates of the index book. Null if the market prices do not allow the variant.
    */
   readonly variants: Readonly<Record<ReturnVariant, VariantLevel | null>>;
-  /** Index level without the cap, on the dates of the index book; null if the index has no cap. */
+  /** Index level without the cap, on the dates of the index book. Null if the index has no cap. */
   readonly uncapped: Float64Array | null;
   /** State for an extension of the run, in addition to the end states of its books. */
   readonly remains: RunEndState;
@@ -98,9 +95,12 @@ export interface RunInput {
   readonly createDecider: DeciderFactory;
   /** Market as known at each decision, for a request for point-in-time data. */
   readonly known?: DatedMarkets | undefined;
-  /** Allocator of memory for the weights, with space around them for the columns of the run; see `createRunColumns`. */
+  /** Allocates memory for the weights, with space around them for the columns of the run; see `createRunColumns`. */
   readonly memory?: Memory;
-  /** True if the memory around the weights is sized for columns without large prices; see `createRunFiles`. */
+  /**
+   * True if the memory around the weights has no space for large prices, because these get a separate file; see
+   * `createRunFiles`.
+   */
   readonly pricesApart?: boolean;
   /** Engine of matrix products for the constraint set of a strategy. Default: plain loops. */
   readonly engine?: Engine;
@@ -129,7 +129,7 @@ export interface ComputeInput extends RunInput {
   readonly composer?: Composer;
   /** Earlier run of this composer; its index is reused if it spans the same sessions. */
   readonly before?: Pick<ComputedRun, 'composer' | 'index' | 'from' | 'to'>;
-  /** True if the weights are needed only by a portfolio that holds the index. Never true for a strategy. */
+  /** True if only a portfolio that holds the index needs the weights. Never true for a strategy. */
   readonly levelsOnly?: boolean;
   /** Allocates zeroed memory for the weights if `levelsOnly` is true. */
   readonly roomForWeights?: (cells: number) => Float64Array;

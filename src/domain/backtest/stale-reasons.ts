@@ -6,7 +6,7 @@ export interface StaleState {
   readonly data: boolean;
   /** True if this engine version may produce other results. */
   readonly engine: boolean;
-  /** Name of the run's store if another store is in use now; otherwise null. */
+  /** Differences between the stored run and a new run, one sentence each. */
   readonly reasons: readonly string[];
   /** Name of the run's store; null if that store is in use. */
   readonly store_id: string | null;
@@ -25,7 +25,7 @@ export interface StaleReasons extends Readonly<Record<'definition' | 'data' | 'e
   readonly otherStore: string | null;
 }
 
-/** Combines the reasons into a staleness state; null if there are none. */
+/** Combines the reasons into a staleness state. Returns null if there are none. */
 export function combineStaleReasons({ definition, data, engine, otherStore }: StaleReasons): StaleState | null {
   const reasons = [...definition, ...data, ...engine];
   if (reasons.length === 0) return null;

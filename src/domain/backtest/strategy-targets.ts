@@ -33,8 +33,8 @@ export function isPlain({ rebalance, drift_tolerance: tolerance, exposure, const
 }
 
 /**
- * Returns true if a strategy has its own rebalance dates or weights. Its holdings then do not follow share-count
- * changes.
+ * Returns true if a strategy has its own rebalance dates or weights. Changes of share counts then do not change its
+ * holdings.
  */
 export function hasOwnRebalances(strategy: StrategyTerms | undefined): boolean {
   return strategy !== undefined && (strategy.rebalance !== null || strategy.constraints !== undefined);
@@ -54,8 +54,8 @@ interface StrategyDecisions extends Pick<ComputedRun, 'warnings' | 'solves'> {
 }
 
 /**
- * Returns the separate rebalances of a strategy, from its cadence or from optimised weights; null if it follows the
- * index.
+ * Returns the separate rebalances of a strategy, from its cadence or from optimised weights. Returns null if the
+ * strategy follows the rebalances of the index.
  */
 export function decideStrategyTerms(
   index: IndexRun,
@@ -87,7 +87,7 @@ interface StrategyRebalances {
   readonly own: readonly Composition[] | null;
 }
 
-/** Returns the targets of a strategy: index holdings at each strategy rebalance, times the invested fraction. */
+/** Returns the targets of a strategy: at each of its rebalances, the index holdings times the invested fraction. */
 export function createStrategyTargets(
   index: IndexRun,
   { exposure }: StrategyTerms,

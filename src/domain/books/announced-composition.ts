@@ -10,7 +10,7 @@ export interface AnnouncedIndexInput {
   readonly session: number;
   /** Compositions before `session`, ascending. */
   readonly before: readonly Composition[];
-  /** Announced rebalances with one effective session, at or after `session`. */
+  /** Announced rebalances that share one effective session, at or after `session`. */
   readonly next: readonly NextRebalance[];
 }
 
@@ -53,8 +53,8 @@ export interface UnannouncedIndex {
 }
 
 /**
- * Returns the announced composition of an index on a session from the close of the announcement to the effective close.
- * Index shares are computed at the prices of the session.
+ * Returns the announced composition of an index on a session. A composition is announced from the close of its
+ * announcement to its effective close. Index shares are computed at the prices of the session.
  * @param composer composer without data after the session
  */
 export function findAnnouncedIndex(

@@ -21,9 +21,11 @@ export interface BenchmarkRun {
   readonly reference: NonNullable<ResolvedRequest['benchmark']>;
   readonly variant: MeasuredVariant;
   readonly relative: RelativeMetrics;
-  /** Whole level series: index points for an index, 100 on the first date for an identifier. */
+  /**
+   * Whole level series. The level of an index is in index points; the level of an identifier is 100 on the first date.
+   */
   readonly level: DatedSeries;
-  /** State of a plain level series on the last date, for an extension; null for an index. */
+  /** State of a price series on its last date, from which an extension continues. Null for an index. */
   readonly end: SeriesEnd | null;
   /** Index with its book; null for a plain level series. */
   readonly index: {
@@ -78,8 +80,8 @@ export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
 }
 
 /**
- * Returns an identifier as benchmark: a `CLOSE` series grows in the return variant of the index; other columns are used
- * unchanged.
+ * Returns an identifier as a benchmark. A `CLOSE` series grows in the return variant of the index; any other column is
+ * used as stored.
  */
 function createIdentifierBenchmark({ reference, compositions, level, from, to }: BenchmarkInput): BenchmarkRun {
   const { series, end, variant } = createSeriesBenchmark(compositions, reference, {
@@ -160,7 +162,7 @@ function rebaseLevels(sm: SessionMarket, { levels, level, from, first: firstLeve
 
 /**
  * Returns a stored series in the currency of an index, NaN on sessions without a value, [to - from + 1].
- * @throws Refusal FX_MISSING; NUMERIC_FAILURE for a value of 0 or less, from which no growth can be computed
+ * @throws Refusal FX_MISSING; NUMERIC_FAILURE for a value of 0 or less, because no growth can be computed from it
  */
 function readExternalLevels(
   { sm, document }: Pick<Compositions, 'sm' | 'document'>,
@@ -191,8 +193,8 @@ interface Span {
 }
 
 /**
- * Returns the value of one unit of a security on each session of a span, [to - from + 1], NaN on sessions without a
- * price bar, and the value at the end of the span.
+ * Returns the value of one unit of a security on each session of a span, [to - from + 1], and the value at the end of
+ * the span. A session without a price bar has NaN.
  */
 function growLevels(
   sm: SessionMarket,

@@ -151,8 +151,8 @@ interface LeavingSecurities {
 }
 
 /**
- * Removes securities at their prices. In a long-only book their market value leaves the book and the divisor falls. A
- * book with short positions keeps the exposure of each side, and no market value leaves.
+ * Removes securities from the book at their prices. In a long-only book their market value leaves the book and the
+ * divisor falls. A book with short positions keeps the exposure of each side, so no market value leaves.
  */
 function releaseSecurities(state: BookState, { leaving, paid }: LeavingSecurities, session: number): WeightMove[] {
   const { input, slotOf, weights, cash, divisor } = state;
@@ -193,8 +193,8 @@ interface Proceeds {
 }
 
 /**
- * Distributes the proceeds (or the cost) of securities that left over the remaining holdings of each side, and pays for
- * the trades.
+ * Distributes the proceeds of securities that left over the remaining holdings of each side, and pays for the trades.
+ * Short positions that left have a cost instead of proceeds.
  */
 function spreadProceeds(state: BookState, session: number, { exits, selling }: Proceeds): void {
   const { input, weights, cash, value, heldSlots, count } = state;

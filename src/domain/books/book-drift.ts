@@ -86,7 +86,10 @@ function scaleRow({ weights, columns, input, heldSlots, count }: BookState, sess
   for (let k = 0; k < count; k++) weights[row + heldSlots[k]!]! *= factor;
 }
 
-/** Replaces the cash in the value index on a session by the cash on the terms of the book. */
+/**
+ * Changes the units of holdings on a session so that they receive cash on the terms of the book. The value index
+ * contains cash on other terms, for example with another tax.
+ */
 function adjustCash(state: BookState, session: number): void {
   const { sm, effects: ownEffectTable } = state;
   const inIndex = state.inIndex!;
@@ -114,7 +117,10 @@ function hasSeparateTerms({ ofShorts, effects, units }: BookState, place: number
   return ofShorts !== effects && units[place]! < 0;
 }
 
-/** Replaces the cash in the value index on a session by the full dividends of short positions. */
+/**
+ * Changes the units of short positions on a session so that they pay dividends in full. The value index contains
+ * dividends after tax.
+ */
 function adjustShorts(state: BookState, session: number): void {
   const { sm, effects, inIndex, ofShorts } = state;
   for (let e = ofShorts.starts[session]!; e < ofShorts.starts[session + 1]!; e++) {
@@ -135,7 +141,7 @@ interface EventOutcome {
 }
 
 /**
- * Grows the holdings of a session one by one through all corporate actions. The weights row then contains values
+ * Grows the holdings of a session one by one through all corporate actions. Afterwards the weights row contains values
  * relative to the start of the holding period.
  */
 function growThroughEvents(state: BookState, session: number, { spunOff, written }: EventOutcome): number {
@@ -157,8 +163,8 @@ function growThroughEvents(state: BookState, session: number, { spunOff, written
 }
 
 /**
- * Returns the constituents that are written off at this close: those without a price for longer than the treatment
- * allows, and suspended constituents that a review removes.
+ * Returns the constituents that are written off at this close. A constituent is written off if it has had no price for
+ * longer than the treatment allows, or if it is suspended and a review removes it.
  */
 function listWorthlessSecurities(state: BookState, session: number): number[] {
   const { sm, treatment, targetsOn, columns, heldSlots, count } = state;
@@ -194,8 +200,8 @@ function valueAtProceeds(state: BookState, session: number, { column, proceeds }
 }
 
 /**
- * Values held securities whose ticker changed. A security without a new price bar is valued at the price of its new
- * ticker, once the new ticker has a price.
+ * Values held securities whose ticker changed. If the old ticker has no new price bar, the price of the new ticker is
+ * used as soon as there is one.
  */
 function valueRenamed(state: BookState, session: number): void {
   const { sm, treatment } = state;
@@ -263,8 +269,8 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Spun
 }
 
 /**
- * Returns the factor on the divisor for money that left or entered a security at this close without a price change
- * (dividends, subscriptions) and is reinvested in that security.
+ * Returns the factor on the divisor for money that left or entered a security at this close without a price change,
+ * such as a dividend or a subscription. The money is reinvested in that security.
  */
 function computeReinvestmentFactor(state: BookState, session: number): number {
   const { sm, effects: ownEffectTable, ofShorts, slotOf, weights, units, index, path } = state;

@@ -13,8 +13,8 @@ export interface SessionEvents {
   /** Securities that leave at the close. */
   readonly exits: ReadonlyMap<number, Exit>;
   /**
-   * Securities that convert into another security at the close, with the column of that security; `exits` contains the
-   * value of a share.
+   * Securities that convert into another security at the close, each with the column of the other security. Their value
+   * per share is in `exits`.
    */
   readonly conversions: ReadonlyMap<number, number>;
   /** Spin-offs of the session. */
@@ -25,7 +25,7 @@ export interface SessionEvents {
 export interface Exit {
   readonly type: 'DELISTING' | 'ACQUISITION' | 'MERGER';
   readonly action: CorporateAction;
-  /** Proceeds per share, in shares and cash; undefined if the last close is used. */
+  /** Proceeds per share, from shares and cash. Undefined if the last close counts as the proceeds. */
   readonly proceeds: number | undefined;
   /** Fraction of merger proceeds paid in cash. The rest is paid in shares of the acquirer. */
   readonly cashShare: number;
@@ -98,16 +98,16 @@ export function listEvents(terms: EventTerms, session: number): SessionEvents | 
 }
 
 /**
- * Returns true if an acquisition prevails over a delisting on the same session: the acquisition states a payment, or
- * the delisting states none.
+ * Returns true if an acquisition takes precedence over a delisting on the same session. It does if the acquisition
+ * states a payment, or if the delisting states none.
  */
 function prevailsOverDelisting(before: Exit | undefined, { type, value }: CorporateAction): boolean {
   return before?.type === 'ACQUISITION' && type === 'DELISTING' && (before.action.value > 0 || !(value > 0));
 }
 
 /**
- * Returns the price in shares and cash that a merger pays per share; the last close if the acquirer's shares have no
- * price.
+ * Returns the price that a merger pays per share, in shares and cash. Returns the last close if the acquirer's shares
+ * have no price.
  */
 function computeConsideration(
   terms: EventTerms,
@@ -124,7 +124,7 @@ function computeConsideration(
     : { proceeds: shares + cash, cashShare: cash / (shares + cash) };
 }
 
-/** Returns the proceeds of a share; undefined if the last close is used. */
+/** Returns the proceeds of a share. Returns undefined if the last close counts as the proceeds. */
 export function computeProceeds(
   value: number,
   isDelisting: boolean,
@@ -142,7 +142,7 @@ interface ExitInput extends EventTerms {
   readonly proceeds: number;
 }
 
-/** Returns the factor on the growth to the close that replaces the close by the proceeds. */
+/** Returns the factor by which growth to the close becomes growth to the proceeds. */
 export function computeExitFactor({ sm, growth, session, column, proceeds }: ExitInput): number {
   const close = sm.carriedClose(session, column);
   const cash = findEffect(createEffectTable(sm, growth), session, column)?.cash ?? 0;

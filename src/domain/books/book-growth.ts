@@ -5,8 +5,8 @@ import type { BookState } from './book-state.js';
 import { countSessionsAhead } from './share-changes.js';
 
 /**
- * Returns the book value relative to the start of the holding period. Later sessions on which the units probably stay
- * unchanged are summed in the same pass, so that the holdings are read only once.
+ * Returns the book value relative to the start of the holding period. The same pass sums later sessions on which the
+ * units probably stay unchanged, so that the holdings are read only once.
  */
 export function computeBookValue(state: BookState, session: number): number {
   const { index, sm, heldColumns, units, count, isOneRun, ahead, panel } = state;
@@ -31,8 +31,8 @@ export function changeUnits({ units, panel, ahead, periods }: BookState, place: 
 }
 
 /**
- * Returns the first session on which units of a holding are known to change. An unforeseen event at a close may change
- * them earlier.
+ * Returns the first session on which units of a holding are known to change. An event that is only known at a close may
+ * change them earlier.
  */
 function findNextUnitChange(state: BookState, session: number): number {
   const { input, sm, targetsOn, inIndex, ofShorts, effects } = state;

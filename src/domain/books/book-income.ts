@@ -9,10 +9,10 @@ import { findSlot, type BookState } from './book-state.js';
 import type { CountFactors } from './security-counts.js';
 
 /**
- * Adjusts the previous close before growth is computed: first share-count changes, then special dividends, rights
- * issues and splits that keep index shares.
+ * Adjusts the previous close before growth is computed. Share-count changes come first; special dividends, rights
+ * issues and splits that keep index shares follow.
  * @param ofCounts factors, by position, of share-count changes after the previous close
- * @returns market value after the adjustment over market value before it, which is the factor on the divisor
+ * @returns the factor on the divisor: market value after the adjustment over market value before it
  */
 export function openSession(state: BookState, session: number, ofCounts: CountFactors | null = null): number {
   const { effects } = state;
@@ -40,7 +40,7 @@ export function openSession(state: BookState, session: number, ofCounts: CountFa
   return openingGrowth * countGrowth;
 }
 
-/** Rounds the share-count factors and their records, so that they produce the stored index shares. */
+/** Changes the share-count factors and their records so that rounded index shares result. */
 export function roundShareFactors(state: BookState, session: number, factors: CountFactors | null): void {
   if (factors === null || state.input.rounding === undefined) return;
   const { places, values, count } = factors;
@@ -98,7 +98,7 @@ interface Opening {
   readonly before: number;
 }
 
-/** Records the weight transfers of an adjustment of closes: the payment of one security is spread over all holdings. */
+/** Records the weights that an adjustment of closes moves: the payment of one security is spread over all holdings. */
 function recordMoves(state: BookState, session: number, { factors, opened, before }: Opening): void {
   if (state.input.isBrief || state.input.isSparse) return;
   for (let k = 0; k < state.count; k++) {

@@ -4,7 +4,7 @@ import type { BookInput } from './book.js';
 import type { BookState } from './book-state.js';
 
 /**
- * Checks the value of a book, because short positions can lose more than the value.
+ * Checks that the value of a book is not negative. Short positions can lose more than the value.
  * @throws Refusal NUMERIC_FAILURE if the value is negative
  */
 export function assertWorth({ input, sm, value }: BookState, session: number, worth: number): void {
@@ -19,7 +19,8 @@ export function assertWorth({ input, sm, value }: BookState, session: number, wo
 }
 
 /**
- * Checks the costs of a close, because trades with large short positions can cost more than the value of the book.
+ * Checks that costs of a close do not use up the value of the book. With large short positions, trades can cost more
+ * than the value.
  * @param retained value after costs as a fraction of the value before
  * @throws Refusal NUMERIC_FAILURE if costs use up the value
  */

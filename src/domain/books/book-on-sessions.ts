@@ -5,8 +5,9 @@ import { NO_COUNT_CHANGES, listTransfers, type Transfers } from './transfers.js'
 import type { Composition } from './compositions.js';
 
 /**
- * Maps a book to the sessions of another calendar. A session that the book's calendar lacks has the last known level.
- * An event on a session that the other calendar lacks moves to the next session of that calendar.
+ * Maps a book to the sessions of another calendar. If the book's calendar lacks a session, the session gets the last
+ * known level. If the other calendar lacks a session with an event, the event moves to the next session of that
+ * calendar.
  * @param span sessions of the other calendar. Default: begins at the first session that the book covers.
  * @cost O(T H)
  */
@@ -86,7 +87,7 @@ function selectRows(rows: Float64Array, positions: Int32Array, width: number): F
 }
 
 /**
- * Returns the events on the mapped sessions: merges the events of a span of sessions into one event with all
+ * Returns the events on the mapped sessions. The events of several sessions are merged into one event with all
  * contributions.
  */
 function mapEvents(book: Book, positions: Int32Array, gross: Float64Array): BookEvent[] {
@@ -204,8 +205,8 @@ function mapTransfers({ at, slot, dividends, moved }: Transfers, positions: Int3
 }
 
 /**
- * Returns the drift over each span. After an event, the stored weights are those before the event, which grew by
- * `gross`.
+ * Returns the growth from prices over each span. After an event the growth is `gross`, because the stored weights are
+ * those before the event.
  */
 function mapDrift(drift: Float64Array, { positions, gross, events }: MappedBook): Float64Array {
   const drifts = Float64Array.from(positions, (p, t) => (t > 0 && positions[t - 1] === p - 1 ? drift[p]! : gross[t]!));

@@ -9,7 +9,8 @@ export interface FrozenSlots {
   /** Frozen slots without a price to trade at. */
   readonly unpriced: ReadonlySet<number>;
   /**
-   * Frozen slots that are further from their target than the tolerance: the rest of the target becomes a waiting order.
+   * Slots of `frozen` that are further from their target than the tolerance. For the rest of the target, an order
+   * waits.
    */
   readonly waiting: readonly number[];
 }
@@ -25,8 +26,8 @@ export interface FrozenSlotsInput {
 }
 
 /**
- * Returns the maximum age of a trade price in sessions of the security's calendar, under the definition that takes
- * effect at the close.
+ * Returns the maximum age of a trade price, in sessions of the security's calendar. The definition in force at the
+ * close determines it.
  */
 function findPriceAgeMax({ fills, treatment: dated, sm }: FrozenSlotsInput['input'], session: number): number {
   const treatment = findTreatment(dated, sm.sessions[session]! + 1);
@@ -34,7 +35,7 @@ function findPriceAgeMax({ fills, treatment: dated, sm }: FrozenSlotsInput['inpu
   return fills === 'all' ? Infinity : readPriceSessions(treatment);
 }
 
-/** Returns the slots that are not traded: without a price, or close enough to the target. */
+/** Returns the slots that are not traded because they have no price or are close enough to the target. */
 export function findFrozenSlots({
   input,
   columns,

@@ -10,10 +10,13 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { BookInput } from './book.js';
 import { dropSecurity, findRowOffset, type BookState } from './book-state.js';
 
-/** Number of correct digits in a product of weights, levels and prices: a half is recognised within them. */
+/**
+ * Number of correct digits in a product of weights, levels and prices. A product that is a half within these digits is
+ * rounded as an exact half.
+ */
 const CORRECT_DIGITS = 13;
 
-/** Relative change by rounding below which index shares count as whole already. */
+/** Relative change by rounding below which index shares are already whole. */
 const WHOLE_TOLERANCE = 1e-12;
 
 /** Returns the rounding decimals and the first divisor of an index book. */
@@ -31,7 +34,7 @@ export function createBookRounding(
 }
 
 /**
- * Returns the rounded divisor of a session. The rounding difference changes the levels from that session on.
+ * Returns the rounded divisor of a session. Levels include the rounding difference from that session on.
  * @param exact divisor after the adjustments before the session's growth
  */
 export function computeOpeningDivisor(state: BookState, session: number, exact: number): number {
@@ -79,7 +82,7 @@ function computeContinuousDivisor(
   );
 }
 
-/** Returns the decimals of index shares on a day; undefined if index shares are not rounded. */
+/** Returns the decimals of index shares on a day. Returns undefined if index shares are not rounded. */
 function findShareDecimals({ input }: BookState, day: Day): number | undefined {
   return input.rounding === undefined ? undefined : findRounding(input.rounding, day).shares;
 }

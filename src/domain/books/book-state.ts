@@ -24,9 +24,9 @@ export interface BookState extends EventTerms {
   /** Value index, [S - first x N]. */
   readonly index: Float64Array;
   readonly effects: EffectTable;
-  /** Effects that the value index includes; null if they equal the effects of the book. */
+  /** Effects of corporate actions that the value index includes. Null if they equal the effects in the book. */
   readonly inIndex: EffectTable | null;
-  /** Effects on short positions; the table of long positions if no tax is withheld. */
+  /** Effects of corporate actions on short positions. If no tax is withheld, this is the table of long positions. */
   readonly ofShorts: EffectTable;
   readonly absences: Absences;
   readonly columns: Int32Array;
@@ -39,12 +39,12 @@ export interface BookState extends EventTerms {
   readonly divisor: Float64Array;
   readonly costs: Float64Array;
   /**
-   * Growth from prices, [T]. Shares the array of `gross` unless `gross` includes dividends that the index reinvests.
+   * Growth from prices, [T]. Shares the array of `gross`, unless `gross` includes dividends that the index reinvests.
    */
   readonly drift: Float64Array;
   readonly transfers: TransferRecorder;
   /**
-   * Levels in each return variant and dividend points, [T]; null unless the index reinvests dividends in all
+   * Levels in each return variant and dividend points, [T]. Null unless the index reinvests dividends in all
    * constituents.
    */
   readonly reinvested: ReinvestedLevels | null;
@@ -70,11 +70,11 @@ export interface BookState extends EventTerms {
   readonly heldColumns: Int32Array;
   /** Position of each slot held since the start of the holding period, [H]. */
   readonly places: Int32Array;
-  /** True if the holdings are contiguous both in the market and in the weights row. */
+  /** True if the holdings are contiguous both in the market columns and in the weights row. */
   isOneRun: boolean;
   /**
-   * Target weights, held weights, and slots with either, while targets are applied. Reused between rebalances to save
-   * memory, [H].
+   * Target weights, held weights, and the slots with either, while targets are applied. The arrays are reused at each
+   * rebalance, [H].
    */
   readonly targetWeights: Float64Array;
   readonly before: Float64Array;
@@ -83,7 +83,7 @@ export interface BookState extends EventTerms {
   periodValue: number;
   periodCash: number;
   path: number;
-  /** Factor on the value from reinvested dividends and from adjusted closes that changed the divisor. */
+  /** Factor on the value from two sources: reinvested dividends, and adjusted closes that changed the divisor. */
   carry: number;
   /** Ratio of market value to basket value, if the book holds a basket: see `Targets.basket`. */
   basketUnit: number | null;
@@ -129,17 +129,22 @@ export interface SpunOffSecurity {
   readonly slot: number;
   readonly column: number;
   readonly since: number;
-  /** Units per unit of value at the start of the holding period, so that results do not depend on the initial value. */
+  /**
+   * Units per unit of value at the start of the holding period. In this form, results do not depend on the initial
+   * value.
+   */
   units: number;
 }
 
-/** Copies pending spin-offs and ticker changes from another book. Both books have equal holdings per unit of value. */
+/**
+ * Copies pending spin-offs and ticker changes from another book. Both books must have equal holdings per unit of value.
+ */
 export function copyPending(state: BookState, { children, renamed }: PendingSecurities): void {
   state.children = children.map((child) => ({ ...child, slot: state.slotOf[child.column]! }));
   state.renamed = new Map(renamed);
 }
 
-/** Returns the securities for whose prices a book is waiting. */
+/** Returns the securities for which a book waits for a price. */
 export function listPending(state: BookState): PendingSecurities {
   const counts = selectHoldingCounts(state);
   return {
@@ -214,7 +219,7 @@ export function isHeldColumn({ slotOf, isHeld }: BookState, column: number): boo
   return slot >= 0 && isHeld[slot] === 1;
 }
 
-/** Returns the position of a column in the holding period; -1 if it is not held. */
+/** Returns the position of a column in the holding period. Returns -1 if it is not held. */
 export function findSlot({ slotOf, isHeld, places }: BookState, column: number): number {
   const slot = slotOf[column]!;
   return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;

@@ -19,7 +19,10 @@ export interface Targets {
   readonly cash?: number;
   /** Money value of the fixed numbers of shares that give the weights; absent if weights are decided. */
   readonly basket?: number;
-  /** Factor of the market value, and of the divisor, when securities enter with their own index shares. */
+  /**
+   * Ratio of market value after to before the entry of securities with their own index shares. The divisor has the same
+   * factor.
+   */
   readonly entered?: number;
   /** Share counts that give the weights, if the book follows share counts between reviews. */
   readonly counts?: SecurityCounts;
@@ -44,20 +47,23 @@ export interface BookInput {
   /** Cost per unit of traded notional; 0 for an index. */
   readonly costRate: number;
   /**
-   * Securities that can be traded: all at carried prices (index), or only those with a recent price (portfolio). With
-   * `stale_targets: "defer"` both wait for a price bar.
+   * Securities that can be traded: all of them, if necessary at an earlier price (index), or only those with a recent
+   * price (portfolio). With `stale_targets: "defer"` both wait for a price bar.
    */
   readonly fills: 'all' | 'priceable';
-  /** Minimum difference between weight and target for a trade. The first session trades everything. */
+  /** Minimum difference between weight and target for a trade. On the first session every difference is traded. */
   readonly tolerance?: number;
   /** True to compute only levels, and weights of the last session, without recording trades. */
   readonly isBrief?: boolean;
   /**
-   * True to compute weights only on sessions with events, on `followedFrom` and on the last session; other rows are
+   * True to compute weights only on sessions with events, on `followedFrom` and on the last session. All other rows are
    * zero.
    */
   readonly isSparse?: boolean;
-  /** Terms of the value index if they differ from `growth` only in cash, so that one panel serves every variant. */
+  /**
+   * Terms of the value index. They differ from `growth` only in cash, so one panel serves every return variant.
+   * Default: `growth`.
+   */
   readonly indexTerms?: GrowthTerms;
   /** First session of a portfolio that follows the book; its close always begins a holding period. */
   readonly followedFrom?: number;
@@ -66,7 +72,7 @@ export interface BookInput {
   /** Share counts that the book follows between reviews. Default: none. */
   readonly shareChanges?: ShareChangeTerms | undefined;
   /**
-   * Securities for whose prices the copied book is waiting at the first session. This book holds the copied book's
+   * Securities for which the copied book waits for a price at the first session. This book holds the copied book's
    * weights.
    */
   readonly pending?: PendingSecurities;
@@ -138,8 +144,8 @@ export interface StoredFollower extends FollowerEnd {
 }
 
 /**
- * End state of a book that was simulated only for its levels. Orders are by column, relative to the book's first
- * session.
+ * End state of a book that was simulated only for its levels. Orders are by column; their sessions are relative to the
+ * book's first session.
  */
 export interface LevelsOnlyEnd {
   readonly end: BookEnd;
@@ -158,8 +164,8 @@ export interface Book {
   /** Growth of the value over the session before costs; 1 on the first session, [T]. */
   readonly gross: Float64Array;
   /**
-   * Price growth of the holdings: factor from the weights after a close to the weights at the next close, or before the
-   * trades of an event, [T]; absent if it equals `gross`.
+   * Growth of the holdings from prices: the factor from the weights after a close to the weights at the next close, or
+   * to the weights before the trades of an event, [T]. Absent if it equals `gross`.
    */
   readonly drift?: Float64Array;
   /** Contributions to session returns that weights and `drift` do not contain; absent if there are none. */
@@ -170,7 +176,7 @@ export interface Book {
   readonly shareChanges?: ShareChanges;
   /** Value before the events of the close, relative to the start of the holding period, [T]. */
   readonly path: Float64Array;
-  /** 1 if a holding period begins at the close; within a holding period only growth changes the value, [T]. */
+  /** 1 if a holding period begins at the close. Within a holding period only growth changes the value, [T]. */
   readonly begins: Uint8Array;
   /** Market value divided by value, [T]. */
   readonly divisor: Float64Array;
@@ -181,8 +187,8 @@ export interface Book {
   /** Costs paid on the session, [T]. */
   readonly costs: Float64Array;
   /**
-   * Weights, 0 if not held, negative for a short position, [T x H]. A brief book has only the last session, a sparse
-   * book few sessions.
+   * Weights, 0 if not held, negative for a short position, [T x H]. A book with `isBrief` has only the last session, a
+   * book with `isSparse` few sessions.
    */
   readonly weights: Float64Array;
   /** Cash as a fraction of the value, [T]. */
@@ -194,11 +200,14 @@ export interface Book {
   /** Sessions with events other than drift, ascending. */
   readonly events: readonly BookEvent[];
   readonly unfilled: readonly UnfilledOrder[];
-  /** Missing price bars of held or targeted securities while their exchange was open; by session, then column. */
+  /** Missing price bars of held or targeted securities on sessions of their exchange, by session, then column. */
   readonly gaps: readonly Gap[];
   /** Securities that left because their prices ended without a corporate action. */
   readonly silent: readonly Gap[];
-  /** Securities without a price at the close of `followedFrom`; null if no portfolio follows the book. */
+  /**
+   * Securities for which the book waits for a price at the close of `followedFrom`. Null if no portfolio follows the
+   * book.
+   */
   readonly pending: PendingSecurities | null;
   /** State after the last close, for an extension. */
   readonly end: BookEnd | FollowerEnd;
@@ -234,15 +243,15 @@ export interface BookOverlay {
   /** Books of the underlying indices. */
   readonly beneath: readonly Book[];
   /**
-   * Valuation currency of the securities, if it differs from the index currency: a quanto values them in the currency
-   * of the underlying index.
+   * Currency in which the securities are valued, if it differs from the index currency. A quanto overlay values them in
+   * the currency of the underlying index.
    */
   readonly securitiesIn?: string;
   /** True if the exchange rate on underlying cash is one of the return components. */
   readonly hasCurrencyPart: boolean;
   /**
-   * Factor from the weights after a close to the weights at the next close, or before the trades of an event, [T];
-   * other books use `gross`.
+   * Factor from the weights after a close to the weights at the next close, or to the weights before the trades of an
+   * event, [T]. Other books use `gross`.
    */
   readonly drift: Float64Array;
   readonly parts: readonly BookPart[];
@@ -277,7 +286,9 @@ export interface BookEvent {
   readonly exits: readonly WeightMove[];
   /** Waiting orders that were filled at this close, by slot. */
   readonly fills: readonly Fill[];
-  /** Present if nothing was traded: weights of an overlay that drifted by separate factors. */
+  /**
+   * Present if nothing was traded. The event then only stores weights of an overlay that drifted by separate factors.
+   */
   readonly isUntraded?: true;
 }
 

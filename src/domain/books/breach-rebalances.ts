@@ -13,16 +13,16 @@ import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
 import { simulateBookUntil, updateStoredBook, type WatchInput } from './watched-book.js';
 import type { StoredBook } from './resumed-book.js';
 
-/** Number of sessions simulated at a time. A breach requires a new simulation of at most this many sessions. */
+/** Number of sessions simulated at a time. After a breach, at most this many sessions are simulated again. */
 const SPAN_SESSIONS = 32;
 
 export type WatchedCompositions = Pick<Compositions, 'list' | 'findings' | 'called'>;
 
 /**
- * Decides the rebalances of a schedule, and the rebalances that breaches of a rule trigger. A breach is recognised at
- * the close of the session on which drift or a corporate action moves the weights beyond a bound. The composition is
- * decided at that close and takes effect after the lag of the schedule. A rebalance whose weights exceed a bound
- * triggers no further rebalance; neither does a breach while a rebalance is pending.
+ * Decides the rebalances of a schedule, and the rebalances that breaches of a rule trigger. A breach begins at the
+ * close at which drift or a corporate action moves the weights beyond a bound. The composition is decided at that close
+ * and takes effect after the lag of the schedule. Two breaches trigger no rebalance: one that a rebalance itself
+ * causes, and one that begins while a rebalance is pending.
  * @cost O(T H), and SPAN_SESSIONS more for each breach
  */
 export function decideWithBreaches(composer: Composer, input: WatchInput): WatchedCompositions {
@@ -86,7 +86,7 @@ interface WatchState {
   called?: Compositions['called'];
 }
 
-/** Sessions between two scheduled decisions. A rebalance that has been decided may take effect within the span. */
+/** Sessions between two scheduled decisions. A rebalance that was decided earlier may take effect within them. */
 interface Span {
   /** State of the book at the close of session `at`; null before the first session. */
   readonly stored: StoredBook | null;
@@ -141,7 +141,7 @@ function findEffectiveSession(sm: SessionMarket, earliest: number, last: number)
   return session;
 }
 
-/** Returns the calendar day `count` sessions after a session; null if the calendar ends earlier. */
+/** Returns the calendar day `count` sessions after a session. Returns null if the calendar ends earlier. */
 function findDayAfter({ sessions, calendar }: SessionMarket, session: number, count: number): Day | null {
   return calendar.sessions[findFirstAtLeast(calendar.sessions, sessions[session]!) + count] ?? null;
 }

@@ -21,9 +21,9 @@ export interface Composition {
   readonly also: readonly Day[];
   /** Session at whose close the weights take effect, at the prices of that close. */
   readonly session: number;
-  /** Session of the reference date; the decision uses data up to it. */
+  /** Session of the reference date. The decision uses data up to this session. */
   readonly decision: number;
-  /** Session whose closes converted weights into index shares; absent if it is the decision session. */
+  /** Session whose closes converted weights into index shares. Absent if it is the decision session. */
   readonly pricing?: number;
   /** Day of the announcement if it is before the effective date; otherwise null. */
   readonly announced: Day | null;
@@ -33,10 +33,10 @@ export interface Composition {
   readonly weights: Float64Array;
   /** Weights without caps, [n]. */
   readonly uncapped: Float64Array;
-  /** Decided weights; present if they were converted into index shares before the effective close. */
+  /** Decided weights. Present if they were converted into index shares before the effective close. */
   readonly targets?: Pick<Composition, 'columns' | 'weights'> & Partial<Pick<Composition, 'uncapped'>>;
   /**
-   * Decided weights; present if constituents left between the decision and the effective close, although no shares were
+   * Decided weights. Present if constituents left between the decision and the effective close and no index shares were
    * fixed.
    */
   readonly decided?: Pick<Composition, 'columns' | 'weights' | 'uncapped'>;
@@ -45,7 +45,8 @@ export interface Composition {
   /** Share counts that give the weights at the effective close, if the index follows share counts between reviews. */
   readonly counts?: SecurityCounts;
   /**
-   * Money amount that converts a market value at the effective close into a weight, for weights that no limit changed.
+   * Money amount that converts a market value at the effective close into a weight. Present for weights that no limit
+   * changed.
    */
   readonly worth?: number;
   /** Unselected securities that may replace constituents, best ranked first. */
@@ -72,7 +73,7 @@ export interface Composition {
   readonly selected?: SelectionReference;
   /** Close of a rebalance that is spread over several closes. */
   readonly phase?: PhaseClose;
-  /** Portfolios that the remaining closes of the phase combine; absent after the last close. */
+  /** Portfolios that the remaining closes of the rebalance combine; absent after the last close. */
   readonly transition?: Transition;
 }
 
@@ -92,13 +93,13 @@ export interface PhasePortfolio {
   readonly counts?: SecurityCounts;
 }
 
-/** Portfolios in index shares before and after a rebalance. */
+/** Old and new portfolio of a rebalance, in index shares. */
 export interface PortfolioPair {
   readonly held: PhasePortfolio;
   readonly target: PhasePortfolio;
 }
 
-/** Old and new portfolio that the closes of a phase combine, valued at the latest close. */
+/** Old and new portfolio of a rebalance that is spread over several closes, valued at the latest close. */
 export interface Transition {
   readonly applied: PortfolioPair;
   /** Portfolios without caps; absent if neither portfolio has caps. */
@@ -106,8 +107,8 @@ export interface Transition {
   /** Caps of the target portfolio, which apply once it is reached. */
   readonly caps: Pick<Composition, 'cap' | 'capped' | 'redistributed'>;
   /**
-   * True for fixed numbers of shares: the values of the portfolios are in money, and the combined portfolio is a
-   * basket.
+   * True for fixed numbers of shares. The values of the portfolios are then in money, and the combined portfolio is a
+   * fixed number of shares too.
    */
   readonly isBasket: boolean;
 }
@@ -116,7 +117,7 @@ export interface Compositions {
   readonly document: IndexDocument;
   readonly treatment: DatedTreatment;
   readonly sm: SessionMarket;
-  /** Session of the first composition: the base date, or the first session with a price after it. */
+  /** Session of the first composition: the base date, or the first later session with a price. */
   readonly first: number;
   /** Compositions in session order, without skipped rebalances. */
   readonly list: readonly Composition[];
@@ -124,13 +125,16 @@ export interface Compositions {
   readonly findings: readonly Finding[];
   /** State that decisions pass on to later decisions; null if there is none. */
   readonly memory: DecisionMemory | null;
-  /** Mergers into securities that the index does not hold; absent if the index holds every acquirer. */
+  /**
+   * Mergers by which securities leave the index, because it does not hold the acquirer. Absent if the index holds every
+   * acquirer.
+   */
   readonly outside?: OutsideMergers | undefined;
   /** Underlying indices; only for an overlay. */
   readonly overlay?: ComposedOverlay;
   /**
-   * Breach-triggered rebalance that takes effect after the last day: session of the breach, and day of the rebalance by
-   * the calendar, null beyond its coverage. Absent without such a rebalance.
+   * Rebalance that a breach triggered and that takes effect after the last day: session of the breach, and effective
+   * day. The day is null if the calendar does not cover it. Absent without such a rebalance.
    */
   readonly called?: { readonly session: number; readonly effective: Day | null };
 }
@@ -144,7 +148,7 @@ export interface ComposedOverlay {
 }
 
 /**
- * Composes indices from their definitions: an index, the parents of its universe or derivation, and a benchmark. Each
+ * Composes indices from their definitions: an index, the parents in its universe or derivation, and a benchmark. Each
  * index is composed once.
  */
 export interface Composer {
@@ -162,27 +166,35 @@ export interface Composer {
   decider(indexId: string, by?: DueText): Decider;
   /** Returns the composer for another version of an index definition, by position. */
   under(indexId: string, amendment: number): Composer;
-  /** Returns, by column, 1 for the members of an index universe on a session, with or without a price. */
+  /**
+   * Returns one number per column: 1 if the security is a member of the index universe on a session, with or without a
+   * price, otherwise 0.
+   */
   members(indexId: string, session: number): Uint8Array;
-  /** Returns the mergers by which securities leave an index; undefined if the index holds every acquirer. */
+  /** Returns the mergers by which securities leave an index. Returns undefined if the index holds every acquirer. */
   outsideMergers(indexId: string): OutsideMergers | undefined;
   /**
    * Returns every composition effective on or before the last day of the composer.
    * @throws Refusal EMPTY_INDEX, NO_DATA_IN_RANGE, CALENDAR_NOT_COVERED, and refusals of deciders
    */
   compositions(indexId: string): Compositions;
-  /** Returns the composition in force at the close of a session; considers previously known compositions too. */
+  /**
+   * Returns the composition in force at the close of a session. It may be one of the known compositions that were not
+   * decided here.
+   */
   inForce(indexId: string, session: number): Composition | undefined;
   /**
-   * Returns the latest composition that was decided on or before a session; considers previously known compositions
-   * too.
+   * Returns the latest composition that was decided on or before a session. It may be one of the known compositions
+   * that were not decided here.
    */
   decidedOn(indexId: string, session: number): Composition | undefined;
-  /** Returns the state from earlier decisions of an index; null if this composer made all decisions. */
+  /**
+   * Returns the state that earlier decisions of an index passed on. Returns null if this composer made all decisions.
+   */
   memory(indexId: string): DecisionMemory | null;
   /**
-   * Returns the columns of the latest composition effective before a session: the incumbents of a decision on that
-   * session.
+   * Returns the columns of the latest composition that took effect before a session. A decision on that session uses
+   * them as incumbents.
    */
   incumbents(indexId: string, session: number): Int32Array | null;
   /** Returns a stored risk model by id. */
@@ -195,7 +207,7 @@ export interface Composer {
    * @throws Refusal NO_DATA_KNOWN
    */
   seatOf(indexId: string, session: number): DecisionData;
-  /** Returns the state that decisions so far pass on to later decisions; null if there is none. */
+  /** Returns the state that decisions so far pass on to later decisions. Returns null if there is none. */
   left(indexId: string): DecisionMemory | null;
 }
 
@@ -216,7 +228,7 @@ export interface ResumedIndex {
 
 export type DeciderFactory = (document: IndexDocument, composer: Composer) => Decider;
 
-/** Returns a composition as decided, without the effects of prices and exits up to the effective close. */
+/** Returns a composition as it was decided, before prices and exits up to the effective close changed it. */
 export function restoreDecided(
   composition: Composition,
 ): Pick<Composition, 'columns' | 'weights'> & Partial<Pick<Composition, 'uncapped'>> {
@@ -224,12 +236,12 @@ export function restoreDecided(
   return targets ?? decided ?? { columns, weights, uncapped };
 }
 
-/** Returns true if a review or a breach decided the composition, which then replaces all weights. */
+/** Returns true if a review or a breach decided the composition. Such a composition replaces all weights. */
 export const isReview = ({ cause }: Composition): boolean => cause === undefined || cause === 'breach';
 
 /**
- * Returns a composition as known on a session. Before the effective session this is the decision, without effects of
- * later prices and exits.
+ * Returns a composition as known on a session. Before the effective session this is the decision; prices and exits
+ * after the session have no effect.
  */
 export function restoreDataDate(composition: Composition, session: number): Composition {
   return composition.session > session ? { ...composition, ...restoreDecided(composition) } : composition;

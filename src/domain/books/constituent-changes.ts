@@ -35,13 +35,13 @@ export interface ConstituentChange {
   /** Ex-date of the corporate action; null if there is none. */
   readonly exDay: Day | null;
   /**
-   * Security into which it converted, from which it came, or which replaced or was replaced by it; null if there is
-   * none.
+   * Other security of a conversion, spin-off or swap: the one into which this security converted, from which it came,
+   * which it replaced or which replaced it. Null if there is none.
    */
   readonly related: string | null;
   /**
-   * Shares received per share: shares of `related` for a security that left; shares of this security if it came from
-   * `related`.
+   * Shares received per share. If the security left, these are shares of `related`; if it came from `related`, they are
+   * shares of this security.
    */
   readonly ratio: number | null;
   /** Weight in the index: on exit, before the trades of the close; on entry, after them. */
@@ -127,7 +127,7 @@ function createEventTerms(compositions: Compositions): EventTerms {
   };
 }
 
-/** Describes the first price of a spun-off security, or its exit at that close if it was sold immediately. */
+/** Describes the first price of a spun-off security. If it was sold immediately, describes its exit at that close. */
 function describeSpinOff(name: SecurityAtClose, weight: number): ConstituentChange {
   const action = findConversionAction(name, 'SPIN_OFF', { into: name.column });
   return createChange(name, {
@@ -155,7 +155,10 @@ function describeEntry(name: SecurityAtClose, event: BookEvent, weight: number):
   });
 }
 
-/** Returns the merger by which a security converts into another security on a session; undefined if there is none. */
+/**
+ * Returns the merger by which a security converts into another security on a session. Returns undefined if there is
+ * none.
+ */
 function findMerger(terms: EventTerms, session: number, column: number): Exit | undefined {
   const today = listEvents(terms, session);
   return today?.conversions.has(column) ? today.exits.get(column) : undefined;
@@ -212,8 +215,8 @@ function describeConversion(name: SecurityAtClose, weight: number, into: number)
 }
 
 /**
- * Describes a trade to rebalance weights, at the close of the rebalance or at the later close at which the waiting
- * order was filled.
+ * Describes a trade to the weights of a rebalance. The trade is at the close of the rebalance, or at a later close if
+ * the order waited.
  */
 function describeTrade(name: SecurityAtClose, { rebalanced }: BookEvent, weight: number): ConstituentChange {
   const { book, slot, at } = name;
@@ -226,7 +229,10 @@ function describeTrade(name: SecurityAtClose, { rebalanced }: BookEvent, weight:
   });
 }
 
-/** Returns the swap between reviews by which a security entered or left at a close; otherwise the rebalance. */
+/**
+ * Returns the swap between reviews by which a security entered or left at a close. If there is none, the rebalance is
+ * the cause.
+ */
 function findSwapEvent({
   book,
   list,
@@ -253,7 +259,7 @@ interface ConversionColumns {
   readonly into: number;
 }
 
-/** Returns the latest corporate action of a type, up to a close, that converts a security into another one. */
+/** Returns the latest corporate action, up to a close, that has a type and converts a security into another one. */
 function findConversionAction(
   { book, at }: SecurityAtClose,
   type: CorporateAction['type'],
@@ -302,8 +308,8 @@ function readDayAt({ sm, from }: Book, position: number): Day {
 }
 
 /**
- * Returns the order of a security that the latest rebalance left unfilled; null without such an order, and for a sale
- * without a holding.
+ * Returns the order of a security that the latest rebalance left unfilled. Returns null if there is none, or if a sale
+ * waits but nothing is held.
  */
 function findWaitingOrder(book: Book, slot: number, isHeld: boolean): WaitingOrder | null {
   const order = book.unfilled.findLast(

@@ -16,12 +16,12 @@ export interface ConstituentSwap {
   readonly left: number;
   /** Session whose data decided the change. */
   readonly decision: number;
-  /** Session whose data ranked the security that entered; null if it came from the reserve list. */
+  /** Session whose data ranked the security that entered. Null if it came from the reserve list. */
   readonly ranked: number | null;
   /** Rank of the security that entered; 1 is the best. */
   readonly rank: number;
   /**
-   * Rank of the replaced constituent in the ranking that selected its replacement; null if the constituent left through
+   * Rank of the replaced constituent in the ranking that selected its replacement. Null if the constituent left through
    * a corporate action or has no value.
    */
   readonly leftRank: number | null;

@@ -23,11 +23,12 @@ interface CountedSeries {
   readonly to: number;
 }
 
-/** Minimum number of sessions for a change list. Shorter books compare every count on every session. */
+/** Minimum number of sessions for a list of changes. For shorter books every count is compared on every session. */
 const SESSIONS_MIN = 64;
 
 /**
- * Maximum number of changes as a fraction of all counts. Above it, comparing all counts is as fast as reading a list.
+ * Maximum number of changes as a fraction of all counts. With more changes, comparing all counts is as fast as reading
+ * a list.
  */
 const CHANGES_MAX = 1 / 8;
 
@@ -39,7 +40,8 @@ interface CachedTimeline extends Pick<CountedSeries, 'columns' | 'from' | 'to'> 
 const timelineCache = new WeakMap<SessionMarket, Map<string, CachedTimeline>>();
 
 /**
- * Lists the share-count changes over the sessions of a book; null if there are too many changes or too few sessions.
+ * Lists the share-count changes over the sessions of a book. Returns null if there are too many changes or too few
+ * sessions.
  * @cost O(T H), once
  */
 export function findCountTimeline(counted: CountedSeries): CountTimeline | null {

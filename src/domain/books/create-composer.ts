@@ -39,7 +39,7 @@ export interface ComposerInput {
   readonly until: Day;
   /** Creates the decider of a document; called once per index. */
   readonly createDecider: DeciderFactory;
-  /** Aligned markets by calendar that replace the result of `openMarketOn`. */
+  /** Aligned markets by calendar. The composer uses them instead of the result of `openMarketOn`. */
   readonly aligned?: ReadonlyMap<string, SessionMarket>;
   /** Known compositions by index; they are not decided again. */
   readonly resumed?: ReadonlyMap<string, ResumedIndex>;

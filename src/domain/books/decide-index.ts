@@ -27,15 +27,14 @@ interface DecideInput {
 }
 
 interface DecidedRebalance {
-  /** Decided composition; absent if the previous composition remains in force. */
+  /** Decided composition. Absent if the previous composition remains in force. */
   readonly composition?: Composition;
   readonly findings: readonly Finding[];
 }
 
 /**
- * Decides one rebalance.
- * @throws Refusal NO_DATA_KNOWN; EMPTY_INDEX or the detailed refusal of the decider if the first rebalance produces no
- *   composition
+ * Decides one rebalance. If the first rebalance produces no composition, it is refused.
+ * @throws Refusal NO_DATA_KNOWN; EMPTY_INDEX or the detailed refusal of the decider for the first rebalance
  */
 export function decideRebalanceOn(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedRebalance {
   const { review: _review, ...due } = rebalance;
@@ -52,8 +51,8 @@ interface DecideDueInput extends ReviewInput {
 }
 
 /**
- * Decides a later close of a phase. Returns no composition if the first close was skipped or another rebalance has
- * ended the phase.
+ * Decides a later close of a rebalance that is spread over several closes. Returns no composition if the first close
+ * was skipped, or if another rebalance has replaced this one.
  */
 function continueReview(composer: Composer, input: DecideDueInput): DecidedRebalance {
   const { rebalance, known } = input;
@@ -65,7 +64,7 @@ function continueReview(composer: Composer, input: DecideDueInput): DecidedRebal
   return { composition: continuePhase(index, rebalance, { ...before, transition }), findings: [] };
 }
 
-/** Records a review of share counts whose counts the composition already includes. */
+/** Records a review of share counts if the composition already includes these counts. */
 function joinReview({ review, rebalance, known }: DecideDueInput): DecidedRebalance {
   const currentComposition = findCompositionInForce(known, rebalance.session);
   if (currentComposition?.session !== rebalance.session) return { findings: [] };
@@ -111,7 +110,10 @@ function decideNew(composer: Composer, input: DecideDueInput): DecidedRebalance 
   return { findings: addRebalanceDate([reportHoldings(rebalance, decision)], rebalance.date) };
 }
 
-/** A review of share counts uses them as index shares on the reference date. */
+/**
+ * Returns the terms of the index for a review. A review of share counts uses the counts on the reference date as index
+ * shares.
+ */
 function createReviewTerms(
   index: AdoptingIndex,
   { scope }: Review,
@@ -123,8 +125,8 @@ function createReviewTerms(
 }
 
 /**
- * Adds to a composition the reviews that ran on its session and the latest selection; only for an index with several
- * reviews.
+ * Adds to a composition the reviews that ran on its session and the latest selection of constituents. Changes only
+ * indices with several reviews.
  */
 function addReviews({ review, rebalance, known }: DecideDueInput, composition: Composition): Composition {
   if (review.document.reviews === undefined && review.id === DEFAULT_REVIEW) return composition;

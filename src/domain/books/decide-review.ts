@@ -42,7 +42,10 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
     : addFactors(newDecision, currentConstituents);
 }
 
-/** Returns the composition that a rebalance replaces; in its decided form if it takes effect after the decision. */
+/**
+ * Returns the composition that a rebalance replaces. If that composition takes effect after the decision, returns it as
+ * it was decided.
+ */
 function createOutgoing(
   before: Composition,
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,
@@ -54,8 +57,8 @@ function createOutgoing(
 type CurrentConstituents = Pick<Composition, 'columns' | 'weights' | 'uncapped' | 'counts'>;
 
 /**
- * Returns the constituents of an index on a reference date, adjusted for corporate actions since their effective close.
- * Returns the decided constituents if the composition takes effect later.
+ * Returns the constituents of an index on a reference date. Corporate actions since their effective close are applied.
+ * If the composition takes effect later, returns the constituents as decided.
  */
 function findCurrentConstituents(
   composer: Composer,
@@ -97,7 +100,8 @@ function findCurrentConstituents(
 }
 
 /**
- * Returns the target of a composition. A pending phase ends: the review starts from the target portfolio of the phase.
+ * Returns the target of a composition. If a rebalance over several closes is not complete, this review ends it and
+ * starts from its target portfolio.
  */
 function readTarget({
   columns,
@@ -120,8 +124,8 @@ function readTarget({
 }
 
 /**
- * Returns weights from the market values of new share counts, each times the capping factor of the constituent. A
- * constituent without a market value keeps its weight relative to the others.
+ * Returns the weights that result from new share counts. Each market value is multiplied by the capping factor of the
+ * constituent. A constituent without a market value keeps its weight relative to the others.
  */
 function addFactors(
   decided: DecidedComposition,
@@ -158,7 +162,9 @@ function normaliseWeights(values: Float64Array): Float64Array {
   return values.map((value) => value / sum);
 }
 
-/** Returns true if the latest review already includes the share counts of this review or later ones. */
+/**
+ * Returns true if the latest review already includes share counts that are at least as recent as those of this review.
+ */
 export function hasCounts(
   compositions: readonly Composition[],
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,

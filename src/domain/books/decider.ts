@@ -14,7 +14,7 @@ export interface OutgoingComposition {
   readonly effective: number;
 }
 
-/** Decides the composition of an index on a session, from data dated on or before the session. */
+/** Decides the composition of an index on a session, from data up to that session. */
 export interface Decider {
   /**
    * @param session decision session.
@@ -29,8 +29,8 @@ export interface Decider {
     among?: Int32Array | null,
   ): Decision;
   /**
-   * Returns the state, besides market and earlier compositions, on which later decisions depend; null or absent if
-   * there is none.
+   * Returns the state on which later decisions depend, in addition to market and earlier compositions. Null or absent
+   * if there is none.
    */
   memory?(): DecisionMemory | null;
   /** Candidates to replace constituents between reviews; absent if the decider has no rules. */
@@ -45,9 +45,12 @@ export interface RankedSecurities {
 
 /** Securities that may enter an index between reviews, according to its rules. */
 export interface ReviewPool {
-  /** Returns the securities that a review did not select, best ranked first; empty if no rule ranks. */
+  /**
+   * Returns the securities that a review did not select, best ranked first. Returns an empty list if no rule ranks
+   * securities.
+   */
   ranking(session: number, incumbents: Int32Array | null): Int32Array;
-  /** Returns true if the candidate together with the remaining constituents passes all rules that do not rank. */
+  /** Returns true if the candidate passes all rules that do not rank. The remaining constituents count as selected. */
   passes(session: number, staying: Int32Array, candidate: number): boolean;
   /** Returns the values to which weights are proportional; NaN for a security without a value. */
   values(session: number, columns: Int32Array): Float64Array;
@@ -58,7 +61,9 @@ export interface ReviewPool {
   ranked(session: number, field: string, securities: RankedSecurities): Int32Array;
 }
 
-/** State of optimised decisions, from which later decisions start so that they are bit-identical to a full run. */
+/**
+ * State of optimised decisions. Later decisions start from it, so that they are bit-identical to those of a full run.
+ */
 export interface DecisionMemory {
   /** Weights of the latest optimisation, with its session. */
   readonly solved: { readonly session: number; readonly columns: Int32Array; readonly weights: Float64Array } | null;
@@ -89,7 +94,7 @@ export interface DecidedComposition {
   readonly worth?: number;
   readonly ranking?: Int32Array;
   /**
-   * Tracking error to the parent of a derived index as forecast by the risk model, annualised; absent without a risk
+   * Tracking error to the parent of a derived index, as forecast by the risk model, annualised. Absent without a risk
    * model.
    */
   readonly trackingError?: number;

@@ -18,16 +18,16 @@ import { createMembershipReader, listUniverseMembers, findUniverse } from './fin
 /** Market data as known at the end of each day. */
 export interface DatedMarkets {
   /**
-   * Returns the data known at the end of a day. The securities are a prefix of the latest version's securities and the
-   * first date is equal, so columns and sessions agree.
+   * Returns the data known at the end of a day. Its securities are the first securities of the latest version, and its
+   * first date is the same, so columns and sessions agree.
    * @throws Refusal NO_DATA_KNOWN
    */
   at(day: Day): MarketData;
 }
 
 /**
- * Refuses an index with breach-triggered rebalances or changes of constituents between reviews: the session of such a
- * change depends on levels, which include every later correction.
+ * Refuses an index with breach-triggered rebalances or changes of constituents between reviews. The session of such a
+ * change depends on levels, and levels include every later correction.
  * @throws Refusal LOOK_AHEAD
  */
 export function assertScheduled(documents: Readonly<Record<string, IndexDocument>>): void {
@@ -54,7 +54,7 @@ export interface DecisionVersions {
 }
 
 export interface DecisionVersionsInput {
-  /** Composer on the data from which levels are computed; the source of earlier decisions. */
+  /** Composer on the data from which levels are computed. Earlier decisions come from it. */
   readonly composer: Composer;
   readonly known: DatedMarkets;
   readonly calendars: Calendars;
@@ -70,7 +70,7 @@ interface VersionComposer {
   known: Day;
 }
 
-/** One version of the data, with a seat for each index. */
+/** One version of the data, with one composer for the decisions of each index. */
 interface DataVersion {
   readonly market: MarketData;
   seatOf(indexId: string): VersionComposer;
@@ -89,7 +89,8 @@ export function createSeats({ composer, known, calendars, createDecider }: Decis
     const readMembers = createMembershipReader(market);
     return {
       market,
-      // One seat per index, because a decision may depend on another index that is not composed yet on this version.
+      // Each index has its own composer, because its decision may depend on another index that is not composed yet on
+      // this version.
       seatOf(indexId) {
         const seat = results.get(indexId) ?? createSeat(market, readMembers);
         results.set(indexId, seat);
@@ -118,7 +119,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Decis
       },
       decidedOn(indexId, session) {
         const { sessions } = composer.market(indexId);
-        // The decision day replaces the last known session; earlier sessions are unchanged.
+        // On the last known session the decision day replaces the session. Earlier sessions are unchanged.
         const isLast = session >= findLastAtMost(sessions, seat.known);
         const result = composer.decidedOn(indexId, isLast ? findLastAtMost(sessions, seat.decided) : session);
         return result && { ...result, decision: Math.min(result.decision, session) };

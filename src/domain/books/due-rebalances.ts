@@ -16,7 +16,7 @@ export interface DueRebalance {
   /** Session of the reference date: the decision uses data up to it. */
   readonly decision: number;
   /**
-   * Session whose closes convert weights into index shares, at or after the decision; absent if it is the decision
+   * Session whose closes convert weights into index shares, at or after the decision. Absent if it is the decision
    * session.
    */
   readonly pricing?: number;
@@ -38,7 +38,7 @@ export type DueText = Pick<DueRebalance, 'amendment' | 'review'>;
 export interface PhaseClose {
   /** Effective date of the first close. */
   readonly start: Day;
-  /** Fraction of the rebalance that is complete after this close; 1 after the last close. */
+  /** Fraction of the rebalance that is complete after this close. 1 after the last close. */
   readonly fraction: number;
 }
 
@@ -108,8 +108,8 @@ function listDueOfCadence(
 }
 
 /**
- * Returns the closes of a rebalance after a session. The schedule of the document dates the closes from the effective
- * session.
+ * Returns the closes of a rebalance that are after a session. The `rebalance` of the document states their dates,
+ * counted from the effective session.
  */
 export function listDueCloses(
   { rebalance }: Pick<IndexDocument, 'rebalance'>,
@@ -142,8 +142,8 @@ export function listPhaseCloses(date: RebalanceDate, fractions: readonly number[
 }
 
 /**
- * Keeps the last of several closes that are priced on one session. If the first close of that rebalance is removed, the
- * kept close begins the phase. A rebalance ends the phase of the previous rebalance.
+ * Keeps only the last of several closes that use the prices of one session. If the removed close was the first of its
+ * rebalance, the kept close becomes the first. A rebalance ends the remaining closes of the previous rebalance.
  */
 function listLastOfSessions(due: readonly (DueRebalance & { readonly phase: PhaseClose })[]): DueRebalance[] {
   const phaseCloses: (DueRebalance & { readonly phase: PhaseClose })[] = [];
@@ -158,8 +158,8 @@ function listLastOfSessions(due: readonly (DueRebalance & { readonly phase: Phas
 }
 
 /**
- * Maps a rebalance to the market's sessions. A rebalance without data up to its reference date is decided on its
- * effective session.
+ * Maps a rebalance to the market's sessions. If there are no data up to its reference date, the rebalance is decided on
+ * its effective session.
  */
 function placeRebalance(
   { date, also = [], session, decision, announcement = decision, pricing = decision }: RebalanceDate,
@@ -183,7 +183,7 @@ function placeRebalance(
 }
 
 /**
- * Returns the session that prices a rebalance: the latest session with any price bar, because a session without price
+ * Returns the session whose prices a rebalance uses: the latest session with any price bar. A session without price
  * bars was an unscheduled closure.
  */
 function findPricedSession(sm: SessionMarket, session: number, first: number): number {
@@ -192,7 +192,7 @@ function findPricedSession(sm: SessionMarket, session: number, first: number): n
   return position;
 }
 
-/** Returns the latest session on or before a day on which any security has a price bar; -1 if there is none. */
+/** Returns the latest session on or before a day on which any security has a price bar. Returns -1 if there is none. */
 export function findSessionWithData(sm: SessionMarket, day: Day): number {
   let session = sm.sessionAt(day);
   while (session >= 0 && !hasAnyBar(sm, session)) session--;

@@ -33,8 +33,8 @@ export function listDueAfterUnderTexts(document: IndexDocument, sm: SessionMarke
 }
 
 /**
- * Keeps only the closes of the latest version if several versions have a close on one session, because a review of the
- * new version ends the phase of the old one.
+ * Keeps only the closes of the latest version if several versions have a close on one session. A review of the new
+ * version ends the remaining closes of the old one.
  */
 function listLastOfTexts(due: readonly DueRebalance[]): DueRebalance[] {
   const latestAmendments = new Map<number, number>();
@@ -51,8 +51,8 @@ function isSelection(document: IndexDocument, { review, phase, date }: DueRebala
 }
 
 /**
- * Returns the rebalance of an amendment that requests an immediate rebalance; empty if a selection is due on that
- * session.
+ * Returns the rebalance of an amendment that requests an immediate rebalance. Returns an empty list if a selection is
+ * due on that session.
  */
 function listImmediateRebalances(
   { from, document, amendment }: IndexText,

@@ -6,8 +6,8 @@ import { findRuleText } from './find-rule-text.js';
 import type { Composer, Composition } from './compositions.js';
 
 /**
- * Returns a warning if decided weights violate the rule whose breaches trigger rebalances, because such a rebalance
- * does not end the breach.
+ * Returns a warning if decided weights violate the rule whose breaches trigger rebalances. Such a rebalance does not
+ * end the breach.
  */
 export function warnOfExceededLimit(composer: Composer, indexId: string, composition: Composition): Finding[] {
   const { columns, weights, date, session } = composition;

@@ -51,7 +51,7 @@ export const applyFastExit: MemberChange = (watch, watchPosition) => {
   });
 };
 
-/** Adds new securities that rank high enough, each as a replacement for the lowest-ranked constituent. */
+/** Adds new securities that rank high enough. Each replaces the constituent with the lowest rank. */
 export const applyFastEntry: MemberChange = (watch, watchPosition) => {
   const { events, entries, pool, composer, indexId } = watch;
   const { fast_entry: entry } = events;
@@ -93,7 +93,7 @@ const createRankedSecurities = (constituents: Int32Array, universe: Int32Array):
   constituents,
 });
 
-/** Returns the rank of a security; Infinity if it has no value. */
+/** Returns the rank of a security. Returns Infinity if it has no value. */
 function findRank(order: readonly number[], column: number): number {
   const position = order.indexOf(column);
   return position < 0 ? Infinity : position + 1;

@@ -13,7 +13,10 @@ import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
-/** Creates a reader of membership spells in the universes of a market. Each universe is searched once. */
+/**
+ * Creates a function that reads the members of a market's universes, each with the days of its membership. Each
+ * universe is searched once.
+ */
 export function createMembershipReader(
   market: Pick<MarketData, 'universes'>,
 ): (universe: string) => readonly Membership[] {
@@ -96,8 +99,8 @@ interface MembersInput {
 }
 
 /**
- * Returns, by column, 1 for the members of a universe on a day.
- * @param indexAs constituents that count for an index: those in force or, within a set, the latest decided ones
+ * Returns one number per column: 1 if the security is a member of the universe on a day, otherwise 0.
+ * @param indexAs which constituents count for an index: those in force or, within a set, the latest decided ones
  */
 function markMembers(input: MembersInput, universe: UniverseSpec, indexAs: 'inForce' | 'decidedOn'): Uint8Array {
   const { composer, membersOf, sm, currency, day } = input;
@@ -122,8 +125,8 @@ function markMembers(input: MembersInput, universe: UniverseSpec, indexAs: 'inFo
     case 'index': {
       const parentId = universe.id!;
       const session = findLastAtMost(composer.market(parentId).sessions, day);
-      // Before its first composition takes effect, an index counts with its decided composition, because both indices
-      // may begin on one day with equal notice.
+      // Before its first composition takes effect, an index counts with its decided composition. Two indices can
+      // therefore begin on one day with equal notice.
       const result = composer[indexAs](parentId, session) ?? composer.decidedOn(parentId, session);
       for (const column of result?.columns ?? []) members[column] = 1;
       break;

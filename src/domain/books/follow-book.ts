@@ -9,10 +9,10 @@ import { moveWeights } from './trades.js';
 import { tradeToTargets } from './trade-to-targets.js';
 
 /**
- * Derives the book of a portfolio that holds a cost-free book and pays costs. No weight is recomputed, and the result
- * is bit-identical to a simulation if the other book began a holding period at the portfolio's first session. Returns
- * undefined if the holdings could differ, and the caller must simulate: if a target has no price, if the other book
- * waited for a price, or if a payment is due while a spun-off security may wait for its price.
+ * Derives the book of a portfolio that holds a cost-free book and pays costs. No weight is recomputed. The result is
+ * bit-identical to a simulation if the other book began a holding period at the portfolio's first session. Returns
+ * undefined if the holdings could differ; the caller must then simulate. This is the case if a target has no price, if
+ * the other book waited for a price, or if a payment is due while a spun-off security may wait for its price.
  * @param like book without costs that trades to every target.
  * @param resume state of the portfolio at the first session, to resume from.
  * @cost O(T + E H)
@@ -118,8 +118,8 @@ interface Payment {
 }
 
 /**
- * Returns the fraction of the value that remains after the costs of an event; undefined if a trade is impossible, or
- * differs from the trade without costs.
+ * Returns the fraction of the value that remains after the costs of an event. Returns undefined if a trade is
+ * impossible, or differs from the trade without costs.
  */
 function payForEvent(payment: Payment): number | undefined {
   const { input, like, event, after, costRate, held, all } = payment;
@@ -145,8 +145,8 @@ function payForEvent(payment: Payment): number | undefined {
 }
 
 /**
- * In a book with cash or short positions the costs of redistributing proceeds change the remaining weights, so the book
- * must be simulated.
+ * Returns the fraction of the value that remains after the costs of exits. In a book with cash or short positions these
+ * costs change the remaining weights, so the book must be simulated.
  */
 function payForExits({ cash, from }: Book, { input, event, after, costRate }: Payment): number | undefined {
   const { long, short } = sumExitsBySide(event.exits);
@@ -175,8 +175,8 @@ function listSpinOffs({ sm, to }: BookInput, columns: Int32Array): SpinOff[] {
 }
 
 /**
- * Returns a predicate that is true on sessions on which a spun-off security may still wait for its first price: a
- * payment then changes the security's later weight.
+ * Returns a function that is true on sessions on which a spun-off security may still wait for its first price. A
+ * payment on such a session changes the security's later weight.
  */
 function createAwaitedTest(input: BookInput, columns: Int32Array): (session: number) => boolean {
   const { sm, treatment } = input;
@@ -190,7 +190,7 @@ function createAwaitedTest(input: BookInput, columns: Int32Array): (session: num
   };
 }
 
-/** Returns, by slot, 1 for a weight at some close or before an event, [H]. */
+/** Returns one number per slot: 1 if it has a weight at some close or before an event, otherwise 0, [H]. */
 function markHoldings({ weights, events }: Pick<Book, 'weights' | 'events'>, width: number): Uint8Array {
   const isHeld = new Uint8Array(width);
   for (const rows of [weights, ...events.map(({ before }) => before)]) {

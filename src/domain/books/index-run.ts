@@ -91,8 +91,8 @@ export function simulateIndexBook(input: IndexBookInput): Book {
 }
 
 /**
- * Returns the return variant in which an overlay holds an underlying index; undefined if the index has that variant
- * already.
+ * Returns the return variant in which an overlay holds an underlying index. Returns undefined if the index itself has
+ * that variant.
  */
 export function findHeldLevel(
   { treatment: { dividends } }: Pick<Compositions, 'treatment'>,
@@ -189,8 +189,8 @@ export function listHoldings(
 }
 
 /**
- * Returns the holdings of a book with the pending purchases, as far as its cash allows. Includes the remaining cash if
- * its exact value is known.
+ * Returns the holdings of a book together with its waiting purchases, as far as its cash allows. Includes the remaining
+ * cash if its exact value is known.
  */
 export function findRequestedShares(book: Book, session: number): Omit<Targets, 'session'> {
   const position = session - book.from;

@@ -22,8 +22,8 @@ export interface IndexShares {
 export type IndexSharesReader = (composition: Composition) => IndexShares;
 
 /**
- * Returns a function that computes the index shares of compositions: market value of each constituent over its price,
- * at the effective close.
+ * Returns a function that computes the index shares of compositions. Index shares are the market value of a constituent
+ * over its price, at the effective close.
  */
 export function createIndexShares(book: Book, currency: string): IndexSharesReader {
   const sharesByComposition = sharesCache.get(book) ?? new WeakMap<Composition, IndexShares>();
@@ -36,7 +36,7 @@ export function createIndexShares(book: Book, currency: string): IndexSharesRead
   };
 }
 
-/** Index shares by composition of a book, cached because record and result both use them. */
+/** Index shares by composition of a book. They are cached, because the record and the result both use them. */
 const sharesCache = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
 
 function countShares(book: Book, currency: string): IndexSharesReader {
@@ -64,8 +64,8 @@ function countShares(book: Book, currency: string): IndexSharesReader {
 }
 
 /**
- * Returns the weights of a composition at its effective close, computed from the rounded index shares if shares are
- * rounded.
+ * Returns the weights of a composition at its effective close. If index shares are rounded, the weights are computed
+ * from the rounded shares.
  */
 function computeHeldWeights(book: Book, { session, columns, weights }: Composition): Float64Array {
   if (book.hasWholeShares === undefined) return weights;
@@ -74,7 +74,8 @@ function computeHeldWeights(book: Book, { session, columns, weights }: Compositi
 }
 
 /**
- * Returns a function that leaves compositions without index shares, because a strategy optimises or trades its weights.
+ * Returns a function that returns compositions without index shares. It is used for a strategy that optimises or trades
+ * its weights.
  */
 export function omitIndexShares(sm: SessionMarket): IndexSharesReader {
   return (composition) => ({ ...readDecisionDates(sm, composition), shares: null, factors: null });
@@ -91,7 +92,10 @@ function readDecisionDates(
 /** Maximum age in sessions of a share count. */
 const COUNT_SESSIONS_MAX = 5;
 
-/** Returns a function that computes shares outstanding times free float (default 1); NaN without a share count. */
+/**
+ * Returns a function that computes shares outstanding times free float. Free float is 1 by default. The result is NaN
+ * without a share count.
+ */
 function createFloatShareReader(sm: SessionMarket, session: number): (column: number) => number {
   const { fields, reference } = sm.market;
   const findLatest = (panel: Float64Array | undefined, column: number): number => {
@@ -118,8 +122,8 @@ function createFloatShareReader(sm: SessionMarket, session: number): (column: nu
 }
 
 /**
- * Returns a function that reads shares outstanding and free float of a security as known on a day; NaN without a share
- * count, free float 1 without a value.
+ * Returns a function that reads shares outstanding and free float of a security as known on a day. An unknown share
+ * count is NaN, an unknown free float is 1.
  */
 export function readSharesOutstanding(
   { fields, reference, dates, identifiers }: MarketData,

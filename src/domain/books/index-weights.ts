@@ -3,8 +3,8 @@ import { findLastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
 /**
- * Returns a function that reads the weights of other indices for decisions of an index: the latest composition decided
- * on or before the session; null before the first composition.
+ * Returns a function that reads the weights of other indices for decisions of an index. The weights are those of the
+ * latest composition that was decided on or before the session. Null before the first composition.
  */
 export function createIndexWeights(
   composer: Composer,

@@ -4,7 +4,8 @@ import { Refusal } from '../refusals/refusal.js';
 import type { Composer, Compositions } from './compositions.js';
 
 /**
- * Returns the compositions of an index up to the last day of its composer; undefined if its universe has no price yet.
+ * Returns the compositions of an index up to the last day of its composer. Returns undefined if its universe has no
+ * price yet.
  */
 export function composeAsKnown(composer: Composer, indexId: string): Compositions | undefined {
   try {

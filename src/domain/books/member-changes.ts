@@ -35,8 +35,8 @@ import {
 import { updateStoredBook, type WatchInput } from './watched-book.js';
 
 /**
- * Number of sessions simulated at a time. A change of constituents requires a new simulation of at most this many
- * sessions.
+ * Number of sessions simulated at a time. After a change of constituents, at most this many sessions are simulated
+ * again.
  */
 const SPAN_SESSIONS = 64;
 
@@ -47,9 +47,9 @@ export function hasMemberChanges(composer: Composer, indexId: string): boolean {
 }
 
 /**
- * Decides the rebalances of a schedule and the changes of constituents between them: replacements of constituents that
- * left (at the close of the exit), removals by rank, and additions of new securities. Each change is a separate
- * composition, decided on data up to its session.
+ * Decides the rebalances of a schedule and the changes of constituents between them: replacements at the close at which
+ * a constituent left, removals by rank, and additions of new securities. Each change is a separate composition, decided
+ * on data up to its session.
  * @cost O(T H), plus SPAN_SESSIONS for each change
  */
 export function decideWithChanges(composer: Composer, input: WatchInput): Pick<Compositions, 'list' | 'findings'> {
@@ -72,7 +72,10 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
   return { list: known, findings: watch.findings };
 }
 
-/** Creates a watch for each version of an index definition, all with one shared list of compositions. */
+/**
+ * Creates one search for changes of constituents per version of an index definition. All share one list of
+ * compositions.
+ */
 function createWatches(composer: Composer, input: WatchInput): MemberWatch[] {
   const sharedState = { known: [], findings: [] };
   return listTexts(composer.document(input.indexId)).map((text) =>
@@ -147,8 +150,8 @@ function decideRebalance(watch: MemberWatch, rebalance: DueRebalance, watchedBoo
 }
 
 /**
- * Adds replacements to the composition of a review for constituents that left while the review's index shares were
- * pending.
+ * Adds replacements to the composition of a review for constituents that left after its decision, before its index
+ * shares took effect.
  */
 export function refillIndex(watch: MemberWatch, composition: Composition): Composition {
   const { events, composer, indexId, pool, sm, findings } = watch;

@@ -11,11 +11,11 @@ import type { DueRebalance } from './due-rebalances.js';
 import { computePoolValue, type EnteringSecuritiesInput } from './replacements.js';
 import { requireBookEnd, type StoredBook } from './resumed-book.js';
 
-/** Index that is searched for changes of constituents between reviews. */
+/** Index whose constituents may change between reviews, with the data to find such changes. */
 export interface MemberWatch extends WatchInput {
   /** Composer with every version of the definition. */
   readonly whole: Composer;
-  /** Composer with the version that this watch covers. */
+  /** Composer with the version of the definition that is searched. */
   readonly composer: Composer;
   readonly document: IndexDocument;
   readonly events: EventsSpec;
@@ -33,7 +33,9 @@ export interface WatchedBooks {
   readonly at: number;
   readonly book: StoredBook | null;
   readonly uncapped: StoredBook | null;
-  /** Ratio of index market value to `worth` of the latest review's composition; null without a `worth`. */
+  /**
+   * Ratio of index market value to `worth` of the latest review's composition. Null if the composition has no `worth`.
+   */
   readonly unit: number | null;
 }
 
@@ -48,7 +50,7 @@ export interface WatchPosition {
   readonly session: number;
 }
 
-/** Returns the change of constituents at a close; undefined if nothing changes. */
+/** Returns the change of constituents at a close. Returns undefined if nothing changes. */
 export type MemberChange = (watch: MemberWatch, position: WatchPosition) => Composition | undefined;
 
 /**
@@ -75,7 +77,7 @@ export function isReviewSession({ known }: MemberWatch, session: number): boolea
   );
 }
 
-/** Returns true if closes of an earlier rebalance are pending. Changes of constituents wait for the last close. */
+/** Returns true if later closes of an earlier rebalance are pending. Constituents change only after the last close. */
 export function isInPhase(compositions: readonly Composition[], session: number): boolean {
   return findCompositionInForce(compositions, session)?.transition !== undefined;
 }

@@ -58,7 +58,7 @@ export function listSwapsDecidedOn(composer: Composer, indexId: string, session:
   return namedSwaps.filter(({ decision }) => decision === day);
 }
 
-/** Returns the compositions of an index; undefined if it has none yet. */
+/** Returns the compositions of an index. Returns undefined if it has none yet. */
 function findCompositions(composer: Composer, indexId: string): Compositions | undefined {
   try {
     return composeAsKnown(composer, indexId);

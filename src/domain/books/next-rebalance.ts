@@ -18,8 +18,8 @@ export interface NextRebalance extends RebalanceDate {
 }
 
 /**
- * Returns the rebalances or closes on the next such session on or after a day, one entry per review, in order. Empty if
- * the calendar contains none.
+ * Returns the rebalances, or closes of rebalances, on the next session that has any, on or after a day. The list has
+ * one entry per review, in order. It is empty if the calendar has no such session.
  */
 export function findNextRebalances(
   document: IndexDocument,
@@ -75,7 +75,7 @@ function listNextRebalances(
   return [{ date: startDay, session: startDay, ...days }, ...reviewRebalances];
 }
 
-/** Returns an upcoming rebalance as if it took effect on a session, from data known on that session. */
+/** Returns an upcoming rebalance as if it took effect on a session. Uses only data known on that session. */
 export function toDueRebalance(sm: SessionMarket, session: number, next: NextRebalance): DueRebalance {
   const { review, phase, amendment, decision, pricing = decision } = next;
   const clampSession = (day: Day): number => Math.min(sm.sessionAt(day), session);

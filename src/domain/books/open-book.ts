@@ -136,8 +136,8 @@ function allocateSessionArrays({ from, to, growth, isBrief = false, roomForWeigh
 }
 
 /**
- * Allocates the levels and dividend points of an index that reinvests dividends in all constituents; null for other
- * books.
+ * Allocates the levels and dividend points of an index that reinvests dividends in all constituents. Returns null for
+ * other books.
  */
 function allocateIncome(input: BookInput): Pick<BookState, 'reinvested'> {
   const { growth, fills, initialValue, from, to } = input;

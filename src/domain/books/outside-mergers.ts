@@ -16,8 +16,8 @@ export const hasAcquirerRemoval = (document: IndexDocument): boolean => isInAnyT
 const isRemovingAcquirers = ({ events }: IndexDocument): boolean => events?.acquirer === 'remove';
 
 /**
- * Returns the mergers by which securities leave an index that does not hold acquirers from outside its universe;
- * undefined if merged securities convert into the acquirer.
+ * Returns the mergers by which securities leave an index that does not hold acquirers from outside its universe.
+ * Returns undefined if merged securities convert into the acquirer.
  * @cost one pass over the universe per session with a merger
  */
 export function findOutsideMergers(composer: UniverseComposer, indexId: string): OutsideMergers | undefined {

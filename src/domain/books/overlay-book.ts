@@ -19,8 +19,7 @@ export interface OverlayBookInput {
 }
 
 /**
- * Computes an overlay as a book: holdings by security after each close, return components of the overlay, and the
- * level.
+ * Computes an overlay as a book: holdings by security after each close, return components and level.
  * @throws Refusal FX_MISSING, NO_DATA_AT_DATE, NUMERIC_FAILURE
  * @cost O(T H) in addition to the underlying books
  */
@@ -30,7 +29,7 @@ export function createOverlayBook({ compositions, to, isBrief, bookOf }: Overlay
   const { currency } = overlay.sources[0]!.document;
   const type = findOverlayType(overlay.spec);
   const codes = type.weighed(overlay.spec);
-  // All return variants are hedged with the currency weights of the native variant.
+  // All return variants hedge with the currency weights of the native variant.
   const shares =
     overlay.book?.overlay?.shares ?? readShares({ book: underlyingBooks[0]!, currency, codes, first: from, to });
   const path = computeOverlayPath(
@@ -51,7 +50,9 @@ export function createOverlayBook({ compositions, to, isBrief, bookOf }: Overlay
   });
 }
 
-/** Returns the valuation currency of an overlay's securities; undefined if it is the currency of the overlay. */
+/**
+ * Returns the valuation currency of an overlay's securities. Returns undefined if it is the currency of the overlay.
+ */
 export function findValuationCurrency(spec: OverlaySpec, underlyingBook: Book, currency: string): string | undefined {
   const type = findOverlayType(spec);
   const targetCurrency = type.currency(spec);
@@ -151,19 +152,19 @@ function createLayer(book: Book, { slots, path, k, from }: LayerInput): Layer {
   };
 }
 
-/** Returns the price growth of a layer over a session in the overlay currency. */
+/** Returns the growth from prices of an underlying book over a session, in the overlay currency. */
 function computeLayerDrift({ drift, shift, exchange }: Layer, t: number): number {
   return drift[t + shift]! * (exchange === null ? 1 : exchange[t]!);
 }
 
-/** Returns the growth of a layer over a session in the overlay currency. */
+/** Returns the growth of an underlying book over a session, in the overlay currency. */
 function computeLayerGrowth({ book, shift, exchange }: Layer, t: number): number {
   return book.gross[t + shift]! * (exchange === null ? 1 : exchange[t]!);
 }
 
 /**
- * Returns true if weights and level of a layer drift by different factors, as in an overlay that trades on every
- * session.
+ * Returns true if weights and level of an underlying book drift by different factors. This is the case for an overlay
+ * that trades on every session.
  */
 function isTrading({ book, shift, drift }: Layer, t: number): boolean {
   return drift[t + shift] !== book.gross[t + shift];
@@ -215,7 +216,8 @@ function computeRows(
       if (!isResumed) events.push(createOpeningEvent(width, value[0]!));
       continue;
     }
-    // The weights before a close are stored, as on sessions with events, if several layers drift by different factors.
+    // If several underlying books drift by different factors, the weights before a close are stored as on sessions with
+    // events.
     const hasOwnDrifts = layers.length > 1 && layers.some((layer) => isTrading(layer, t));
     const isReset = resets?.[t] === 1;
     if (isReset || hasOwnDrifts || layerEvents.some((event) => event !== undefined))
@@ -236,7 +238,7 @@ function createOpeningEvent(width: number, valueBefore: number): BookEvent {
 
 interface CombinedEventInput {
   readonly t: number;
-  /** Events of the underlying books at session `t`, one per layer. */
+  /** Events of the underlying books at session `t`, one per book. */
   readonly layerEvents: readonly (BookEvent | undefined)[];
   readonly layers: readonly Layer[];
   readonly width: number;
@@ -276,9 +278,9 @@ function combineEvents({ t, layerEvents, layers, width, growth, value, isReset }
 }
 
 /**
- * Returns the factor from the weights after each close to the weights before the next close, [T]: the growth after an
- * event, because the weights before it are stored; otherwise the growth of the underlying index at the previous
- * exposure.
+ * Returns the factor from the weights after each close to the weights before the next close, [T]. After an event it is
+ * the growth, because the weights before the event are stored. Otherwise it is the growth of the underlying index at
+ * the previous exposure.
  */
 function computeDrift(
   { growth, exposures }: OverlayPath,
@@ -296,8 +298,8 @@ function computeDrift(
 }
 
 /**
- * Returns dividends and adjusted closes of the underlying books, scaled by the exposure of each layer; empty if there
- * are none.
+ * Returns dividends and adjusted closes of the underlying books, scaled by the exposure to each book. Returns an empty
+ * object if there are none.
  */
 function listTransfersOfLayers(layers: readonly Layer[], length: number): Pick<Book, 'transfers'> {
   const rows = layers.flatMap(({ book, places, shift, exposure, exchange }) => {
@@ -330,7 +332,7 @@ function hasCash(layers: readonly Layer[]): boolean {
   return layers.some(({ book, shift }) => book.cash.subarray(shift).some((cash) => Math.abs(cash) > CASH_MIN));
 }
 
-/** Remainder to 1 below which it is rounding, not cash. */
+/** Remainder to 1 below which it is a rounding error and not cash. */
 const CASH_MIN = 1e-12;
 
 function listGapsOfBooks(underlyingBooks: readonly Book[], from: number, which: 'gaps' | 'silent'): Book['gaps'] {

@@ -46,7 +46,7 @@ export function composeOverlay(composer: Composer, document: OverlayDocument, un
 
 /**
  * Returns the holdings of a book on each rebalance of an underlying index, and on each reset of the overlay weights.
- * @param first session on which the overlay was first held; null if that is before the book
+ * @param first session on which the overlay was first held. Null if that session is before the book.
  */
 export function listHeldCompositions(
   book: Book,

@@ -122,7 +122,8 @@ function createMissingRefusal(message: string, series: string): Refusal {
 }
 
 /**
- * Returns, for each day, the first month-end session after it; the last available session if no month end follows, [T].
+ * Returns, for each day, the first month-end session after it, [T]. If no month end follows, returns the last available
+ * session.
  */
 function findMonthEnds(sessions: Int32Array, days: Int32Array): Int32Array {
   const ends = sessions.filter(

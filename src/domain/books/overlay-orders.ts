@@ -1,6 +1,6 @@
 import { moveOrder, type Book, type UnfilledOrder } from './book.js';
 
-/** Underlying book on the sessions of the overlay, as one layer of the overlay. */
+/** Underlying book on the sessions of the overlay. */
 export interface Layer {
   readonly book: Book;
   /** Positions of the book's columns among the overlay's columns. */
@@ -23,8 +23,8 @@ export interface EarlierOrders {
 }
 
 /**
- * Returns the orders of the underlying books on the overlay's sessions, in weights and money of the overlay, by layer.
- * Earlier orders are returned with their new outcome only.
+ * Returns the orders of the underlying books on the overlay's sessions, in weights and money of the overlay, by
+ * underlying book. An earlier order is included only if its outcome is new.
  */
 export function listOrders(layers: readonly Layer[], value: Float64Array, earlier?: EarlierOrders): UnfilledOrder[] {
   let position = 0;

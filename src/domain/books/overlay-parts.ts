@@ -30,7 +30,7 @@ export function listParts(
   return mergeParts([...pathParts, ...currencyParts, ...inheritedParts]);
 }
 
-/** Merges components that occur several times, because an overlay may underlie another overlay in several ways. */
+/** Merges components that occur several times. An overlay may underlie another overlay in several ways. */
 function mergeParts(parts: readonly BookPart[]): BookPart[] {
   const byKey = new Map<string, BookPart>();
   for (const part of parts) {

@@ -73,8 +73,7 @@ function sliceShares(shares: BookOverlay['shares'], segment: Segment, first: num
 }
 
 /**
- * Joins two paths; the second begins at the last close of the first. Exposures from that close on are those of the
- * second path.
+ * Joins two paths. The second path begins at the last close of the first, and its exposures apply from that close on.
  */
 function joinPaths(before: OverlayPath, after: OverlayPath): OverlayPath {
   const shift = before.growth.length - 1;

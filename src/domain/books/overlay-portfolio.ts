@@ -17,7 +17,8 @@ interface Span {
 }
 
 /**
- * Computes a portfolio that holds an overlay, in money: fully invested, or with the invested fraction of a strategy.
+ * Computes a portfolio that holds an overlay, in money. The portfolio is fully invested, or holds the invested fraction
+ * of a strategy.
  */
 export function createOverlayPortfolio(book: Book, span: Span): Book {
   const { plan, from, to, rebalances } = span;
@@ -53,7 +54,7 @@ function createStrategyBook(book: Book, span: StrategySpan): Book {
 
 /**
  * Computes the path of the fraction invested in an overlay. A rebalance restores the target fraction if the difference
- * exceeds the tolerance.
+ * to it exceeds the tolerance.
  */
 function computeStrategyPath(
   book: Book,

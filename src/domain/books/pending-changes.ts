@@ -23,8 +23,8 @@ export interface PendingComposition {
 }
 
 /**
- * Returns the change of constituents that takes effect at the close of a session, otherwise the next announced change;
- * undefined if there is none.
+ * Returns the change of constituents that takes effect at the close of a session. If there is none, returns the next
+ * announced change, or undefined.
  * @param composer composer without data after the session
  */
 export function findPendingChange(composer: Composer, indexAtClose: IndexAtClose): PendingComposition | undefined {

@@ -32,7 +32,7 @@ export interface PendingShares {
 
 /**
  * Converts target weights into index shares at the closes of the pricing session. Corporate actions up to the effective
- * close adjust the shares like index holdings. A security that leaves passes its weight to the others.
+ * close adjust the shares like index holdings. If a security leaves, the others take over its weight.
  * @cost O((session - pricing) N)
  */
 export function computePendingShares(
@@ -45,7 +45,8 @@ export function computePendingShares(
     title: `The pending composition of ${document.id}`,
     sm: marketBetween,
     shareChanges: createShareChangeTerms({ sm: marketBetween, document, treatment }),
-    // The index that adopts the shares handles missing price bars: it waits for them or fails.
+    // Missing price bars do not stop this computation. The index that uses the shares either waits for a price bar or
+    // fails.
     treatment: { ...treatment, stale_targets: 'carry', missing_prices: 'carry' },
     growth,
     outside,

@@ -1,11 +1,14 @@
-/** Long and short weights of a book, as magnitudes. */
+/** Long and short weights of a book, both as positive numbers. */
 export interface Sides {
   readonly long: number;
   readonly short: number;
 }
 
 export interface ProceedsInput {
-  /** Weights of the securities that left: proceeds of long positions, and cost of covering short positions. */
+  /**
+   * Weights of the securities that left. For long positions these are proceeds, for short positions the cost of
+   * covering them.
+   */
   readonly left: Sides;
   /** Weights of the remaining securities, which take over the weights of those that left. */
   readonly rest: Sides;
@@ -59,12 +62,12 @@ export function sumSides(weights: Iterable<number>): Sides {
   return { long, short };
 }
 
-/** Remainder to 1 below which it is rounding, not cash. */
+/** Remainder to 1 below which it is a rounding error and not cash. */
 const CASH_MIN = 1e-9;
 
 /**
- * Returns the weights of remaining securities after they take over the weights of the leaving securities. The invested
- * fraction is unchanged.
+ * Returns the weights of the remaining securities after they take over the weights of the leaving securities. The
+ * invested fraction is unchanged.
  */
 export function takeOverSecurity(staying: Float64Array, leaving: Float64Array): Float64Array {
   const [remainingSides, leftSides] = [sumSides(staying), sumSides(leaving)];

@@ -15,8 +15,8 @@ import { isWatched } from './find-rule-text.js';
 import type { Composer } from './compositions.js';
 
 /**
- * Returns the trigger of a rebalance that is decided on a session; null if there is none, or if the index cannot be run
- * up to the session.
+ * Returns the trigger of a rebalance that is decided on a session. Returns null if there is none, or if the index
+ * cannot be run up to the session.
  * @param composer composer without data after the session
  * @cost that of computing the schedule; if breaches trigger rebalances, that of running the index up to the session
  */

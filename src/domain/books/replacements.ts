@@ -13,7 +13,7 @@ export const ENTRY_SESSIONS = 5;
 /** Security that enters between reviews. */
 export interface EnteringSecurity {
   readonly column: number;
-  /** Weight of the replaced constituent, relative to the holdings before the entry; 0 if none is replaced. */
+  /** Weight of the replaced constituent, relative to the holdings before the entry. 0 if no constituent is replaced. */
   readonly replaced: number;
 }
 
@@ -82,7 +82,10 @@ export interface EnteringSecuritiesInput {
   readonly cause: EventCause;
   /** Composition in force before the change. */
   readonly before: Composition;
-  /** Holdings and weights at the close, without securities that left, for the index and for the index without caps. */
+  /**
+   * Holdings and weights at the close, without securities that left. `held` is for the index, `uncapped` for the index
+   * without caps.
+   */
   readonly held: Pick<BookEnd, 'held' | 'weights' | 'counts'>;
   readonly uncapped: Pick<BookEnd, 'held' | 'weights'>;
   /** Columns of the constituents that entering securities replace. */
@@ -90,7 +93,7 @@ export interface EnteringSecuritiesInput {
   readonly entries: readonly EnteringSecurity[];
   readonly swaps: readonly ConstituentSwap[];
   /**
-   * Money amount that converts a market value into a weight at the close; null if an entering security takes the weight
+   * Money amount that converts a market value into a weight at the close. Null if an entering security takes the weight
    * of the security that left.
    */
   readonly worth: number | null;
@@ -160,7 +163,10 @@ function findUncappedWorth({
   return computePoolValue(pool, session, { ...uncapped, without: leaving });
 }
 
-/** Returns the ratio of the constituents' market value to their weight at a close; null if none has a market value. */
+/**
+ * Returns the ratio of the constituents' market value to their weight at a close. Returns null if no constituent has a
+ * market value.
+ */
 export function computePoolValue(
   pool: ReviewPool,
   session: number,

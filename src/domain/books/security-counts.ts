@@ -9,12 +9,14 @@ export interface ShareChangeTerms {
   readonly counts: Series;
   /** Key of the count series within a market. */
   readonly key: string;
-  /** Returns the smallest relative change that is adopted on a day; Infinity if shares change only at reviews. */
+  /**
+   * Returns the smallest relative change that is adopted on a day. Returns Infinity if shares change only at reviews.
+   */
   readonly thresholdOn: (day: Day) => number;
 }
 
 /**
- * Share counts of securities, NaN if unknown, [n] each: the counts that give the index shares, and the latest counts in
+ * Share counts of securities, NaN if unknown, [n] each. Index shares use `adopted`; `latest` are the latest counts in
  * the data.
  */
 export interface SecurityCounts {
@@ -96,7 +98,7 @@ export function openCounts({ sm, from, to, shareChanges: terms }: CountedBook, c
   };
 }
 
-/** Returns the changes that a book adopted; undefined if the book follows no share counts. */
+/** Returns the changes that a book adopted. Returns undefined if the book follows no share counts. */
 export function listAdoptedChanges({ shareCounts }: Pick<CountedState, 'shareCounts'>): ShareChanges | undefined {
   if (shareCounts === null) return undefined;
   const { session, column, before, after } = shareCounts.changes;
@@ -119,7 +121,7 @@ export function clearCounts({ shareCounts: counts }: CountedState, slot: number)
   counts.latest[slot] = Number.NaN;
 }
 
-/** Returns the counts of the holdings; undefined if the book follows no share counts. */
+/** Returns the counts of the holdings. Returns undefined if the book follows no share counts. */
 export function selectHoldingCounts({
   shareCounts: counts,
   columns,

@@ -10,12 +10,14 @@ import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 
 type CurrencyDocument = Pick<IndexDocument, 'currency'>;
 
-/** Returns the currency of a series. Default: the currency of the store, then that of the index. */
+/**
+ * Returns the currency of a series. A series without a currency has that of the store, or otherwise that of the index.
+ */
 export const findSeriesCurrency = (series: PriceSeries, market: MarketData, document: CurrencyDocument): string =>
   series.currency ?? market.currency ?? document.currency;
 
 /**
- * Checks, without a run, that a series can be a benchmark.
+ * Checks that a series can be a benchmark, without running it.
  * @param range first and last requested day
  * @throws Refusal FX_MISSING if the store has no rate at all; NUMERIC_FAILURE for a value of 0 or less on a session
  */
@@ -34,7 +36,7 @@ export function assertSeriesBenchmark(
 }
 
 /**
- * Checks that values in a range are positive, because no growth can be computed from others.
+ * Checks that values in a range are positive, because no growth can be computed from 0 or less.
  * @throws Refusal NUMERIC_FAILURE for a value of 0 or less on a session
  */
 export function assertAboveZero(

@@ -11,7 +11,7 @@ import type { BookState } from './book-state.js';
 import type { CountTimeline } from './count-timeline.js';
 import type { CountFactors, CountState, SecurityCounts, ShareChangeTerms } from './security-counts.js';
 
-/** Returns the terms on which an index follows share counts; undefined if its shares change only at reviews. */
+/** Returns the terms on which an index follows share counts. Returns undefined if its shares change only at reviews. */
 export function createShareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
   const texts = [{ after: -Infinity, text: { document } }, ...listTextSpans(document, sm.calendar)].map(
     ({ after, text }) => ({ after, ...findFollowedCounts(text.document) }),
@@ -28,7 +28,7 @@ export function createShareChangeTerms({ sm, document, treatment }: FollowingInd
   }; // the first version applies from the beginning
 }
 
-/** Returns the share counts that a version of a definition follows between reviews; null if it follows none. */
+/** Returns the share counts that a version of a definition follows between reviews. Returns null if it follows none. */
 function findFollowedCounts({ events, pipeline }: IndexDocument): {
   readonly counted: 'all' | 'float' | null;
   readonly threshold: number;
@@ -54,9 +54,9 @@ export function readCounts({ counts }: ShareChangeTerms, session: number, column
 const EPSILON = 1e-12;
 
 /**
- * Computes share-count changes after the previous close as factors on holdings, by position; null if there are none.
- * Counts are compared only on sessions on which they change in the data, so that a split or rights issue that enters
- * the data late changes nothing.
+ * Computes share-count changes after the previous close as factors on holdings, by position. Returns null if there are
+ * none. Counts are compared only on sessions on which they change in the data. A split or rights issue that reaches the
+ * data late therefore changes nothing.
  * @cost O(changes of the session), O(H) on sessions after a change of the holdings
  */
 export function countFactors(state: BookState, session: number): CountFactors | null {
@@ -129,7 +129,7 @@ function adoptStatedCounts(taking: CountAdoption): boolean {
 function adoptCount({ state, counts, session, threshold }: CountAdoption, place: number, after: number): boolean {
   const { heldSlots, heldColumns, today } = state;
   const column = heldColumns[place]!;
-  // Shares that a merger issues are compared after the shares of the merged security have converted.
+  // When a merger issues shares, the counts are compared only after the merged security has converted.
   if (today !== undefined && isIssuing(today.conversions, column)) return false;
   const factor = updateCount(counts, { session, column, slot: heldSlots[place]!, after, threshold });
   if (factor === 1) return true;
@@ -149,7 +149,7 @@ interface ObservedCount {
 
 /**
  * Adopts a count from the data.
- * @returns the factor on index shares; 1 for a first count, and for a change below the threshold
+ * @returns the factor on index shares. It is 1 for a first count, and for a change below the threshold.
  */
 function updateCount(
   { adopted, latest, changes }: CountState,
@@ -207,8 +207,8 @@ export function adoptCounts(
 }
 
 /**
- * Sets the share counts of a security into which another security converted. The counts of a security that was held
- * before grow with its holding.
+ * Sets the share counts of a security into which another security converted. If the security was held before, its
+ * counts grow with its holding.
  */
 export function convertCounts(state: BookState, { slot, into, growth }: CountConversion): void {
   const { shareCounts: counts } = state;
@@ -226,15 +226,15 @@ interface CountConversion {
   readonly slot: number;
   readonly into: number;
   /**
-   * Growth of the acquirer's holding; null for a ticker change into a security that was not held, which then inherits
-   * the counts.
+   * Growth of the acquirer's holding. Null for a ticker change into a security that was not held; the new security then
+   * gets the counts of the old one.
    */
   readonly growth: number | null;
 }
 
 /**
- * Returns the number of sessions over which holdings are summed ahead: as many as since the latest share-count change,
- * because frequent changes are expected to continue and would discard the sums.
+ * Returns the number of sessions over which holdings are summed ahead. It equals the number of sessions since the
+ * latest share-count change: if changes are frequent, the next change would soon discard the sums.
  */
 export function countSessionsAhead({ shareCounts }: BookState, session: number): number {
   if (shareCounts === null) return Infinity;

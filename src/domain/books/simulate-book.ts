@@ -22,9 +22,9 @@ const TICK_SESSIONS = 64;
 /**
  * Simulates a book: weights drift by growth, securities leave and enter through corporate actions, and targets take
  * effect at the close. The return of a session is that of the weights held before it. Between sessions with events a
- * holding is a number of units of the value index, so that a session costs one product per security.
+ * holding is a fixed number of units of the value index, so a session costs one product per security.
  * @throws Refusal FX_MISSING if the exchange rate of a security is unknown at its purchase, MISSING_PRICE,
- *   NUMERIC_FAILURE
+ * NUMERIC_FAILURE
  * @cost O(T H)
  */
 export function simulateBook(input: BookInput): Book {
@@ -128,8 +128,8 @@ function finishTransfers({ at, slot, dividends, moved, keptAt, kept }: TransferR
 }
 
 /**
- * Returns the growth of a book that its weights do not show: price growth, transfers, reinvested dividends, and divisor
- * rounding.
+ * Returns the growth of a book that does not follow from its weights: price growth, transfers, reinvested dividends and
+ * the rounding of the divisor.
  */
 function listGrowthFields({
   drift,

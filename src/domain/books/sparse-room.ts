@@ -2,7 +2,7 @@ import type { Book } from './book.js';
 
 /** Memory for the weights of sparse books, which only one book uses at a time. */
 export interface SparseWeightMemory {
-  /** Returns zeroed memory; a new allocation if another book is using the shared memory. */
+  /** Returns zeroed memory. If another book uses the shared memory, allocates new memory. */
   take(cells: number): Float64Array;
   /**
    * Releases the memory of a book that is no longer read.
@@ -16,8 +16,8 @@ export interface SparseWeightMemory {
 }
 
 /**
- * Creates memory that sparse books reuse: clearing the few rows that a book writes is faster than zeroing all rows, and
- * produces no garbage.
+ * Creates memory that sparse books reuse. A book writes few rows; clearing only these is faster than zeroing all rows
+ * and leaves no garbage.
  */
 export function createSparseMemory(): SparseWeightMemory {
   let buffer = new Float64Array(0);

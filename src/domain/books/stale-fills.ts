@@ -15,8 +15,8 @@ export interface StaleFills {
 }
 
 /**
- * Returns the trades of a book at carried prices, by rebalance session. While an exchange is closed, the price of its
- * latest session is not stale.
+ * Returns the trades of a book at prices of an earlier session, by rebalance session. While an exchange is closed, the
+ * price of its latest session is not stale.
  * @cost O(E H)
  */
 export function listStaleFills(book: Book): ReadonlyMap<number, StaleFills> {
@@ -35,7 +35,7 @@ function findStaleFills(book: Book, event: BookEvent): StaleFills | null {
   const { lastBar } = sm;
   const bars = readPanelRow(sm, session);
   const row = at * columns.length;
-  // Without conversions and exits, a security with zero weight before and after the event did not trade.
+  // If no security converts or leaves, a security with zero weight before and after the event did not trade.
   const areOthersIdle = conversions.length + exits.length === 0;
   const unpricedSlots: number[] = [];
   for (let slot = 0; slot < columns.length; slot++) {
@@ -54,7 +54,7 @@ function findStaleFills(book: Book, event: BookEvent): StaleFills | null {
   };
 }
 
-/** Returns the slots whose weight changed by more than rounding, except by exits and entries without a trade. */
+/** Returns the slots whose weight changed by more than rounding. Exits, and entries without a trade, do not count. */
 function listTradedSlots(slots: readonly number[], { columns, weights, value }: Book, event: BookEvent): number[] {
   const { at, before, valueBefore } = event;
   const heldWeights = before.slice();
@@ -66,8 +66,8 @@ function listTradedSlots(slots: readonly number[], { columns, weights, value }: 
 }
 
 /**
- * Returns the stale fills of a portfolio by rebalance session. Fills of an initial purchase between two rebalances are
- * assigned to the rebalance in force.
+ * Returns the stale fills of a portfolio by rebalance session. If the initial purchase is between two rebalances, its
+ * fills belong to the rebalance in force.
  */
 export function groupFillsByRebalance(
   portfolio: Book,
@@ -96,7 +96,7 @@ export function countStale(
   };
 }
 
-/** Returns a warning with the number of stale fills; empty without stale fills. */
+/** Returns a warning with the number of stale fills. Returns an empty list without stale fills. */
 export function reportStaleFills({ fills, rebalances }: StaleCount): Finding[] {
   if (fills === 0) return [];
   const [trades, were] = fills === 1 ? ['trade', 'was'] : ['trades', 'were'];

@@ -15,8 +15,8 @@ import type { DueRebalance } from './due-rebalances.js';
 import type { Composition } from './compositions.js';
 
 /**
- * Returns a decided composition at its effective close. The weights either were converted into index shares at the
- * pricing closes, or apply at the effective close. Returns undefined if every constituent has left.
+ * Returns a decided composition at its effective close. Its weights were converted into index shares at the pricing
+ * closes, or they apply directly at the effective close. Returns undefined if every constituent has left.
  */
 export function applyDecision(
   index: AdoptingIndex,
@@ -143,8 +143,8 @@ function listDecidedFields({
 }
 
 /**
- * Returns a decision as of a later session. Constituents that have ended since the decision, or that leave on the
- * session for lack of a price, pass their weight pro rata to the constituents of their side (long or short). Returns
+ * Returns a decision as of a later session. Some constituents have ended since the decision, or leave on the session
+ * because they have no price. The constituents on their side (long or short) take over their weight pro rata. Returns
  * undefined if all have left.
  */
 function removeLeavers(
@@ -185,7 +185,9 @@ interface FailedRebalance {
   readonly decision: DecidedComposition | FailedDecision;
 }
 
-/** Returns the reason why an index is empty at its start: the refusal of the decider, if there is one. */
+/**
+ * Returns the refusal for an index that is empty at its start. If the decider has a detailed refusal, returns that one.
+ */
 export function refuseEmptyIndex(
   indexId: string,
   sm: SessionMarket,

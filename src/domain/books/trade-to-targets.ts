@@ -44,8 +44,8 @@ export function tradeToTargets(input: TradeInput): TradeOutcome {
 }
 
 /**
- * Trades every slot. The left side is convex and piecewise linear, so Newton's method from V ends exactly after
- * finitely many steps.
+ * Trades every slot. The left side of the equation is convex and piecewise linear, so Newton's method from V ends
+ * exactly after finitely many steps.
  */
 function tradeAll({ before, targets, cash: fixedCash, slots, costRate }: TradeInput): TradeOutcome {
   let investedWeight = 0;
@@ -69,7 +69,7 @@ function tradeAll({ before, targets, cash: fixedCash, slots, costRate }: TradeIn
       }
     }
     const next = (1 + costRate * offset) / (1 + costRate * slope);
-    // Only with short positions can costs rise while the value falls, and a trade cost more than the value.
+    // Only with short positions can costs rise while the value falls. A trade may then cost more than the value.
     if (!(1 + costRate * slope > 0) || !(next > 0)) return { retained: 0, scale: 1, cash };
     if (next === retainedShare) break;
     retainedShare = next;
@@ -78,7 +78,7 @@ function tradeAll({ before, targets, cash: fixedCash, slots, costRate }: TradeIn
 }
 
 /**
- * Trades while frozen slots keep their holdings. Frozen holdings cannot be spent, and the money for their unfilled
+ * Trades while frozen slots keep their holdings. Frozen holdings raise no money, and the money for their unfilled
  * targets stays in cash. Short positions and short targets are not allowed.
  */
 function tradeAroundFrozen({ before, targets, slots, frozen, costRate }: TradeInput): TradeOutcome {

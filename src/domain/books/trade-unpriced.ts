@@ -6,8 +6,8 @@ export interface UnpricedOutcome {
   /** Executed fraction of every purchase: 1 unless cash is short. */
   readonly bought: number;
   /**
-   * Fraction of every priced long holding that is sold in addition to the trade because sales raise too little; 0
-   * without short positions.
+   * Fraction of every priced long holding that is sold in addition to the trade, because the sales raise too little
+   * money. 0 without short positions.
    */
   readonly raised: number;
   /** Cash after the trade, as a fraction of the value after costs. */
@@ -20,11 +20,11 @@ const RETAINED_MIN = 0.5;
 const BISECTION_STEPS = 60;
 
 /**
- * Trades the slots that are not frozen to their targets; frozen slots keep their holdings. The remainder is cash. If
- * cash would become negative, all purchases are scaled down by one factor; sales are executed in full. Covering a short
- * position is a purchase, opening one a sale. If covering short positions that left costs more than all sales raise,
- * long holdings are sold too, including frozen ones; cash becomes negative only if no long holding has a price. Solves
- * V' + c (sales + purchases) = V for V'; the left side is strictly increasing.
+ * Trades the slots that are not frozen to their targets. Frozen slots keep their holdings, and the remainder is cash.
+ * If cash would become negative, all purchases are scaled down by one factor, whereas sales are executed in full.
+ * Covering a short position is a purchase, opening one a sale. If covering short positions of securities that left
+ * costs more than all sales raise, long holdings are sold too, including frozen ones. Cash becomes negative only if no
+ * long holding has a price. Solves V' + c (sales + purchases) = V for V'; the left side is strictly increasing.
  * @param unpriced frozen slots without any price to trade at
  * @cost O(H) per halving, one pass without costs
  */
@@ -69,7 +69,7 @@ const CASH_MIN = 1e-12;
 
 /**
  * Returns true if the remaining cash is only rounding.
- * @param share executed fraction of the purchases: between 0 and 1 all money is spent; at 0 no purchase is affordable.
+ * @param share executed fraction of the purchases. Between 0 and 1 all money is spent; at 0 no purchase is affordable.
  */
 function isRounding(cash: number, share: number): boolean {
   return (share > 0 && share < 1) || (share === 0 ? Math.abs(cash) : cash) <= CASH_MIN;

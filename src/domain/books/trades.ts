@@ -19,11 +19,11 @@ export interface Trades {
   readonly isFree: Uint8Array;
 }
 
-/** Fraction of the value below which a notional is rounding, not a trade. */
+/** Fraction of the value below which an amount is a rounding error and not a trade. */
 export const NOTIONAL_MIN = 1e-12;
 
 /**
- * Derives trades from changes of holdings beyond drift.
+ * Derives trades from changes of holdings that price growth does not explain.
  * @cost O(E H)
  */
 export function listTrades(book: Book): Trades {
@@ -95,7 +95,7 @@ function addTrade(trades: GrowingTrades, { at, reason, isFree }: TradeKind, { sl
   trades.isFree[position] = isFree;
 }
 
-/** Returns the value that left or entered each slot without a trade, [H]; null if none did. */
+/** Returns the value that left or entered each slot without a trade, [H]. Returns null if no value did. */
 function findMovedMoney(event: BookEvent, columnCount: number): Float64Array | null {
   if (event.exits.length === 0 && event.conversions.length === 0) return null;
   const money = new Float64Array(columnCount);

@@ -8,13 +8,13 @@ export interface Transfers {
   /** Ordinary dividends of the security that the whole index reinvests. */
   readonly dividends: Float64Array;
   /**
-   * Weight that an adjustment of previous closes, or a share-count change, moved away from the security; negative for a
-   * gain.
+   * Weight that moved away from the security through an adjustment of previous closes or a share-count change. Negative
+   * if the security gained weight.
    */
   readonly moved: Float64Array;
   /**
-   * Session indices of share-count changes, ascending, and the fraction of its weight that every security kept. `moved`
-   * is relative to the kept weights.
+   * Share-count changes: ascending session indices, and the fraction of its weight that every security kept. `moved` is
+   * relative to the kept weights.
    */
   readonly keptAt: Int32Array;
   readonly kept: Float64Array;

@@ -12,7 +12,7 @@ import { computePendingShares } from './pending-shares.js';
 import { sumMovedWeight } from './moved-weight.js';
 import { alignToColumns, type AdoptingIndex } from './take-effect.js';
 
-/** Rebalance that is spread over a phase. */
+/** Rebalance that is spread over several closes. */
 export interface PhasedRebalance {
   /** Composition in force before the phase. */
   readonly before: Composition;
@@ -21,8 +21,8 @@ export interface PhasedRebalance {
 }
 
 /**
- * Starts a phase at its first close. Both portfolios have the market value of the index, and index shares move from the
- * old to the new portfolio in the increments of the phase.
+ * Starts a rebalance that is spread over several closes, at its first close. Old and new portfolio both have the market
+ * value of the index. At each close a part of the index shares moves from the old to the new portfolio.
  */
 export function beginPhase(index: AdoptingIndex, due: DueRebalance, { before, whole }: PhasedRebalance): Composition {
   const { session } = due;
@@ -55,8 +55,8 @@ export function beginPhase(index: AdoptingIndex, due: DueRebalance, { before, wh
 }
 
 /**
- * Continues a phase from its previous close. If `weights_as` is `weights`, the target portfolio keeps its weights at
- * the market value of the old portfolio; otherwise its shares drift.
+ * Continues a rebalance that is spread over several closes, from its previous close. If `weights_as` is `weights`, the
+ * target portfolio keeps its weights at the market value of the old portfolio; otherwise its shares drift.
  */
 export function continuePhase(
   index: AdoptingIndex,
@@ -98,8 +98,8 @@ function keepWeights(
 }
 
 /**
- * Advances a portfolio from one close to a later one: corporate actions adjust its shares, and weights of securities
- * that leave are distributed.
+ * Advances a portfolio from one close to a later one. Corporate actions adjust its shares. If a security leaves, the
+ * others take over its weight.
  */
 export function advancePortfolio(
   index: Omit<AdoptingIndex, 'weightsAs'>,
@@ -134,8 +134,8 @@ function collectCounts(
 }
 
 /**
- * Returns the composition of a phase close: the completed fraction of the target portfolio, and the rest in the old
- * portfolio.
+ * Returns the composition at one close of a rebalance that is spread over several closes. The completed fraction is in
+ * the target portfolio, the rest in the old portfolio.
  */
 function mixPortfolios(like: Composition, due: DueRebalance, transition: Transition): Composition {
   const { fraction } = due.phase!; // only closes of a phase reach this function
@@ -158,7 +158,9 @@ function mixPortfolios(like: Composition, due: DueRebalance, transition: Transit
   };
 }
 
-/** Returns true if the caps still hold. Securities that leave during a phase change the other weights. */
+/**
+ * Returns true if the caps still hold. They may not: securities that leave between the closes change the other weights.
+ */
 function satisfiesCapsBetween(
   { cap, capped }: Transition['caps'],
   { columns, weights }: Pick<Composition, 'columns' | 'weights'>,

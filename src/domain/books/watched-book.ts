@@ -7,7 +7,7 @@ import { createBookResume, extendStoredBook, toStoredBook, type StoredBook } fro
 import { createShareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 
-/** Index whose rebalances depend on the state of its book between scheduled decisions. */
+/** Index whose rebalances depend on its book between scheduled decisions. */
 export interface WatchInput {
   readonly indexId: string;
   /** Scheduled rebalances, ascending, the first on session `first`. */

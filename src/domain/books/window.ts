@@ -7,7 +7,7 @@ import type { ResolvedRequest } from '../documents/backtest-plan.js';
 
 /** Requested range of a backtest, and the part that calendar and store cover. */
 export interface RequestedRange {
-  /** Requested dates. Default: from the base date to the last date of the store. */
+  /** Requested dates. Default: from the base date of the index to the last date of the store. */
   readonly start: Day;
   readonly end: Day;
   /** Coverage of the calendar; null if it does not narrow the range. */
@@ -33,9 +33,9 @@ export interface RangeInput {
 }
 
 /**
- * Checks a requested range against calendar and store without reading a price; runs before a job is queued.
+ * Checks a requested range against calendar and store before a job is queued. Reads no price.
  * @throws Refusal CALENDAR_NOT_COVERED; RANGE_TOO_SHORT for fewer than two sessions; NO_DATA_IN_RANGE if the store has
- *   no price in the range
+ * no price in the range
  */
 export function checkRequestedRange({ document, calendar, dates, request }: RangeInput): RequestedRange {
   const base = parseValidDay(document.base_date);
@@ -86,7 +86,10 @@ function refuseShortRange(what: string, count: number): Refusal {
   return new Refusal('RANGE_TOO_SHORT', `${what} ${sessions}; a backtest needs at least ${SESSIONS_MIN}.`);
 }
 
-/** Returns the part of a range that a calendar covers, regardless of prices; null if it covers the whole range. */
+/**
+ * Returns the part of a range that a calendar covers, regardless of prices. Returns null if the calendar covers the
+ * whole range.
+ */
 export function limitToCoverage(
   { code, coverage: { from, to } }: Calendar,
   { start, end }: { readonly start: Day; readonly end: Day },

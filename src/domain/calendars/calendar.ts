@@ -17,7 +17,7 @@ export interface CalendarCoverage {
   readonly from: Day;
   /** Last day whose closures come from a published list. */
   readonly publishedTo: Day;
-  /** Last day that the calendar covers by rules; equals `publishedTo` for calendars based on tables. */
+  /** Last day that the calendar covers by rules. A calendar based on tables ends with `publishedTo`. */
   readonly to: Day;
 }
 
@@ -25,7 +25,7 @@ export interface CalendarCoverage {
 export interface Calendar extends CalendarOption {
   /** Recorded changes of its sessions; absent if there are none. */
   readonly recorded?: VersionedClosures;
-  /** Returns the name of the holiday on which the rules close a day; undefined if there is none. */
+  /** Returns the name of the holiday on which the rules close a day. Returns undefined if there is none. */
   closureOn?(day: Day): string | undefined;
   /** Session days, ascending. */
   readonly sessions: Int32Array;

@@ -8,7 +8,7 @@ import type { TradingHours } from './trading-hours.js';
 export interface ExchangeCalendar extends Calendar {
   /** Local closing time `HH:MM` of sessions that close early. */
   readonly earlyCloses: ReadonlyMap<Day, string>;
-  /** Returns the local trading hours of a session; undefined on other days. */
+  /** Returns the local trading hours of a session. Returns undefined on other days. */
   hoursOn(day: Day): TradingHours | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface CalendarSources {
 }
 
 /**
- * Creates the calendars of the service. Files are read and calendars expanded at their first use; expanded calendars
+ * Creates the calendars of the service. A file is read, and a calendar expanded, at its first use. Expanded calendars
  * are cached and never change. Codes with the same sessions share one expansion.
  */
 export function createCalendars({ index, read }: CalendarSources): ExchangeCalendars {

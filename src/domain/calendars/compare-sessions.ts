@@ -4,7 +4,7 @@ import type { SessionReference } from './session-reference.js';
 
 export interface SessionComparison {
   readonly code: string;
-  /** Days that both calendars cover; `to` is before `from` if there are no such days. */
+  /** Days that both calendars cover. If there are none, `to` is before `from`. */
   readonly from: Day;
   readonly to: Day;
   readonly years: readonly YearDifference[];

@@ -52,7 +52,7 @@ function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures
   };
 }
 
-/** Returns the hours by the rules; for a day without a session, the hours of the previous session. */
+/** Returns the hours by the rules. On a day without a session, returns the hours of the previous session. */
 export const findUsualHours = (
   { hoursOn, sessions }: Pick<ExchangeCalendar, 'hoursOn' | 'sessions'>,
   day: Day,

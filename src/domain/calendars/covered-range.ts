@@ -62,7 +62,7 @@ export interface CalendarCoveragePayload {
   readonly trimmed_end: boolean;
 }
 
-/** Returns the coverage report of a run; null if its calendar covered the whole range. */
+/** Returns the coverage report of a run. Returns null if its calendar covered the whole range. */
 export function createCoveragePayload(range: CoveredRange): CalendarCoveragePayload | null {
   if (!range.trimmedStart && !range.trimmedEnd) return null;
   return {

@@ -1,8 +1,8 @@
 import type { Calendar } from './calendar.js';
 
 /**
- * Creates a calendar with the given days as sessions, ascending, for securities that are not listed on a single
- * exchange.
+ * Creates a calendar whose sessions are the given days, ascending. It is used for securities that are not listed on a
+ * single exchange.
  */
 export function createDaysCalendar(days: Int32Array): Calendar {
   const sessions = new Set(days);

@@ -86,8 +86,8 @@ interface Recurrence {
 }
 
 /**
- * Returns the days of a recurring rule in the covered years and in the adjacent years, whose observed days may be in a
- * covered year.
+ * Returns the days of a recurring rule in the covered years and in the adjacent years. A holiday of an adjacent year
+ * may move into a covered year.
  */
 function listRuleDays({ on, only, years, except }: Recurrence, coverage: CalendarCoverage, feasts: FeastDays): Day[] {
   const rules = (typeof on === 'string' ? [on] : on).map((text) => parseDateRule(text, feasts));
@@ -144,7 +144,10 @@ function listEarlyCloses(
   return closes;
 }
 
-/** Maximum length of a closure before which the last session closes early; used to search for that session. */
+/**
+ * Maximum length of a closure before which the last session closes early. The search for that session goes back this
+ * many days.
+ */
 const CLOSURE_DAYS_MAX = 14;
 
 function listShortDays(

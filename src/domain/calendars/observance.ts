@@ -12,8 +12,8 @@ export interface Observance {
 }
 
 /**
- * Parses the movement of a holiday. @param text as in the rule files: `sat-1 sun+1`, `sun> same>`; undefined: no
- * movement
+ * Parses the movement of a holiday. @param text as in the rule files: `sat-1 sun+1`, `sun> same>`. Undefined if the
+ * holiday never moves.
  */
 export function parseObservance(text: string | undefined): Observance {
   const shifts = [0, 0, 0, 0, 0, 0, 0];
@@ -36,9 +36,9 @@ export interface Holiday {
 }
 
 /**
- * Returns the days closed by holidays, with the name of the first holiday on each. Holidays that move in a conflict are
- * placed after all others, in list order; then each holiday that needs a free day takes the next day without a holiday,
- * in date order.
+ * Returns the days closed by holidays, with the name of the first holiday on each. Holidays that move only on a clash
+ * with another holiday are placed last, in list order. Then each holiday that needs a free day takes the next day
+ * without a holiday, in date order.
  * @param isBusinessDay must depend only on the weekday
  */
 export function listObservedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Map<Day, string> {

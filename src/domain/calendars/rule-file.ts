@@ -3,14 +3,14 @@ import { defineObject } from '../schema/define-object.js';
 import { IsoDate } from '../schema/shape.js';
 
 /**
- * Files of `data/calendars`, which people write and review. A calendar consists of a week, recurring closures by rule,
- * one-off closures by date, special sessions and early closes; `README.md` in that folder explains the notation.
+ * Files of `data/calendars`, which people write and review. A calendar consists of a week, recurring closures, closures
+ * on single dates, special sessions and early closes. `README.md` in that folder explains the notation.
  */
 
 /** Weekdays separated by spaces: `mon tue wed thu fri`. */
 const Weekdays = z.string().regex(/^(mon|tue|wed|thu|fri|sat|sun)( (mon|tue|wed|thu|fri|sat|sun))*$/);
 
-/** Years and inclusive spans of years; an open end is omitted: `1978-`, `-1994`, `2002 2012-2014`. */
+/** Years and inclusive spans of years. A span with an open end omits the year: `1978-`, `-1994`, `2002 2012-2014`. */
 const Years = z.string().regex(/^(\d{4}|\d{4}-|-\d{4}|\d{4}-\d{4})( (\d{4}|\d{4}-|-\d{4}|\d{4}-\d{4}))*$/);
 
 /** Days by year: `MM-DD` and spans `MM-DD..MM-DD`, separated by spaces. */
@@ -107,7 +107,7 @@ export const RuleFile = defineObject(() => ({
 }));
 export type RuleFile = z.infer<typeof RuleFile>;
 
-/** Feast days of calendars that are not computed: by table name, then dates by year. */
+/** Feast days that are listed instead of computed: by table name, then dates by year. */
 export const DateTables = defineObject(() => ({ about: z.string(), tables: z.record(z.string(), DatesByYear) }));
 export type DateTables = z.infer<typeof DateTables>;
 

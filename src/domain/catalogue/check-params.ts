@@ -5,9 +5,9 @@ import { checkShape, type ShapeResult } from '../schema/shape.js';
 import { reportUnreadParameters } from './unread-parameters.js';
 
 /**
- * Checks the parameters of a catalogue row against the schema of its class: fills in defaults and reports every
- * problem, including parameters that have no effect in combination with other parameters. Unknown parameters are
- * errors, whereas unknown fields of a document are not.
+ * Checks the parameters of a catalogue row against the schema of its class. Fills in defaults, and reports every
+ * problem. A parameter without effect in combination with the others is a problem too. Unknown parameters are errors,
+ * whereas unknown fields of a document are not.
  * @param path Path of the parameters: `pipeline.selection[0].params`.
  */
 export function checkParams<S extends z.ZodObject>(

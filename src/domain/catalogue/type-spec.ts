@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** Parameter of a catalogue class, for forms and clients. */
 export interface ParameterSpec extends MemberSpec {
-  /** Members of an object, or of the entries of a list of objects; null for other values. */
+  /** Members of an object, or of the objects in a list. Null for other values. */
   readonly fields: readonly MemberSpec[] | null;
 }
 
@@ -22,7 +22,10 @@ export interface MemberSpec {
   readonly ref: string | null;
   /** Format of a text or a list; null for any text or list. */
   readonly format: Format | null;
-  /** Alternative conditions on other parameters: this one has an effect if any of them is met; null: always. */
+  /**
+   * Alternative conditions on other parameters. The parameter has an effect if any of them is met. Null if it always
+   * has an effect.
+   */
   readonly when: readonly Condition[] | null;
 }
 
@@ -75,7 +78,8 @@ export interface CatalogueEntry {
   readonly kind?: NonNullable<TypeSpec['kind']>;
   readonly convex?: boolean;
   /**
-   * True if the parameter `plugin` of the class refers to a plug-in of the document, whose kind must be the category.
+   * True if the parameter `plugin` of the class refers to a plug-in of the document. The kind of the plug-in must be
+   * the category.
    */
   readonly takesPlugin?: true;
 }
@@ -96,8 +100,8 @@ export function createTypeSpec(entry: CatalogueEntry): TypeSpec {
 }
 
 /**
- * Returns the parameters of a schema in order. `.meta({ label, help, unit, ref, format, when })` of the schema provides
- * the texts of forms: the unit is appended to the help, and `ref` names the component schema of a `json` parameter.
+ * Returns the parameters of a schema in order. The texts of forms come from `.meta({ label, help, unit, ref, format,
+ * when })` of the schema. The unit is appended to the help; `ref` names the component schema of a `json` parameter.
  */
 export function createParameterSpecs(params: z.ZodObject): ParameterSpec[] {
   return Object.entries(createMemberSpecs(params)).map(([name, spec]) => {
@@ -143,7 +147,7 @@ function listLiterals(schema: z.ZodType): number[] | null {
   return values.every((value) => typeof value === 'number') ? values : null;
 }
 
-/** Returns the format of texts and lists; null if the schema states none. */
+/** Returns the format of texts and lists. Returns null if the schema states none. */
 function findFormat(schema: z.ZodType): Format | null {
   if (schema instanceof z.ZodObject) return 'object';
   if (schema instanceof z.ZodRecord)
@@ -163,7 +167,7 @@ interface SchemaTexts {
   readonly ref?: string;
   readonly format?: Format;
   readonly when?: readonly Condition[];
-  /** Default for new rows, if it differs from the default that applies to stored rows. */
+  /** Default for new rows. Present if it differs from the default for stored rows. */
   readonly stated?: unknown;
 }
 
@@ -174,7 +178,7 @@ interface UnwrappedSchema {
   readonly fallback: { readonly value: unknown } | undefined;
 }
 
-/** Returns the schema within defaults and nullability, with the outermost texts. */
+/** Returns the schema inside defaults and nullability. Its texts are those of the outermost schema. */
 function unwrap(schema: z.ZodType): UnwrappedSchema {
   const schemaTexts = (schema.meta() ?? {}) as SchemaTexts; // calls of `.meta` in this program: see `createParameterSpecs`
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {

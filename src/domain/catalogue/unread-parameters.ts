@@ -13,8 +13,8 @@ interface ConditionalParameter {
 const conditionalBySchema = new WeakMap<z.ZodObject, readonly ConditionalParameter[]>();
 
 /**
- * Reports parameters with a value other than the default that have no effect in combination with other parameters, as
- * their schema declares by `when`.
+ * Reports parameters that differ from their default but have no effect in combination with other parameters. The schema
+ * declares by `when` on which parameters an effect depends.
  * @param values Values parsed by the schema.
  * @param path Path of the values, as the client wrote it.
  */
@@ -44,7 +44,10 @@ function listConditional(schema: z.ZodObject): readonly ConditionalParameter[] {
   return conditionalParameters;
 }
 
-/** Returns the parameter that violates the condition closest to being met; undefined if a condition is met. */
+/**
+ * Returns a parameter that violates a condition. Of several conditions, chooses the one that is closest to being met.
+ * Returns undefined if a condition is met.
+ */
 function findFirstAgainst(when: readonly Condition[], values: Readonly<Record<string, unknown>>): string | undefined {
   let furthest = -1;
   let opposingField: string | undefined;

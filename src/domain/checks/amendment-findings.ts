@@ -76,7 +76,7 @@ function moveToChanges({ path, message, ...finding }: Finding, k: number): Findi
 const getKey = ({ code, path, message }: Finding): string => JSON.stringify([code, path, message]);
 
 /**
- * Reports changes of members that determine how prices and actions change index shares, because a run needs one
+ * Reports changes of members that determine how prices and corporate actions change index shares. A run needs one
  * treatment for all sessions.
  */
 function reportBookChanges(first: UncheckedBody, text: UncheckedBody): Finding[] {
@@ -145,7 +145,7 @@ function reportMembers({ changes }: RequestedAmendment, k: number): Finding[] {
   ];
 }
 
-/** Reports changes of return variant and reinvestment, which determine the series of an index on all sessions. */
+/** Reports changes of return variant and reinvestment. These determine the series of an index on all sessions. */
 function findFixedTreatment(treatment: unknown, path: string): Finding[] {
   if (treatment === undefined) return [];
   if (!isObject(treatment)) return [createError('IMMUTABLE_FIELD', path, 'An amendment cannot remove treatment.')];
@@ -179,7 +179,7 @@ function findFixedOverlay(first: UncheckedBody, text: UncheckedBody): Finding[] 
   return [createError('IMMUTABLE_FIELD', 'overlay', message)];
 }
 
-/** Requires that share counts followed between reviews include or exclude free float in all versions alike. */
+/** Requires that all versions follow the same share counts between reviews: with free float, or without. */
 function requireFixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => {
     const { data } = IndexDocument.safeParse(one);
@@ -190,7 +190,7 @@ function requireFixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[
   return [createError('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
 }
 
-/** Requires the same trigger of changes between reviews, breaches or events, in all versions. */
+/** Requires that changes between reviews have the same trigger in all versions: breaches or events. */
 function requireSingleWatch(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
   const hasBreachRule = (one: IndexDocument | undefined): boolean => findBreachRule(one?.pipeline?.treatment) !== null;

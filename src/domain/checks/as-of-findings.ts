@@ -1,7 +1,10 @@
 import { parseValidDay, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 
-/** Maximum number of days between the last prices and a requested date that is not a gap: a weekend with holidays. */
+/**
+ * Maximum number of days between the last prices and a requested date. This many days can be a weekend with holidays
+ * and are not a gap in the data.
+ */
 const GAP_DAYS_MAX = 7;
 
 /** Warns about a date outside the data. @param dates dates of the market, ascending */

@@ -17,7 +17,7 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { listConvertedCurrencies } from './overlay-on-market.js';
 import { findUnknownSecurities, findUnknownRowSecurities } from './identifiers-on-market.js';
 
-/** Definition, its own or inherited treatment, and the market on which it is computed. */
+/** Definition with its own or inherited treatment, and the market on which it is computed. */
 export interface AssumptionInput {
   readonly document: IndexDocument;
   readonly treatment: TreatmentSpec;
@@ -59,8 +59,8 @@ function reportBasis({ document, treatment: { dividends }, market }: AssumptionI
 }
 
 /**
- * Reports the default of the longest gap that follows from the store. A run always reports it; other callers report it
- * only if it differs from the default of a store without delistings.
+ * Reports the default of `max_stale_sessions` that follows from the store. A run always reports it. Other callers
+ * report it only if it differs from the default of a store without delistings.
  */
 function reportStaleDefault({ document, market, isRun }: AssumptionInput): Finding[] {
   const { pipeline } = document;
@@ -75,12 +75,12 @@ function reportStaleDefault({ document, market, isRun }: AssumptionInput): Findi
   return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: null }];
 }
 
-/** Maximum number of securities that an assumption lists; the others are counted. */
+/** Maximum number of securities that an assumption lists. The others are only counted. */
 const SECURITIES_LISTED_MAX = 3;
 
 /**
- * Warns about securities without a stated currency: the currency of the index, or of the underlying index that holds
- * them, is assumed.
+ * Warns about securities without a stated currency. Their prices are assumed to be in the currency of the index, or of
+ * the underlying index that holds them.
  */
 function reportCurrencies({ document, market, indexOf }: AssumptionInput): Finding[] {
   if (!isOverlayDocument(document)) return reportDocumentCurrencies(document, market, 'the index');
@@ -90,8 +90,8 @@ function reportCurrencies({ document, market, indexOf }: AssumptionInput): Findi
 }
 
 /**
- * Reports exchange rates that are missing and derived from two other rates, for securities and for the conversion of an
- * overlay.
+ * Reports missing exchange rates that are derived from two other rates. They concern securities and the conversion of
+ * an overlay.
  */
 function reportCrossedRates({ document, market, indexOf }: AssumptionInput): Finding[] {
   const holders = isOverlayDocument(document) ? listUnderlyingHolders(document, indexOf) : [document];

@@ -64,7 +64,7 @@ function findRowWithoutGuarantee(rule: LimitRuleName, weighting: WeightingSpec):
     : findRowViolatedUnderStages(rule, ladder);
 }
 
-/** Returns the maximum weight under the cap of a weighting; null if the cap states no number. */
+/** Returns the maximum weight under the cap of a weighting. Returns null if the cap states no number. */
 function findCapBound({ cap }: WeightingSpec): number | null {
   const bound = cap === null ? Infinity : typeof cap === 'number' ? cap : findBound(toNode(toRequest(cap)));
   return bound < 1 ? bound : null;
@@ -92,8 +92,8 @@ function describeReach({ row, value }: RowWithoutGuarantee): string {
 }
 
 /**
- * Returns the number of securities of a definition, from its last rule that states a count, or from its list; null if
- * neither states it.
+ * Returns the number of securities of a definition. The number comes from its last rule that states a count, or from
+ * its list. Returns null if neither states it.
  */
 function countSecurities({ universe, pipeline: { selection } }: RuleDocument): number | null {
   const count = selection.findLast(({ params }) => typeof params['count'] === 'number')?.params['count'];

@@ -102,7 +102,7 @@ function parseDefinitions(
     return [name, addText(parsedText.tree ?? { node: 'value', value: 0 })];
   });
   const units = createUnitReader(new Map(entries.filter(isTree)));
-  // Units of datapoints that are defined elsewhere are known only now.
+  // The units of datapoints that are defined in the document are known only after all texts are parsed.
   for (const [path, { text, problems }] of texts) {
     if (!path.startsWith('datapoints.') || problems.length > 0) continue;
     const later = readExpression(text, 'number', units).problems;

@@ -54,7 +54,7 @@ export function fillPlugins(
 }
 
 /**
- * Returns a definition as it is stored, without the parts that runs add: code of plug-ins, recorded changes of
+ * Returns a definition as it is stored. Removes the parts that runs add: code of plug-ins and recorded changes of
  * calendars.
  */
 export function removeComputedParts({ closures: _closures, ...document }: IndexDocument): IndexDocument {
@@ -66,7 +66,7 @@ export function removeComputedParts({ closures: _closures, ...document }: IndexD
   return { ...document, plugins: Object.fromEntries(pluginEntries) };
 }
 
-/** Returns the kind of plug-in that a class of rules accepts; undefined if it accepts none. */
+/** Returns the kind of plug-in that a class of rules accepts. Returns undefined if it accepts none. */
 function findAcceptedKind(type: string): PluginKind | undefined {
   const entry = findSelectionClass(type) ?? findWeightingClass(type);
   return entry?.takesPlugin === true ? entry.category : undefined;

@@ -12,10 +12,10 @@ import { UniverseSpec, type DerivationPayload, type IndexDocument } from '../doc
 import type { ReviewSpec } from '../documents/review-spec.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 
-/** Maximum number of securities listed individually; the others are counted. */
+/** Maximum number of securities listed individually. The others are only counted. */
 const SECURITIES_LISTED_MAX = 20;
 
-/** Maximum number of unknown securities for which similar securities of the market are searched. */
+/** Maximum number of unknown securities whose names are compared with those of the market. */
 const SECURITIES_COMPARED_MAX = 5;
 
 /** Security that a document lists. */
@@ -26,8 +26,8 @@ interface ListedSecurity extends NamedAsset {
 }
 
 /**
- * Reports securities and groups of a document that the market does not contain, as warnings, because the other
- * securities are computed.
+ * Reports securities and groups of a document that the market does not contain. These are warnings, because the other
+ * securities can be computed.
  */
 export function findUnknownSecurities(document: IndexDocument, market: MarketData): Finding[] {
   const { universe, pipeline, derivation, events, reviews = [] } = document;

@@ -6,9 +6,9 @@ import type { IndexDocument } from '../documents/index-document.js';
 /** Context of the checks of a document. */
 export interface IndexContext {
   readonly calendars: readonly CalendarOption[];
-  /** Returns a calendar, whose sessions the review dates are checked against. */
+  /** Returns a calendar. Review dates are checked against its sessions. */
   readonly calendarOf?: Calendars['get'] | undefined;
-  /** Returns a stored document; undefined if it does not exist or cannot be read. */
+  /** Returns a stored document. Returns undefined if it does not exist or cannot be read. */
   readonly indexOf: (id: string) => IndexDocument | undefined;
   /** Document that the checked one replaces. */
   readonly replaces?: IndexDocument | undefined;

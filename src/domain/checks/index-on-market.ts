@@ -19,7 +19,7 @@ import type { IndexContext } from './index-context.js';
 import { readDefinitions } from '../documents/definitions.js';
 
 /**
- * Reports data that a market lacks for a valid document: datapoints, a named universe, exchange rates.
+ * Reports data that a valid document needs and the market lacks: datapoints, a named universe, exchange rates.
  * @param severity `warning` when the document is saved, because another store may have the data; `error` when the index
  * is computed. Missing rates of securities remain warnings, because the other securities are computed.
  * @param indexOf returns an underlying index

@@ -20,8 +20,8 @@ interface ReachedDocuments {
 }
 
 /**
- * Reports data that begin after the first session of an overlay that needs them, if that can be determined without a
- * run.
+ * Reports data that begin after the first session of an overlay that needs them. Reports nothing if only a run can
+ * determine that session.
  */
 export function findLateRates(indexId: string, reached: ReachedDocuments): Finding[] {
   const { documents, market } = reached;
@@ -36,9 +36,9 @@ export function findLateRates(indexId: string, reached: ReachedDocuments): Findi
 }
 
 /**
- * Returns a day by which an index has certainly begun: for a universe of all or of listed securities, the first session
- * on or after the base date with a price bar of one of them; for an overlay, the first session on which all underlying
- * indices have begun. Undefined if only a run can determine it.
+ * Returns a day by which an index has certainly begun. For a universe of all or of listed securities, this is the first
+ * session on or after the base date with a price bar of one of them. For an overlay, it is the first session on which
+ * all underlying indices have begun. Returns undefined if only a run can determine the day.
  * @cost O(securities) for each earlier row
  */
 function findBeginLimit(indexId: string, reached: ReachedDocuments): Day | undefined {

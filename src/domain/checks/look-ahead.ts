@@ -9,12 +9,12 @@ interface DatedMarket {
   readonly calendar: Calendar;
   /** First day with prices; null without a store. */
   readonly firstDay: Day | null;
-  /** Returns the last day of the returns of a stored risk model; undefined for an unknown model. */
+  /** Returns the last day of the returns of a stored risk model. Returns undefined for an unknown model. */
   readonly observedEndOf: (modelId: string) => string | undefined;
 }
 
 /**
- * Warns if the stored risk model of a definition contains returns after its first decision; a run refuses such a model.
+ * Warns if the stored risk model of a definition contains returns after its first decision. A run refuses such a model.
  */
 export function checkLookAhead(document: IndexDocument, { calendar, firstDay, observedEndOf }: DatedMarket): Finding[] {
   const use = findModelUse(document);

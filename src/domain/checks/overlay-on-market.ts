@@ -16,8 +16,8 @@ interface OverlayMarket {
 }
 
 /**
- * Reports series of rates and exchange rates that a market lacks for an overlay; data that begin too late give a
- * warning.
+ * Reports series of interest rates and exchange rates that an overlay needs and the market lacks. Data that begin too
+ * late cause a warning.
  */
 export function checkOverlayOnMarket(document: OverlayDocument, on: OverlayMarket): Finding[] {
   const missingFindings = [
@@ -60,9 +60,9 @@ function reportMissingSeries(
 const isPair = (id: string): boolean => parsePair(id)?.every(isCurrency) === true;
 
 /**
- * Reports rates whose stated currency differs from the currency they are used for. If the overlay also has a rate for
- * the stated currency, the two are swapped, which is an error. Any other currency may be intended, as for a pegged
- * currency.
+ * Reports rates whose stated currency differs from the currency for which the overlay uses them. It is an error if the
+ * overlay also has a rate for the stated currency, because the two are then swapped. Any other currency may be
+ * intended, as for a pegged currency.
  */
 function findOtherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OverlayMarket): Finding[] {
   const underlyingCurrency = indexOf(listSources(document)[0]!)?.currency ?? null;

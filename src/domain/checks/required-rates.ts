@@ -5,8 +5,9 @@ import type { MarketData } from '../market/market-data.js';
 import { isBlank, createReferenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
 
 /**
- * Returns the identifiers of the missing exchange rates, ascending: rates into the currency of an index that the
- * securities of a universe (default: all) need and that the store has neither directly nor as a cross rate.
+ * Returns the identifiers of the missing exchange rates, ascending. These are rates from the currencies of a universe
+ * (default: all securities) into the currency of an index, if the store has neither the rate nor two rates from which
+ * it can be derived.
  */
 export function findMissingRates(market: MarketData, document: IndexDocument): string[] {
   const missingCurrencies = listRequiredCurrencies(market, document).filter(
@@ -15,7 +16,7 @@ export function findMissingRates(market: MarketData, document: IndexDocument): s
   return [...new Set(missingCurrencies.map((from) => createPair(from, document.currency)))].sort();
 }
 
-/** Returns the currencies of the securities that a universe lists; of all securities by default. */
+/** Returns the currencies of the securities that a universe lists. Default: of all securities. */
 export function listRequiredCurrencies(market: MarketData, { universe }: Pick<IndexDocument, 'universe'>): string[] {
   const listedIdentifiers = findListedIdentifiers(universe);
   const list = listedIdentifiers && new Set(listedIdentifiers);
@@ -67,8 +68,9 @@ function groupByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
 }
 
 /**
- * Returns the securities of a universe (default: all) with a price bar but no currency on some day, ascending, without
- * exchange rates; none if the store declares a currency. Their prices are assumed to be in the currency of the index.
+ * Returns the securities of a universe (default: all) that have a price bar but no currency on some day, ascending.
+ * Exchange rates are excluded. The list is empty if the store declares a currency. The prices of these securities are
+ * assumed to be in the currency of the index.
  */
 export function listSecuritiesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
   if (market.currency != null) return [];

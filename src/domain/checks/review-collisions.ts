@@ -42,7 +42,7 @@ function reportNeverRun({ id, path, positions }: DatedReview): Finding[] {
   return [{ severity: 'warning', code: 'NO_EFFECT', path, message }];
 }
 
-/** Reports an error if another review takes effect before the phase-in of a review is complete. */
+/** Reports an error if another review takes effect before the last close of a review. */
 function reportWithinPhase(
   { id, path, positions, rebalance, calendar }: DatedReview,
   otherDatedReview: DatedReview,
@@ -61,8 +61,8 @@ function reportWithinPhase(
 }
 
 /**
- * Warns if a later review in the document has the same date and scope and overrides this one. Dates covered by a
- * previous warning are not reported again.
+ * Warns if a later review in the document has the same date and scope and overrides this one. Skips dates that an
+ * earlier warning covers.
  */
 function reportOverridden(datedReview: DatedReview, otherDatedReviews: readonly DatedReview[]): Finding[] {
   const freePositions = new Set(datedReview.positions);

@@ -156,7 +156,7 @@ function reportScope({ scope, selection, weighting }: UncheckedBody, path: strin
   ];
 }
 
-/** Reports a combination of fixed numbers of shares with weights, in which the allocation would be ambiguous. */
+/** Reports a document that combines fixed numbers of shares with weights, because the allocation would be ambiguous. */
 function reportMixedShares(path: string, reviewType: string, base: string): Finding {
   const message = `${path}.weighting.type is ${reviewType} and pipeline.weighting.type is ${base}: ${PRICE_WEIGHT} must be the weighting of every review or of none.`;
   return createError('NOT_IN_CHOICES', `${path}.weighting.type`, message, { value: reviewType });

@@ -21,7 +21,7 @@ export function checkRounding(body: UncheckedBody): Finding[] {
   ];
 }
 
-/** Returns the reason why divisor and index shares are not rounded; null if they can be. */
+/** Returns the reason why divisor and index shares are not rounded. Returns null if they can be. */
 function describeUnroundedShares({ pipeline }: UncheckedBody): string | null {
   const treatment = isObject(pipeline) && isObject(pipeline['treatment']) ? pipeline['treatment'] : {};
   return treatment['reinvestment'] === 'constituent'

@@ -9,8 +9,8 @@ import { findUnknownMembers } from './unknown-members.js';
 import { checkWeighting } from './weighting-findings.js';
 
 /**
- * Returns findings about the selection and weighting of a pipeline or a review: parameters of rows by class, duplicate
- * ids, caps.
+ * Returns findings about the selection and weighting of a pipeline or a review. Checks the parameters of each row by
+ * its class, duplicate ids, and caps.
  */
 export function checkRuleRows(holder: UncheckedBody, path: string): Finding[] {
   const { selection, weighting } = holder;
@@ -66,8 +66,8 @@ interface FallbackLocation {
 }
 
 /**
- * Returns findings about parameters that override those of a rule, checked together with the other parameters of the
- * rule.
+ * Returns findings about parameters that override those of a rule. They are checked together with the other parameters
+ * of the rule.
  */
 function reportFallbacks(row: UncheckedBody, { path, rowId, schema }: FallbackLocation): Finding[] {
   const { params = {}, fallback } = row;

@@ -43,7 +43,10 @@ export function checkDerivation(
   return findings;
 }
 
-/** Requires a derived index to remain derived: otherwise a document without a derivation could change its source. */
+/**
+ * Requires that a derived index keeps its derivation. Otherwise its source could change when a document without a
+ * derivation is stored.
+ */
 export function reportDroppedSource({ id, derivation }: UncheckedBody, { replaces }: IndexContext): Finding[] {
   const before = replaces?.derivation?.source_index_id;
   if (before === undefined || (derivation !== undefined && derivation !== null)) return [];
@@ -51,7 +54,10 @@ export function reportDroppedSource({ id, derivation }: UncheckedBody, { replace
   return [createError('IMMUTABLE_FIELD', 'derivation.source_index_id', message, { value: null })];
 }
 
-/** Checks the constraint rows that match the schema. Positions are kept, so that paths match the request. */
+/**
+ * Checks the constraint rows that match the schema. Invalid rows keep their positions in the list, so that paths match
+ * the request.
+ */
 function reportConstraints(rows: readonly unknown[]): Finding[] {
   const parsedRows = rows.map((row) =>
     ConstraintRow.safeParse(isObject(row) ? { id: row['id'], type: row['type'], params: row['params'] } : row),
@@ -71,7 +77,10 @@ function reportConstraints(rows: readonly unknown[]): Finding[] {
   );
 }
 
-/** Reports relaxation entries for missing rows, steps that the class of a row does not accept, and unknown members. */
+/**
+ * Reports relaxation entries for rows that do not exist, steps that the class of a row does not accept, and unknown
+ * members.
+ */
 function reportRelaxation(relax: unknown, constraints: unknown): Finding[] {
   if (!Array.isArray(relax)) return [];
   const rows = (Array.isArray(constraints) ? constraints : []).flatMap(

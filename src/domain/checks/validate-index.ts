@@ -27,15 +27,15 @@ import { checkCalledReferences } from './validate-reference.js';
 import { checkUniverse } from './validate-universe.js';
 
 export interface CheckedIndex {
-  /** Document with defaults, without unknown fields; undefined if a finding is an error. */
+  /** Document with defaults and without unknown fields. Undefined if a finding is an error. */
   readonly document: IndexDocument | undefined;
   /** All findings in the order in which they are served. */
   readonly findings: readonly Finding[];
 }
 
 /**
- * Checks an index document: its shape, the parameters of every row, the combination of rows, references to other
- * documents, and (as warnings) data that the current market lacks.
+ * Checks an index document: its shape, the parameters of every row, the combination of rows, and references to other
+ * documents. Also warns of data that the current market lacks.
  */
 export function validateIndex(sentBody: UncheckedBody, context: IndexContext): CheckedIndex {
   const {
@@ -84,8 +84,8 @@ export function validateIndex(sentBody: UncheckedBody, context: IndexContext): C
 }
 
 /**
- * Returns false for a warning that repeats an error: an unknown member that is both ignored by the document and refused
- * by its object.
+ * Returns false for a warning that repeats an error. This happens for an unknown member: the document ignores it with a
+ * warning, its object refuses it with an error.
  */
 function isNotRepeated({ severity, code, path }: Finding, _: number, findings: readonly Finding[]): boolean {
   const isError = (otherFinding: Finding): boolean =>
@@ -111,8 +111,8 @@ const STRICT_MEMBERS = ['overlay', 'rounding', 'amendments'];
 const validatedDocuments = new WeakMap<object, IndexDocument>();
 
 /**
- * Reads a stored body as a document, with the defaults of the version that stored it; undefined if it does not match
- * the schema.
+ * Reads a stored body as a document, with the defaults of the version that stored it. Returns undefined if it does not
+ * match the schema.
  * @cost one validation; none for a frozen body that was read before
  */
 export function readIndex(body: unknown): IndexDocument | undefined {
@@ -126,7 +126,7 @@ export function readIndex(body: unknown): IndexDocument | undefined {
   return document;
 }
 
-/** Returns a body as it would be stored, with current defaults; undefined if it does not match the schema. */
+/** Returns a body as it would be stored, with current defaults. Returns undefined if it does not match the schema. */
 export function parseAcceptedIndex(body: unknown): IndexDocument | undefined {
   const { data } = IndexDocument.safeParse(body);
   return data && addDefaults(data);
@@ -145,7 +145,7 @@ function addDefaultUniverse(document: IndexDocument): IndexDocument {
     : { ...document, universe: { kind: 'all' } };
 }
 
-/** Returns the assumptions about a market that a document makes; none if a source index is missing. */
+/** Returns the assumptions about a market that a document makes. Returns none if a source index is missing. */
 export function listAssumptions(
   document: IndexDocument,
   market: MarketData,

@@ -44,8 +44,8 @@ function reportStrayField(path: string): Finding {
 }
 
 /**
- * Adds the default currency of an overlay: the currency into which it converts, or otherwise the currency of the
- * underlying index.
+ * Adds the default currency of an overlay. This is the currency into which it converts, or otherwise the currency of
+ * the underlying index.
  */
 export function addOverlayCurrency(body: UncheckedBody, { indexOf }: IndexContext): UncheckedBody {
   const { overlay, currency } = body;
@@ -92,7 +92,7 @@ function listRemarks(
 
 const getDefaultRebalance = callOnce(() => JSON.stringify(RebalanceSpec.parse({})));
 
-/** Reports a schedule of an overlay, which has no effect because the underlying indices determine it. */
+/** Reports a schedule of an overlay. It has no effect, because the underlying indices determine the schedule. */
 function reportSeparateRebalance({ rebalance, overlay }: OverlayDocument): Finding[] {
   if (JSON.stringify(rebalance) === getDefaultRebalance()) return [];
   const instead =
@@ -165,8 +165,8 @@ function reportBegin({ base_date: begin }: OverlayDocument, sources: readonly In
 }
 
 /**
- * Requires the currency of an overlay to be the currency into which it converts; without a conversion, the currency of
- * the underlying index.
+ * Requires that the currency of an overlay is the currency into which it converts. Without a conversion, it must be the
+ * currency of the underlying index.
  */
 function reportCurrency({ currency, overlay }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
   const to = findOverlayType(overlay).currency(overlay);
@@ -215,8 +215,8 @@ function reportPartCurrencies({ parts }: Blend, sources: readonly IndexDocument[
 }
 
 /**
- * Reports selection and optimisation on overlays: they require securities, which an overlay holds only through its
- * underlying indices.
+ * Reports a document that selects or optimises the securities of an overlay. An overlay holds securities only through
+ * its underlying indices.
  */
 function reportOnOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): Finding[] {
   const { derivation, universe } = document;

@@ -39,7 +39,7 @@ export function checkReference(id: string, ownId: unknown, path: string, indexOf
   ];
 }
 
-/** Returns the chain of references from an index back to the document; undefined if there is none. */
+/** Returns the chain of references from an index back to the document. Returns undefined if there is none. */
 function findChain(
   ownId: unknown,
   chain: readonly string[],

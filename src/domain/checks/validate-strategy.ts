@@ -11,7 +11,7 @@ import { checkShape } from '../schema/shape.js';
 
 /** Data against which a strategy is checked. */
 export interface StrategyContext {
-  /** Returns a stored index; undefined if it does not exist or cannot be read. */
+  /** Returns a stored index. Returns undefined if it does not exist or cannot be read. */
   readonly indexOf: (id: string) => IndexDocument | undefined;
   /** Returns true if an index is stored under an id, even if it cannot be read. */
   readonly isIndex: (id: string) => boolean;
@@ -22,7 +22,7 @@ export interface StrategyContext {
 }
 
 export interface CheckedStrategy {
-  /** Document with defaults, without unknown fields; undefined if a finding is an error. */
+  /** Document with defaults and without unknown fields. Undefined if a finding is an error. */
   readonly document: StrategyDocument | undefined;
   /** All findings in the order in which they are served. */
   readonly findings: readonly Finding[];
@@ -104,8 +104,8 @@ function createFinding(code: Finding['code'], path: string, message: string, res
 }
 
 /**
- * Checks the id: indices and strategies share their URL paths, so it must be unique among both and must not be a part
- * of a route.
+ * Checks the id. Indices and strategies share their URL paths, so an id must be unique among both and must not be a
+ * part of a route.
  */
 function reportId(id: unknown, { isIndex }: StrategyContext): Finding[] {
   if (typeof id !== 'string') return [];

@@ -71,7 +71,10 @@ function reportSet(universe: UncheckedBody, kind: string, place: UniverseLocatio
   ];
 }
 
-/** Kinds of universes that have a member. `watchlist` may accompany other members, because runs add its securities. */
+/**
+ * Kinds of universes by the member that they have. `watchlist` may accompany other members, because runs add its
+ * securities.
+ */
 const KINDS_OF_MEMBER: Readonly<Record<string, readonly string[]>> = {
   id: ['named', 'index'],
   watchlist_id: ['watchlist'],

@@ -59,7 +59,10 @@ function reportCapBy({ cap_by: by, cap, ladder_caps: ladder }: UncheckedBody, we
   return [{ severity: 'warning', code: 'NO_EFFECT', path: `${weightingPath}.cap_by`, message }];
 }
 
-/** Reports a field whose value at earlier reviews is unknown to a decision. */
+/**
+ * Reports a phase-in field that depends on the constituents. A decision does not know the values of such a field at
+ * earlier reviews.
+ */
 function reportPhase(phaseIn: unknown, weightingPath: string): Finding[] {
   if (!isObject(phaseIn)) return [];
   const path = `${weightingPath}.phase_in`;

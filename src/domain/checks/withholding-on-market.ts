@@ -6,7 +6,7 @@ import type { Finding, Severity } from '../refusals/findings.js';
 const TAX_PATH = 'pipeline.treatment.withholding_tax';
 
 /**
- * Reports values of the tax field without a rate, among the securities of the universe or, by default, all securities.
+ * Reports values of the tax field that have no rate. Checks the securities of the universe, by default all securities.
  */
 export function checkWithholding(document: RuleDocument, market: MarketData, severity: Severity): Finding[] {
   const { withholding_tax: tax } = document.pipeline.treatment;

@@ -16,7 +16,7 @@ export interface BreachTreatment {
   readonly breach_rule?: LimitRuleName | undefined;
 }
 
-/** Returns the rule whose breach triggers a rebalance of an index; null if there is none. */
+/** Returns the rule whose breach triggers a rebalance of an index. Returns null if there is none. */
 export function findBreachRule(treatment: BreachTreatment | undefined): LimitRuleName | null {
   return treatment?.on_breach === 'rebalance' ? (treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
 }
@@ -35,11 +35,11 @@ export interface WatchedSecurities {
   readonly market: MarketData;
   /** [H] */
   readonly names: readonly string[];
-  /** Rows that currently exceed their bound; the watch updates them. */
+  /** Rows that currently exceed their bound. `begins` updates them. */
   readonly open: Set<string>;
 }
 
-/** Creates a watch of a rule over the closes of a book. */
+/** Creates a function that detects breaches of a rule over the closes of a book. */
 export function createBreachWatch({ rule, market, names, open }: WatchedSecurities): BreachWatch {
   const readHoldings = createIssuerHoldings(market, names);
   return {
@@ -56,7 +56,7 @@ export function createBreachWatch({ rule, market, names, open }: WatchedSecuriti
   };
 }
 
-/** Returns the distance of weights to the nearest bound of a rule, negative if a bound is exceeded. */
+/** Returns the distance of weights to the nearest bound of a rule. It is negative if a bound is exceeded. */
 export function computeRuleHeadroom(
   { rule, market, names }: Omit<WatchedSecurities, 'open'>,
   day: Day,

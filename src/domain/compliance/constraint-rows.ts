@@ -18,13 +18,16 @@ import {
   type BoundSide,
 } from './measure.js';
 
-/** Data of a close that watched optimiser rows may read: holdings and datapoints, but no parent, trade or forecast. */
+/**
+ * Data of a close that monitored optimiser rows may read. It has holdings and datapoints, but no parent index, trades
+ * or forecasts.
+ */
 export interface WatchedContext extends Pick<RowContext, 'identifiers' | 'numbers' | 'categories' | 'covers'> {
-  /** Receives the missing values of a row, by the position of the row. Default: no action. */
+  /** Receives the missing values of a row, with the position of the row. Default: no action. */
   missing?(lack: MissingValues, position: number): void;
 }
 
-/** Error of a constraint class that reads data that holdings alone do not provide. */
+/** Error of a constraint class that needs data other than holdings. */
 class HoldingsOnlyError extends Error {}
 
 /**
@@ -116,8 +119,8 @@ function createBounds(
 }
 
 /**
- * Measures the weight of one security. The weight responds most to the security's own price, and otherwise to the price
- * of the largest security.
+ * Measures the weight of one security. The weight responds most to the security's own price, then to the price of the
+ * largest security.
  */
 function measureWeight(position: number): BoundedMeasure {
   return {

@@ -3,17 +3,20 @@ import { computeHeadroom, type LimitRow } from './limit-row.js';
 import { TOLERANCE } from './measure.js';
 import { LIMIT_RULES, type LimitRuleName } from './rules.js';
 
-/** Row of a rule that the weights of a definition may violate on the decision day. */
+/** Row of a rule that the weights of a definition may violate on the day of the decision. */
 export interface RowWithoutGuarantee {
   readonly row: LimitRow;
   /** Value of the row for the most concentrated weights that the definition allows. */
   readonly value: number;
 }
 
-/** Cap below all bounds of the rules: smaller caps satisfy every rule as well. */
+/** Lowest cap that is tried. It is below all bounds of the rules, so smaller caps satisfy every rule as well. */
 const CAP_MIN = 0.001;
 
-/** Returns the first row of a rule that weights up to a cap may violate; null if the cap guarantees the rule. */
+/**
+ * Returns the first row of a rule that weights may violate although no weight exceeds a cap. Returns null if the cap
+ * guarantees the rule.
+ */
 export function findRowViolatedUnderCap(rule: LimitRuleName, most: number): RowWithoutGuarantee | null {
   const cap = Math.max(most, CAP_MIN);
   const count = Math.floor(1 / cap + TOLERANCE);
@@ -28,8 +31,8 @@ export interface StagedCaps {
 }
 
 /**
- * Returns the first row of a rule that staged caps may violate, null if there is none: large weights reach their joint
- * total, all others their single cap.
+ * Returns the first row of a rule that weights under staged caps may violate, or null. Assumes that the large weights
+ * reach their joint total and all others their single cap.
  */
 export function findRowViolatedUnderStages(
   rule: LimitRuleName,
@@ -48,7 +51,7 @@ export function findRowViolatedUnderStages(
   return findUnkeptByWeights(rule, [...large, ...cappedWeights, ...(left > TOLERANCE ? [left] : [])]);
 }
 
-/** Returns the first row of a rule that equal weights violate; null if there is none. */
+/** Returns the first row of a rule that equal weights violate. Returns null if there is none. */
 export function findRowViolatedByEqualWeights(rule: LimitRuleName, count: number): RowWithoutGuarantee | null {
   return findUnkeptByWeights(rule, Array<number>(count).fill(1 / count));
 }

@@ -1,7 +1,7 @@
 import { selectNearer, TOLERANCE, type Bound, type Holdings, type BoundedMeasure, type Moves } from './measure.js';
 
 /**
- * Issuers above a trigger while the price of one security moves by x: the sum of their weights is (fixed + moving x) /
+ * Issuers above a trigger while the price of one security moves by x. The sum of their weights is (fixed + moving x) /
  * (1 + weight x).
  */
 interface IssuersAboveTrigger {
@@ -9,8 +9,8 @@ interface IssuersAboveTrigger {
   /** Sum of the weights without a move. */
   fixed: number;
   /**
-   * Change of the sum per unit of the move: weight of the moving security if its issuer is above the trigger, otherwise
-   * 0.
+   * Change of the sum per unit of the move. This is the weight of the moving security if its issuer is above the
+   * trigger, otherwise 0.
    */
   moving: number;
   /** Sum over all issuers, whether above the trigger or not. */
@@ -94,8 +94,8 @@ export function measureSumUpTo(trigger: number): BoundedMeasure {
 }
 
 /**
- * Returns the first move in an interval at which (fixed + moving x) / (1 + weight x) exceeds a bound; Infinity if there
- * is none.
+ * Returns the first move in an interval at which (fixed + moving x) / (1 + weight x) exceeds a bound. Returns Infinity
+ * if there is none.
  */
 function computeFirstBeyond(
   { fixed, moving, weight }: Pick<IssuersAboveTrigger, 'fixed' | 'moving' | 'weight'>,
@@ -110,28 +110,34 @@ function computeFirstBeyond(
   return isWithin ? meets : Infinity;
 }
 
-/** Returns the distance of a sum to a bound, divided by the largest change of the sum per unit of the weighted move. */
+/**
+ * Returns the distance of a sum to a bound, relative to the fastest change: the largest change of the sum per unit of
+ * the weighted move.
+ */
 function computeRelativeGap({ limit }: Bound, sum: number): number {
   return Math.abs(limit - sum) / Math.max(1, Math.abs(limit), Math.abs(1 - limit));
 }
 
 interface MoveSearchTerms {
-  /** Returns the smallest move in an interval without trigger crossings that exceeds the bound; otherwise Infinity. */
+  /**
+   * Returns the smallest move in an interval at which the sum exceeds the bound. No issuer crosses the trigger within
+   * the interval. Returns Infinity if there is no such move.
+   */
   beyond(above: IssuersAboveTrigger, from: number, to: number): number;
   /**
-   * Returns the least product of move and weight that exceeds the bound while no issuer crosses the trigger.
+   * Returns the least product of move and weight at which the sum exceeds the bound, if no issuer crosses the trigger.
    * @param sum weight of the issuers above the trigger
    */
   gapAt(sum: number): number;
-  /** Moves that stay within the bound whichever issuers cross the trigger. Default: none are known. */
+  /** Moves that stay within the bound, whichever issuers cross the trigger. Default: no such moves are known. */
   readonly kept?: SafeMoveBounds | undefined;
 }
 
 /** Bounds on the sum of the issuers above the trigger, as fractions of the portfolio before the move. */
 interface SafeMoveBounds {
-  /** Returns true if a sum of at most `most` stays within the bound after the portfolio loses the fraction `lost`. */
+  /** Returns true if a sum of at most `most` stays within the bound when the portfolio loses the fraction `lost`. */
   afterFall(most: number, lost: number): boolean;
-  /** Returns the gain of the portfolio up to which a sum of at most `most` plus the gain stays within the bound. */
+  /** Returns the gain of the portfolio up to which the bound holds. The sum is at most `most` plus the gain. */
   rise(most: number): number;
 }
 
@@ -148,10 +154,10 @@ const createLowerGuarantee = (invested: number, limit: number): SafeMoveBounds =
 });
 
 /**
- * Returns the least move at which `beyond` reports an exceeded bound. `beyond` is called for successive intervals of
- * moves without trigger crossings, from zero outwards. Another issuer s crosses the trigger where s / (1 + w x) does,
- * at one multiple of 1/w for all securities, so that one order serves all of them. The issuer of the moving security,
- * with net weight n, crosses it where |n + w x| / (1 + w x) does.
+ * Returns the least move at which `beyond` reports an exceeded bound. Calls `beyond` for successive intervals of moves
+ * in which no issuer crosses the trigger, from zero outwards. Another issuer s crosses the trigger where s / (1 + w x)
+ * does. This is one multiple of 1/w for all securities, so that one order serves all of them. The issuer of the moving
+ * security, with net weight n, crosses it where |n + w x| / (1 + w x) does.
  */
 function computeIssuerMoves(holdings: Holdings, trigger: number, question: MoveSearchTerms): Moves {
   const { beyond } = question;
@@ -252,7 +258,7 @@ function computeLeastProduct(
   if (isShort) return 0;
   const leastGap = Math.min(gap, gapAt(sum));
   if (kept === undefined || most >= 1) return leastGap;
-  // Worst case: a fall lifts above the trigger every issuer that any fall can lift; a rise lifts only the issuer of the
+  // Worst case: a fall lifts above the trigger every issuer that a fall can lift. A rise lifts only the issuer of the
   // moving security.
   const all = rising.reduce((total, issuer) => total + issuers[issuer]!, sum);
   return kept.afterFall(all, most) ? Math.max(leastGap, kept.rise(sum + trigger)) : leastGap;
@@ -267,7 +273,10 @@ interface IssuersByDistance {
   readonly falling: readonly number[];
   /** Sum of the weights of the issuers above the trigger. */
   readonly sum: number;
-  /** Issuers at or below the trigger that a move of another issuer can lift above it, nearest to the trigger first. */
+  /**
+   * Issuers at or below the trigger that the price move of another issuer can lift above it, nearest to the trigger
+   * first.
+   */
   readonly rising: readonly number[];
   /**
    * Smallest distance of an issuer to the trigger. No issuer crosses the trigger while weight times move is smaller.

@@ -8,8 +8,8 @@ interface IssuerGroups {
 }
 
 /**
- * Creates a function that sums weights, and their magnitudes, by issuer. It reuses memory: a result is valid until the
- * next call.
+ * Creates a function that sums weights, and their absolute values, by issuer. A result is valid until the next call,
+ * because the function reuses memory.
  * @param securityCount number of securities
  */
 export function sumByIssuer(

@@ -1,6 +1,6 @@
 import type { Bound, BoundedMeasure } from './measure.js';
 
-/** Watched limit: a number computed from the holdings, with its bound. */
+/** Monitored limit: a number computed from the holdings, with its bound. */
 export interface LimitRow extends Bound {
   /** Name under which breaches are reported. */
   readonly row: string;

@@ -12,7 +12,7 @@ export interface Holdings {
   readonly issuers: Float64Array;
 }
 
-/** Excess, in the unit of the limit, below which a difference is rounding and not a breach. */
+/** Excess over the limit, in the unit of the limit, up to which it counts as rounding and not as a breach. */
 export const TOLERANCE = 1e-12;
 
 export type BoundSide = 'lower' | 'upper';
@@ -28,9 +28,9 @@ export interface PriceMove {
 /** Number that a limit bounds. */
 export interface BoundedMeasure {
   valueOf(holdings: Holdings): number;
-  /** Prepares the effect of single-security price moves on the value, for one close. */
+  /** Prepares the computation of the value after the price of a single security moves, for one close. */
   movesOf(holdings: Holdings, bound: Bound): Moves;
-  /** Returns the securities that can have the least move. Default: all. */
+  /** Returns the securities among which the least move must be. Default: all. */
   movers?(heaviest: readonly number[]): readonly number[];
 }
 
@@ -42,8 +42,8 @@ export interface Moves {
 }
 
 /**
- * Returns the smallest price move of a security that takes the value beyond its bound; the rise if a fall is equal;
- * Infinity if there is none.
+ * Returns the smallest price move of a security that takes the value beyond its bound. Of an equal rise and fall,
+ * returns the rise. Returns Infinity if there is no such move.
  * @param name security with a weight
  * @param reach larger moves may be reported as Infinity
  */
@@ -55,9 +55,9 @@ export interface Bound {
 }
 
 /**
- * Measures a ratio of two weighted sums. A move x of security i changes both: (n'w + n_i w_i x) / (d'w + d_i w_i x).
- * The ratio equals its bound at a single x.
- * @param denominator null for the value of the portfolio
+ * Measures a ratio of two weighted sums. A price move x of security i changes both: (n'w + n_i w_i x) / (d'w + d_i w_i
+ * x). The ratio equals its bound at a single x.
+ * @param denominator null if the ratio is to the value of the portfolio
  */
 export function computeRatio(numerator: Float64Array, denominator: Float64Array | null): BoundedMeasure {
   const computeSums = ({ weights }: Holdings) => ({
@@ -98,7 +98,7 @@ export const effectiveNumber: BoundedMeasure = {
       const b = 2 * (limit * square - weight);
       if (a === 0) return limitMove(-c / b, weight);
       const root = Math.sqrt(b * b - 4 * a * c); // NaN if no move reaches the bound.
-      // One root comes from the sum and the other from the product, to avoid cancellation.
+      // Cancellation is avoided: one root comes from the sum, the other from the product of the roots.
       const q = -(b + Math.sign(b || 1) * root) / 2;
       return selectNearer(limitMove(q / a, weight), limitMove(c / q, weight));
     };
@@ -127,7 +127,7 @@ interface Holding {
   readonly weight: number;
 }
 
-/** Returns the two smallest long weights; Infinity if there are fewer. */
+/** Returns the two smallest long weights. If there are fewer, the missing ones are Infinity. */
 function findTwoLeast(weights: Float64Array): readonly [Holding, Holding] {
   let first: Holding = { name: -1, weight: Infinity };
   let second = first;
@@ -148,7 +148,8 @@ export function countHoldings(members: Int32Array): BoundedMeasure {
 }
 
 /**
- * Returns the two largest long and the two largest short positions, if they exist; equal weights are in security order.
+ * Returns the two largest long and the two largest short positions, if they exist. Equal weights are in the order of
+ * the securities.
  */
 export function findHeaviest(weights: Float64Array): number[] {
   return [1, -1].flatMap((side) => {
@@ -169,7 +170,7 @@ export function limitMove(move: number, weight: number): number {
   return !Number.isFinite(move) || move <= -1 || 1 + weight * move <= 0 ? Infinity : move;
 }
 
-/** Returns the smaller of two moves; the rise if they are equal. */
+/** Returns the smaller of two moves. If a rise and a fall are equal, returns the rise. */
 export function selectNearer(a: number, b: number): number {
   if (Math.abs(a) === Math.abs(b)) return Math.max(a, b);
   return Math.abs(a) < Math.abs(b) ? a : b;

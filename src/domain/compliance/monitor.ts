@@ -14,12 +14,12 @@ export interface Breach {
   readonly worst: { readonly at: number; readonly value: number; readonly limit: number };
 }
 
-/** Holdings and limits on one watched date. */
+/** Holdings and limits on one date. */
 export interface WatchedDate {
   readonly at: number;
   readonly rows: readonly LimitRow[];
   readonly holdings: Holdings;
-  /** Event other than price drift since the previous close, with the holdings before it; null without an event. */
+  /** Event other than price changes since the previous close, with the holdings before it. Null without an event. */
   readonly event: { readonly kind: Exclude<BreachCause, 'price'>; readonly before: Holdings | null } | null;
 }
 
@@ -65,7 +65,7 @@ interface OpenBreach extends Omit<Breach, 'end' | 'worst'> {
 }
 
 export interface WatchOptions {
-  /** Index of the first reported date; earlier dates serve only to find the beginning of breaches. */
+  /** Index of the first reported date. Earlier dates only show when a breach began. */
   readonly from: number;
   readonly withDistances?: boolean | undefined;
 }
@@ -162,7 +162,7 @@ export function isWithin(row: LimitRow, value: number): boolean {
   return !(computeHeadroom(row, value) < -TOLERANCE);
 }
 
-/** Returns `price` if the limit was already exceeded before the event; otherwise the event. */
+/** Returns the cause of a breach: `price` if the limit was exceeded already before the event, otherwise the event. */
 function findCause(row: LimitRow, { event }: WatchedDate): BreachCause {
   if (event === null) return 'price';
   if (event.before === null) return event.kind;
@@ -170,8 +170,8 @@ function findCause(row: LimitRow, { event }: WatchedDate): BreachCause {
 }
 
 /**
- * Returns the smallest relative price move of one security that takes holdings beyond a limit; null if a limit is
- * already exceeded, or if no such move exists. Returns the move of the first security if several are equal.
+ * Returns the smallest relative price move of one security that takes holdings beyond a limit. Of several equal moves,
+ * returns that of the first security. Returns null if a limit is already exceeded, or if no such move exists.
  * @cost O(rows * (H + held securities)), plus sorting the issuers near a bound
  */
 export function measureDistanceToBreach(rows: readonly LimitRow[], holdings: Holdings): PriceMove | null {

@@ -16,7 +16,10 @@ export interface RowWatch {
   readonly day: Day;
 }
 
-/** Reports rows that match no holdings, and securities without a group, which form one group together. */
+/**
+ * Reports rows that match no holdings, and securities without a group. Securities without a group form one group
+ * together.
+ */
 export function listRowFindings(rows: readonly ConstraintRow[], watched: RowWatch): Finding[] {
   const { market } = watched;
   return rows.flatMap((row, position) => [
@@ -38,7 +41,7 @@ const createWarning = (
   places: all.slice(0, 5),
 });
 
-/** Formats absent identifiers: the first with the closest known identifier, and the number of others. */
+/** Formats unknown identifiers. Names the first with the closest known identifier, and counts the others. */
 function formatFirst(absent: readonly string[], candidates: Iterable<string>): string {
   const nearestName = findNearestName(absent[0]!, candidates);
   const hint = nearestName === undefined ? '' : ` (did you mean ${nearestName}?)`;
@@ -87,7 +90,10 @@ interface GroupCheck extends Pick<RowWatch, 'names' | 'day'> {
   readonly of: ReturnType<typeof listGroupSpells>;
 }
 
-/** Reports securities without a group. They form one group, unlike securities without an issuer in a published rule. */
+/**
+ * Reports securities without a group, because they form one group together. In a published rule, each security without
+ * an issuer counts separately.
+ */
 function listUngrouped(row: ConstraintRow, position: number, { field, names, day, of }: GroupCheck): Finding[] {
   const unclassifiedNames = names.filter((name) => of(name, day).group === UNCLASSIFIED);
   if (unclassifiedNames.length < 2) return [];

@@ -6,12 +6,12 @@ import type { ProgramRow } from './program-row.js';
 import type { DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /**
- * Portfolio from which a row measures trades: the index, the previous solved weights, or the drifted weights just
- * before the rebalance.
+ * Portfolio from which a row measures trades. This is the index, the previous solved weights, or the drifted weights
+ * just before the rebalance.
  */
 export type Reference = 'index' | 'previous' | 'held';
 
-/** Reference portfolio with its weights inside and outside the problem. */
+/** Reference portfolio, with its weights in the securities of the problem and outside them. */
 export interface ReferencePortfolio {
   /** Weights of the securities of the problem, [N]. */
   readonly weights: Float64Array;
@@ -24,7 +24,7 @@ export interface MissingValues {
   readonly field: string;
   /** Values of the datapoint, NaN if missing, [N]. */
   readonly values: Float64Array;
-  /** Treatment of securities without a value, as a clause for a sentence. */
+  /** Clause for a sentence that states how securities without a value are treated. */
   readonly effect: string;
 }
 
@@ -35,8 +35,8 @@ export interface RowContext {
   /** Weights of the target index, [N]. */
   readonly index: Float64Array;
   /**
-   * Returns a reference portfolio. `previous` returns the index if no portfolio has been solved yet; null if there are
-   * no holdings yet.
+   * Returns a reference portfolio. For `previous`, returns the index if no portfolio has been solved yet. Returns null
+   * if there are no holdings yet.
    */
   reference(reference: Reference): ReferencePortfolio | null;
   /** Returns a numeric datapoint or an expression as of the rebalance date, NaN if missing, [N]. */
@@ -76,11 +76,16 @@ export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends Ca
   /** True if one parameter limits both sides; `lower` is then its negative. */
   readonly isSymmetric?: true;
   readonly params: P;
-  /** Schema for the parameters of a watched row, if it allows wider bounds than that of an optimised row. */
+  /**
+   * Schema for the parameters of a monitored row. Present if a monitored row may have wider bounds than an optimised
+   * row.
+   */
   readonly watched?: P;
-  /** Returns rows of the program; an expanding class returns one row per member. */
+  /** Returns rows of the program. A class that covers several members returns one row per member. */
   toRows(params: z.output<P>, context: RowContext): ProgramRow[];
-  /** Returns the bounded quantity of a portfolio; only for a class whose bounds may follow a path. */
+  /**
+   * Returns the bounded quantity of a portfolio. Defined only if the bounds of the class may follow a path over time.
+   */
   measureOf?(params: z.output<P>, portfolio: MeasuredPortfolio): number;
 }
 

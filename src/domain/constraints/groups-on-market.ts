@@ -9,8 +9,8 @@ import type { ConstraintRow } from './constraint-row.js';
 const LISTED_MAX = 10;
 
 /**
- * Warns about groups in rows to which no security of the market ever belonged, because such a row limits nothing. A
- * later reference table may contain the group.
+ * Warns about groups in rows to which no security of the market ever belonged. Such a row limits nothing. A later
+ * reference table may contain the group.
  * @param path path of the list of rows.
  */
 export function findUnknownGroups(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {

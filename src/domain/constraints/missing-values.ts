@@ -22,7 +22,7 @@ export function listMissingValues(
 }
 
 /**
- * Describes how many securities, with how much weight, lack a value.
+ * Describes how many securities lack a value, and how much weight they have.
  * @param whole portfolio that the weight refers to, for example `the index`
  */
 export function describeLackingValues(

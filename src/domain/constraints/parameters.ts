@@ -5,8 +5,8 @@ import { BoundPath } from './bound-path.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
 
 /**
- * Default priority of a row. Relaxation reports relax it after all rows with a higher number; the rebalances of a
- * derived index never relax it.
+ * Default priority of a row. Relaxation reports relax rows with a higher number first. The rebalances of a derived
+ * index never relax a row without a stated priority.
  */
 export const DEFAULT_PRIORITY = 1;
 
@@ -75,7 +75,7 @@ export const reference = z.enum(['index', 'previous', 'held']).default('index').
 /** Schema of a bound that may follow a path. */
 export const side = z.union([z.number(), BoundPath]).nullable().default(null);
 
-/** Returns a bound as a number; paths have been resolved before rows are created. */
+/** Returns a bound as a number. Bounds that follow a path are numbers already when rows are created. */
 export function requireNumber(bound: number | BoundPath): number {
   if (typeof bound !== 'number') throw new Error('a bound along a path was not resolved');
   return bound;
@@ -114,7 +114,7 @@ export const hasBound: Refinement<Range> = [
   },
 ];
 
-/** Maximum number of securities that a row can count; as an upper bound it does not restrict anything. */
+/** Maximum number of securities that a row can count. An upper bound of this size restricts nothing. */
 export const COUNT_MAX = 100_000;
 
 interface Counts {

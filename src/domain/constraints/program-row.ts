@@ -1,12 +1,12 @@
 import type { TailGoal } from '../objectives/tail.js';
 
 /**
- * One side of a row: its value in the program, and its dependence on the request parameter. A relaxation changes
+ * One side of a row: its value in the program, and how it depends on a parameter of the request. A relaxation changes
  * `parameter`; the program then uses `value + slope * change`.
  */
 export interface Limit {
   readonly value: number;
-  /** Parameter that sets the limit; null if no parameter can change it (a budget of one, an exclusion). */
+  /** Parameter that sets the limit. Null if no parameter can change it, as for a budget of one or an exclusion. */
   readonly parameter: string | null;
   /** Change of `value` per unit of the parameter. */
   readonly slope: number;
@@ -32,7 +32,7 @@ export function hasNoParameter(limit: Limit): boolean {
   return computeSlopes(limit).every(([, slope]) => slope === 0);
 }
 
-/** Group or identifier of a row from an expanding class; null for other rows. */
+/** Group or identifier for which a class that covers several members created the row. Null for other rows. */
 type Member = string | null;
 
 /** Bounds on one weight. */
@@ -54,9 +54,9 @@ export interface LinearRow {
   readonly upper: Limit | null;
   readonly member: Member;
   /**
-   * Present if the client's bound multiplies the invested weight: the client's value is numerator'w / denominator'w,
-   * and the row compares (numerator - bound * scale * denominator)'w with zero. The slopes of the limits are those at
-   * invested weight 1, because the bound changes the coefficients and not the value.
+   * Present if the client's bound is multiplied by the invested weight. The client's value is numerator'w /
+   * denominator'w. The row compares (numerator - bound * scale * denominator)'w with zero. The slopes of the limits
+   * apply to an invested weight of 1, because the bound changes the coefficients and not the value.
    */
   readonly average?: Average;
 }
@@ -86,7 +86,7 @@ export interface NormRow {
   readonly metric: 'covariance' | 'identity';
   /** Centre, [N]; null for zero. */
   readonly centre: Float64Array | null;
-  /** Radius as a limit. `parameter` and `slope` are valid near the current radius only: see `radiusOf`. */
+  /** Radius as a limit. `parameter` and `slope` apply only near the current radius; see `radiusOf`. */
   readonly limit: Limit;
   /** Returns the radius for a parameter value. */
   readonly radiusOf: (parameter: number) => number;

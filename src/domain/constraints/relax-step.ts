@@ -29,8 +29,8 @@ export const RelaxEntries = z.array(RelaxEntry).max(ENTRIES_MAX);
 const MAIN_LIMITS = ['limit', 'upper', 'maximum', 'threshold', 'minimum'] as const;
 
 /**
- * Returns the parameters that a step changes. A number changes the main limit of the class; undefined if the class has
- * none.
+ * Returns the parameters that a step changes. If the step is a number, it changes the main limit of the class. Returns
+ * undefined if the class has none.
  */
 export function findStepParameter(
   { params, isSymmetric }: Pick<ConstraintClass, 'params' | 'isSymmetric'>,

@@ -3,7 +3,7 @@ import type { RowContext } from './constraint-class.js';
 import type { FurtherParameters, Limit, SecurityRow } from './program-row.js';
 
 /**
- * Returns the positions of the securities that a row covers, ascending: all securities for null. Identifiers outside
+ * Returns the positions of the securities that a row covers, ascending. Null means all securities. Identifiers outside
  * the problem are ignored.
  */
 export function listSecuritiesInScope(identifiers: readonly string[] | null, context: RowContext): number[] {
@@ -25,8 +25,8 @@ export interface Group {
 }
 
 /**
- * Returns the groups that a row covers, in order of their names: for null all groups with members, otherwise the listed
- * groups.
+ * Returns the groups that a row covers, in order of their names: the listed groups, or for null all groups with
+ * members.
  */
 export function listGroupsInScope(field: string, groups: readonly string[] | null, context: RowContext): Group[] {
   const { covers = coverEverySecurity } = context;
@@ -59,7 +59,7 @@ interface Trade {
   readonly further?: FurtherParameters;
 }
 
-/** Returns the bounds of one weight that may change by `room` in either direction. */
+/** Returns bounds between which one weight may change by `room` in either direction. */
 export function readTradeBounds(trade: Trade, { identifiers }: RowContext): SecurityRow {
   return {
     form: 'name',

@@ -54,7 +54,7 @@ function validateRow(
     : [...findings, ...listUnknownSecurities(row, entry, { path, identifiers })];
 }
 
-/** Reports bounds that follow a path where only a number is possible, because the problem has a single date. */
+/** Reports bounds that follow a path where only a number is possible. The problem has a single date. */
 function listUnreadPaths({ id, params }: ConstraintRow, path: string): Finding[] {
   return Object.entries(params).flatMap(([name, value]): Finding[] => {
     if (!isBoundPath(value)) return [];

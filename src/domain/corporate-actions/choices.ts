@@ -27,7 +27,7 @@ export interface ChoiceOutcome {
   readonly shares: number;
   /** Cash per share held before, in the currency of the security; negative if the holder pays. */
   readonly cash: number;
-  /** Weights of the other securities after divided by before. */
+  /** Ratio of the weights of the other securities after the choice to before. */
   readonly others: number;
   /** Shares received in another security; null if none are received. */
   readonly received: ReceivedShares | null;
@@ -40,8 +40,8 @@ export interface Offer {
 }
 
 /**
- * Finds offers of cash or shares: an acquisition and a merger of one security on one ex-date, between which a holder
- * chooses.
+ * Finds offers of cash or shares. Such an offer is an acquisition and a merger of one security on one ex-date, and a
+ * holder chooses between them.
  * @returns each offer by both of its actions
  */
 export function listOffers(actions: readonly CorporateAction[]): ReadonlyMap<CorporateAction, Offer> {
@@ -59,7 +59,7 @@ export function listOffers(actions: readonly CorporateAction[]): ReadonlyMap<Cor
   return offers;
 }
 
-/** Returns the choices for a rights issue; empty if its terms are unknown. */
+/** Returns the choices for a rights issue. Returns an empty list if its terms are unknown. */
 export function computeRightsChoices(
   action: CorporateAction,
   { weight, price }: PositionBeforeAction,
@@ -84,8 +84,8 @@ export function computeRightsChoices(
 }
 
 /**
- * Returns the choices for a dividend that may be taken in shares, at the ex-dividend price; empty if the dividend
- * permits no choice.
+ * Returns the choices for a dividend that may be taken in shares, at the ex-dividend price. Returns an empty list if
+ * the dividend permits no choice.
  */
 export function computeScripChoices(
   { value: cash, scripRatio }: CorporateAction,

@@ -15,13 +15,13 @@ export interface PositionBeforeAction {
   /** Fraction withheld from an ordinary dividend of the security. */
   readonly withheld: number;
   readonly growth: GrowthTerms;
-  /** True if prices are already adjusted for spun-off securities, which then do not enter the index. */
+  /** True if prices are already adjusted for spun-off securities. These then do not enter the index. */
   readonly isTotal?: boolean;
 }
 
 /**
- * Returns the value of one share of another security, in shares of this security, at current prices; null without a
- * price.
+ * Returns the value of one share of another security, in shares of this security, at current prices. Returns null
+ * without a price.
  */
 export type WorthReader = (identifier: string) => number | null;
 
@@ -31,8 +31,8 @@ export interface ReceivedShares {
   /** Shares received per share held before. */
   readonly ratio: number;
   /**
-   * Weight of the received shares in addition to those already held. For a future action, the weight after cash has
-   * bought other securities.
+   * Weight of the received shares in addition to those already held. For a future action, this is the weight after cash
+   * has bought other securities.
    */
   readonly weight: number;
 }
@@ -40,13 +40,13 @@ export interface ReceivedShares {
 /** Index after an action, if no price changes for any other reason. */
 export interface ProForma {
   readonly weight: number | null;
-  /** Index shares of the security after divided by before. */
+  /** Ratio of the index shares of the security after the action to before. */
   readonly shares: number | null;
   /** Divisor after divided by before. */
   readonly divisor: number | null;
   /**
-   * Cash per share of a security that leaves, with which the others are bought; null if it stays or converts into
-   * another security.
+   * Cash per share of a security that leaves. The index buys the other securities with it. Null if the security stays
+   * or converts into another security.
    */
   readonly proceeds: number | null;
   readonly received: ReceivedShares | null;
@@ -58,8 +58,8 @@ const UNKNOWN_EFFECT: ProForma = { weight: null, shares: null, divisor: null, ..
 
 /**
  * Computes the effect of an action on an index. Cash that the level reinvests buys the security; other cash, such as
- * withheld tax, leaves the index. Payments for a security that ends buy the other securities. An offer of cash or
- * shares is treated as paying shares. Members are null if the effect depends on a decision.
+ * withheld tax, leaves the index. If a security ends, its payments buy the other securities. An offer of cash or shares
+ * is treated as paying shares. Members are null if the effect depends on a decision.
  */
 export function computeProForma(action: CorporateAction, before: PositionBeforeAction, worth: WorthReader): ProForma {
   const { type, value } = action;
@@ -127,7 +127,10 @@ function computeEnded(
   return { weight: 0, shares: 0, divisor: computeDivisorWithout(weight, proceeds / price), proceeds, received: null };
 }
 
-/** Returns the divisor after divided by before if a security leaves at a price; null if no other security is held. */
+/**
+ * Returns the ratio of the divisor after to before if a security leaves at a price. Returns null if no other security
+ * is held.
+ */
 function computeDivisorWithout(weight: number, movedFraction: number): number | null {
   const otherWeight = 1 - weight;
   const level = otherWeight + weight * movedFraction;
@@ -156,7 +159,10 @@ export function computeReinvestment(
   return { price: 0, total: 1, net: weight < 0 ? 1 : 1 - withheld }[variant];
 }
 
-/** Adjusts a previous close: index shares by the terms of the action, and the divisor by the remaining market value. */
+/**
+ * Adjusts a previous close. Index shares change by the terms of the action, and the divisor by the remaining market
+ * value.
+ */
 function adjustOpening(action: CorporateAction, { weight, price, growth }: PositionBeforeAction): ProForma {
   const effect = computeEffect(action, 'none', growth, 0);
   if (effect === undefined) return { ...NO_CHANGE, weight };
@@ -168,8 +174,8 @@ function adjustOpening(action: CorporateAction, { weight, price, growth }: Posit
 }
 
 /**
- * Applies an ordinary dividend that the whole index reinvests: the price falls by it, and shares and divisor are
- * unchanged.
+ * Applies an ordinary dividend that the whole index reinvests. The price falls by the dividend; index shares and
+ * divisor are unchanged.
  */
 function applyPayment({ weight, price }: PositionBeforeAction, cash: number): ProForma {
   const paidFraction = cash / price;
@@ -193,7 +199,8 @@ function applyCash({ weight, price, growth }: PositionBeforeAction, cash: number
 }
 
 /**
- * Returns the factor on the unit of index shares: by market value if all return variants share it, otherwise by level.
+ * Returns the factor by which the unit of index shares changes. If the whole index reinvests dividends, it is the
+ * factor of the divisor, otherwise 1.
  */
 function findUnit({ reinvestment }: GrowthTerms, divisor: number): number {
   return reinvestment === 'index' ? divisor : 1;
@@ -205,7 +212,7 @@ export interface RightsTerms {
   readonly subscription: number;
 }
 
-/** Returns the terms of a rights issue; null without a subscription price. */
+/** Returns the terms of a rights issue. Returns null without a subscription price. */
 export function computeRightsTerms({ value, subscriptionPrice: subscription }: CorporateAction): RightsTerms | null {
   return subscription === null || !(value > 0) ? null : { ratio: value, subscription };
 }
@@ -217,7 +224,7 @@ export function computeExRightsPrice(price: number, { ratio, subscription }: Rig
 
 /**
  * Applies a rights issue as index levels do: relative to the theoretical ex-rights price. The divisor includes the
- * subscription with the new shares.
+ * money paid for the new shares.
  */
 function applyRights({ weight, price, growth }: PositionBeforeAction, terms: RightsTerms): ProForma {
   const subscribedFraction = (terms.ratio * terms.subscription) / price;

@@ -3,7 +3,10 @@ import type { TreatmentSpec } from '../documents/index-document.js';
 import { ACTION_KINDS } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 
-/** Returns the number of shares on a later day per share on a session, by the splits known on that session. */
+/**
+ * Returns the number of shares on a later day that one share on a session becomes. Uses only splits that were known on
+ * that session.
+ */
 export type FutureSharesReader = (identifier: string, until: Day) => number;
 
 export function computePendingShares(

@@ -52,8 +52,8 @@ export const findCheckKind = (name: CheckName): CheckKind<Check> =>
 const EXPLICIT_CHECKS: ReadonlySet<CheckName> = new Set(['second_source', 'confirmed_actions']);
 
 /**
- * Returns the checks of a step that lists none: all except those to be listed explicitly, and those that need a run
- * only if there is one.
+ * Returns the checks of a step that lists none. These are all checks except those that a plan must list explicitly.
+ * Checks that need a run are included only if there is one.
  * @param hasPolicy true if an error policy decides about differences in published closes; the check then only warns
  */
 export const listStandardChecks = (hasRun: boolean, hasPolicy = false): readonly Check[] =>

@@ -155,14 +155,14 @@ export const DayDocument = defineObject(() => ({
   ...dayFields,
   key_id: z.string().nullable(),
   plan: ScheduleDocument,
-  /** Request of a person during a round: it takes effect at the end of the round. */
+  /** Request that a person made while the day was being worked on. It takes effect at the end of that round. */
   renewal: Renewal.optional(),
   lease: Lease.nullable(),
   steps: z.array(StoredStep),
 }));
 export type DayDocument = z.infer<typeof DayDocument>;
 
-/** Progress of a schedule, from which the engine knows the open days. */
+/** Progress of a schedule. From it the engine knows which days are open. */
 export const ScheduleState = defineObject(() => ({
   /** Last session that has a day; null before the first day. */
   through: IsoDate.nullable(),

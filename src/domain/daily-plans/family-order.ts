@@ -7,11 +7,11 @@ export interface FamilyOrder {
 }
 
 /**
- * Orders a family: parents before derived indices, overlays and blends. Dependencies outside the plan are followed to
- * the indices of the plan behind them.
+ * Orders the indices of a plan: parents come before derived indices, overlays and blends. If an index depends on an
+ * index outside the plan, the indices of the plan behind that one count as its parents.
  * @param ids indices of the plan, without duplicates
  * @param parentsOf returns the indices on which an index depends, in the plan or not
- * @returns waves; indices of a cycle, which valid definitions exclude, are in the last wave
+ * @returns waves. Indices that depend on each other in a cycle, which valid definitions exclude, are in the last wave.
  */
 export function sortFamily(ids: readonly string[], parentsOf: (id: string) => readonly string[]): FamilyOrder {
   const plannedIds = new Set(ids);

@@ -2,13 +2,16 @@ import { toCivilDate, type Day } from '../time/days.js';
 
 /** Placeholders of a file name pattern: `{index}`, `{table}`, `{schedule}` and `{date}` or `{date:FORMAT}`. */
 const PLACEHOLDER = /\{(index|table|schedule|date)(?::([^{}]+))?\}/g;
-/** YYYY is matched as YY twice: with a separate alternative, the time to reject a text would grow exponentially. */
+/**
+ * Matches a date format. `YYYY` is matched as `YY` twice: with a separate alternative, the time to reject a text would
+ * grow exponentially.
+ */
 const DATE_FORMAT = /^(?:YY|MM|DD|[-_.])+$/;
 
 /** File names that every file system and every SFTP server accepts. */
 const NAME = /^[A-Za-z0-9._-]{1,200}$/;
 
-/** Returns the reason why a pattern is refused; undefined if it is valid. */
+/** Returns the reason why a pattern is refused. Returns undefined if it is valid. */
 export function checkPattern(pattern: string): string | undefined {
   const problem = describeFormatProblem(pattern);
   if (problem !== undefined) return problem;
@@ -17,8 +20,8 @@ export function checkPattern(pattern: string): string | undefined {
 }
 
 /**
- * Returns the reason why a path pattern is refused; undefined if it is valid. A path pattern consists of folders and a
- * name with placeholders, including {file} and {client}.
+ * Returns the reason why a path pattern is refused. Returns undefined if it is valid. A path pattern consists of
+ * folders and a name with placeholders, including {file} and {client}.
  */
 export function checkPathPattern(pattern: string): string | undefined {
   const problem = describeFormatProblem(pattern);

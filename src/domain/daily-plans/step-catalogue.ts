@@ -9,7 +9,10 @@ import { refreshStep } from './steps/refresh.js';
 import { renderStep } from './steps/render.js';
 import { runStep } from './steps/run.js';
 
-/** All kinds of steps. Compilation fails for a kind without a performer (`src/services/daily-plans/performers.ts`). */
+/**
+ * All kinds of steps. The build fails if a kind has no function that performs it
+ * (`src/services/daily-plans/performers.ts`).
+ */
 export const STEP_CATALOGUE = {
   refresh: refreshStep,
   checks: checksStep,

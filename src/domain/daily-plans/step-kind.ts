@@ -8,9 +8,11 @@ export interface StepKind {
   readonly schema: z.ZodObject;
   /** Sentence for the guide and the contract. */
   readonly help: string;
-  /** Scope that a key needs to store a plan with this step: a schedule cannot exceed the rights of its author. */
+  /**
+   * Scope that a key needs to store a plan with this step. A schedule therefore cannot exceed the rights of its author.
+   */
   readonly scope: StepScope;
-  /** True if every round of a day repeats the step for indices and files that are not done. */
+  /** True if the step is repeated in every round of a day, for indices and files that are not done. */
   readonly repeats: boolean;
 }
 

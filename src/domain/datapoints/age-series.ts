@@ -8,14 +8,15 @@ interface AgeSeries {
 }
 
 /**
- * Creates the series of the number of sessions since the first price bar: 0 on the session of that bar, missing before
- * it.
+ * Creates the series of a security's age: the number of sessions since its first price bar. The age is 0 on the session
+ * of that bar and missing before it.
  */
 export function createAgeSeries({ market, rowOf, securityCount }: SessionMarket): AgeSeries {
   const close = market.fields.get('CLOSE')!;
   const first = new Int32Array(securityCount).fill(NOT_SEARCHED);
   /**
-   * Searches the bars before the axis too: if the market starts on a later session, securities may be older.
+   * Searches the bars before the first session too, because securities may be older than the first session of this
+   * market.
    * @cost number of sessions before the axis
    */
   const findFirstBar = (column: number): number => {

@@ -10,7 +10,7 @@ export interface Windows {
   readonly starts: Int32Array;
   /** Number of cells in a window. */
   readonly length: number;
-  /** Minimum number of values of a statistic, at least 1; below it the statistic is missing. */
+  /** Minimum number of values of a statistic, at least 1. With fewer values the statistic is missing. */
   readonly enough: number;
 }
 
@@ -104,9 +104,9 @@ export function computeProduct({ cells, starts, length, enough }: Windows, out: 
 }
 
 /**
- * Computes the sample standard deviation (ddof 1), NaN for fewer than two values. Sums are taken about the first value,
- * so that a constant series gives exactly 0. Because the first value belongs to the sample, cancellation loses accuracy
- * by at most a factor of the count. Two windows are processed at a time to overlap the latency of additions.
+ * Computes the sample standard deviation (ddof 1). It is NaN for fewer than two values. The first value is subtracted
+ * before summing, so that a constant series gives exactly 0. Because that value belongs to the sample, accuracy
+ * decreases by at most a factor of the count. Two windows are processed at a time to overlap the latency of additions.
  */
 export function computeDeviation({ cells, starts, length, enough }: Windows, out: Float64Array): void {
   const least = Math.max(2, enough);
@@ -140,7 +140,7 @@ export function computeDeviation({ cells, starts, length, enough }: Windows, out
   }
 }
 
-/** Returns the first value of a window; NaN if the window has no value. */
+/** Returns the first value of a window. Returns NaN if the window has no value. */
 function findFirstValue(cells: Float64Array, from: number, length: number): number {
   let i = from;
   while (i < from + length - 1 && Number.isNaN(cells[i]!)) i++;
@@ -154,7 +154,7 @@ function computeSampleDeviation(squares: number, sum: number, count: number): nu
 /** Scratch for the values of one window while their median is selected. */
 let sortBuffer = new Float64Array(256);
 
-/** Returns the median; for an even count, the mean of the two middle values. */
+/** Returns the median. For an even count, this is the mean of the two middle values. */
 function writeMedian(cells: Float64Array, from: number, to: number, enough: number): number {
   if (sortBuffer.length < to - from) sortBuffer = new Float64Array(2 * (to - from));
   let count = 0;
@@ -168,7 +168,9 @@ function writeMedian(cells: Float64Array, from: number, to: number, enough: numb
 /** Maximum number of values for which the median is selected without buckets. */
 const SMALL_SAMPLE_MAX = 24;
 
-/** Number of buckets by size. For a year of values the middle bucket has about four values. */
+/**
+ * Number of buckets into which values are sorted by size. For a year of values the middle bucket has about four values.
+ */
 const BUCKETS = 64;
 
 const bucketCounts = new Int32Array(BUCKETS);
@@ -193,8 +195,8 @@ export function computeMedian(values: Float64Array, count: number): number {
   if (!(scale > 0 && scale < Infinity)) return selectMiddle(values, { from: 0, to: count - 1, upper, count });
   bucketCounts.fill(0);
   for (let i = 0; i < count; i++) bucketCounts[((values[i]! - least) * scale) | 0]!++;
-  // For an even count the bucket of the lower middle value is searched first: values up to the upper middle value are
-  // in it or just above.
+  // For an even count the bucket of the lower middle value is searched first. All values up to the upper middle value
+  // are in this bucket or just above it.
   let bucket = 0;
   let belowCount = 0;
   const lower = count % 2 === 0 ? upper - 1 : upper;

@@ -10,8 +10,8 @@ export interface BetaWindow {
 }
 
 /**
- * Computes the return of the equally weighted universe on each session of a window: the mean over the securities with a
- * return, NaN if there are none.
+ * Computes the return of the equally weighted universe on each session of a window. It is the mean over the securities
+ * with a return, NaN if there are none.
  * @returns [end - from + 1]
  */
 export function computeEqualWeightedReturns({ returns, from, end }: BetaWindow, universe: Int32Array): Float64Array {
@@ -32,8 +32,8 @@ export function computeEqualWeightedReturns({ returns, from, end }: BetaWindow, 
 }
 
 /**
- * Market returns of a window. Results for an unchanged universe are cached, so that each session is averaged once for
- * all windows.
+ * Function that returns the market returns of a window. Results are cached while the universe is unchanged, so each
+ * session is averaged only once for all windows.
  */
 export type MarketReturns = (window: BetaWindow, universe: Int32Array) => Float64Array;
 
@@ -67,8 +67,8 @@ function isSame(a: Int32Array, b: Int32Array): boolean {
 }
 
 /**
- * Computes the slope of the return of each security on the market return over the sessions with both returns. The slope
- * is missing if they are fewer than half of the requested sessions, or if the market return is constant.
+ * Computes the beta of each security: the slope of its return on the market return, over the sessions with both
+ * returns. Beta is missing if these are fewer than half of the requested sessions, or if the market return is constant.
  * @param market [end - from + 1]
  * @param length Number of requested sessions, including sessions before the first one of the data.
  * @returns [n]
@@ -106,7 +106,9 @@ interface MarketMoves {
   readonly squares: number;
 }
 
-/** Returns null if a session has no return, or the market return is constant. */
+/**
+ * Returns the deviations of the market. Returns null if a session has no return, or if the market return is constant.
+ */
 function computeMoves(market: Float64Array): MarketMoves | null {
   let sum = 0;
   for (let k = 0; k < market.length; k++) sum += market[k]!;
@@ -118,8 +120,8 @@ function computeMoves(market: Float64Array): MarketMoves | null {
 }
 
 /**
- * Computes the slopes of complete groups of four securities; NaN for securities that lack a return, and for securities
- * beyond the last complete group.
+ * Computes the slopes of four securities at a time. Securities that lack a return, and those beyond the last complete
+ * group of four, stay NaN.
  * @param out [n], filled with NaN
  */
 function computeSlopesByFour(
@@ -163,8 +165,9 @@ export interface ValueRun {
 }
 
 /**
- * Computes the slope of the least-squares line of values on market values, over the positions with both; NaN if these
- * are fewer than `enough`, or if the market values are constant. Sums are taken about the means of a first pass.
+ * Computes the slope of the least-squares line of values on market values, over the positions with both. It is NaN if
+ * these are fewer than `enough`, or if the market values are constant. A first pass computes the means, and the sums
+ * are taken about them.
  */
 export function computeSlope(
   { cells, start }: ValueRun,

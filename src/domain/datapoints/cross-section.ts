@@ -50,18 +50,19 @@ export interface CrossSection {
   readonly universe: Int32Array;
   readonly dividends: DividendHistory;
   /**
-   * Returns a numeric datapoint for some securities, NaN if missing; values of a non-numeric column are missing.
+   * Returns a numeric datapoint for some securities, NaN if missing. A column that is not numeric is missing for every
+   * security.
    * @param columns Selected securities, ascending, [n]; a transform is computed across them.
    * @returns [n]
    */
   numbers(field: DatapointExpression, columns: Int32Array): Float64Array;
-  /** Returns values in the currency of the index: prices are converted. */
+  /** Returns values in the currency of the index. Prices are converted into that currency. */
   money(field: DatapointExpression, columns: Int32Array): Float64Array;
   /** Returns FALSE, TRUE or UNKNOWN for a condition by security, [n]. */
   truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
   /** Returns any datapoint as stored, null if missing, [n]. */
   values(field: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
-  /** Returns the ranks of values, best first, as `rankPositions` does; results are cached by the array of values. */
+  /** Returns the ranks of values, best first, as `rankPositions` does. Results are cached for each array of values. */
   ordered(values: Float64Array, order: Ordering): Int32Array;
   /** Returns the groups of the securities by a datapoint: one group per value, and one for missing values. */
   groups(field: DatapointExpression, columns: Int32Array): Grouping;
@@ -72,7 +73,7 @@ export interface CrossSection {
    * sessions, [n].
    */
   count(field: FieldRequest, columns: Int32Array): Float64Array;
-  /** Returns a statistic, over trailing sessions, of a datapoint that requests cannot name. */
+  /** Returns a statistic over trailing sessions. It may use a datapoint that requests cannot name. */
   statistic(field: FieldRequest, statistic: Statistic, observationsMin: number, columns: Int32Array): Float64Array;
   /** Returns growth factors of the total return variant for some securities, [S - first x N]. */
   growth(columns: Int32Array): Float64Array;
@@ -85,8 +86,8 @@ export interface CrossSection {
 export interface CrossSections {
   at(session: number, universe: Int32Array): CrossSection;
   /**
-   * Returns a reader of the values of a datapoint by session, as `numbers` returns them; null for a datapoint over a
-   * window, which must be requested session by session.
+   * Returns a reader of the values of a datapoint by session, as `numbers` returns them. Returns null for a datapoint
+   * over a window, because it must be requested session by session.
    */
   latest(name: string): LatestValues | null;
 }
@@ -97,7 +98,7 @@ export interface CrossSections {
  */
 export type LatestValues = (session: number, columns: Int32Array, out: Float64Array) => void;
 
-/** Creates the cross-sections of a market; results that do not depend on the session are computed once. */
+/** Creates the cross-sections of a market. Results that do not depend on the session are computed once. */
 export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): CrossSections {
   const table = createSeriesTable(sm, terms);
   const spells = new Map<string, readonly (readonly ReferenceSpell[])[]>();

@@ -11,12 +11,12 @@ import { isField, toFieldRequest, type DatapointExpression } from './expressions
 
 /** Dates of the bars, rows or events on which a value is based. */
 export interface DatapointDates {
-  /** First date read; equals `to` for a single value; null if no value was found. */
+  /** First date read. It equals `to` for a single value, and is null if no value was found. */
   readonly from: string | null;
   readonly to: string | null;
   /** Number of values found between the two dates. */
   readonly observations: number;
-  /** First later session on which the history of the security can be long enough; null if it is long enough now. */
+  /** First later session on which the security can have enough history. Null if it has enough now. */
   readonly knownFrom: string | null;
 }
 
@@ -88,8 +88,9 @@ function readDatapoint(
 }
 
 /**
- * Returns the first session on which a datapoint of a security can have a value, if the security trades on every
- * session from its first price bar on: a statistic needs half of its window. NaN before the first price bar.
+ * Returns the first session on which a datapoint of a security can have a value. Assumes that the security trades on
+ * every session from its first price bar on; a statistic needs half of its window. Returns NaN before the first price
+ * bar.
  */
 function findEarliestSession(
   sm: SessionMarket,
@@ -110,7 +111,10 @@ function findFirstBar({ lastBar, securityCount }: SessionMarket, column: number)
   return NaN;
 }
 
-/** Returns the date of a session, which may be after the last session of the data; null beyond the calendar. */
+/**
+ * Returns the date of a session. The session may be after the last session of the data. Returns null beyond the
+ * calendar.
+ */
 function formatSessionDay({ sessions, calendar }: SessionMarket, session: number): string | null {
   const from = findFirstAtLeast(calendar.sessions, sessions[0]!);
   const day = calendar.sessions[from + session];

@@ -26,12 +26,12 @@ export interface SharedState {
   tallyOf(series: Series): Tally;
   /** Returns the market returns to which BETA is relative. */
   readonly marketReturns: MarketReturns;
-  /** Statistics of rolling windows; null if each window is computed separately. */
+  /** Statistics of rolling windows. Null if each window is computed separately. */
   readonly rolling: RollingStatistics | null;
   dividends: () => DividendHistory;
 }
 
-/** Returns true if a datapoint is an unmodified reference column, whose values need not be numbers. */
+/** Returns true if a datapoint is an unmodified reference column. The values of such a column need not be numbers. */
 export function isText({ sm, referenceKindOf }: SharedState, field: FieldRequest): boolean {
   const result = resolveName(sm.market, field);
   return (
@@ -110,7 +110,7 @@ export function createSource({ sm, table }: SharedState, field: FieldRequest): D
   return { kind: 'series', series, trailing: isSessionReturn(name) ? table.returns(name) : series, isClose: false };
 }
 
-/** Returns the series for windows over a datapoint that is not itself a statistic. */
+/** Returns the series from which windows over a datapoint are read. The datapoint must not itself be a statistic. */
 export function createTrailingReader(shared: SharedState, field: FieldRequest): Series {
   const source = createSource(shared, field);
   if (source.kind !== 'series') throw new Error(`${field.name} is already a statistic`);

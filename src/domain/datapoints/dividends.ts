@@ -7,7 +7,7 @@ import { findLastAtMost } from '../numbers/search.js';
 export interface DividendHistory {
   /**
    * Returns ordinary dividends per share with an ex-date in the twelve months that end on `day`, on the share basis of
-   * `day`; 0 without dividends.
+   * `day`. Returns 0 without dividends.
    * @throws BeforeMarketError
    */
   trailing(column: number, day: Day): number;
@@ -22,8 +22,8 @@ export interface DividendHistory {
    */
   assertCovers(day: Day): void;
   /**
-   * Returns ordinary dividends per share by year of their ex-date, up to `day` and on the share basis of `day`; at
-   * least for the last `YEARS_OF_GROWTH_MAX` years.
+   * Returns ordinary dividends per share by year of their ex-date, up to `day` and on the share basis of `day`. The
+   * result covers at least the last `YEARS_OF_GROWTH_MAX` years.
    * @throws BeforeMarketError
    * @cost O(dividends of the security)
    */
@@ -32,7 +32,7 @@ export interface DividendHistory {
   paidBetween(column: number, start: Day, end: Day): boolean;
 }
 
-/** Step function: 0 before the first of the days, then the sum from each day until the next. */
+/** Step function. It is 0 before the first of the days, then the sum of each day until the next day. */
 export interface DividendSteps {
   readonly days: Int32Array;
   readonly sums: Float64Array;
@@ -69,13 +69,19 @@ function computeHistory(market: MarketData): DividendHistory {
   };
   let today = NaN;
   let yearBefore = NaN;
-  /** Returns the day twelve months earlier; the last result is cached, because callers read all securities of a day. */
+  /**
+   * Returns the day twelve months earlier. The last result is cached, because callers read all securities of one day
+   * before the next day.
+   */
   const findYearBefore = (day: Day): Day => {
     if (day !== today) yearBefore = addMonths(day, -12);
     today = day;
     return yearBefore;
   };
-  /** First day on which an ex-date is outside the trailing twelve months, by ex-date. Cached, because securities share many ex-dates. */
+  /**
+   * First day on which an ex-date is no longer in the trailing twelve months, by ex-date. Cached, because securities
+   * share many ex-dates.
+   */
   const leavingDayByExDay = new Map<Day, Day>();
   const findLeavingDay = (exDay: Day): Day => {
     const day = leavingDayByExDay.get(exDay) ?? computeDayLeft(exDay);
@@ -107,8 +113,8 @@ function computeHistory(market: MarketData): DividendHistory {
 }
 
 /**
- * Returns the trailing sums on each day on which a dividend enters or leaves the twelve months, or the share basis
- * changes.
+ * Returns the trailing sums on each day on which they change: a dividend enters or leaves the twelve months, or the
+ * share basis changes.
  */
 function computeSteps(events: DividendEvents, leavingOn: (exDay: Day) => Day): DividendSteps {
   const left = events.exDays.map(leavingOn);
@@ -143,12 +149,12 @@ function computeTotalsByYear({ exDays, amounts, splitDays, ratios }: DividendEve
 /** Maximum number of years of rising dividends that are counted. */
 export const YEARS_OF_GROWTH_MAX = 100;
 
-/** Maximum relative increase that counts as a rounding error of sums on different share bases. */
+/** Maximum relative increase that counts as a rounding error. Sums on different share bases may differ by this much. */
 const ROUNDING_ERROR = 1e-12;
 
 /**
- * Counts consecutive complete calendar years before a day in which a security paid more than in the previous year,
- * backwards from the last year.
+ * Counts the complete calendar years before a day, backwards from the last one, in which a security paid more than in
+ * the year before. Stops at the first year without an increase.
  */
 export function countYearsOfGrowth(history: Pick<DividendHistory, 'byYear'>, column: number, day: Day): number {
   const totals = history.byYear(column, day);
@@ -162,8 +168,8 @@ export function countYearsOfGrowth(history: Pick<DividendHistory, 'byYear'>, col
 }
 
 /**
- * Returns the first day whose twelve months exclude an ex-date. This is not always the same date a year later, for
- * example for 29 February.
+ * Returns the first day whose trailing twelve months exclude an ex-date. This is not always the same date a year later,
+ * for example for 29 February.
  */
 function computeDayLeft(exDay: Day): Day {
   let day = addMonths(exDay, 12);

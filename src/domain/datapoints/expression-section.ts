@@ -32,8 +32,8 @@ export interface DecisionContext {
   /** 1 for a constituent of the index before the decision, by column; null at the first decision. */
   readonly incumbents: Uint8Array | null;
   /**
-   * Returns the weights of another index at its last decision; null before its first decision, and if no index is
-   * available.
+   * Returns the weights of another index at its last decision. Returns null before its first decision, or if no index
+   * is available.
    */
   indexWeights(indexId: string): IndexWeights | null;
 }
@@ -78,16 +78,16 @@ export interface ExpressionSection {
   numbers(expression: DatapointExpression, columns: Int32Array): Float64Array;
   truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
   values(expression: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
-  /** Returns the text values of an expression; null for numbers. */
+  /** Returns the text values of an expression. Returns null for numbers. */
   groups(expression: DatapointExpression, columns: Int32Array): Grouping | null;
-  /** Returns the text column that a datapoint is or refers to; undefined for numbers. */
+  /** Returns the text column that a datapoint is or refers to. Returns undefined for numbers. */
   textField(expression: DatapointExpression): FieldRequest | undefined;
 }
 
 /** Expressions of the datapoints that a document defines. */
 export interface DatapointsByName {
   readonly definitions: ReadonlyMap<string, ExpressionNode>;
-  /** Returns the expression of a datapoint; null for a datapoint read directly from the market. */
+  /** Returns the expression of a datapoint. Returns null for a datapoint that is read directly from the market. */
   expanded(field: FieldRequest): ExpressionNode | null;
   /** Returns true if a node, including everything it refers to, consists only of columns, constants and arithmetic. */
   isArithmetic(node: ExpressionNode): boolean;
@@ -157,8 +157,8 @@ export function createExpressionSection(
   };
 
   /**
-   * Arithmetic of columns is computed in one pass from values on the session; only missing values are searched on
-   * earlier sessions.
+   * Computes an expression for some securities. Arithmetic of columns takes one pass over the values of the session.
+   * Only missing values are searched on earlier sessions.
    */
   const evaluateNode = (node: ExpressionNode, columns: Int32Array): Float64Array => {
     if (!datapointsByName.isArithmetic(node)) return createEvaluator(createSource(columns, 0)).numbers(node);
@@ -285,7 +285,7 @@ function computePlugin(
   return callPlugin(plugin, inputs, { count: columns.length, day: leaves.day });
 }
 
-/** Returns the text field to which an expression refers; undefined for numbers. */
+/** Returns the text field to which an expression refers. Returns undefined for numbers. */
 function findTextField(
   leaves: LeafReader,
   datapointsByName: DatapointsByName,
@@ -321,7 +321,7 @@ function applyInGroups(
   return result;
 }
 
-/** Returns the values of a set for other columns; missing for columns outside the set. */
+/** Selects the values of some columns from the values of a set of columns. Columns outside the set are missing. */
 function selectValues(set: Int32Array, values: Float64Array, columns: Int32Array): Float64Array {
   const positionByColumn = new Map(Array.from(set, (column, position) => [column, position]));
   return Float64Array.from(columns, (column) => values[positionByColumn.get(column) ?? -1] ?? NaN);

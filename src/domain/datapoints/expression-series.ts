@@ -6,7 +6,7 @@ import type { FieldRequest } from './field-request.js';
 import { createConstantSeries, multiplySeries, type Series } from './series.js';
 
 export interface SeriesSource {
-  /** Returns the expression of a datapoint; null for a datapoint read directly from the market. */
+  /** Returns the expression of a datapoint. Returns null for a datapoint that is read directly from the market. */
   expanded(field: FieldRequest): ExpressionNode | null;
   /** Returns the values of a numeric datapoint as stated on each session. */
   trailing(field: FieldRequest): Series;
@@ -15,7 +15,10 @@ export interface SeriesSource {
   isNumber(field: FieldRequest): boolean;
 }
 
-/** Returns a function that creates the series of an expression, each once, because windows are cached by series. */
+/**
+ * Returns a function that creates the series of an expression. It creates each series only once, because windows are
+ * cached by series.
+ */
 export function createExpressionSeries(source: SeriesSource): (node: ExpressionNode) => Series {
   const seriesByNode = new Map<ExpressionNode, Series>();
   const findSeries = (node: ExpressionNode): Series => {
@@ -103,7 +106,7 @@ function combineSeries(operator: Operator, leftSeries: Series, right: Series): S
   };
 }
 
-/** Returns a series lagged by some sessions; missing before its first value. */
+/** Returns a series that lags by some sessions. Its values are missing before the first value of the original. */
 function lagSeries(series: Series, lag: number): Series {
   if (lag === 0) return series;
   return {

@@ -32,7 +32,7 @@ export const DERIVED_NAMES = [
 ] as const;
 export type DerivedName = (typeof DERIVED_NAMES)[number];
 
-/** Returns of single sessions, with and without dividends; the other derived returns are statistics over a window. */
+/** Returns of single sessions, with and without dividends. All other derived returns are statistics over a window. */
 export type SessionReturn = 'RETURN' | 'PRICE_RETURN';
 export const isSessionReturn = (name: string): name is SessionReturn => name === 'RETURN' || name === 'PRICE_RETURN';
 
@@ -42,7 +42,7 @@ export const isSessionReturn = (name: string): name is SessionReturn => name ===
  */
 export const isRelative = (name: string): boolean => name === ('BETA' satisfies DerivedName);
 
-/** Derived datapoints that are statistics over a separate window and accept no aggregate. */
+/** Derived datapoints that are statistics over a separate window. They accept no aggregate. */
 const WINDOWED_NAMES: ReadonlySet<string> = new Set<DerivedName>(['VOLATILITY', 'MOMENTUM', 'BETA']);
 
 const fields = {

@@ -5,7 +5,10 @@ import type { ComparisonNode, DatapointExpression, ExpressionNode } from './expr
 /** Use of a datapoint by a rule or weighting. */
 export interface FieldUse {
   readonly field: DatapointExpression;
-  /** Path of the parameter that names the datapoint, below `params`; empty if the class determines the datapoint. */
+  /**
+   * Path of the parameter that names the datapoint, below `params`. Empty if no parameter names it, because the class
+   * determines it.
+   */
   readonly path: string;
   /** Use of the values: as numbers, as categories, or of any type. */
   readonly as: 'number' | 'category' | 'any' | 'condition';
@@ -20,7 +23,7 @@ export function useNumber(field: DatapointExpression | string, path = '', money 
   return { field: toRequest(field), path, as: 'number', money };
 }
 
-/** Returns the datapoint of a parameter: a plain name refers to its latest value. */
+/** Returns the datapoint of a parameter. A plain name means its latest value. */
 export function toRequest(field: DatapointExpression | string): DatapointExpression {
   return typeof field === 'string' ? createLatestRequest(field) : field;
 }
@@ -35,7 +38,7 @@ export function useCategory(name: string, path = ''): FieldUse {
   return { field: createLatestRequest(name), path, as: 'category', money: false };
 }
 
-/** Returns the group of a value as text; null for a missing value, which forms a group. */
+/** Returns the group of a value as text. A missing value (null) forms a separate group. */
 export function readGroup(value: ReferenceValue): string | null {
   return value === null ? null : String(value);
 }

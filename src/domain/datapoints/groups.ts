@@ -12,7 +12,7 @@ export interface Grouping {
 }
 
 /**
- * Function that returns the groups of dated values on a day. Securities whose value never changes are looked up once.
+ * Function that returns the groups of securities on a day. A security whose value never changes is looked up only once.
  */
 export type DatedGroups = (day: Day, columns: Int32Array) => Grouping;
 

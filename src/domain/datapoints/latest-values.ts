@@ -8,15 +8,18 @@ interface LatestInput {
   readonly columns: Int32Array;
   readonly maxStaleSessions: number;
   /**
-   * Maximum number of sessions for which the latest bar prices a suspended constituent. Default: same as for other
+   * Maximum number of sessions for which the latest bar prices a suspended constituent. Default: as for other
    * securities.
    */
   readonly suspendedSessions?: number | undefined;
-  /** Converts a carried close to the share basis of the session. */
+  /** Converts an earlier close to the share basis of the session. */
   readonly rebase: boolean;
 }
 
-/** Returns the latest value of each security on or before a session; missing if it is too old to price the security. */
+/**
+ * Returns the latest value of each security on or before a session. A value that is too old to price the security is
+ * missing.
+ */
 export function computeLatestValues(latest: LatestInput): Float64Array {
   const values = new Float64Array(latest.columns.length);
   writeLatestValues(values, latest);
@@ -33,7 +36,7 @@ export function writeLatestValues(values: Float64Array, latest: LatestInput): vo
   }
 }
 
-/** Returns the latest value of a security that has none on the session; NaN if no value is valid. */
+/** Returns the latest value of a security that has none on the session. Returns NaN if no value is valid. */
 function findCarriedValue({ rebase, ...latest }: LatestInput, column: number): number {
   const { sm, series, end } = latest;
   const session = findLatestSession({ ...latest, column });
@@ -44,8 +47,9 @@ function findCarriedValue({ rebase, ...latest }: LatestInput, column: number): n
 }
 
 /**
- * Returns the session of the latest valid value; -1 if there is none. A value is valid within a maximum age, or if it
- * belongs to the latest bar and this bar still prices the security (its exchange may have been closed for longer).
+ * Returns the session of the latest valid value. Returns -1 if there is none. A value is valid within a maximum age. It
+ * is also valid if it belongs to the latest bar and this bar still prices the security, whose exchange may have been
+ * closed for longer.
  */
 export function findLatestSession({
   sm,
@@ -67,7 +71,7 @@ export function findLatestSession({
   return bar >= 0 && sm.barAge(end, column) <= suspendedSessions && hasValue(bar) ? bar : -1;
 }
 
-/** Returns the ratio of the carried close on the share basis of `end` to the close as traded on `session`. */
+/** Returns the ratio of two forms of a carried close: on the share basis of `end`, and as traded on `session`. */
 function computeBasisRatio(
   sm: SessionMarket,
   { session, end, column }: { readonly session: number; readonly end: number; readonly column: number },

@@ -1,4 +1,6 @@
-/** Returns the values of a subset of columns, both ascending; undefined if a column is not in `valueColumns`. */
+/**
+ * Returns the values of a subset of columns, both ascending. Returns undefined if a column is not in `valueColumns`.
+ */
 export function pickValues(
   valueColumns: Int32Array,
   values: Float64Array,

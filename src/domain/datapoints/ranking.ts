@@ -7,8 +7,8 @@ const RUN_LENGTH_MIN = 12;
 const BITS_MIN = 1500;
 
 /**
- * Returns positions in order of their values, best first, with equal values in the given order and missing values last.
- * If positions ascend with identifiers, ties go to the earlier identifier.
+ * Returns positions in order of their values, best first. Equal values keep the given order, and missing values are
+ * last. If positions ascend with identifiers, the earlier identifier comes first among equal values.
  * @param positions Indices of values, [n].
  * @returns [n]
  * @cost O(n log n), on typed arrays

@@ -8,7 +8,8 @@ export type Resolution = { readonly dataset: Dataset } | { readonly missing: str
 export type Columns = Pick<MarketData, 'fields' | 'reference'>;
 
 /**
- * Resolves the name of a datapoint: market first, then reference, then derived, unless the request specifies a dataset.
+ * Resolves the name of a datapoint. Unless the request specifies a dataset, market columns come first, then reference
+ * columns, then derived datapoints.
  * @cost O(reference columns)
  */
 export function resolveName(market: Columns, { name, dataset }: Pick<FieldRequest, 'name' | 'dataset'>): Resolution {
@@ -38,11 +39,11 @@ const REQUIRED_COLUMNS: Readonly<Record<DerivedName, readonly string[]>> = {
   AGE: [],
 };
 
-/** Returns the first column required by a derived datapoint; for any other name, the name itself. */
+/** Returns the first column that a derived datapoint requires. For any other name, returns the name itself. */
 export const resolveColumn = (name: string): string =>
   isDerived(name) && REQUIRED_COLUMNS[name].length > 0 ? resolveColumn(REQUIRED_COLUMNS[name][0]!) : name;
 
-/** Returns true if a market has the share counts that market values with changes between reviews require. */
+/** Returns true if a market has share counts. Market values that change between reviews require them. */
 export function hasSharesField(market: Columns): boolean {
   return isHeldField(market, 'SHARES_OUTSTANDING');
 }
@@ -66,7 +67,7 @@ export type ValueKind = 'number' | 'string' | 'boolean';
 const kindsByTable = new WeakMap<ReferenceTable, Map<string, ValueKind>>();
 
 /**
- * Returns the common kind of the values of a reference column; `string` if kinds differ.
+ * Returns the common kind of the values of a reference column. Returns `string` if the kinds differ.
  * @cost O(rows) on the first call
  */
 export function findReferenceKind({ reference }: MarketData, column: string): ValueKind {

@@ -2,13 +2,13 @@ import { addSessions, createRollingFolds, type Folding } from './rolling-folds.j
 import type { Series } from './series.js';
 import type { Window } from './windows.js';
 
-/** Window whose securities are given as positions among the followed securities. */
+/** Window whose securities are given by their positions among all securities for which sums are kept. */
 export interface PositionedWindow extends Window {
   /** [n] */
   readonly places: Int32Array;
   /**
-   * Positions of the equally weighted securities to which BETA is relative; the array must be identical while they do
-   * not change.
+   * Positions of the equally weighted securities to which BETA is relative. While they do not change, the caller must
+   * pass the identical array.
    */
   readonly universe: Int32Array;
 }
@@ -20,20 +20,21 @@ export type RollingBetas = (window: PositionedWindow) => Float64Array;
 const CONSTANT_SQUARES = 1e-18;
 
 /**
- * Minimum fraction of the market's sum of squares that must remain after subtracting sessions that a security lacks.
- * Below it the sums are recomputed, so that at most four bits are lost.
+ * Minimum fraction of the market's sum of squares that must remain after the sessions that a security lacks are
+ * subtracted. If less remains, the sums are computed again. The subtraction therefore loses at most four bits.
  */
 const REMAINDER_MIN = 1 / 16;
 
 /**
- * Number of sessions between cached sums of products. A universe lasts for about a month, and its windows advance by
- * one day.
+ * Number of sessions between cached sums of products. A universe lasts for about a month, while windows advance by one
+ * day.
  */
 const CACHE_STEP = 16;
 
 /**
- * Creates rolling betas from sums of the returns of each security and of their products with market returns. Market
- * sums are shared by all securities without missing sessions, and corrected for the other securities.
+ * Creates rolling betas. They are computed from sums of the returns of each security, and of the products of these
+ * returns with market returns. All securities without missing sessions share the market sums; for other securities the
+ * sums are corrected.
  * @param followed securities, ascending
  * @param length length of every window
  * @cost per session one pass over the securities; if the universe changes, one pass over all windows
@@ -125,7 +126,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
 type MarketSums = Float64Array;
 const [COUNT, SUM, SQUARES] = [0, 1, 2] as const;
 
-/** Returns the sum of squares of a market about its mean; 0 if it is constant. */
+/** Returns the sum of squares of a market about its mean. Returns 0 if it is constant. */
 function computeMarketSquares(market: MarketSums): number {
   const count = market[COUNT]!;
   const squares = market[SQUARES]! - (market[SUM]! * market[SUM]!) / count;
@@ -149,7 +150,7 @@ function addTimes(sums: Float64Array, values: Float64Array, times: number): void
   }
 }
 
-/** Function that returns the returns of the securities on a session; the sessions of the last window are cached. */
+/** Function that returns the returns of the securities on a session. The sessions of the last window are cached. */
 type Rows = (session: number) => Float64Array;
 
 function createRows(returns: Series, followed: Int32Array, length: number): Rows {
@@ -168,8 +169,8 @@ function createRows(returns: Series, followed: Int32Array, length: number): Rows
 interface Market {
   follow(universe: Int32Array): void;
   /**
-   * Returns the market return on a session; NaN if no security has a return. @cost each session is averaged once for
-   * all windows that contain it
+   * Returns the market return on a session. Returns NaN if no security has a return. @cost each session is averaged
+   * once for all windows that contain it
    */
   on(session: number): number;
   /** Returns the sums over a window; valid until the next call. */
@@ -182,7 +183,7 @@ function createMarket(rows: Rows, length: number): Market {
   const moves = new Float64Array(length);
   const sessions = new Int32Array(length).fill(-1);
   const sums = new Float64Array(3);
-  /** Sums from each session of the window to its end, and the empty sum, [length + 1][3]. */
+  /** Sums from each session of the window to its end, followed by an empty sum, [length + 1][3]. */
   const tails = new Float64Array(3 * (length + 1));
   let first = 0;
   let followedUniverse: Int32Array = new Int32Array(0);
@@ -265,8 +266,8 @@ interface AbsencesInput {
 
 function createAbsences({ rows, market, names, length }: AbsencesInput): MissingSessions {
   /**
-   * Ring buffer of the latest missing sessions of each security; their total number, and the number before the window,
-   * [names].
+   * Ring buffer of the latest missing sessions of each security, with their total number and the number before the
+   * window, [names].
    */
   const sessions = new Int32Array(names * length);
   const missingCounts = new Int32Array(names);
@@ -274,7 +275,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Missing
   const latestMissing = new Int32Array(names).fill(-1);
   let [first, last] = [0, -1];
 
-  /** Removes the sessions before the window and returns the index of the first remaining session of a security. */
+  /** Removes the sessions before the window. Returns the index of the first remaining session of a security. */
   const removeBeforeWindow = (place: number): number => {
     let position = Math.max(removedCounts[place]!, missingCounts[place]! - length);
     while (position !== missingCounts[place] && sessions[place * length + (position % length)]! < first) position++;
@@ -312,7 +313,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Missing
       const firstMissing = removeBeforeWindow(place);
       const missingInWindow = missingCounts[place]! - firstMissing;
       const latest = latestMissing[place]!;
-      // Most securities with missing sessions were listed within the window, so they lack its beginning.
+      // Most securities with missing sessions were first listed within the window, so they lack its beginning.
       if (latest === first + missingInWindow - 1) {
         market.since(latest + 1, out);
         return;

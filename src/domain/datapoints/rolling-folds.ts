@@ -4,19 +4,19 @@ export interface RolledWindow {
   readonly end: number;
   /** Number of requested sessions, including sessions before the first one of the data. */
   readonly length: number;
-  /** Securities, ascending, [n]; the array must be identical while they do not change. */
+  /** Securities, ascending, [n]. While they do not change, the caller must pass the identical array. */
   readonly columns: Int32Array;
-  /** Version of other inputs of the values; it must change with these inputs. */
+  /** Version of other inputs on which the values depend. It must change when these inputs change. */
   readonly version: unknown;
 }
 
-/** Fold of the values of sessions into a fixed number of results per security, stored together, [n x width]. */
+/** Way to combine the values of sessions into a fixed number of results per security, [n x width]. */
 export interface Folding {
   /** Results for an empty window, [width]. */
   readonly empty: readonly number[];
   /** Adds the values of a session to the results. @param columns [n] */
   add(sums: Float64Array, session: number, columns: Int32Array): void;
-  /** Adds consecutive sessions, in descending order if the last is before the first. Default: repeated `add`. */
+  /** Adds consecutive sessions. If `last` is before `first`, adds them in descending order. Default: repeated `add`. */
   addRun?(sums: Float64Array, first: number, last: number): void;
   /** Joins the results of two adjacent ranges of sessions. */
   join(out: Float64Array, sums: Float64Array, others: Float64Array): void;
@@ -25,7 +25,7 @@ export interface Folding {
 /** Folds over rolling windows. */
 export interface RollingFolds {
   /**
-   * Returns the results of a window, [n x width]; valid until the next call.
+   * Returns the results of a window, [n x width]. They are valid until the next call.
    * @cost one session of values if the window ends one session after the previous one, none if it ends on the same
    * session, otherwise all of its sessions
    */
@@ -33,12 +33,13 @@ export interface RollingFolds {
 }
 
 /**
- * Creates folds over rolling windows. Sessions form blocks as long as the window. The part of a window in its last
- * block is folded forwards, the part in the previous block backwards (van Herk 1992, Gil and Werman 1993): each session
- * is added twice, nothing is ever subtracted, and results are bit-identical whatever was computed before.
+ * Creates combined values over rolling windows. Sessions form blocks as long as the window. The part of a window in its
+ * last block is combined forwards, the part in the previous block backwards (van Herk 1992, Gil and Werman 1993). Each
+ * session is added twice, and nothing is ever subtracted. Results are therefore bit-identical, whatever was computed
+ * before.
  *
- * @param step number of sessions between cached backward results. Results between them are recomputed when needed,
- * which is worthwhile if the securities or the version change often, so that most results would never be used
+ * @param step number of sessions between cached backward results. Results between them are computed again when needed.
+ * This is worthwhile if the securities or the version change often, so that most results would never be used.
  */
 export function createRollingFolds(step = 1): RollingFolds {
   let rolledWindow: RolledWindow | undefined;

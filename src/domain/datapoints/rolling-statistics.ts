@@ -5,18 +5,21 @@ import type { Series, SeriesTable } from './series.js';
 import type { Window } from './windows.js';
 
 export interface StatisticWindow extends Window {
-  /** Securities, ascending, [n]; the array must be identical while they do not change. */
+  /** Securities, ascending, [n]. While they do not change, the caller must pass the identical array. */
   readonly columns: Int32Array;
 }
 
 export interface MarketWindow extends StatisticWindow {
-  /** Equally weighted securities to which BETA is relative; the array must be identical while they do not change. */
+  /**
+   * Equally weighted securities to which BETA is relative. While they do not change, the caller must pass the identical
+   * array.
+   */
   readonly universe: Int32Array;
 }
 
 /**
- * Computes BETA, VOLATILITY and the product behind MOMENTUM for consecutive sessions; null if memory is insufficient or
- * a security is not followed.
+ * Statistics of consecutive sessions: BETA, VOLATILITY and the product behind MOMENTUM. A function returns null if
+ * memory is insufficient or a security is not among those for which sums are kept.
  */
 export interface RollingStatistics {
   volatilities(window: StatisticWindow): Float64Array | null;
@@ -31,7 +34,10 @@ const CELLS_MAX = 8_000_000;
 /** Number of cells per security and session of the BETA window: the return, two sums, and a missing session. */
 const BETA_CELLS = 4;
 
-/** Ratio to the sum of squares below which a variance is a rounding error: the returns are constant. */
+/**
+ * Ratio of a variance to the sum of squares below which the variance is a rounding error. The returns are then
+ * constant.
+ */
 const CONSTANT_RATIO = 1e-12;
 
 /**
@@ -45,8 +51,8 @@ export function createRollingStatistics(
   followed: Int32Array,
   periodsPerYear: number = LIMITS.PERIODS_PER_YEAR,
 ): RollingStatistics {
-  // If all securities that may enter are followed, entries and exits cause no recomputation. Each followed security
-  // then costs as much per session as a held security costs per window.
+  // If sums are kept for all securities that may enter, entries and exits cause no recomputation. Each of these
+  // securities then costs as much per session as a held security costs per window.
   const findPositions = createPositionFinder(followed);
   const rollVolatility = createRolling(followed);
   const rollGrowth = createRolling(followed);
@@ -83,7 +89,7 @@ export function createRollingStatistics(
 }
 
 /**
- * Returns a function that returns the positions of securities among the followed securities; null if one is not
+ * Returns a function that returns the positions of securities among the followed securities. Returns null if one is not
  * followed.
  */
 function createPositionFinder(followed: Int32Array): (columns: Int32Array) => Int32Array | null {
@@ -131,7 +137,7 @@ function computeProducts(folds: Float64Array, places: Int32Array, enough: number
 
 type RollingFold = (window: Window, version: unknown, folding: Folding) => Float64Array | null;
 
-/** Creates folds over the windows of securities; null if the windows are too wide. */
+/** Creates the results over the windows of securities. Returns null if the windows are too wide for the memory. */
 function createRolling(columns: Int32Array): RollingFold {
   const rollingFolds = createRollingFolds();
   return ({ end, length }, version, folding) => {

@@ -5,10 +5,10 @@ import { CROSS_SECTIONAL_FUNCTIONS } from './expressions/functions/cross-section
 import { OVER_TIME_FUNCTIONS } from './expressions/functions/over-time.js';
 
 /**
- * Functions that plug-ins call as members of `rows`, on lists of numbers in rows of `length` values: the windows of
- * securities, or after `transpose` the securities of each session. Functions that also exist in expressions share the
- * code and are bit-identical. The other functions use only basic arithmetic, square roots and `raiseToPower`, which are
- * bit-identical on every machine.
+ * Functions that plug-ins call as members of `rows`. They work on lists of numbers in rows of `length` values: the
+ * windows of securities or, after `transpose`, the securities of each session. Functions that also exist in expressions
+ * share their code and are bit-identical. All others use only basic arithmetic, square roots and `raiseToPower`, which
+ * are bit-identical on every machine.
  */
 export interface RowFunction extends NativeFunction {
   /** Parameters in order, lists first; the name of an optional parameter ends with `?`. */
@@ -26,7 +26,7 @@ const readLength = (length: number | undefined, all: number): number =>
 /** Returns the minimum number of values of a statistic. Default: 1. */
 const readLeast = (least: number | undefined): number => (least === undefined || Number.isNaN(least) ? 1 : least);
 
-/** Returns the reason why a number is not a whole number within a range; undefined if it is. */
+/** Returns the reason why a number is not a whole number within a range. Returns undefined if it is one. */
 function describeNumberFault(
   name: string,
   value: number | undefined,
@@ -38,14 +38,15 @@ function describeNumberFault(
   return `${name} is ${value}; a whole number ${range} is needed`;
 }
 
-/** Returns the reason why a list cannot be divided into rows of a length; undefined if it can. */
+/** Returns the reason why a list cannot be divided into rows of a length. Returns undefined if it can. */
 function describeRowsFault(all: number, length: number): string | undefined {
   const fault = describeNumberFault('length', length, 1);
   return fault ?? (all % length === 0 ? undefined : `${all} values are not rows of ${length}`);
 }
 
 /**
- * Returns the reason why a list is neither as long as another list nor as long as one of its rows; undefined if it is.
+ * Returns the reason why a list has the wrong length. It must be as long as another list or as one of its rows. Returns
+ * undefined if the length is right.
  */
 function describePairFault(all: number, other: number, length: number): string | undefined {
   if (other === all || other === length) return undefined;
@@ -130,7 +131,7 @@ const computeRowSlope: PairFunction = (row, other, least) =>
     { length: row.length, enough: Math.max(2, least) },
   );
 
-/** Returns the correlation: the square root of the product of both slopes, with their sign. */
+/** Returns the correlation. Its magnitude is the square root of the product of both slopes, and its sign is theirs. */
 const computeCorrelation: PairFunction = (row, other, least) => {
   const slope = computeRowSlope(row, other, least);
   const back = computeRowSlope(other, row, least);
@@ -184,8 +185,8 @@ function createCrossSections(): RowFunction[] {
 }
 
 /**
- * Creates a function that combines the values of a row up to each position; a missing value stays missing and is
- * excluded from later results.
+ * Creates a function that combines the values of a row up to each position. A missing value stays missing, and later
+ * results ignore it.
  */
 const createRunning =
   (empty: number, join: (total: number, value: number) => number) =>

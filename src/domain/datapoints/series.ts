@@ -10,7 +10,7 @@ import type { DerivedName, SessionReturn } from './field-request.js';
 import { resolveName } from './resolution.js';
 import type { ExpressionNode } from './expressions/tree.js';
 
-/** Numeric datapoint as dated values, as stated on each session and not carried forward. */
+/** Numeric datapoint as dated values. Each value is as stated on its session and is not carried forward. */
 export interface Series {
   /**
    * Writes the values of one session for some columns; NaN is a missing value.
@@ -18,7 +18,10 @@ export interface Series {
    * @param out [n], overwritten.
    */
   fill(session: number, columns: Int32Array, out: Float64Array): void;
-  /** Panel whose cells contain the values, if any: windows read it in place. */
+  /**
+   * Panel whose cells contain the values. Windows read the panel directly, without a copy. Absent if the values are not
+   * in a panel.
+   */
   readonly panel?: SeriesPanel;
 }
 
@@ -36,7 +39,7 @@ export interface SeriesTerms {
   /** Asserts that the store has the exchange rates of some securities. @throws Refusal FX_MISSING */
   requireRates(session: number, columns: Int32Array): void;
   /**
-   * Units of index currency per unit of the currency of a security, NaN for a missing rate; null if every security is
+   * Units of index currency per unit of the currency of a security, NaN for a missing rate. Null if every security is
    * in index currency.
    */
   readonly exchange: Series | null;
@@ -46,7 +49,10 @@ export interface SeriesTerms {
   readonly gaps: () => ReturnGaps;
   /** Price returns without dividends, and their growth factors. */
   readonly price: Pick<SeriesTerms, 'growth' | 'gaps'>;
-  /** Securities, ascending, whose VOLATILITY, MOMENTUM and BETA are computed over rolling windows; null if none. */
+  /**
+   * Securities whose VOLATILITY, MOMENTUM and BETA are computed over rolling windows, ascending. Null if there are
+   * none.
+   */
   readonly followed: Int32Array | null;
   /** Maximum age of a FREE_FLOAT in sessions. */
   readonly maxStaleSessions: number;
@@ -55,7 +61,7 @@ export interface SeriesTerms {
    * securities.
    */
   readonly suspendedSessions?: number | undefined;
-  /** Expressions that a document defines; they take precedence over datapoints of the market. */
+  /** Expressions that a document defines. They take precedence over datapoints of the market with the same name. */
   readonly datapoints: ReadonlyMap<string, ExpressionNode>;
 }
 
@@ -70,7 +76,7 @@ export interface SeriesTable {
   /** Growth factors, 1 plus each of `returns`. Their product is the return of several sessions. */
   growth(): Series;
   /**
-   * Returns the close as stored, in the currency of the security; times the exchange rate it is the price in index
+   * Returns the close as stored, in the currency of the security, times the exchange rate. This is the price in index
    * currency.
    */
   inIndexCurrency(series: Series): Series;
@@ -255,8 +261,8 @@ function createCarriedSeries(series: Series, sessionsMax: number): Series {
 }
 
 /**
- * Returns the series g - 1 on every session. Without a price bar, the growth is the cash of actions over the carried
- * price.
+ * Returns the series of returns on every session (growth - 1). Without a price bar, growth is the cash of corporate
+ * actions over the latest price.
  */
 function createReturnSeries(sm: SessionMarket, growth: Float64Array): Series {
   return {
@@ -268,7 +274,8 @@ function createReturnSeries(sm: SessionMarket, growth: Float64Array): Series {
 }
 
 /**
- * Returns the series of growth between price bars on consecutive sessions, less a number: 1 for returns, 0 for factors.
+ * Returns the series of growth between price bars on consecutive sessions, minus a number. The number is 1 for returns
+ * and 0 for growth factors.
  */
 function createGrowthBetweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gaps'>, less: number): Series {
   const growth = terms.growth();
@@ -287,15 +294,15 @@ function createGrowthBetweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'gr
 }
 
 /**
- * Returns the series of ordinary dividends in the twelve months before the session divided by its close; 0 for a
- * security that never paid.
+ * Returns the series of dividend yields: ordinary dividends in the twelve months before the session, divided by its
+ * close. 0 for a security that never paid.
  */
 function createYieldSeries(
   { market, rowOf, sessions, securityCount }: SessionMarket,
   dividends: DividendHistory,
 ): Series {
   const close = market.fields.get('CLOSE')!;
-  /** Sum for each security, and the day before which it applies: sessions are consecutive. */
+  /** Sum for each security, and the day before which it applies. Sessions are read in order, so one sum suffices. */
   const sums = new Float64Array(securityCount);
   const endDays = new Float64Array(securityCount).fill(-Infinity);
   let [first, latest] = [Infinity, -Infinity];

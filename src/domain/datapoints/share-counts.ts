@@ -8,7 +8,10 @@ export interface ShareCountTerms {
   readonly maxStaleSessions: number;
 }
 
-/** Returns the share counts on which the market values of a market are based; null without SHARES_OUTSTANDING. */
+/**
+ * Returns the share counts from which the market values of a market are computed. Returns null without
+ * SHARES_OUTSTANDING.
+ */
 export function createShareCounts(sm: SessionMarket, { counted, maxStaleSessions }: ShareCountTerms): Series | null {
   if (!hasSharesField(sm.market)) return null;
   const table = createSeriesTable(sm, {

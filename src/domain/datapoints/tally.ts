@@ -1,7 +1,10 @@
 import { listPositions } from './ranking.js';
 import type { Series } from './series.js';
 
-/** Number of values of each security over a moving window, updated by the sessions that enter and leave the window. */
+/**
+ * Number of values of each security over a moving window. It is updated for the sessions that enter and leave the
+ * window.
+ */
 export interface Tally {
   /**
    * Counts the values of every security between two sessions, inclusive. The result is valid until the next call.

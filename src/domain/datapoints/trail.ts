@@ -3,20 +3,21 @@ import { layOutWindows, type WindowReader } from './window-layout.js';
 import type { Series } from './series.js';
 
 /**
- * Maximum number of cells in a trail: 64 MB, which suffices for a one-year window of 20,000 securities. Larger windows
+ * Maximum number of cells in a cache: 64 MB, which suffices for a one-year window of 20,000 securities. Larger windows
  * are not cached.
  */
 const CELLS_MAX = 8_000_000;
 
 /**
- * Additional space of a trail, relative to the requested windows. With this space each value is moved only once or
+ * Additional space of a cache, relative to the requested windows. With this space each value is moved only once or
  * twice in total.
  */
 const EXTRA_SPACE_FRACTION = 0.5;
 
 /**
  * Creates a reader that lays out the latest values of a series by security, so that the window of a security is
- * contiguous in memory. Decisions move forward in time: each session is read once for all windows that contain it.
+ * contiguous in memory. Decisions move forward in time, so each session is read only once for all windows that contain
+ * it.
  * @param securityCount Number of columns of the market.
  * @param cellsMax Maximum number of cached cells.
  */
@@ -90,7 +91,7 @@ export function createTrail(series: Series, securityCount: number, cellsMax = CE
 }
 
 /**
- * Returns the number of cells per security for windows with a look-back: odd, so that securities never share a cache
- * set.
+ * Returns the number of cells per security for windows with a look-back. The number is odd, so that securities never
+ * share a cache set.
  */
 const computeStride = (reach: number): number => Math.ceil(reach * (1 + EXTRA_SPACE_FRACTION)) | 1;

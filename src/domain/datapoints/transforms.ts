@@ -2,10 +2,10 @@ import { listPositions, rankPositions, selectPositionsWithValue } from './rankin
 import type { Transform } from './field-request.js';
 
 /**
- * Applies a cross-sectional transform to values; missing values stay missing.
+ * Applies a cross-sectional transform to values. Missing values stay missing.
  * @param values [n], NaN if missing.
  * @returns [n]: rank = 1 + count of strictly larger values; percentile = (m - rank)/(m - 1) over the m values, 1 if m =
- *   1; z-score with the population deviation, 0 if that is 0.
+ * 1; z-score with the population deviation, 0 if that is 0.
  * @cost O(n log n) for ranks, O(n) for z-scores.
  */
 export function transformValues(values: Float64Array, transform: Transform): Float64Array {
@@ -49,8 +49,8 @@ export function computeZScores(values: Float64Array): Float64Array {
 }
 
 /**
- * Computes for each value the fraction of the total that this value and all larger values have. Equal values have equal
- * results. NaN for a total of 0.
+ * Computes for each value the fraction of the total that this value and all larger values make up. Equal values have
+ * equal results. NaN if the total is 0.
  */
 export function computeCumulativeShares(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);

@@ -7,14 +7,17 @@ export interface Ordering {
   readonly withMissing: boolean;
 }
 
-/** Cache of the vectors of one cross-section and of their orders. */
+/** Cache of the vectors of one cross-section, and of the orders of their values. */
 export interface VectorCache {
   /**
-   * Returns a vector, computed once: the selection only shrinks, so a vector computed for an earlier selection contains
-   * the values of all later ones.
+   * Returns a vector, computed once. The selection of securities only shrinks, so a vector that was computed for an
+   * earlier selection contains all later values.
    */
   value(key: string, columns: Int32Array, compute: () => Float64Array): Float64Array;
-  /** Returns the positions of values in the order of `rankPositions`, best first, cached by the array of values. */
+  /**
+   * Returns the positions of values in the order of `rankPositions`, best first. Results are cached for each array of
+   * values.
+   */
   ordered(values: Float64Array, order: Ordering): Int32Array;
 }
 

@@ -4,8 +4,8 @@ import type { Series } from './series.js';
 /** Reader of the windows of a series. */
 export interface WindowReader {
   /**
-   * Calls `visit` with ranges of the columns whose windows are laid out: the window of `columns[k]` starts at cell
-   * `starts[k]`.
+   * Calls `visit` for groups of consecutive columns whose windows are laid out. The window of `columns[k]` starts at
+   * cell `starts[k]`.
    * @param from First session of the windows, not negative.
    * @param end Last session of the windows.
    * @param columns Ascending, [n].
@@ -13,7 +13,7 @@ export interface WindowReader {
   windows(from: number, end: number, columns: Int32Array, visit: (laid: WindowLayout) => void): void;
 }
 
-/** Windows of some securities, with the cells of each window contiguous; valid until the callback returns. */
+/** Windows of some securities. The cells of each window are contiguous. Valid until the callback returns. */
 export interface WindowLayout {
   readonly cells: Float64Array;
   /** First cell of each window, [m]. */
@@ -37,7 +37,7 @@ export interface WindowLayoutInput {
   readonly places: Int32Array;
 }
 
-/** Number of sessions read together: a cache line holds that many values, so each line is written once. */
+/** Number of sessions read together. A cache line holds that many values, so each line is written only once. */
 const ROWS = 8;
 
 /** Memory for the sessions of series without a panel, shared by all readers of the thread. */

@@ -43,7 +43,8 @@ export function computeOverWindow(
 }
 
 /**
- * Counts the values of each security over the trailing sessions of a window; NaN if fewer than required.
+ * Counts the values of each security over the trailing sessions of a window. The count is NaN if it is lower than
+ * required.
  * @returns [n]
  */
 export function countOver(tally: Tally, { end, length, observationsMin }: Window, columns: Int32Array): Float64Array {

@@ -40,14 +40,14 @@ export type ClientBody = z.infer<typeof ClientBody>;
 export const ClientDocument = ClientBody.meta({ id: 'ClientDocument' });
 export type ClientDocument = z.infer<typeof ClientDocument>;
 
-/** Encrypted secrets of a client by target. Each secret is valid for a single address. */
+/** Encrypted secrets of a client, by target. Each secret is valid for only one address. */
 export const ClientSecrets = defineObject(() => ({
   client_id: z.string(),
   secrets: z.record(z.string(), z.strictObject({ owner: z.string(), sealed: z.string() })),
 }));
 export type ClientSecrets = z.infer<typeof ClientSecrets>;
 
-/** File of a day, with the properties that entitlements refer to. */
+/** File of a day, with the properties by which a client may receive it. */
 export interface EntitledFile {
   readonly index: string;
   readonly table: string;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { IsoDate } from '../schema/shape.js';
 
-/** States of a delivered file. `sending`: an attempt has begun; it has no result if its process ended. */
+/** States of a delivered file. `sending`: an attempt has begun. If its process ends, the attempt has no result. */
 export const DELIVERY_STATES = ['waiting', 'sending', 'delivered', 'failed'] as const;
 
 export const DeliveredFile = defineObject(() => ({

@@ -5,7 +5,7 @@ import { folder } from './targets/folder.js';
 import { mail } from './targets/mail.js';
 import { sftp } from './targets/sftp.js';
 
-/** All kinds of targets. Compilation fails for a kind without a sender (`src/services/delivery/senders.ts`). */
+/** All kinds of targets. The build fails if a kind has no sender (`src/services/delivery/senders.ts`). */
 export const TARGET_CATALOGUE = { folder, bucket, sftp, callback, mail } as const;
 
 export type TargetType = keyof typeof TARGET_CATALOGUE;
@@ -23,8 +23,8 @@ export const Target = z.discriminatedUnion('type', [
 export type Target = z.infer<typeof Target>;
 
 /**
- * Returns the address to which a stored secret belongs. If the address or user of a target changes, its secret must be
- * entered again.
+ * Returns the address to which a stored secret belongs. If the address or the user of a target changes, the secret must
+ * be entered again.
  */
 export function findSecretOwner(target: Target): string {
   if (target.type === 'sftp') return `${target.url} ${target.host_key}`;

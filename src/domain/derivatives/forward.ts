@@ -22,8 +22,8 @@ export function selectDividendsUntil(dividends: readonly PointDividend[], days: 
 }
 
 /**
- * Components of the difference between a forward and the spot price. They need not sum to the total; `residual` is the
- * remainder.
+ * Components of the difference between a forward and the spot price. Their sum may differ from the total; `residual` is
+ * the rest.
  */
 export interface Carry {
   readonly borrow: number;
@@ -99,7 +99,10 @@ export function priceForward({ spot, days, rates, dividends = [] }: ForwardTerms
   };
 }
 
-/** Returns the risk-free rate that reproduces a market price, with all other terms fixed; null if no rate does. */
+/**
+ * Returns the risk-free rate at which the forward has a market price, with all other terms fixed. Returns null if there
+ * is no such rate.
+ */
 export function solveImpliedRate(terms: ForwardTerms, marketPrice: number): number | null {
   const { spot, days, rates, dividends = [] } = terms;
   if (!(marketPrice > 0)) return null;
@@ -118,14 +121,14 @@ export function solveImpliedRate(terms: ForwardTerms, marketPrice: number): numb
 }
 
 /**
- * Maximum number of Newton steps. The method converges in four or five steps from the dividend-free rate; if it needs
- * more, there is no root.
+ * Maximum number of Newton steps. From the dividend-free rate, four or five steps suffice. If more are needed, there is
+ * no root.
  */
 const NEWTON_ITERATIONS = 50;
 
 /**
- * Returns the continuous dividend yield that reproduces a market price, with all other terms fixed; null with discrete
- * dividends.
+ * Returns the continuous dividend yield at which the forward has a market price, with all other terms fixed. Returns
+ * null with discrete dividends.
  */
 export function solveImpliedDividendYield(
   { spot, days, rates, dividends = [] }: ForwardTerms,

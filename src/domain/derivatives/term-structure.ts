@@ -36,7 +36,7 @@ export function computeTermStructure({
   readonly spot: number;
   readonly days: readonly number[];
   readonly rates: Rates;
-  /** Discrete dividends up to the last expiry; each forward uses those with an ex-date up to its own expiry. */
+  /** Discrete dividends up to the last expiry. Each forward uses those with an ex-date up to its own expiry. */
   readonly dividends?: readonly PointDividend[];
 }): TermStructure {
   const forwards = days.map((day) =>

@@ -17,9 +17,9 @@ const MONTHS: Record<Exclude<ResetFrequency, 'none'>, number> = {
 const PERIODS_MAX = 1200;
 
 /**
- * Returns the reset dates strictly after `start`, the last one at the maturity. Steps are whole months from `start`.
- * Each date rolls to the next session of the calendar, or to the next weekday without a calendar or beyond the
- * calendar's coverage.
+ * Returns the reset dates strictly after `start`; the last one is the maturity. Steps are whole months from `start`.
+ * Each date moves to the next session of the calendar. Without a calendar, or beyond its coverage, it moves to the next
+ * weekday.
  * @throws Refusal VALIDATION_FAILED with more than 1,200 periods
  */
 export function listResetDates({
@@ -102,8 +102,8 @@ export interface SwapValue {
 
 /**
  * Values a total return swap with periodic resets on a single flat curve. The current period pays the return since its
- * start against a coupon that was fixed at its start for the whole period. Each later period resets to the level at its
- * start.
+ * start. In exchange it receives a coupon that was fixed at its start for the whole period. Each later period resets to
+ * the level at its start.
  * @throws nothing: the caller checks dates and rates.
  * @cost O(periods)
  */

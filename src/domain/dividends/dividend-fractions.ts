@@ -10,7 +10,7 @@ import type { SessionMarket } from '../market/session-market.js';
 export interface DividendFraction {
   readonly identifier: string;
   readonly exDay: Day;
-  /** Day of the session on which the dividend counts; the ex-date for a future dividend. */
+  /** Day of the session on which the dividend counts. For a future dividend, this is the ex-date. */
   readonly day: Day;
   /** Dividend per share, in the currency of the security. */
   readonly dividend: number;
@@ -60,8 +60,8 @@ export function listPaidDividends(sm: SessionMarket, terms: DividendTerms): Divi
 }
 
 /**
- * Returns the dividends that go ex after a session and were known on it, at prices and exchange rates of the session
- * and on the share basis after future splits.
+ * Returns the dividends that go ex after a session and were known on it. Prices and exchange rates are those of the
+ * session; the share basis is that after future splits.
  */
 export function listAnnouncedDividends(sm: SessionMarket, session: number, terms: DividendTerms): DividendFraction[] {
   const rates = createExchangeRates(sm, terms.currency);

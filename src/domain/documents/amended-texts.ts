@@ -37,7 +37,7 @@ function readTexts(base: IndexDocument, amendments: readonly Amendment[]): Index
   return texts;
 }
 
-/** Returns false if an amendment makes the document invalid; the checks of the document report the errors. */
+/** Returns false if an amendment makes the document invalid. The checks of the document report the errors. */
 export function hasValidTexts({ amendments = [], ...first }: IndexDocument): boolean {
   let text: unknown = first;
   return amendments.every(

@@ -20,7 +20,7 @@ export const FIXED_TREATMENT = ['dividends', 'reinvestment'] as const;
 /** Maximum number of amendments of an index: two per year for half a century. */
 const AMENDMENTS_MAX = 100;
 
-/** Change of a methodology from a date on; the history before it is unchanged. */
+/** Change of a methodology from a date on. The history before that date is unchanged. */
 export const Amendment = defineObject(() => ({
   effective_from: IsoDate.meta({
     label: 'Effective from',

@@ -88,19 +88,21 @@ export const AuditHead = defineObject(() => ({
 })).meta({ id: 'AuditHead' });
 export type AuditHead = z.infer<typeof AuditHead>;
 
-/** Stored head of the log, with information on its signatures; absent in homes of earlier versions. */
+/** Stored head of the log, with information on its signatures. Absent in the folders of earlier versions. */
 export const StoredAuditHead = defineObject(() => ({
   ...AuditHead.shape,
   /** Number of the last signed entry. */
   sealed: z.int().min(1).optional(),
   /** Number of signatures. */
   seals: z.int().min(1).optional(),
-  /** Hash of the last signature; absent in homes whose last signature was not yet chained. */
+  /**
+   * Hash of the last signature. Absent in folders whose last signature did not yet contain the hash of its predecessor.
+   */
   seal_hash: Hash.optional(),
 })).meta({ id: 'StoredAuditHead' });
 export type StoredAuditHead = z.infer<typeof StoredAuditHead>;
 
-/** Signature of the log up to one entry: without its key, earlier entries cannot be rewritten unnoticed. */
+/** Signature of the log up to one entry. Without its key, nobody can change earlier entries unnoticed. */
 export const AuditSeal = defineObject(() => ({
   seq: z.int().min(1).meta({ description: 'Number of the last entry that the seal covers.' }),
   entry_hash: Hash.meta({ description: 'Hash of that entry, which depends on all earlier entries.' }),

@@ -13,7 +13,7 @@ export interface BacktestPlan {
   /** Id of the tracked index. */
   readonly indexId: string;
   /**
-   * The index and every document that it refers to: parents, `index` universes, and a benchmark index with its
+   * The index and every document that it refers to: parents, indices used as a universe, and a benchmark index with its
    * references.
    */
   readonly documents: Readonly<Record<string, IndexDocument>>;

@@ -4,7 +4,7 @@ import { isAssetIdentifier } from '../schema/shape.js';
 
 const KINDS = ['index', 'identifier'] as const;
 
-/** Benchmark of a run in addition to the tracked index. */
+/** Benchmark of a run. It is compared with the run in addition to the tracked index. */
 export const BenchmarkRef = defineObject(() => ({
   id: z.string().min(1).max(64),
   kind: z.enum(KINDS),

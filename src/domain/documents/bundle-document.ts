@@ -77,8 +77,8 @@ export type BundleCalendar = z.infer<typeof BundleCalendar>;
 export const BundleKeys = defineObject(() => ({ keys: z.array(PublicKey) }));
 
 /**
- * Contents of the market on which decisions were based, with the days (since 1970-01-01) at whose end each content was
- * known.
+ * Contents of the market on which decisions were based. For each content, states the day (since 1970-01-01) at whose
+ * end it was known.
  */
 export const BundledVersions = defineObject(() => ({
   known_on: z.int(),

@@ -1,9 +1,9 @@
 import type { MarketIdentity } from '../market/market-identity.js';
 
 /**
- * Events that a commit sends to every process that serves the same documents, by type. Events are data, because they
- * may be handled in another process than the one that committed. They are notifications, not state: a process that
- * missed an event reads the documents instead.
+ * Events that a commit sends to every process that serves the same documents, by type. Events are data, because another
+ * process than the one that committed may handle them. They are notifications, not state: a process that missed an
+ * event reads the documents instead.
  */
 export interface CommitEvents {
   /** The market is now active, and its dataset is the active dataset. */

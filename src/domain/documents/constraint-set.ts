@@ -49,7 +49,7 @@ export function checkConstraintSet(body: Readonly<Record<string, unknown>>): Che
   return { set, findings: sortFindings(findings) };
 }
 
-/** Reads a stored body as a set with defaults; undefined if it does not match the schema. */
+/** Reads a stored body as a set with defaults. Returns undefined if it does not match the schema. */
 export function readConstraintSet(body: unknown): ConstraintSet | undefined {
   const { data } = ConstraintSet.safeParse(body);
   return data && stateDefaults(data, 'earlier');

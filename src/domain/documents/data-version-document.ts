@@ -12,7 +12,7 @@ const Artifact = defineObject(() => ({ name: z.string(), bytes: z.int().min(0), 
 export const DataVersionDocument = defineObject(() => ({
   version: z.int().min(1),
   content_hash: z.string(),
-  /** Change from this content to the previous one; null if no process had both contents. */
+  /** Time at which the content became known to the service. */
   known_at: z.string(),
   source: z.enum(DATA_SOURCES),
   rows_added: z.int().min(0),
@@ -26,7 +26,7 @@ export const DataVersionDocument = defineObject(() => ({
 }));
 export type DataVersionDocument = z.infer<typeof DataVersionDocument>;
 
-/** Copy of the last content of a data store, kept if its original source has changed. */
+/** Copy of the last content of a data store. It is kept if the original source has changed. */
 export const DataCopy = defineObject(() => ({
   /** Complete content. */
   content: Artifact,
@@ -43,7 +43,8 @@ export const DataHistoryDocument = defineObject(() => ({
   /** First version that can still be read. Each later version refers to the previous one. */
   readable_from: z.int().min(1),
   /**
-   * Copy of the content; null if the files of the service already have the latest content, or if there was no space.
+   * Copy of the content. Null if the files of the service already have the latest content, or if there was no space for
+   * a copy.
    */
   copy: DataCopy.nullable().default(null),
   /** Highest version of a deleted store with the same id; absent if there was none. */

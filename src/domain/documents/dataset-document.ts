@@ -66,9 +66,9 @@ export const DatasetDocument = defineObject(() => ({
   source: z.string().nullable(),
   tables: TableNames,
   adjustment: Adjustment,
-  /** Declared currency; null if not declared, as in stores of earlier versions. */
+  /** Declared currency. Null if none was declared, and in stores of earlier versions. */
   currency: CurrencyCode.nullable().default(null),
-  /** Mapping of the source; null if the market is read without a mapping; absent in documents of earlier versions. */
+  /** Mapping of the source. Null if the market is read without a mapping, absent in documents of earlier versions. */
   mapping: Mapping.nullable().default(null),
   derived_actions: DerivedActions.nullable().default(null),
   /** Number of versions that remain readable, including the last; null or absent: all versions. */
@@ -90,20 +90,20 @@ export const DatasetDocument = defineObject(() => ({
   error: ErrorDetailBody.nullable(),
   findings: z.array(FindingBody),
   /**
-   * Last served content up to its last day, identified by `computePrefixMark`. Absent if no content was ever served,
-   * and in documents of earlier versions.
+   * Last served content up to its last day, identified by `computePrefixMark`. Absent if no content was served, and in
+   * documents of earlier versions.
    */
   served: z.strictObject({ day: z.int(), axes: z.string(), rows: z.int(), hash: z.string() }).optional(),
   /** Build of the engine that last read the content; absent in documents of earlier versions. */
   read_by: z.string().optional(),
   /**
-   * Files of the folder as artifacts, if several processes share them; each folder is then a copy. Absent for stores of
-   * a single home.
+   * Files of the folder as artifacts. Present if several processes share them; each process then has a copy of the
+   * folder. Absent if only one process uses the store.
    */
   kept: z.array(z.strictObject({ name: RetainedFileName, artifact: RetainedArtifact })).optional(),
   /**
-   * Changes of the source found at starts and not yet reported by a refresh or load. A start reads the current source.
-   * Null without changes; absent in documents of earlier versions.
+   * Changes of the source that were found when the service started and that no refresh or load has reported yet. A
+   * start reads the current source. Null without changes, absent in documents of earlier versions.
    */
   taken_at_start: StartImport.nullable().default(null),
   /** Request from which the synthetic data were created. */
@@ -129,8 +129,8 @@ export type DeclaredDataset = Pick<DatasetDocument, (typeof DECLARED_FIELDS)[num
   Partial<Pick<DatasetDocument, 'versions_kept' | 'price_overrides'>>;
 
 /**
- * Returns the declared part of a store, without the password of its source, because versions remain after a password
- * has changed.
+ * Returns the declared part of a store without the password of its source. Versions remain stored after a password has
+ * changed, so they must not contain it.
  * @param body stored document; absent fields of later versions become null
  */
 export function readDeclaration(body: unknown): DeclaredDataset {

@@ -16,7 +16,7 @@ export interface AmendedRounding {
   readonly rounding: RoundingSpec;
 }
 
-/** Returns the numbers of decimals of an index by date; undefined if nothing is ever rounded. */
+/** Returns the numbers of decimals of an index by date. Returns undefined if nothing is ever rounded. */
 export function createDatedRounding(document: IndexDocument, calendar: Calendar): DatedRounding | undefined {
   const amendedRoundings = listTextSpans(document, calendar).map(({ after, text }): AmendedRounding => ({
     after,

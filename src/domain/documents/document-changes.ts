@@ -11,7 +11,7 @@ export interface DocumentChange {
 
 /**
  * Computes the changes from one JSON value to another. Applied in order, they turn `before` into `after`. Members of
- * objects are compared by name, in code-point order; the common beginning and end of lists are skipped, and the
+ * objects are compared by name, in code-point order. Of two lists, the common beginning and end are skipped, and the
  * elements between them are compared by position.
  */
 export function listChanges(before: unknown, after: unknown): DocumentChange[] {

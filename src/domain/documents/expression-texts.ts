@@ -21,13 +21,13 @@ export interface WithParsedTexts<T> {
 export interface TextLocation {
   readonly path: string;
   readonly rowId?: string | null;
-  /** Market whose column names take precedence: a text that is exactly a column name refers to the column. */
+  /** Market whose column names take precedence. If a text is exactly a column name, it refers to that column. */
   readonly market?: MarketData | undefined;
 }
 
 /**
- * Returns the parameters of a class with their expressions parsed to trees. The schema marks expressions by the formats
- * `expression` and `condition`. A text that is a name, and values of other shapes, are unchanged.
+ * Returns the parameters of a class in which expressions are parsed to trees. The schema marks expressions by the
+ * formats `expression` and `condition`. A text that is a name, and values of other types, are unchanged.
  */
 export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextLocation): WithParsedTexts<T> {
   const findings: Finding[] = [];
@@ -106,7 +106,10 @@ function reportUnits(tree: object, { path, rowId = null }: TextLocation, expecte
     });
 }
 
-/** Placeholder for a text that cannot be parsed. The error is already reported, so no further findings are needed. */
+/**
+ * Placeholder for a text that cannot be parsed. The error is already reported, and the placeholder causes no further
+ * findings.
+ */
 const PLACEHOLDERS: Readonly<Record<ExpectedKind, unknown>> = {
   number: { node: 'value', value: 0 },
   condition: { node: 'all', operands: [] },
@@ -115,7 +118,10 @@ const PLACEHOLDERS: Readonly<Record<ExpectedKind, unknown>> = {
 /** Nodes that were added with numeric expressions. */
 const NEW_NODES: ReadonlySet<unknown> = new Set(['value', 'arithmetic', 'function']);
 
-/** Returns a tree in canonical form with its text. A tree of only fields and conditions is returned as sent. */
+/**
+ * Returns a tree in canonical form with its text. A tree that consists only of fields and conditions is returned as
+ * sent.
+ */
 function toCanonicalTree(tree: object): unknown {
   // The schema refuses other shapes and reports the path of each wrong member.
   return hasNewNodes(tree) && isShaped(tree) ? addText(tree) : tree;

@@ -33,7 +33,7 @@ export const FULL_RUN_REASON_NAMES = Object.keys({ ...FULL_RUN_REASONS, ...EARLI
   ...StoredFullRunReason[],
 ];
 
-/** Error for a run that cannot be resumed. A full run follows, so it is not a failure. */
+/** Error that reports that a run cannot be resumed. The service then computes the full run, so it is not a failure. */
 export class CannotResumeError extends Error {
   override readonly name = 'CannotResumeError';
   readonly reason: FullRunReason;

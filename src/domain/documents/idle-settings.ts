@@ -7,7 +7,7 @@ const SETTINGS: Readonly<Record<EstimatorSettingName, { readonly readers: readon
 type Settings = { readonly estimator: Estimator } & { readonly [S in EstimatorSettingName]?: unknown };
 
 /**
- * Reports settings other than defaults that the estimator of an estimate does not read. @param path path of the
+ * Reports settings that differ from their default but that the estimator does not read. @param path path of the
  * settings, ending with a dot
  */
 export function reportIdleSettings(settings: Settings, path: string): Finding[] {

@@ -20,7 +20,7 @@ import { NamedPlugins } from './plugin-document.js';
 import { WeightingSpec } from './weighting-spec.js';
 
 /**
- * Index document as written by clients. Its fields keep their API names everywhere in the code. Catalogue entries check
+ * Index document as written by clients. Its fields have the same names in the code as in the API. The catalogues check
  * the parameters of rules and weightings.
  */
 export const RESERVED_INDEX_IDS = [
@@ -116,7 +116,7 @@ export function listWatchlists(universe: UniverseSpec | undefined): string[] {
   return [...directWatchlists, ...(universe.of ?? []).flatMap(listWatchlists)];
 }
 
-/** Returns the securities that a universe or its watchlist lists; undefined if it lists none. */
+/** Returns the securities that a universe or its watchlist lists. Returns undefined if it lists none. */
 export function findListedIdentifiers(universe: UniverseSpec | undefined): readonly string[] | undefined {
   return universe?.kind === 'list' || universe?.kind === 'watchlist' ? universe.identifiers : undefined;
 }
@@ -203,7 +203,8 @@ export type PipelineSpec = z.infer<typeof PipelineSpec>;
 export const DerivationPayload = defineObject(() => ({
   source_index_id: Id,
   ...optimisationFields,
-  // An annotation only: the default is applied at the estimate, so that stored documents stay as they were written.
+  // This only documents the default. The default is applied when the model is estimated, so that stored documents stay
+  // as they were written.
   risk_model: optimisationFields.risk_model.meta({ default: { sessions: LIMITS.DERIVED_RISK_SESSIONS } }),
   constraints: z.array(ConstraintRow).max(500).default([]),
   relax: RelaxEntries.optional().meta({

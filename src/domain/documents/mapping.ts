@@ -123,7 +123,7 @@ export const Mapping = defineObject(() => ({
 });
 export type Mapping = z.infer<typeof Mapping>;
 
-/** Change of some members of a mapping, without defaults: absent members do not change. */
+/** Change of some members of a mapping. Members that are absent do not change, so there are no defaults. */
 export const MappingChange = defineObject(() => z.strictObject(removeDefaults(Mapping.shape)).partial().shape).meta({
   id: 'MappingChange',
   description: 'Members of a mapping that change. All other members stay unchanged. A member is replaced as a whole.',
@@ -140,7 +140,7 @@ function removeDefaults<Shape extends z.ZodRawShape>(shape: Shape): WithoutDefau
   return Object.fromEntries(Object.entries(shape).map(removeDefault)) as WithoutDefaults<Shape>; // every schema is inserted under the key of its member
 }
 
-/** Returns a mapping with the members of a change applied; null without a mapping. */
+/** Returns a mapping with some members changed. Returns null without a mapping. */
 export function changeMapping(mapping: Mapping | null, change: MappingChange | null): Mapping | null {
   return change === null ? null : Mapping.parse({ ...mapping, ...change });
 }

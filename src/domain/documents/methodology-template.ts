@@ -76,7 +76,7 @@ export function createTemplateDocuments(template: MethodologyTemplate, { indexId
     template.documents.map(({ id }) => [id, indexId === undefined ? id : `${indexId}${id.slice(stem.length)}`]),
   );
   return template.documents.map((document) => {
-    // The base date is also replaced where the document refers to it, for example in a bound that follows a path.
+    // The document may repeat the base date, for example in a bound that follows a path. These dates are replaced too.
     const replacements = baseDate === undefined ? newIds : new Map([...newIds, [document.base_date, baseDate]]);
     return replaceIds(document, replacements) as Body; // an object remains an object
   });

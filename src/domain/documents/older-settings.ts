@@ -9,8 +9,8 @@ export const OLDER_SETTINGS_UNTIL = '0.2.0';
 /**
  * Applies the defaults of the version that stored a document. Up to 0.2.0, dividends and special dividends buy more of
  * the paying security, target weights hold exactly at the effective close, and a split keeps the weight of a
- * price-weighted constituent. In version 0.3.0 the longest gap applies to entries too. Documents of later versions are
- * unchanged.
+ * price-weighted constituent. In version 0.3.0, `max_stale_sessions` applies to entries too. Documents of later
+ * versions are unchanged.
  */
 export function applyOlderSettings(body: unknown): unknown {
   if (!isRecord(body)) return body;
@@ -21,7 +21,9 @@ export function applyOlderSettings(body: unknown): unknown {
   return addOlderGaps(isRecord(pipeline) ? { ...settings, pipeline: applyOlderPipeline(pipeline) } : settings);
 }
 
-/** Returns a document stored by a version up to 0.3.0 with its longest gap, which then also applied to entries. */
+/**
+ * Returns a document stored by a version up to 0.3.0. Its `max_stale_sessions` also applies to securities that enter.
+ */
 function addOlderGaps(body: RawBody): unknown {
   const { pipeline } = body;
   if (!isRecord(pipeline)) return body;

@@ -83,7 +83,7 @@ export interface Returns {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the model of expected returns in a valid specification; null without a model. */
+/** Returns the model of expected returns in a valid specification. Returns null without a model. */
 export function readExpectedReturns({
   expected_returns: spec,
 }: Pick<OptimisationSpec, 'expected_returns'>): Returns | null {
@@ -102,8 +102,7 @@ interface RawFields {
 }
 
 /**
- * Checks the objective, expected returns and risk model of a body beyond their shapes, and reports settings without
- * effect.
+ * Checks the objective, expected returns and risk model of a body beyond their types. Reports settings without effect.
  * @param path path of the containing object, ending with a dot
  */
 export function checkOptimisation(raw: RawFields, path: string): Finding[] {
@@ -182,8 +181,8 @@ function reportParams({ params }: { readonly params: z.ZodObject }, spec: unknow
 }
 
 /**
- * Returns the type in a specification that is not validated; undefined if its shape is wrong, which another check
- * reports.
+ * Returns the type in a specification that is not validated. Returns undefined if the specification is neither a text
+ * nor an object with a type; another check reports this.
  */
 function readType(spec: unknown): string | undefined {
   if (typeof spec === 'string') return spec;

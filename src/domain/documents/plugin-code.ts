@@ -6,7 +6,7 @@ import type { PluginCode, PluginDocument, PluginUse } from './plugin-document.js
 type Terms = PluginDocument['parameters'][string];
 type Value = Terms['default'];
 
-/** Returns the reason why a parameter cannot have a value; undefined if the value is valid. */
+/** Returns the reason why a parameter cannot have a value. Returns undefined if the value is valid. */
 export function checkParameter(value: Value, { default: fallback, minimum, maximum }: Terms): string | undefined {
   if (typeof value !== typeof fallback) return `is a ${typeof value}; it must be a ${typeof fallback}`;
   if (typeof value !== 'number') return undefined;

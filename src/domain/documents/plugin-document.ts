@@ -11,7 +11,7 @@ import { Id } from '../schema/shape.js';
 export const PLUGIN_KINDS = ['datapoint', 'selection', 'weighting'] as const;
 export type PluginKind = (typeof PLUGIN_KINDS)[number];
 
-/** Name of a member under which a program receives a value in JavaScript. */
+/** Name of a member. A JavaScript program receives a value under this name. */
 export const PluginMember = z.string().regex(/^[a-z][A-Za-z0-9_]{0,63}$/, {
   error: 'must be a lower-case letter followed by up to 63 letters, digits and underscores, such as close',
 });
@@ -102,7 +102,9 @@ export const PluginDocument = defineObject(() => ({
 }));
 export type PluginDocument = z.infer<typeof PluginDocument>;
 
-/** Returns plug-ins as expressions of their inputs; the expression has no inputs if the code is absent. */
+/**
+ * Returns plug-ins as expressions of their inputs. If the code of a plug-in is absent, its expression has no inputs.
+ */
 export function listPluginDefinitions(plugins: NamedPlugins): Definitions {
   return new Map(Object.entries(plugins).map(([name, use]): [string, ExpressionNode] => [name, createPluginCall(use)]));
 }

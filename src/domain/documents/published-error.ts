@@ -37,7 +37,7 @@ export const LevelChange = defineObject(() => ({
 })).meta({ id: 'LevelChange' });
 export type LevelChange = z.infer<typeof LevelChange>;
 
-/** Difference between published closes and a run, with the decision; a stored entry never changes. */
+/** Difference between published closes and a run, with the decision about it. A stored entry never changes. */
 export const PublishedError = defineObject(() => ({
   seq: z.int().min(1).meta({ description: 'Number, from 1 without gaps, counted by index.' }),
   index_id: z.string(),

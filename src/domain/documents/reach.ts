@@ -1,4 +1,4 @@
-/** Documents that a client may use: ids that begin with one of its prefixes, and shared documents. */
+/** Documents that a client may use: those whose ids begin with one of its prefixes, and shared documents. */
 export interface Reach {
   readonly prefixes: readonly string[];
   /** Documents of other clients that the client may read, as `kind/id`. */

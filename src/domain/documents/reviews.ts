@@ -15,8 +15,8 @@ export interface Review {
 const reviewsByDocument = new WeakMap<IndexDocument, readonly Review[]>();
 
 /**
- * Returns the reviews of a document in the order in which they run on a common date. Within a scope, the rebalance of
- * the document comes first. Reviews of share counts exist only if weights are market values.
+ * Returns the reviews of a document in the order in which they run on a common date. Of several reviews with one scope,
+ * the rebalance of the document comes first. Reviews of share counts exist only if weights are market values.
  */
 export function listReviews(document: IndexDocument): readonly Review[] {
   const result = reviewsByDocument.get(document) ?? findReviews(document);

@@ -7,7 +7,7 @@ const DECIMALS_MAX = 15;
 const defineDecimals = (label: string, help: string) =>
   z.int().min(0).max(DECIMALS_MAX).optional().meta({ label, help, unit: 'decimals' });
 
-/** Numbers of decimals of an index, rounded half away from zero; values without a member are not rounded. */
+/** Numbers of decimals to which an index is rounded, halves away from zero. A value without a member is not rounded. */
 export const RoundingSpec = defineObject(() => ({
   level: defineDecimals(
     'Level',

@@ -2,8 +2,8 @@ import type { IndexDocument } from './index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 
 /**
- * Parameter whose default has changed. Accepted rows state it explicitly. A row without it was stored by an earlier
- * version and has the earlier default, which is still the default of the class.
+ * Parameter whose default has changed. Documents that are accepted now state it explicitly. A row without it was stored
+ * by an earlier version and has the earlier default, which is still the default of the class.
  */
 interface ChangedDefault {
   readonly type: string;

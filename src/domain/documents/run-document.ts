@@ -17,7 +17,7 @@ export const RunDocument = defineObject(() => ({
   /** Id of the tracked index. */
   index_id: z.string(),
   name: z.string(),
-  /** Capture time, ISO-8601 UTC with offset; null in records from before capture times were stored. */
+  /** Capture time, ISO-8601 UTC with offset. Null in runs that were stored before capture times were introduced. */
   run_at: z.string().nullable(),
   /** First and last date of the run. */
   start: z.string(),
@@ -45,7 +45,10 @@ export const RunDocument = defineObject(() => ({
   /** Reason for a full run although a stored run exists; null or absent otherwise. */
   full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().optional(),
   request: z.unknown(),
-  /** Request as sent, before the strategy completed it; absent in runs of an index and in older runs of strategies. */
+  /**
+   * Request as sent, before the terms of the strategy were added. Absent in runs of an index and in older runs of
+   * strategies.
+   */
   asked: z.unknown().optional(),
   artifacts: z.strictObject({
     /** Result as JSON with its snapshots, for runs up to version 0.3.0. */

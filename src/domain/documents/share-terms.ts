@@ -5,7 +5,7 @@ import type { ShareTerms } from '../index-mathematics/adjusted-close.js';
 /** Weighting that holds a fixed number of shares of each constituent. */
 export const PRICE_WEIGHT = 'PriceWeight';
 
-/** Fields of weightings by market value. Index shares under them are shares outstanding times a factor. */
+/** Fields of weightings by market value. Index shares under such a weighting are shares outstanding times a factor. */
 const MARKET_VALUE_FIELDS: readonly unknown[] = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP'];
 
 /** Returns the effect of corporate actions on index shares, given the treatment and the weighting of an index. */
@@ -20,8 +20,8 @@ export function readShareTerms(
 }
 
 /**
- * Returns the kind of share counts on which the market values of a weighting are based: with or without free float;
- * null for other weightings.
+ * Returns the kind of share counts from which the market values of a weighting are computed: with or without free
+ * float. Returns null for other weightings.
  */
 export function findCountedShares(weighting: WeightingSpec | undefined): 'all' | 'float' | null {
   if (weighting === undefined || !isMarketValue(weighting)) return null;

@@ -11,8 +11,8 @@ export const STALE_SESSIONS = 5;
 type StaleTreatment = Pick<TreatmentSpec, 'max_stale_sessions'>;
 
 /**
- * Returns the number of sessions without a price after which a constituent leaves; Infinity if its last price is
- * carried.
+ * Returns the number of sessions without a price after which a constituent leaves. Returns Infinity if its last price
+ * is used without a limit.
  */
 export function countStaleSessions({ max_stale_sessions: sessions = STALE_SESSIONS }: StaleTreatment): number {
   return sessions ?? Infinity;
@@ -30,7 +30,10 @@ const ENDING_TYPES: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', '
 
 const defaultsByActions = new WeakMap<MarketData['actions'], number | null>();
 
-/** Returns the default of the longest gap on a market; null, no limit, for a store with actions that end securities. */
+/**
+ * Returns the default of `max_stale_sessions` on a market. It is null, which means no limit, if the store has corporate
+ * actions that end securities.
+ */
 export function readDefaultStaleSessions({ actions }: Pick<MarketData, 'actions'>): number | null {
   const entry = defaultsByActions.get(actions);
   if (entry !== undefined) return entry;
@@ -50,7 +53,7 @@ export function applyStoreDefaults(treatment: DatedTreatment, market: Pick<Marke
   );
 }
 
-/** Returns the longest gap among the treatments of an index. */
+/** Returns the largest `max_stale_sessions` among the treatments of an index. */
 export function findLongestStale({ amended = [], ...first }: DatedTreatment): number {
   return Math.max(countStaleSessions(first), ...amended.map(({ treatment }) => countStaleSessions(treatment)));
 }

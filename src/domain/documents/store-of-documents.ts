@@ -31,7 +31,7 @@ function reportClash([first, otherStoreReference]: readonly StoreReference[]): F
 }
 
 /**
- * Returns the data store on which documents are computed: the store named by the documents or the request; null for the
+ * Returns the data store on which documents are computed. The documents or the request may name it; null means the
  * active store.
  * @throws Refusal VALIDATION_FAILED if they name several stores
  */
@@ -45,7 +45,8 @@ export function findStore(documents: Documents, requestedStore: string | null | 
 }
 
 /**
- * Returns documents without the names of stores: results depend on contents, and a run records its store separately.
+ * Returns documents without the names of stores. Results depend on the content of a store, and a run records the name
+ * separately.
  */
 export function removeStores(documents: Documents): Documents {
   if (Object.values(documents).every((document) => !('store_id' in document))) return documents;

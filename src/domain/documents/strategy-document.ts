@@ -34,7 +34,7 @@ export const StrategyDocument = defineObject(() => ({
 })).meta({ id: 'StrategyDocument' });
 export type StrategyDocument = z.infer<typeof StrategyDocument>;
 
-/** Reads a stored body as a document; undefined if it does not match the schema. */
+/** Reads a stored body as a document. Returns undefined if it does not match the schema. */
 export function readStrategy(body: unknown): StrategyDocument | undefined {
   const parsed = StrategyDocument.safeParse(body);
   return parsed.success ? parsed.data : undefined;

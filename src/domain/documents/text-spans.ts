@@ -21,8 +21,8 @@ const MOVED_DAYS_MAX = 31;
 const spansByDocument = new WeakMap<IndexDocument, WeakMap<Calendar, readonly TextSpan[]>>();
 
 /**
- * Returns the amended versions of an index, each with the day after which the index follows it. Excludes a version that
- * has no review before the next version.
+ * Returns the amended versions of an index, each with the day after which the index follows it. A version without a
+ * review before the next version is excluded.
  */
 export function listTextSpans(document: IndexDocument, calendar: Calendar): readonly TextSpan[] {
   if (document.amendments === undefined || document.amendments.length === 0) return NO_SPANS;
@@ -42,8 +42,8 @@ function findSpans(document: IndexDocument, calendar: Calendar): TextSpan[] {
 }
 
 /**
- * Returns the session on which a version begins: its first review on or after its date; for an overlay, or if it does
- * not wait for a review, its date.
+ * Returns the session on which a version begins. This is its first review on or after its date. For an overlay, or if
+ * the version does not wait for a review, it is the date.
  */
 function findBegin({ document, from, amendment }: IndexText, calendar: Calendar, until: Day): Day | undefined {
   const { sessions, coverage } = calendar;

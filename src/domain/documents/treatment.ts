@@ -19,8 +19,8 @@ export interface AmendedTreatment {
 }
 
 /**
- * Returns the treatment of prices and actions: a derived index has that of its source, an overlay that of its first
- * underlying index. Undefined if one of these documents is missing.
+ * Returns the treatment of prices and actions. A derived index has that of its source, an overlay that of its first
+ * underlying index. Returns undefined if one of these documents is missing.
  * @param calendars if given, amendments are followed; otherwise the result is the treatment of the first version.
  */
 export function resolveTreatment(
@@ -75,7 +75,7 @@ export function limitTreatment({ amended, ...first }: DatedTreatment, day: Day):
   return amendedTreatments.length === 0 ? first : { ...first, amended: amendedTreatments };
 }
 
-/** Returns the treatment of an index within an overlay. A blend may have its own return variant. */
+/** Returns the treatment of an index inside an overlay. A blend may use another return variant than the index. */
 export function combineTreatment(
   { overlay }: Pick<IndexDocument, 'overlay'>,
   underlyingTreatment: DatedTreatment,

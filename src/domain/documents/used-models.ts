@@ -32,7 +32,7 @@ export function findFirstModelDay({ observed_end: end, dates }: Pick<PlannedMode
   return dates?.[0]?.date ?? end;
 }
 
-/** Returns the id of the stored model in an optimisation; undefined without a stored model. */
+/** Returns the id of the stored model in an optimisation. Returns undefined without a stored model. */
 export function readStoredModelId({ risk_model: model }: Pick<OptimisationSpec, 'risk_model'>): string | undefined {
   return typeof model === 'string' ? model : undefined;
 }
@@ -43,7 +43,7 @@ export interface ModelUse {
   readonly path: string;
 }
 
-/** Returns the reference to a stored risk model in a definition; undefined without a stored model. */
+/** Returns the reference to a stored risk model in a definition. Returns undefined without a stored model. */
 export function findModelUse({
   derivation,
   pipeline,

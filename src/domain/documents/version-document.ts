@@ -52,11 +52,17 @@ export interface Authorship {
 /** Authorship of writes by the engine. */
 export const NO_REQUEST: Authorship = { author: LOCAL_AUTHOR, note: null, requestId: '' };
 
-/** Record that a document has a history. It is written with the first version, and when versions are purged. */
+/**
+ * Record that a document has a history. It is written with the first version and whenever versions are deleted
+ * permanently.
+ */
 export const HistoryDocument = defineObject(() => ({
   /** Number of the last version at the time of writing; versions are numbered from 1 without a gap. */
   latest: z.int().min(1),
-  /** ETag of the content at the time of writing, in homes in which each version rewrote this record. */
+  /**
+   * ETag of the content at the time of writing. Present only if the service that wrote it updated this record with each
+   * version.
+   */
   etag: z.string().nullable().optional(),
   /** Last purged version. The audit log refers to purged versions, so their numbers are not reused. */
   purged: z.int().min(1).optional(),

@@ -1,8 +1,8 @@
 import { multiplyMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 
 /**
- * Returns the expected returns in excess of cash for which the index weights maximise utility: risk aversion times the
- * covariances with the index, [N].
+ * Returns the expected returns in excess of cash at which the index weights maximise utility. They are risk aversion
+ * times the covariances with the index, [N].
  */
 export function computeEquilibriumReturns(metric: Metric, index: Float64Array, riskAversion: number): Float64Array {
   const product = new Float64Array(index.length);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Risk aversion of the index holders: the market price per unit of variance. */
+/** Risk aversion of the index holders: the expected return that they require per unit of variance. */
 export const riskAversion = z
   .number()
   .gt(0)

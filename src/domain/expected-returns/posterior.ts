@@ -15,13 +15,13 @@ export interface PosteriorParams {
 }
 
 /**
- * Computes posterior means of expected returns: the prior pi (including cash, as in the views) plus tau S P' (tau P S
- * P' + Omega)^-1 (q - P pi), with diagonal Omega = (1 / confidence - 1) tau p'S p. A view with confidence 1/2 has the
- * weight of the prior; a view with confidence 1 is met exactly.
+ * Computes posterior means of expected returns: the prior pi plus tau S P' (tau P S P' + Omega)^-1 (q - P pi), with
+ * diagonal Omega = (1 / confidence - 1) tau p'S p. Prior and views include the return of cash. A view with confidence
+ * 1/2 has the weight of the prior; a view with confidence 1 is met exactly.
  * @throws Refusal VALIDATION_FAILED if views with confidence 1 contradict each other.
  * @cost a pass over the metric for each view, and their number cubed.
  * @source Black & Litterman (1992), Financial Analysts Journal 48(5); He & Litterman (1999); Idzorek (2005) for the
- *   confidences.
+ * confidences.
  */
 export function computePosteriorReturns(
   { views, tau, risk_aversion }: PosteriorParams,
@@ -82,12 +82,12 @@ function selectViews(views: PosteriorParams['views'], { identifiers, warn }: Ret
 }
 
 /**
- * Smallest fraction of a pivot's diagonal element that counts as nonzero. A smaller pivot means that other views imply
- * this view.
+ * Smallest pivot that counts as nonzero, as a fraction of its diagonal element. A smaller pivot means that other views
+ * imply this view.
  */
 const PIVOT_MIN = 1e-12;
 
-/** Solves a symmetric positive semi-definite system; the solution is zero along redundant directions. */
+/** Solves a symmetric positive semi-definite system. The solution is zero in redundant directions. */
 function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Array {
   const n = right.length;
   const l = system.slice();
@@ -115,7 +115,10 @@ function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Ar
   return x;
 }
 
-/** Distance from a view with confidence 1 that counts as rounding, relative to the larger of 1 and the view's value. */
+/**
+ * Distance from a view with confidence 1 that counts as rounding. It is relative to the larger of 1 and the view's
+ * value.
+ */
 const VIEW_TOLERANCE = 1e-8;
 
 /**

@@ -13,12 +13,12 @@ export interface ReturnsContext {
   /** Annualised covariance of the securities. */
   readonly metric: Metric;
   /**
-   * Annual return of cash, which the objective subtracts from expected returns: models of returns above cash add it.
+   * Annual return of cash, which the objective subtracts from expected returns. Models of returns above cash add it.
    */
   readonly cash: number;
   /**
-   * Annualised arithmetic mean returns over the window of the risk model, [N]. A security outside the model has the
-   * mean of the other securities.
+   * Annualised arithmetic mean returns over the window of the risk model, [N]. If a security is not in the model, it
+   * has the mean of the other securities.
    */
   means(): Float64Array;
   /** Returns a numeric datapoint as of the decision, NaN if missing, [N]. */
@@ -33,7 +33,7 @@ export interface ReturnsContext {
 /** Model of expected returns with all its operations. */
 export interface ReturnsClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
   readonly category: 'expected_returns';
-  /** True if the model computes returns in excess of cash, to which the cash return of the objective is added. */
+  /** True if the model computes returns in excess of cash. The cash return of the objective is then added to them. */
   readonly isAboveCash: boolean;
   readonly params: P;
   /** Returns the datapoints that the model reads. */

@@ -212,8 +212,7 @@ export type ExportTableName = keyof typeof EXPORTS;
 export const EXPORT_NAMES = Object.keys(EXPORTS) as [ExportTableName, ...ExportTableName[]]; // Object.keys returns plain strings.
 
 /**
- * Returns the columns of a table. Columns that repeat a column of the store are included only if the store has that
- * column.
+ * Returns the columns of a table. A column that repeats a column of the store is included only if the store has it.
  * @param referenceColumns reference columns of the store; empty if it is not active
  */
 export function listExportColumns(

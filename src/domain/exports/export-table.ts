@@ -6,7 +6,7 @@ export interface ExportColumn<T extends ColumnType = ColumnType> {
   /** Unit of the numbers: `fraction`, `money`, `points`; null without a unit. */
   readonly unit: string | null;
   readonly meaning: string;
-  /** Reference column of the store that this column repeats; tables of stores without it omit the column. */
+  /** Reference column of the store that this column repeats. If the store lacks it, tables omit this column. */
   readonly ofStore?: string;
 }
 
@@ -17,9 +17,9 @@ export interface ExportTable {
   readonly help: string;
   /** Description of a row. */
   readonly row: string;
-  /** Present if the table reads the current market, which must then be the market of the run. */
+  /** Present if the table reads the current market. The current market must then be the market of the run. */
   readonly readsMarket?: true;
-  /** Present if the rows require repeating the decisions of the run on its market. */
+  /** Present if the rows require that the decisions of the run are repeated on its market. */
   readonly readsDefinition?: true;
   /** Present if the rows belong to one session, which `date` selects. */
   readonly isOfSession?: true;

@@ -30,7 +30,7 @@ export const FORMAT_NAMES = Object.keys(EXPORT_FORMATS) as [ExportFormat, ...Exp
 
 /** Position at which the next part of an export starts. */
 export interface ExportPosition {
-  /** Position in the source of the table; for a workbook, in bytes of the output. */
+  /** Position in the source of the table. For a workbook, this is a position in the bytes of the output. */
   readonly at: number;
   /** Number of rows before the position; not counted for a workbook. */
   readonly rows: number;

@@ -35,11 +35,11 @@ const idColumns = Object.fromEntries(
 }; // The keys are those of the entries.
 
 const CASH = 'CASH/';
-/** Returns the identifier of cash in files. It contains a slash, so it differs from all security identifiers. */
+/** Returns the identifier of cash in files. It contains a slash, so no security has the same identifier. */
 export const formatCashName = (currency: string): string => `${CASH}${currency}`;
 export const isCashName = (identifier: string): boolean => identifier.startsWith(CASH);
 
-/** Columns of an index by index shares on one session. */
+/** Columns of an index on one session, with its index shares. */
 const columns = {
   date: dateColumn('Session.'),
   identifier: textColumn('Identifier of the security, or `CASH/USD` for cash in that currency.'),

@@ -13,7 +13,7 @@ export function adjustClose(effect: SessionEffect, before: number): number {
 }
 
 /**
- * Returns the special dividend by which the previous close is reduced. A dividend above the close counts as a return
+ * Returns the special dividend that reduces the previous close. A dividend larger than the close counts as a return
  * instead.
  */
 function computeReduction({ ratio, special }: SessionEffect, before: number): number {
@@ -42,8 +42,8 @@ export function computeGrowthStep(
 export type ShareTerms = Pick<GrowthTerms, 'rights' | 'splitShares'>;
 
 /**
- * Returns the ratio of the market value of a holding after adjustment of the previous close to its market value before.
- * The divisor changes by the weighted sum of these ratios; the ratio is 1 if index shares absorb the adjustment.
+ * Returns the ratio of two market values of a holding: after the previous close was adjusted, and before. The divisor
+ * changes by the weighted sum of these ratios. The ratio is 1 if index shares absorb the adjustment.
  */
 export function computeOpeningFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
   const { ratio, rights, subscription } = effect;
@@ -61,8 +61,8 @@ export function computeOpeningFactor(effect: SessionEffect, before: number, term
 }
 
 /**
- * Returns the ratio of index shares after an effect to index shares before, for shares that are kept through a
- * rebalance.
+ * Returns the ratio of index shares after an effect to index shares before. It applies to shares that are kept through
+ * a rebalance.
  */
 export function computeShareFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
   const { ratio, rights } = effect;

@@ -14,8 +14,8 @@ export interface EffectsByDay {
 }
 
 /**
- * Maximum number of terms with cached effects, enough for the return variants of a risk model. Each entry needs 56
- * bytes per action.
+ * Maximum number of growth terms with cached effects. It suffices for the return variants of a risk model. Each entry
+ * needs 56 bytes per action.
  */
 const TERMS_MAX = 2;
 

@@ -17,12 +17,12 @@ export interface GrowthTerms {
   readonly variant: ReturnVariant;
   /** Fraction withheld from ordinary dividends; used only for `net`. */
   readonly withholdingTax: WithholdingTax;
-  /** Target of reinvested ordinary dividends: the whole index, or the paying security. */
+  /** Security in which ordinary dividends are reinvested: the whole index, or the paying security. */
   readonly reinvestment: GrowthTreatment['reinvestment'];
   readonly specialDividends: GrowthTreatment['special_dividends'];
   readonly rights: NonNullable<GrowthTreatment['rights']>;
   readonly splits: GrowthTreatment['splits'];
-  /** Effect of a split on index shares: multiplied, or kept while the divisor changes. */
+  /** Effect of a split on index shares. They are multiplied, or they are kept and the divisor changes. */
   readonly splitShares: 'multiply' | 'keep';
   /** Currency of the index. */
   readonly currency: string;
@@ -109,7 +109,7 @@ export function createSecurityTerms(variant: ReturnVariant, currency: string): G
 }
 
 /**
- * Returns the terms of a short position: it pays dividends in full, without withholding tax. Dividends that the whole
+ * Returns the terms of a short position. It pays dividends in full, without withholding tax. Dividends that the whole
  * index reinvests are not part of the growth of a single position.
  */
 export function toShortTerms(terms: GrowthTerms): GrowthTerms {
@@ -120,8 +120,8 @@ export function toShortTerms(terms: GrowthTerms): GrowthTerms {
 }
 
 /**
- * Returns the terms of holdings: dividends that the index reinvests do not contribute to the growth of any holding, in
- * any variant.
+ * Returns the terms of holdings. Dividends that the whole index reinvests do not contribute to the growth of a holding,
+ * in any return variant.
  */
 export function toHoldingTerms(terms: GrowthTerms): GrowthTerms {
   return terms.reinvestment === 'index' ? createChangedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
@@ -134,7 +134,7 @@ export function adjustsCloses(terms: GrowthTerms): boolean {
   );
 }
 
-/** Returns a key that is equal for terms with identical growth of every price. */
+/** Returns a key. Two terms have the same key if the growth of every price is the same under both. */
 export function createKey(terms: GrowthTerms): string {
   const { variant, withholdingTax, reinvestment, specialDividends, rights, splits, splitShares, currency } = terms;
   return JSON.stringify([

@@ -32,7 +32,7 @@ function findCachedGrowth(sm: SessionMarket): CachedPanels {
 /**
  * Returns growth factors of one unit of value from the previous close to the close of each session, in the index
  * currency, [S - first x N]. They are NaN on the first session, before the second bar of a security, and if a rate is
- * missing; 1 plus cash on a session without a bar.
+ * missing. On a session without a bar they are 1 plus cash.
  * @param used columns whose exchange rates are required.
  * @throws Refusal FX_MISSING
  * @cost O(S N), once per market and terms
@@ -44,9 +44,9 @@ export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Itera
 }
 
 /**
- * Returns the value of one unit held since the first bar of a security, in the index currency, [S - first x N]: the
- * cumulative product of its growth without dividends that the index reinvests. The value of a holding is its units
- * times this value. It is NaN before the first bar and if a rate is missing, and then restarts at 1.
+ * Returns the value of one unit held since the first bar of a security, in the index currency, [S - first x N]. It is
+ * the cumulative product of growth, without dividends that the index reinvests. The value of a holding is its units
+ * times this value. It is NaN before the first bar and while a rate is missing, and then restarts at 1.
  * @cost O(S N), once per market and terms
  */
 export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
@@ -54,7 +54,9 @@ export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float6
   return readCached(findCachedGrowth(sm).indices, createKey(growthTerms), () => computeIndexPanel(sm, growthTerms));
 }
 
-/** Returns a cached panel, or creates one, which replaces the least recently used. */
+/**
+ * Returns a cached panel. If there is none, creates it and removes the panel that was not used for the longest time.
+ */
 function readCached(panels: Map<string, Float64Array>, key: string, make: () => Float64Array): Float64Array {
   const panel = panels.get(key) ?? make();
   panels.delete(key);
@@ -79,7 +81,7 @@ function computeIndexPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array 
   return panel;
 }
 
-/** Allocates memory for a value index, with kernels unless it is paged or too small. */
+/** Allocates memory for a value index. The memory is available to kernels unless it is paged or too small. */
 function allocateIndexMemory(cells: number, securityCount: number): Float64Array {
   const isPaged = isWorkPaged(8 * cells);
   return (isPaged ? undefined : createValuePanel(cells, securityCount)) ?? allocateRetainedFloats(cells);
@@ -139,14 +141,14 @@ function findTermsMark(sm: SessionMarket, { terms: byKey, session }: MarketMark,
   return mark;
 }
 
-/** Returns a key of the effect of terms on a market up to a session; later amendments have no effect on it. */
+/** Returns a key of the effect of terms on a market up to a session. Later amendments do not change the key. */
 export function createMarkKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
   return createKey(toHoldingTerms(selectTermsUntil(terms, sessions[session]!)));
 }
 
 /**
- * Returns the carried close of the security of an effect on its session. It is looked up only once, because the cells
- * of a session are far apart in memory.
+ * Returns the carried close of the security of an effect, on the session of the effect. It is looked up only once,
+ * because the cells of a session are far apart in memory.
  */
 export function findCarriedAtEffect(sm: SessionMarket, table: EffectTable, position: number): number {
   const cachedClose = table.carried[position]!;
@@ -156,7 +158,7 @@ export function findCarriedAtEffect(sm: SessionMarket, table: EffectTable, posit
 }
 
 /**
- * Returns the carried close of a security on a session: its latest close after all later adjustments, according to the
+ * Returns the carried close of a security on a session. This is its latest close after all later adjustments, under the
  * terms of a table.
  */
 export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session: number, column: number): number {
@@ -203,7 +205,10 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
   };
 }
 
-/** Returns the last price of each security on the share basis of a session, the base of growth on the next session. */
+/**
+ * Returns the last price of each security on the share basis of a session. Growth on the next session starts from these
+ * prices.
+ */
 export function findCarriedPrices(
   sm: SessionMarket,
   terms: GrowthTerms,
@@ -211,7 +216,7 @@ export function findCarriedPrices(
 ): Float64Array {
   const table = createEffectTable(sm, terms);
   const { columns, starts } = table;
-  // Cash paid before the mark may be missing: the mark contains the carried prices.
+  // Cash that was paid before the stored state may be missing, because the state contains the carried prices.
   const mark = sm.mark?.terms ? { session: sm.mark.session, ...findTermsMark(sm, sm.mark, terms) } : null;
   const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
   const carriedCloses = Float64Array.from(bars, (bar, column) =>

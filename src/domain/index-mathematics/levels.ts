@@ -1,6 +1,6 @@
 /**
- * Returns the level after a session: `TR[t] = TR[t-1] (PR[t] + DP[t]) / PR[t-1]`, from the growth of the price return
- * `PR[t] / PR[t-1]` and the dividends `DP[t] / PR[t]` that a return variant reinvests.
+ * Returns the level after a session: `TR[t] = TR[t-1] (PR[t] + DP[t]) / PR[t-1]`. The inputs are the growth of the
+ * price return, `PR[t] / PR[t-1]`, and the dividends that the return variant reinvests, `DP[t] / PR[t]`.
  * @source S&P DJI, Index Mathematics Methodology: total return calculations
  */
 export function computeNextLevel(level: number, growth: number, dividendReturn: number): number {

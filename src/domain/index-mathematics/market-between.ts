@@ -5,8 +5,8 @@ import type { SessionActions } from '../market/session-actions.js';
 import { readPanelRow, type MarketMark, type SessionMarket } from '../market/session-market.js';
 
 /**
- * Returns a market between two sessions. A unit of every value index is worth 1 on the first session, so that
- * simulations are bit-identical wherever the original market begins.
+ * Returns a market between two sessions. A unit of every value index is worth 1 on the first session. Simulations are
+ * therefore bit-identical wherever the original market begins.
  */
 export function cutMarket(
   sm: SessionMarket,

@@ -7,7 +7,7 @@ export interface SessionEffect {
   readonly ratio: number;
   /** Cash that is reinvested in the paying security. */
   readonly cash: number;
-  /** New shares per share held, and the price per new share; zero without an issue that adjusts the close. */
+  /** New shares per share held, and the price per new share. Both are zero without an issue that adjusts the close. */
   readonly rights: number;
   readonly subscription: number;
   /** Cash by which the previous close is reduced. */
@@ -31,7 +31,7 @@ export function combineEffects(before: SessionEffect, change: SessionEffect): Se
 }
 
 /**
- * Returns the effect of an action on prices with the given adjustment; undefined if there is no effect.
+ * Returns the effect of an action on prices with the given adjustment. Returns undefined if there is no effect.
  * @param withheld fraction withheld from an ordinary dividend of the security
  */
 export function computeEffect(
@@ -64,7 +64,7 @@ function computeOrdinaryEffect(
   withheld: number,
 ): SessionEffect | undefined {
   const share = computeReinvestedShare(terms.variant, withheld);
-  // Dividend points are counted in every return variant, so the effect is listed even if the variant reinvests nothing.
+  // Dividend points are counted in every return variant. The effect is listed even if the variant reinvests nothing.
   if (terms.reinvestment === 'index') return { ...NO_EFFECT, income: share * value };
   return share === 0 ? undefined : { ...NO_EFFECT, cash: share * value };
 }

@@ -27,12 +27,12 @@ export interface EffectTable {
   readonly subscription: Float64Array;
   readonly special: Float64Array;
   readonly income: Float64Array;
-  /** Ordinary dividends before and after tax; 0 if they are reinvested in the paying security. */
+  /** Ordinary dividends before and after tax. 0 if the paying security reinvests them. */
   readonly ordinary: Float64Array;
   readonly net: Float64Array;
   /** Position of the first effect of each session, [S + 1]. */
   readonly starts: Int32Array;
-  /** 1 for sessions whose opening changes the value of a holding, [S]. */
+  /** 1 for a session on which the adjustment of the previous close changes the value of a holding, [S]. */
   readonly isOpening: Uint8Array;
   readonly terms: GrowthTerms;
   /** Returns the terms on a session. */
@@ -63,7 +63,7 @@ export function createEffectTable(sm: SessionMarket, terms: GrowthTerms): Effect
   return table;
 }
 
-/** Returns the effect on a security on a session; undefined without an effect. */
+/** Returns the effect on a security on a session. Returns undefined without an effect. */
 export function findEffect(table: EffectTable, session: number, column: number): SecurityEffect | undefined {
   const { columns, starts } = table;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) if (columns[e] === column) return readEffect(table, e);
@@ -85,7 +85,8 @@ export function readEffect(table: EffectTable, position: number): SecurityEffect
 }
 
 /**
- * Returns the ratio of the market value of a holding after the opening of an effect to the value at the previous close.
+ * Returns the ratio of two market values of a holding: after an effect has adjusted the previous close, and at that
+ * close.
  * @param before carried close
  */
 export function computeOpening(table: EffectTable, position: number, before: number): number {
@@ -93,8 +94,8 @@ export function computeOpening(table: EffectTable, position: number, before: num
 }
 
 /**
- * Returns the carried close of the security of an effect on its session. It is looked up only once, because the cells
- * of a session are far apart in memory.
+ * Returns the carried close of the security of an effect, on the session of the effect. It is looked up only once,
+ * because the cells of a session are far apart in memory.
  */
 export function findCloseOfEffect(
   sm: SessionMarket,
@@ -107,7 +108,7 @@ export function findCloseOfEffect(
     : (closes[position] = sm.carriedClose(sessions[position]!, columns[position]!));
 }
 
-/** Returns true if an effect may change the value of a holding at the opening. */
+/** Returns true if an effect may change the value of a holding through the adjustment of the previous close. */
 function hasOpening({ ratio, rights, special }: SessionEffect, terms: GrowthTerms): boolean {
   return special > 0 || (rights > 0 && terms.rights !== 'constituent') || (ratio !== 1 && terms.splitShares === 'keep');
 }

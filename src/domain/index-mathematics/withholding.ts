@@ -4,7 +4,7 @@ import { isBlank, createReferenceSpells, findSpell } from '../market/reference-s
 import { compareText } from '../refusals/findings.js';
 import { Refusal } from '../refusals/refusal.js';
 
-/** Fraction withheld from ordinary dividends: a single rate, or rates by value of a reference field. */
+/** Fraction that is withheld from ordinary dividends: a single rate, or rates by value of a reference field. */
 export type WithholdingTax = number | WithholdingRates;
 
 export interface WithholdingRates {
@@ -22,7 +22,8 @@ export function isTaxed(tax: WithholdingTax): boolean {
 }
 
 /**
- * Returns a function for the fraction withheld from payments of a security on a day; NaN if its value has no rate.
+ * Returns a function that returns the fraction withheld from payments of a security on a day. The result is NaN if the
+ * field value of the security has no rate.
  * @cost O(rows of the column) on the first call
  */
 export function createWithholding(market: MarketData, tax: WithholdingTax): (identifier: string, day: Day) => number {
@@ -35,7 +36,7 @@ export function createWithholding(market: MarketData, tax: WithholdingTax): (ide
   };
 }
 
-/** Returns the fraction withheld for a value of the field; NaN if no rate applies. */
+/** Returns the fraction withheld for a value of the field. Returns NaN if no rate applies. */
 function findRate(value: ReferenceValue, { rates, default: others = Number.NaN }: WithholdingRates): number {
   if (isBlank(value)) return others;
   const key = String(value);
@@ -59,7 +60,7 @@ export interface TaxedSecurities {
   readonly to?: Day;
 }
 
-/** Returns the field values of securities that have no rate, ascending; null for a missing value. */
+/** Returns the field values of securities that have no rate, ascending. A missing field value is null. */
 export function listValuesWithoutRate(
   market: MarketData,
   tax: WithholdingTax,

@@ -19,7 +19,7 @@ import {
 } from './payloads.js';
 
 /**
- * Subject of a job, and the member of the job that names it: `ident` is the second half of the id of the job, `request`
+ * Subject of a job, and the member of the job that names it. `ident` is the second half of the id of the job, `request`
  * is `index_id` in its request. Strategies count as indices.
  */
 export type JobSubject =
@@ -27,12 +27,12 @@ export type JobSubject =
   | { readonly of: 'dataset'; readonly named: 'ident'; readonly onDeletion: DeletionPolicy };
 
 /**
- * Effect of the deletion of a subject on its jobs. `forget`: the jobs are cancelled and deleted in the same
- * transaction. `keep`: the jobs remain.
+ * Effect on jobs when their subject is deleted. `forget`: the jobs are cancelled and deleted in the same transaction.
+ * `keep`: the jobs remain.
  */
 export type DeletionPolicy = 'forget' | 'keep';
 
-/** Function that returns ids of results, given the second half of the id of a job and its request. */
+/** Function that returns ids of results. Its inputs are the second half of the id of a job, and its request. */
 export type ResultIds = (ident: string, request: unknown) => readonly string[];
 
 /**
@@ -41,20 +41,20 @@ export type ResultIds = (ident: string, request: unknown) => readonly string[];
 interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
   /** Queue and threads of the job: `light` jobs run while `heavy` jobs do. */
   readonly lane: 'heavy' | 'light';
-  /** Subject of the job; null for a job without a document, which survives any deletion. */
+  /** Subject of the job. Null for a job without a document; such a job survives any deletion. */
   readonly subject: JobSubject | null;
   /** Schema of the stored JSON payload of the job. */
   readonly payload: z.ZodType<P>;
   /** Returns the second half of the id of a job. A job replaces an earlier job with an equal id. */
   key(payload: P): string;
   /**
-   * Binding of an attempt to the memory of a process: its tasks share memory there, or it replaces the market of the
+   * Memory of a process to which an attempt is bound: its tasks share memory there, or it replaces the market of the
    * process. Null if tasks may run in any process that has the artifacts and the market.
    */
   readonly sharedMemory: M;
   /**
-   * Returns the ids of the documents `optimisation-run` with the results of a succeeded job; they are deleted with the
-   * job. Absent if the job itself refers to its results.
+   * Returns the ids of the documents `optimisation-run` that contain the results of a succeeded job. They are deleted
+   * with the job. Absent if the job itself refers to its results.
    */
   readonly resultIds?: ResultIds;
   /** True if the job runs in parts. Its input refers to the outputs of the parts until it ends. */
@@ -70,9 +70,7 @@ const datasetSubject = {
   sharedMemory: 'served-market',
 } as const;
 
-/**
- * All kinds of jobs, in the order of the API. Compilation fails for a kind without a handler (`src/cli/compose.ts`).
- */
+/** All kinds of jobs, in the order of the API. The build fails if a kind has no handler (`src/cli/compose.ts`). */
 export const JOB_KIND_CATALOGUE = {
   backtest: defineKind({
     lane: 'heavy',
@@ -200,7 +198,8 @@ export const KINDS_IN_PARTS: ReadonlySet<string> = new Set(
 );
 
 /**
- * Returns the kinds whose jobs are deleted with their subject, given the kind of subject and the member that names it.
+ * Returns the kinds whose jobs are deleted with their subject. Arguments are the kind of subject and the member that
+ * names it.
  */
 export function listKindsDeletedWith(subjectKind: JobSubject['of'], named: JobSubject['named']): JobKindName[] {
   return JOB_KINDS.filter((kind) => {

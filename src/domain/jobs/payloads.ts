@@ -55,7 +55,7 @@ export const ReplayPayload = z.object({
   ...storeFields,
   run_id: z.string(),
   ...runReference,
-  /** Hash of the run to replay: a later run with an equal id is a different input. */
+  /** Hash of the run to replay. A later run with an equal id is a different input. */
   run_hash: z.string(),
   engine_version: z.string(),
 });
@@ -101,7 +101,7 @@ export const RerunPayload = z.object({
   rerun_id: z.string(),
   /** Ids of indices and strategies, in order. */
   ids: z.array(z.string()).readonly(),
-  /** Ids and shared documents that the client may use; null for a client without restrictions. */
+  /** Ids and shared documents that the client may use. Null if the client is not restricted. */
   reach: z.object({ prefixes: z.array(z.string()), shared: z.array(z.string()) }).nullable(),
   engine_version: z.string(),
 });
@@ -153,7 +153,7 @@ export const BatchPayload = z.object({
   documents,
   models: defineObjectPayload<PlannedModels>(),
   /**
-   * Accounts as sent, one JSON line each; they are checked when they are solved. The file is removed with the input of
+   * Accounts as sent, one JSON line each. They are checked when they are solved. The file is removed with the input of
    * the job.
    */
   accounts: BatchAccounts,
@@ -178,7 +178,7 @@ export const RiskModelPayload = z.object({
   ...dataVersion,
   model_id: z.string(),
   request: RiskModelRequest,
-  /** Requested securities, ascending and without duplicates; null: the securities of the run. */
+  /** Requested securities, ascending and without duplicates. Null means the securities of the run. */
   identifiers: z.array(z.string()).readonly().nullable(),
   run: z
     .object({
@@ -199,7 +199,7 @@ export const RiskValidationPayload = z.object({
   request: RiskValidationRequest,
   /** Model at the time of submission: its securities and the settings of its estimate. */
   model: z.object({ asset_ids: z.array(z.string()).readonly(), request: RiskModelRequest }).readonly(),
-  /** Sessions and currency of the model; null: all days of its securities. */
+  /** Sessions and currency of the model. Null means all days of its securities. */
   terms: z
     .object({
       calendar: z.string(),
@@ -241,7 +241,10 @@ export const RefreshPayload = z.object({
 });
 export type RefreshPayload = Readonly<z.infer<typeof RefreshPayload>>;
 
-/** Request with all date-dependent defaults filled in, so that a later attempt generates an identical market. */
+/**
+ * Request in which all defaults that depend on the date are filled in. A later attempt therefore generates an identical
+ * market.
+ */
 export type GenerateRequest = Omit<GenerateSyntheticRequest, 'store_id' | 'name' | 'end'> & { readonly end: string };
 
 export const GeneratePayload = z.object({

@@ -7,11 +7,11 @@ export interface RetryPolicy {
   readonly crashes: number;
   /** Maximum number of attempts whose process ended, stopped responding or lost its connection. */
   readonly losses: number;
-  /** Maximum number of attempts that were returned without a failure. */
+  /** Maximum number of attempts that a process returned to the queue without a failure. */
   readonly releases: number;
   /**
-   * Delay before the second retry after one cause, in seconds; the first retry is immediate. After crashes each further
-   * delay doubles.
+   * Delay in seconds before the second retry after one cause. The first retry is immediate. After crashes each further
+   * delay is twice as long.
    */
   readonly backoff: number;
   /** Maximum delay before a retry, in seconds. */
@@ -29,7 +29,8 @@ interface RetryMember {
 /** Members of a policy, with their defaults and ranges. */
 export const RETRY_MEMBERS: Readonly<Record<keyof RetryPolicy, RetryMember>> = {
   crashes: { otherwise: LIMITS.MAX_ATTEMPTS, min: 1, max: 1000 },
-  // Limits attempts whose process was killed or unreachable: after twenty of them, the job itself probably crashes its machine.
+  // Limits attempts whose process was killed or unreachable. After twenty of them, the job itself probably crashes its
+  // machine.
   losses: { otherwise: 20, min: 1, max: 10_000 },
   // Allows a long job on machines that are replaced every hour.
   releases: { otherwise: 1000, min: 1, max: 100_000 },
@@ -75,8 +76,8 @@ export function parseRetryPolicies(text: string): RetryPolicies | string {
 const JITTER_MIN = 0.5;
 
 /**
- * Returns the delay before a job is retried. Only delays after crashes grow: the loss of a machine is not a failure of
- * the job.
+ * Returns the delay before a job is retried. Only delays after crashes grow, because the loss of a machine is not a
+ * failure of the job.
  * @param endedAttempts number of attempts that ended for this cause, at least 1
  * @param chance random number from 0 to 1
  * @returns milliseconds

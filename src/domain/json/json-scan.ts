@@ -14,19 +14,19 @@ export interface JsonScan {
   readonly overflows: boolean;
 }
 
-/** Maximum number of keys in an object. More keys are an attack on the hash table, not a document. */
+/** Maximum number of keys in an object. An object with more keys is an attack on the hash table, not a document. */
 const KEYS_MAX = 20_000;
 
-/** Maximum number of keys that are compared individually, which is cheaper than a set. */
+/** Maximum number of keys that are compared one by one. For so few keys this is cheaper than a set. */
 const KEYS_LISTED = 8;
 
-/** Number of digits of an integer that is certainly within the range of a double. */
+/** Maximum number of digits of an integer that is certainly within the range of a double. */
 const SAFE_DIGITS_MAX = 308;
 
 /**
- * Scans a JSON text by the grammar of RFC 8259, and detects faults that `JSON.parse` ignores: too deep nesting,
- * duplicate keys in one object (after unescaping) and the key `__proto__`. Texts that pass this scan are accepted by
- * `JSON.parse`.
+ * Scans a JSON text by the grammar of RFC 8259. Detects faults that `JSON.parse` ignores: nesting that is too deep,
+ * duplicate keys in one object (after unescaping) and the key `__proto__`. `JSON.parse` accepts every text that passes
+ * this scan.
  * @cost one pass over the text; memory for the keys of open objects.
  */
 export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH): JsonScan {

@@ -4,7 +4,7 @@ import { Refusal } from '../refusals/refusal.js';
 export interface ParsedJson {
   /** Parsed value; undefined if there was no body and none is required. */
   readonly value: unknown;
-  /** True if the text contains a number outside the range of a double, which is infinite in `value`. */
+  /** True if the text contains a number outside the range of a double. Such a number is infinite in `value`. */
   readonly overflows: boolean;
 }
 

@@ -8,13 +8,17 @@ export interface Absences {
   readonly starts: Int32Array;
 }
 
-/** Age of the last bar, in sessions of the security's calendar, beyond which every treatment removes the security. */
+/**
+ * Age of the last bar, in sessions of the security's calendar. Every treatment removes a security whose last bar is
+ * older.
+ */
 const AGE_MAX = 64;
 
 const cache = new WeakMap<SessionMarket, Absences>();
 
 /**
- * Returns the securities without a bar on each session after an earlier bar, as long as a holding may still be carried.
+ * Returns the securities without a bar on each session after an earlier bar. A security is listed only as long as a
+ * holding in it may still be carried.
  * @cost O(S N), once per market
  */
 export function listAbsences(sm: SessionMarket): Absences {

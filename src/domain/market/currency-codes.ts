@@ -12,7 +12,10 @@ export function isCurrency(code: string): boolean {
   return CURRENCIES.has(code) || Object.hasOwn(MINOR_UNITS, code);
 }
 
-/** Splits a text such as EURUSD into two currency codes, which need not exist; undefined if its length differs. */
+/**
+ * Splits a text such as EURUSD into two currency codes. The currencies need not exist. Returns undefined if the length
+ * differs.
+ */
 export function parsePair(name: string): readonly [from: string, to: string] | undefined {
   return name.length === 6 ? [name.slice(0, 3), name.slice(3)] : undefined;
 }
@@ -27,7 +30,7 @@ export function findUnit(code: string): { readonly major: string; readonly scale
   return MINOR_UNITS[code] ?? { major: code, scale: 1 };
 }
 
-/** Returns the identifier of the market security or series that contains the price of one currency in another. */
+/** Returns the identifier of the security or series that contains the price of one currency in another. */
 export function createPair(from: string, to: string): string {
   return `${findUnit(from).major}${findUnit(to).major}`;
 }

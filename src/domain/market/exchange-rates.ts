@@ -11,10 +11,14 @@ import type { SessionMarket } from './session-market.js';
 export interface ExchangeRates {
   readonly currency: string;
   /**
-   * Returns the price in the target currency of one unit of the currency of a security; NaN if the store has no rate.
+   * Returns the price in the target currency of one unit of the currency of a security. Returns NaN if the store has no
+   * rate.
    */
   rateAt(session: number, column: number): number;
-  /** Returns the currency of a security on a session. Default: the currency of the store, then that of the index. */
+  /**
+   * Returns the currency of a security on a session. A security without a currency has that of the store, or otherwise
+   * that of the index.
+   */
   currencyAt(session: number, column: number): string;
   /**
    * Returns the rates of a security on every session, [S]. @cost O(S) if its currency changes over time, otherwise none
@@ -24,11 +28,11 @@ export interface ExchangeRates {
   readonly isForeign: boolean;
   /** Returns true if every price of the security is in the target currency, so that its rate is always 1. */
   isNative(column: number): boolean;
-  /** Returns the market identifier of the missing rate of a security; undefined if the rate is known. */
+  /** Returns the market identifier of the missing rate of a security. Returns undefined if the rate is known. */
   missingPair(session: number, column: number): string | undefined;
   /**
-   * Columns with exchange rates of currencies in which securities of this store trade; they are not constituents of a
-   * universe.
+   * Columns that contain exchange rates of the currencies in which securities of this store trade. They are not
+   * constituents of a universe.
    */
   readonly pairColumns: ReadonlySet<number>;
 }
@@ -36,9 +40,10 @@ export interface ExchangeRates {
 const ratesByMarket = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
 
 /**
- * Returns the rates of a market into a currency: CLOSE of `{CCY}{currency}`, a security or a series, otherwise the
- * inverse of the opposite pair, otherwise a cross rate, carried forward. Without CURRENCY, a security has the currency
- * declared by the store, or otherwise the target currency. Exchange rates have no currency.
+ * Returns the rates of a market into a currency. A rate is the CLOSE of `{CCY}{currency}`, a security or a series. If
+ * there is none, it is the inverse of the opposite pair, otherwise a rate derived from two others. Rates are carried
+ * forward. A security without CURRENCY has the currency declared by the store, or otherwise the target currency.
+ * Exchange rates have no currency.
  * @cost O(S) per foreign currency, once per market and currency
  */
 export function createExchangeRates(sm: SessionMarket, currency: string): ExchangeRates {
@@ -49,7 +54,7 @@ export function createExchangeRates(sm: SessionMarket, currency: string): Exchan
   return rates;
 }
 
-/** Shares the rates of a market with a view of some of its sessions. */
+/** Lets a view of some sessions of a market use the rates of that market. */
 export function shareRates(sm: SessionMarket, view: SessionMarket): void {
   const entry = ratesByMarket.get(sm);
   if (entry !== undefined) ratesByMarket.set(view, entry);
@@ -158,12 +163,12 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
   };
 }
 
-/** Currencies through which a pair is crossed if the store lacks it, in this order. */
+/** Currencies that are tried, in this order, to derive a rate that the store lacks from two other rates. */
 const CROSS_CURRENCIES = ['USD', 'EUR', 'GBP', 'JPY', 'CHF'] as const;
 
 /**
- * Returns the price of one unit of `from` in `to` on every session, [S], as a cross rate if the store lacks the pair;
- * undefined if it cannot be computed. @cost O(S)
+ * Returns the price of one unit of `from` in `to` on every session, [S]. If the store lacks the pair, the price is
+ * derived from two other rates. Returns undefined if it cannot be computed. @cost O(S)
  */
 export function readRateSeries(sm: SessionMarket, from: string, to: string): Float64Array | undefined {
   const source = findUnit(from);
@@ -180,7 +185,7 @@ export function readRateSeries(sm: SessionMarket, from: string, to: string): Flo
   return undefined;
 }
 
-/** Returns a pair as stored, or the inverse of the opposite pair; undefined if the store has neither. */
+/** Returns a pair as stored, or the inverse of the opposite pair. Returns undefined if the store has neither. */
 function readDirectSeries(
   sm: SessionMarket,
   [from, to]: readonly [string, string],
@@ -193,7 +198,8 @@ function readDirectSeries(
 }
 
 /**
- * Returns a refusal if a stored rate, direct or part of a cross rate, is 0 or less on a session; otherwise undefined.
+ * Returns a refusal if a stored rate is 0 or less on a session. The rate may be used directly or to derive another
+ * rate. Otherwise returns undefined.
  */
 export function refuseRateNotAboveZero(
   sm: SessionMarket,
@@ -225,8 +231,8 @@ export function refuseRateNotAboveZero(
 }
 
 /**
- * Returns the first day on which a market has a rate between two currencies, from the pair or cross rate that
- * `readRateSeries` uses; undefined if there is no such day or no rate is needed.
+ * Returns the first day on which a market has a rate between two currencies. The rate is the one that `readRateSeries`
+ * uses. Returns undefined if there is no such day or if no rate is needed.
  * @cost O(T) for a pair that is a security of the market
  */
 export function findFirstRateDay(market: MarketData, from: string, to: string): Day | undefined {
@@ -251,8 +257,8 @@ function findFirstDay({ identifiers, fields, dates, series }: MarketData, pair: 
 }
 
 /**
- * Returns the pairs of a store that determine the rate between two currencies: none within one currency, two for a
- * cross rate; undefined if there is no rate.
+ * Returns the pairs of a store that determine the rate between two currencies. There are none within one currency, and
+ * two if the rate is derived from two others. Returns undefined if there is no rate.
  */
 export function listUsedPairs(
   holds: (pair: string) => boolean,
@@ -277,8 +283,8 @@ export function isRateAvailable(holds: (pair: string) => boolean, from: string, 
 }
 
 /**
- * Returns the rates of a pair on every session, [S], from a security of the market or a series; NaN for a rate of 0 or
- * less. Undefined if the store has neither.
+ * Returns the rates of a pair on every session, [S], from a security of the market or a series. A rate of 0 or less is
+ * NaN. Returns undefined if the store has neither security nor series.
  */
 function readPairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => number): Float64Array | undefined {
   const column = sm.columnOf(pair);
@@ -287,7 +293,9 @@ function readPairSeries(sm: SessionMarket, pair: string, convert: (rate: number)
   return series && carryCloses(series, sm.sessions).map((rate) => (rate > 0 ? convert(rate) : Number.NaN));
 }
 
-/** Returns the latest bar on or before each session, on any day of the store; NaN before the first bar. */
+/**
+ * Returns the latest bar on or before each session. The bar may be on any day of the store. NaN before the first bar.
+ */
 function carrySeries(sm: SessionMarket, column: number, convert: (rate: number) => number): Float64Array {
   const { market, sessions, securityCount } = sm;
   const close = market.fields.get('CLOSE')!;
@@ -312,8 +320,8 @@ function listPairColumns(sm: SessionMarket, currencies: readonly string[]): Set<
 }
 
 /**
- * Returns the identifiers that would be exchange rates between some currencies: `EURUSD` is an exchange rate if
- * securities trade in EUR or USD and it has no reference row.
+ * Returns the identifiers that would be exchange rates between some currencies. For example, `EURUSD` is an exchange
+ * rate if securities trade in EUR or USD and `EURUSD` has no reference row.
  */
 export function listPairs({ reference }: Pick<MarketData, 'reference'>, currencies: Iterable<string>): Set<string> {
   const majors = [...new Set(Array.from(currencies, findMajorUnit))];

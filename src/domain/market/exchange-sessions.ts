@@ -7,8 +7,8 @@ export interface Exchange {
   /** 1 if the exchange was open, [S]. */
   readonly open: Uint8Array;
   /**
-   * Cumulative number of sessions of the exchange up to and including each session of the axis, from an arbitrary
-   * origin, [S].
+   * Number of sessions of the exchange up to and including each session of the axis, counted from an arbitrary origin,
+   * [S].
    */
   readonly counted: Int32Array;
 }
@@ -21,8 +21,8 @@ export interface ExchangesInput {
 }
 
 /**
- * Returns the exchange of a security on a session: the value of its reference column EXCHANGE known on that session,
- * otherwise the exchange of the index calendar.
+ * Returns the exchange of a security on a session. It is the value of the reference column EXCHANGE that was known on
+ * that session, otherwise the exchange of the index calendar.
  */
 export function createExchanges({
   market,

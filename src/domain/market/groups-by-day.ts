@@ -1,14 +1,14 @@
 import type { Day } from '../time/days.js';
 
 /**
- * Function that returns the group of a security on a day, and the first day on which the group may change; Infinity if
- * it never changes.
+ * Function that returns the group of a security on a day, and the first day on which the group may change. That day is
+ * Infinity if the group never changes.
  */
 export type GroupOfDay = (name: string, day: Day) => { readonly group: string; readonly until: number };
 
 /**
- * Returns a function for the group of each security on a day, [names]. Days must ascend. The returned array is
- * identical until a group changes.
+ * Returns a function that returns the group of each security on a day, [names]. Days must ascend. The function returns
+ * the identical array until a group changes.
  */
 export function createGroupsByDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => readonly string[] {
   let groups: readonly string[] = names.map(() => '');

@@ -8,8 +8,8 @@ import {
 import type { PriceSeries } from './series.js';
 
 /**
- * Form of a market for passing it between threads: panels by reference in shared memory, tables as UTF-8 JSON in shared
- * memory. Sending a handle copies only a few strings, whatever the size of the store.
+ * Form of a market that can be passed between threads. Panels are passed by reference in shared memory, tables as UTF-8
+ * JSON in shared memory. Sending a handle copies only a few strings, whatever the size of the store.
  */
 export interface MarketHandle {
   readonly datasetId: string;
@@ -19,7 +19,7 @@ export interface MarketHandle {
   readonly currency?: string | null;
   /** Days of the rows, Int32, [T]. */
   readonly dates: SharedArrayBuffer;
-  /** Float64 panels, [T x N], each at the start of memory that may have space for later days. */
+  /** Float64 panels, [T x N]. Each is at the start of its memory, which may have space for later days. */
   readonly fields: readonly { readonly name: string; readonly values: SharedArrayBuffer }[];
   /**
    * UTF-8 JSON of identifiers, reference, actions, universes and series: one line for the axes, and one line per batch
@@ -27,16 +27,16 @@ export interface MarketHandle {
    */
   readonly tables: SharedArrayBuffer;
   /**
-   * Position of each action in `tables`, as Int32 rows of ex-date, 1 for an action that pays cash, first byte, length,
-   * and column of the security or -1, [A x 5].
+   * Position of each action in `tables`, as Int32 rows, [A x 5]. A row contains the ex-date, 1 for an action that pays
+   * cash, the first byte, the length, and the column of the security or -1.
    */
   readonly actionPlaces: SharedArrayBuffer;
-  /** Digests of the parts of the content, if known: parts shared with a later version need not be hashed again. */
+  /** Digests of the parts of the content, if known. Parts that a later version shares need not be hashed again. */
   readonly digests?: ContentDigests;
   /**
    * Number of days that versions have claimed in the memory of the panels, Int32, [1]. A writer claims days here before
-   * it writes them, so that memory of a day is written only once, even if the version is discarded. Absent if writing
-   * is not permitted.
+   * it writes them. The memory of a day is therefore written only once, even if the version is discarded. Absent if
+   * writing is not permitted.
    */
   readonly taken?: SharedArrayBuffer;
 }
@@ -112,7 +112,7 @@ function formatLines(lines: readonly (Axes | Line)[]): string {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
-/** Returns the line of the actions, in the form of other tables, with the position and length of each action. */
+/** Returns the actions as one line, like the other tables, with the position and length of each action. */
 function createActionLines(
   { actions, identifiers }: Pick<MarketData, 'actions' | 'identifiers'>,
   offset: number,
@@ -144,8 +144,8 @@ const ACTIONS_HEAD = '{"actions":[';
 const POSITION_WIDTH = 5;
 
 /**
- * Returns the market of a handle without ordinary dividends with an ex-date on or before a day. This suffices from a
- * mark on, see `alignMarket`.
+ * Returns the market of a handle without ordinary dividends with an ex-date on or before a day. This suffices for
+ * sessions after a stored market state; see `alignMarket`.
  * @param opened the market without actions, if it is already open
  * @cost parsing the reference table and universes unless `opened` is given; omitted actions are not parsed
  */
@@ -217,7 +217,7 @@ function joinParts(a: Uint8Array, b: Uint8Array): SharedArrayBuffer {
   return joinedBytes.buffer;
 }
 
-/** Returns lines of securities with their reference rows; a security with many rows has a separate line. */
+/** Returns lines of securities with their reference rows. A security with many rows has a separate line. */
 function createSpellLines(reference: MarketData['reference']['rows']): Line[] {
   const lines: Line[] = [];
   let rows: [string, ReferenceRow[]][] = [];
@@ -249,8 +249,8 @@ export function openMarket(handle: MarketHandle): MarketData {
 }
 
 /**
- * Opens a market like `openMarket`, for a thread on which other work waits: awaits `rest` after every few thousand
- * rows.
+ * Opens a market like `openMarket`, in a thread that also has other work. Awaits `rest` after every few thousand rows,
+ * so that the other work can run.
  */
 export async function openMarketGently(handle: MarketHandle, rest: () => Promise<void>): Promise<MarketData> {
   const generator = openByLine(handle);

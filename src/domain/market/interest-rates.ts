@@ -6,7 +6,7 @@ import type { PriceSeries } from './series.js';
 /** Maximum rate. A rate above 100% per year was probably given in percent, or is a price. */
 export const RATE_MAX = 1;
 
-/** Factor of series of rates, which are in percent per year. */
+/** Divisor of series of rates. They are in percent per year. */
 const PERCENT = 100;
 
 const isBeyond = (value: number): boolean => Math.abs(value) > RATE_MAX * PERCENT;
@@ -18,7 +18,9 @@ interface RateBeyond {
   readonly value: number;
 }
 
-/** Returns the first value of a series that cannot be a rate in percent per year; undefined if all values can. */
+/**
+ * Returns the first value of a series that cannot be a rate in percent per year. Returns undefined if all values can.
+ */
 export function findInvalidRate({ identifier, days, closes }: PriceSeries): RateBeyond | undefined {
   const position = closes.findIndex(isBeyond);
   return position < 0 ? undefined : { series: identifier, date: formatDay(days[position]!), value: closes[position]! };

@@ -1,12 +1,17 @@
 import type { MarketData } from './market-data.js';
 import { alignMarket, type AlignMarketInput, type MarketMark, type SessionMarket } from './session-market.js';
 
-/** Maximum number of cached marks per calendar. Runs of a market have few end dates and look-backs. */
+/**
+ * Maximum number of cached market states per calendar. Runs of a market have few different end dates and look-backs.
+ */
 const MARKS_MAX = 4;
 
 const markedMarketsCache = new WeakMap<MarketData, Map<string, SessionMarket[]>>();
 
-/** Returns a market aligned from a mark. All callers with an equal mark share it and the data derived from it. */
+/**
+ * Returns a market that is aligned from a stored state on. All callers with an equal state share this market and the
+ * data derived from it.
+ */
 export function alignMarkedMarket(input: AlignMarketInput & { readonly mark: MarketMark }): SessionMarket {
   const { market, calendar, mark } = input;
   let byCalendar = markedMarketsCache.get(market);
@@ -31,7 +36,7 @@ function isSame(a: MarketMark, b: MarketMark): boolean {
   });
 }
 
-/** Compares arrays by bits, because securities without a price have NaN in both. */
+/** Compares arrays by bits. Securities without a price have NaN in both arrays, and NaN is not equal to itself. */
 function haveSameMarks(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (!Object.is(a[i], b[i])) return false;

@@ -13,17 +13,15 @@ export const MEASURED_VARIANTS = [...RETURN_VARIANTS, 'raw'] as const;
 export type MeasuredVariant = (typeof MEASURED_VARIANTS)[number];
 
 /**
- * One loaded version of a store: dense panels over two integer axes, and tables. It must not be changed, because the
- * panels are in shared memory that every worker reads.
+ * One loaded version of a store: dense panels over two integer axes, and tables. Nothing in it may be changed, because
+ * all workers read the panels in shared memory.
  */
 export interface MarketData {
   readonly datasetId: string;
   /** SHA-256 of the canonical content; it changes if and only if a value changes. */
   readonly contentHash: string;
   readonly adjustment: Adjustment;
-  /**
-   * Currency of securities without a currency in the reference data; null or absent if the store declares no currency.
-   */
+  /** Currency of securities without a currency in the reference data. Null or absent if the store declares none. */
   readonly currency?: string | null;
   /** Column axis: identifiers in code-point order, [N]. */
   readonly identifiers: readonly string[];
@@ -79,7 +77,7 @@ export type ActionStatus = 'announced' | 'paid' | 'cancelled';
 export interface CorporateAction {
   readonly identifier: string;
   readonly type: ActionType;
-  /** Cash per share, share-count multiplier or structural ratio, depending on the kind of the type. */
+  /** Cash per share, share-count multiplier or structural ratio. The type of the action determines which. */
   readonly value: number;
   readonly exDay: Day;
   readonly payDay: Day | null;

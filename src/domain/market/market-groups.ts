@@ -9,7 +9,7 @@ export function readGroup(value: ReferenceValue): string {
   return value === null || value === '' ? UNCLASSIFIED : String(value);
 }
 
-/** Group of a security, and the first day on which it may change; Infinity if it never changes. */
+/** Group of a security, and the first day on which it may change. The day is Infinity if the group never changes. */
 export interface GroupSpell {
   readonly group: string;
   readonly until: number;
@@ -38,7 +38,7 @@ export function listIssuerSpells(market: MarketData, by: string): (name: string,
   };
 }
 
-/** Pseudo-column in which every security forms a separate group. */
+/** Column name that stands for no column: every security forms a separate group. */
 export const SINGLE_GROUPS = 'IDENTIFIER';
 
 /** Returns a group with a single security. */

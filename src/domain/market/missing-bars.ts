@@ -18,8 +18,8 @@ const CACHED_MAX = 2 ** 20;
 const latestMissing = new WeakMap<Float64Array, CachedMissing>();
 
 /**
- * Returns the rows without a bar for each column, ascending. The last result is cached: a call for a subset of its
- * securities and days only searches it.
+ * Returns the rows without a bar for each column, ascending. The last result is cached. A call for fewer securities or
+ * days only searches this result.
  * @cost one pass over the closes, or over the missing rows
  */
 export function findMissingBars(
@@ -40,7 +40,7 @@ export function findMissingBars(
   return missingRows;
 }
 
-/** Returns the missing rows from a cached result; undefined if it lacks a security. */
+/** Returns the missing rows from a cached result. Returns undefined if the result lacks a security. */
 function selectCached(
   cachedMissing: CachedMissing,
   { columns, from, to }: SecuritiesOverRows,

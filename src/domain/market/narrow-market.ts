@@ -9,7 +9,7 @@ export interface Narrowing {
   /** First and last day; null: no limit. */
   readonly from: Day | null;
   readonly to: Day | null;
-  /** Data to retain in addition to prices: reference data, or all datapoints with their full history. Default: none. */
+  /** Data to keep in addition to prices: reference data, or all datapoints with their full history. Default: none. */
   readonly keeps?: 'reference' | 'datapoints' | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { ACTION_KINDS, type MarketData, type ReturnVariant } from './market-data.js';
 
 /**
- * Returns the return variants that can be computed from the prices of a market: prices that include dividends permit
+ * Returns the return variants that can be computed from the prices of a market. Prices that include dividends permit
  * only the total return.
  */
 export function listVariants({ adjustment }: Pick<MarketData, 'adjustment'>): readonly ReturnVariant[] {
@@ -13,7 +13,7 @@ export function resolveVariant(market: Pick<MarketData, 'adjustment'>, requested
   return listVariants(market).includes(requestedVariant) ? requestedVariant : 'total';
 }
 
-/** For each return variant, the variant that is equal to it if no tax is withheld. */
+/** Variant that each return variant equals if no tax is withheld. */
 export const UNTAXED_TWINS: Readonly<Record<ReturnVariant, ReturnVariant>> = {
   price: 'price',
   total: 'net',

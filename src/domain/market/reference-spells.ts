@@ -1,26 +1,28 @@
 import type { Day } from '../time/days.js';
 import type { MarketData, ReferenceValue } from './market-data.js';
 
-/** Range of days on which a reference value applies: from `from` until the next spell begins. */
+/** Reference value with the days on which it applies: from `from` until the next value begins. */
 export interface ReferenceSpell {
-  /** First day of the spell; -Infinity if the value was always valid. */
+  /** First day on which the value applies; -Infinity if it was always valid. */
   readonly from: number;
   readonly value: ReferenceValue;
 }
 
-/** Spells of every security, by column of the market. */
+/** Reference values of every security with their days, by column of the market. */
 type ColumnSpells = readonly (readonly ReferenceSpell[])[];
 
-/** Maximum number of spells cached per market, about 20 MB. The most recently read columns stay cached. */
+/**
+ * Maximum number of cached values with their days, per market: about 20 MB. The most recently read columns stay cached.
+ */
 const SPELLS_CACHED_MAX = 500_000;
 
 /** Cached columns, most recently read last. */
 const cache = new WeakMap<MarketData, Map<string, ColumnSpells>>();
 
 /**
- * Returns the spells of one reference column for every security, by column of the market; a security without reference
- * rows has no spells. Adjacent rows with the same value are one spell. A currency that the store declares applies to
- * securities without a currency.
+ * Returns the values of one reference column for every security, by column of the market. A security without reference
+ * rows has none. Adjacent rows with the same value are joined. A security without a currency has the currency that the
+ * store declares.
  * @cost O(rows of the table) on the first call
  */
 export function createReferenceSpells(market: MarketData, column: string): ColumnSpells {
@@ -83,7 +85,7 @@ export function isBlank(value: ReferenceValue): boolean {
   return value === null || value === '';
 }
 
-/** Returns the value that applies on a day; null before the first spell. */
+/** Returns the value that applies on a day. Returns null before the first spell. */
 export function findSpell(spells: readonly ReferenceSpell[], day: Day): ReferenceValue {
   for (let i = spells.length - 1; i >= 0; i--) {
     const spell = spells[i]!;

@@ -1,8 +1,8 @@
 import { readPanelRow, type SessionMarket } from './session-market.js';
 
 /**
- * Sessions without a return, for securities after their first bar. A return needs bars on its session and the previous
- * one, so a gap of one session removes two returns. Ranges of sessions include both ends and begin after the first
+ * Sessions without a return, for securities after their first bar. A return needs bars on its session and on the
+ * previous one, so a missing bar removes two returns. Ranges of sessions include both ends and begin after the first
  * session of the market.
  */
 export interface ReturnGaps {

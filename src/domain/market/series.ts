@@ -16,7 +16,7 @@ export interface PriceSeries {
 /** Series of a store by identifier, in code-point order. */
 export type SeriesTable = ReadonlyMap<string, PriceSeries>;
 
-/** Returns the CLOSE of a day; NaN if the series has no value on that day. */
+/** Returns the CLOSE of a day. Returns NaN if the series has no value on that day. */
 export function closeOn({ days, closes }: PriceSeries, day: Day): number {
   const position = findLastAtMost(days, day);
   return position >= 0 && days[position] === day ? closes[position]! : Number.NaN;

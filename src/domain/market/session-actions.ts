@@ -39,9 +39,9 @@ export interface PlaceActionsInput {
 }
 
 /**
- * Places the actions of a store on sessions: an action whose ex-date is not a session takes effect on the next session.
- * Excludes cancelled actions, actions of securities outside the store, and actions before its first day or after its
- * last session.
+ * Places the actions of a store on sessions. If an ex-date is not a session, the action takes effect on the next
+ * session. Excludes cancelled actions, actions of securities outside the store, and actions before its first day or
+ * after its last session.
  * @cost O(A log S)
  */
 export function placeActions({ market, sessions, calendar, columnOf }: PlaceActionsInput): SessionActions {

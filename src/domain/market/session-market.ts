@@ -7,8 +7,8 @@ import { ACTION_KINDS, type MarketData } from './market-data.js';
 import { placeActions, type SessionActions } from './session-actions.js';
 
 /**
- * Market on the sessions of a calendar: the axis on which indices are decided and simulated. Sessions are numbered 0 to
- * S - 1, securities are columns of the market. No method uses data after its session.
+ * Market on the sessions of a calendar. Indices are decided and simulated on these sessions. Sessions are numbered 0 to
+ * S - 1, and securities are columns of the market. No method uses data after its session.
  */
 export interface SessionMarket {
   readonly market: MarketData;
@@ -19,7 +19,7 @@ export interface SessionMarket {
   readonly rowOf: Int32Array;
   readonly securityCount: number;
   readonly identifiers: readonly string[];
-  /** First session with rows in panels by session: the session of the mark, otherwise 0. */
+  /** First session with rows in panels by session. It is the session of `mark`, or 0 without a mark. */
   readonly first: number;
   /** Latest session with a CLOSE bar on or before each session, -1 if none, [S - first x N]. */
   readonly lastBar: Int16Array | Int32Array;
@@ -28,15 +28,15 @@ export interface SessionMarket {
   readonly actions: SessionActions;
   /** State of the market before its first session; null if all sessions have rows. */
   readonly mark: MarketMark | null;
-  /** Returns the column of an identifier; -1 if the store does not contain it. */
+  /** Returns the column of an identifier. Returns -1 if the store does not contain it. */
   columnOf(identifier: string): number;
-  /** Returns the latest session on or before a day; -1 before the first session. */
+  /** Returns the latest session on or before a day. Returns -1 before the first session. */
   sessionAt(day: Day): number;
-  /** Returns the cell of a panel [T x N] on a session; NaN without a value. */
+  /** Returns the cell of a panel [T x N] on a session. Returns NaN without a value. */
   valueAt(panel: Float64Array, session: number, column: number): number;
-  /** Returns the CLOSE of the session; NaN without a bar. */
+  /** Returns the CLOSE of the session. Returns NaN without a bar. */
   closeAt(session: number, column: number): number;
-  /** Returns the latest CLOSE up to the session, divided by later split ratios; NaN before the first bar. */
+  /** Returns the latest CLOSE up to the session, divided by later split ratios. Returns NaN before the first bar. */
   carriedClose(session: number, column: number): number;
   /** Returns the number of sessions of the security's calendar since its latest bar; Infinity before the first bar. */
   barAge(session: number, column: number): number;
@@ -71,14 +71,14 @@ export function assertSecurity({ first }: Pick<SessionMarket, 'first'>, session:
 }
 
 /**
- * State at a session from which later sessions are computed. With a mark, a market is aligned without a pass over
+ * State at a session from which later sessions are computed. With this state, a market is aligned without a pass over
  * earlier data. Columns are those of the market, [N] each.
  */
 export interface MarketMark {
   readonly session: number;
   /** Latest session with a bar, -1 if none. */
   readonly lastBar: Int32Array;
-  /** Marks by the key of growth terms; null for a market without simulations, which needs no value indices. */
+  /** States by the key of growth terms. Null for a market without simulations, which needs no value indices. */
   readonly terms: ReadonlyMap<string, TermsMark> | null;
 }
 
@@ -93,7 +93,7 @@ export interface AlignMarketInput {
   readonly market: MarketData;
   readonly calendar: Calendar;
   readonly calendars: Calendars;
-  /** Mark after which sessions are aligned; cash payments before the mark may be missing from the actions. */
+  /** State after whose session the sessions are aligned. Cash payments before it may be missing from the actions. */
   readonly mark?: MarketMark;
 }
 
@@ -239,7 +239,7 @@ function widenBars(values: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
   return wide;
 }
 
-/** Returns true if there is a close at a position, which is negative for a session without closes. */
+/** Returns true if there is a close at a position. The position is negative for a session without closes. */
 function hasBar(close: Float64Array, position: number): boolean {
   return position >= 0 && !Number.isNaN(close[position]!);
 }
@@ -276,12 +276,12 @@ export interface MarkWindowInput {
   readonly market: MarketData;
   readonly calendar: Calendar;
   readonly session: number;
-  /** Later session with its latest bars: a security without a bar since then need not be searched. */
+  /** Later session with its latest bars. A security without a bar since then need not be searched. */
   readonly later: Pick<MarketMark, 'session' | 'lastBar'> | null;
 }
 
 /**
- * Returns the mark from which decisions are made on a market.
+ * Returns the market state from which decisions are made.
  * @cost O(S + N), and for each security without a bar near the session one cell of every earlier session
  */
 export function markWindow({ market, calendar, session, later }: MarkWindowInput): MarketMark {

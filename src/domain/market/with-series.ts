@@ -6,8 +6,8 @@ import type { PriceSeries } from './series.js';
 const cache = new WeakMap<MarketData, Map<string, MarketData>>();
 
 /**
- * Returns a market with one of its series as an additional security, so that requests can treat the series as a
- * holding. It has only CLOSE, on the days of the market. The original market and its decisions are unchanged.
+ * Returns a market in which one of its series is an additional security. Requests can then treat the series as a
+ * holding. The security has only CLOSE, on the days of the market. The original market and its decisions are unchanged.
  * @cost a copy of CLOSE, once per market and series
  */
 export function addSeries(market: MarketData, series: PriceSeries): MarketData {

@@ -28,7 +28,8 @@ export interface LocatedPart {
 }
 
 /**
- * Locations of parts in outputs: the first location of each part, in the order of the parts, and all further locations.
+ * Locations of parts in outputs. `first` has the first location of each part, in the order of the parts; `others` has
+ * all further locations.
  */
 export interface PartLocations {
   readonly first: readonly LocatedPart[];

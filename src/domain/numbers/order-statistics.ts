@@ -1,6 +1,6 @@
 /**
- * Returns a quantile between the adjacent order statistics (type 7 of Hyndman and Fan); NaN for an empty sample. @param
- * share from 0 to 1
+ * Returns a quantile between the adjacent order statistics (type 7 of Hyndman and Fan). Returns NaN for an empty
+ * sample. @param share from 0 to 1
  */
 export function computeQuantile(sorted: ArrayLike<number>, share: number): number {
   const position = share * (sorted.length - 1);

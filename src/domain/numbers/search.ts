@@ -1,5 +1,5 @@
 /**
- * Returns the index of the last element at most `value` in an ascending array; -1 if every element is greater.
+ * Returns the index of the last element at most `value` in an ascending array. Returns -1 if every element is greater.
  * @cost O(log n)
  */
 export function findLastAtMost(ascending: ArrayLike<number>, value: number): number {

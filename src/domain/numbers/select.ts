@@ -7,9 +7,9 @@ interface SelectedRange {
 }
 
 /**
- * Selects a value by Hoare's algorithm: moves the value that belongs at a position of the sorted range to this
- * position, and returns it. All earlier values in the range are then at most as large. No value may be NaN. @cost
- * linear on average
+ * Selects a value by Hoare's algorithm. Moves the value that belongs at a position of the sorted range to this
+ * position, and returns it. Afterwards no earlier value in the range is larger. No value may be NaN. @cost linear on
+ * average
  */
 export function select(values: Float64Array, { from, to, position }: SelectedRange): number {
   let left = from;

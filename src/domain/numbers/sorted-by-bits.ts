@@ -8,8 +8,8 @@ const DIGITS = [
 const SIGN = 0x80000000;
 
 /**
- * Returns positions sorted by ascending keys; the sort is stable. It is a radix sort of the bits of the keys,
- * transformed so that they are ordered like the numbers.
+ * Returns positions sorted by ascending keys; the sort is stable. It is a radix sort of the bits of the keys, which are
+ * first transformed so that their order is that of the numbers.
  * @param keys [n] without -0 and NaN
  * @param positions [n] or longer
  * @returns [n]

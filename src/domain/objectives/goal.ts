@@ -1,6 +1,6 @@
 import type { TailGoal } from './tail.js';
 
-/** Objective in the form that a solver minimises or maximises; arrays follow the securities of the problem. */
+/** Objective in the form that a solver minimises or maximises. Arrays follow the securities of the problem. */
 export type Goal = QuadraticGoal | RatioGoal | TailGoal;
 
 /** Goal: minimise curvature/2 (w - centre)' M (w - centre) + linear'w. */
@@ -38,11 +38,17 @@ export interface EvennessNumerator {
   readonly kind: 'evenness';
   /** Risk budgets b, [N], not negative, with sum 1. */
   readonly budgets: Float64Array;
-  /** Weights, [N], with sum 1 and variance contributions equal to the budgets: the optimum without further rows. */
+  /**
+   * Weights, [N], with sum 1. The variance contributions equal the budgets. Without further rows, these weights are the
+   * optimum.
+   */
   readonly parity: Float64Array;
   /** Variance of the weights `parity`. */
   readonly variance: number;
-  /** Logarithm of volatility over evenness at the weights `parity`. Only securities without a budget can lower it. */
+  /**
+   * Logarithm of volatility over evenness at the weights `parity`. Only holdings of securities without a budget can
+   * lower it.
+   */
   readonly least: number;
 }
 
@@ -60,7 +66,7 @@ export interface TradeCosts {
 
 /**
  * Returns true if the goal only minimises the distance from the index. Limits on the tracking error are then checked
- * afterwards, not solved.
+ * after the solve and are not part of it.
  */
 export function isPureTracking(goal: Goal, index: Float64Array, costs: TradeCosts | null): boolean {
   return (

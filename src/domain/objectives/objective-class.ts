@@ -19,9 +19,9 @@ export interface GoalContext {
   readonly eligible: Uint8Array;
   /** Returns a category as of the rebalance date, null if missing, [N]. */
   categories(field: string): readonly (string | null)[];
-  /** Returns annualised expected returns, [N]; called only by objectives that need them. */
+  /** Returns annualised expected returns, [N]. Only objectives that need them call this function. */
   expectedReturns(): Float64Array;
-  /** Returns simple returns of the securities by scenario, [T x N]; called only by scenario objectives. */
+  /** Returns simple returns of the securities by scenario, [T x N]. Only objectives on scenarios call this function. */
   scenarios(terms: ScenarioTerms): Float64Array;
   /**
    * Reports a warning.
@@ -48,7 +48,7 @@ export interface Measure {
   of(value: number): number;
 }
 
-/** Estimates that a worst-case objective can replace by their worst case. */
+/** Estimates that an objective can replace by their worst case. */
 export const UNCERTAIN_ESTIMATES = ['returns', 'covariance'] as const;
 
 /** Objective with all its operations. */
@@ -67,7 +67,7 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   reads(params: z.output<P>): readonly FieldUse[];
   /**
    * Explains why weights may not exist although the rows are feasible.
-   * @param most largest numerator of a ratio after costs; null if unknown.
+   * @param most largest numerator of a ratio after costs. Null if unknown.
    */
   readonly unattainable: ((params: z.output<P>, most: number | null) => string) | null;
   /** Describes the objective, for the end of a sentence in a methodology. */

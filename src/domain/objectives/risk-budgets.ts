@@ -8,8 +8,8 @@ export interface BudgetParams {
 }
 
 /**
- * Returns the risk budget of each security as a fraction of the variance, [N], with sum 1; equal budgets for null. A
- * key is an identifier, or a group: members of the group without a separate budget share the group budget. Securities
+ * Returns the risk budget of each security as a fraction of the variance, [N], with sum 1. Null gives equal budgets. A
+ * key is an identifier or a group. Members of a group share its budget, unless they have a separate budget. Securities
  * that may not be held get no budget; the other budgets are scaled up in proportion.
  * @throws Refusal VALIDATION_FAILED if no security that may be held has a budget
  */

@@ -10,7 +10,7 @@ export interface Robustness {
 
 export type ReturnsSet = EllipsoidSet | BoxSet;
 
-/** Ellipsoid of errors e of expected returns: e' M^-1 e is at most the squared radius. */
+/** Errors e of expected returns within an ellipsoid: e' M^-1 e is at most the squared radius. */
 interface EllipsoidSet {
   readonly form: 'ellipsoid';
   readonly radius: number;
@@ -18,7 +18,7 @@ interface EllipsoidSet {
   readonly metric: Metric;
 }
 
-/** Box of errors of expected returns: the magnitude of each error is at most its width. */
+/** Errors of expected returns within a box: the magnitude of each error is at most its width. */
 interface BoxSet {
   readonly form: 'box';
   /** [N] */
@@ -26,7 +26,7 @@ interface BoxSet {
 }
 
 /**
- * Returns the expected return at the estimates less the worst one in an uncertainty set.
+ * Returns how much lower the expected return is in the worst case of an uncertainty set than at the estimates.
  * @cost a pass over the metric
  */
 export function computeReturnShortfall(returns: ReturnsSet | null, weights: Float64Array): number {
@@ -43,11 +43,12 @@ export function computeGrossVolatility(metric: Metric, weights: Float64Array): n
 }
 
 /**
- * Returns the largest variance over all covariances that differ from a metric by at most the spread times the products
- * of volatilities: the variance under the metric plus spread times the squared gross volatility.
+ * Returns the largest variance that uncertain covariances allow. Each covariance may differ from the metric by at most
+ * the spread times the product of both volatilities. The result is the variance under the metric plus the spread times
+ * the squared gross volatility.
  * @cost a pass over the metric
  * @source Lobo & Boyd (2000), The worst-case risk of a portfolio, for boxes; Tutuncu & Koenig (2004), Robust asset
- *   allocation, Annals of Operations Research 132.
+ * allocation, Annals of Operations Research 132.
  */
 export function computeWorstVariance(metric: Metric, robustness: Robustness | null, weights: Float64Array): number {
   const variance = Math.max(0, computeMetricSquare(metric, weights));

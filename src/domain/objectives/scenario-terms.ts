@@ -23,13 +23,13 @@ interface SimulatedTerms {
   readonly seed: number;
 }
 
-/** Sources that simulate scenarios, and sources that read returns from the store. */
+/** Sources that simulate scenarios, and all sources that read the history of returns. */
 const DRAWN_SOURCES = ['bootstrap', 'normal', 'student'] as const;
 const HISTORY_SOURCES = ['historical', 'bootstrap'] as const;
 
 const { scenarios } = tailParams.shape;
 
-/** Schema of the scenario parameters of a class that supports simulation. */
+/** Schema of the scenario parameters of a class that accepts simulated scenarios. */
 export const drawnScenarioParams = {
   scenarios: scenarios.meta({ ...scenarios.meta(), when: [{ source: HISTORY_SOURCES }] }),
   source: z.enum(SCENARIO_SOURCES).default('historical').meta({
@@ -78,7 +78,7 @@ export const drawnScenarioParams = {
     }),
 };
 
-/** Parsed scenario parameters of a class, with or without support for simulation. */
+/** Parsed scenario parameters of a class, whether or not it accepts simulated scenarios. */
 interface ScenarioParams {
   readonly scenarios: number | null;
   readonly source?: (typeof SCENARIO_SOURCES)[number];

@@ -1,4 +1,4 @@
-/** Measure that is averaged over its worst values: losses of single sessions, or drawdowns from the running maximum. */
+/** Measure whose worst values are averaged: losses of single sessions, or drawdowns from the running maximum. */
 export type TailMeasure = 'loss' | 'drawdown';
 
 /** Goal: minimise the average of the worst share of scenarios. */
@@ -35,8 +35,8 @@ function cumulateReturns(returns: Float64Array, securityCount: number): Float64A
 }
 
 /**
- * Returns the portfolio return of each scenario, [T]; for drawdowns the cumulative sums. Processes four scenarios at a
- * time.
+ * Returns the portfolio return of each scenario, [T]. For drawdowns, returns the cumulative sums. Processes four
+ * scenarios at a time.
  * @cost T N
  */
 export function computeValues({ scenarios, returns }: TailGoal, weights: Float64Array): Float64Array {
@@ -81,8 +81,8 @@ export function computeOutcomes(goal: TailGoal, weights: Float64Array): Float64A
 }
 
 /**
- * Returns the slopes of a tail average at some weights, [N]. Their product with these weights equals the average; with
- * any other weights it is a lower bound of the average at those weights.
+ * Returns the slopes of a tail average at some weights, [N]. Their product with these weights equals the average. Their
+ * product with other weights is a lower bound of the average at those weights.
  * @cost T N and a sort
  * @source Rockafellar & Uryasev (2002), Journal of Banking & Finance 26(7), for the worst scenarios as a subgradient.
  */
@@ -105,7 +105,7 @@ export function computeTailSlopes(goal: TailGoal, weights: Float64Array): Float6
   return slopes;
 }
 
-/** Returns, for each scenario, the scenario with the running maximum; -1 for the start value of zero. */
+/** Returns, for each scenario, the scenario with the running maximum. -1 means the start value of zero. */
 function findPeaksBefore(values: Float64Array): Int32Array {
   let peak = 0;
   let position = -1;
@@ -148,10 +148,10 @@ export function countTailScenarios({ confidence, scenarios }: Pick<TailGoal, 'co
 }
 
 /**
- * Returns the average of the largest `size` values, with the last value counted in part; the largest value itself if
- * `size` is less than one.
+ * Returns the average of the largest `size` values. If `size` is not whole, the last value counts in part. If it is
+ * less than one, returns the largest value.
  * @source Rockafellar & Uryasev (2002), Conditional value-at-risk for general loss distributions, Journal of Banking &
- *   Finance 26(7), proposition 8.
+ * Finance 26(7), proposition 8.
  */
 export function computeTailAverage(values: Float64Array, size: number): number {
   const sortedValues = values.toSorted().reverse();

@@ -8,35 +8,35 @@ import type { Origin, RowWithOrigin, Problem } from './problem.js';
 import type { TailCut } from './tails/tail-cuts.js';
 
 /**
- * Factor of the tie-breaking term, relative to the mean variance: it is added to the objective per squared active
- * weight, so that every problem has a unique solution.
+ * Factor of a small term that makes the solution of every problem unique. The term is added to the objective per
+ * squared active weight. The factor is relative to the mean variance.
  */
 const TIE_BREAK = 1e-10;
 
 /** Options for the assembly of a problem's program. */
 export interface Assembly {
   /**
-   * Result of an equal assembly without a restriction, which saves expanding the rows again. Cannot be combined with
-   * `radii`.
+   * Result of an assembly with the same options but without a restriction. It saves expanding the rows again. Cannot be
+   * combined with `radii`.
    */
   readonly base?: AssembledProgram | undefined;
   /** Selects the rows of the program. Default: all rows. */
   readonly includes?: ((origin: Origin) => boolean) | undefined;
   /** Changed parameters of rows. */
   readonly changes?: readonly RowParameterChange[] | undefined;
-  /** Restriction of the weights that makes the non-convex rows linear. */
+  /** Bounds and sums that make the non-convex rows linear. */
   readonly restriction?: Restriction | undefined;
-  /** True to include limits on the tracking error as rows; false while the tracking error is minimised. */
+  /** True to include limits on the tracking error as rows. False while the tracking error is minimised. */
   readonly withTracking?: boolean;
   /** Linearised averages. Default: the coefficients follow the bounds. */
   readonly views?: LinearisedAverages | undefined;
   /** Cutting planes of tail rows. Default: all known planes. */
   readonly planes?: readonly TailCut[] | undefined;
-  /** Radii of soft norms by origin, wider than in the request. */
+  /** Radii of soft norm rows that are wider than in the request, by origin. */
   readonly radii?: ReadonlyMap<Origin, number> | undefined;
 }
 
-/** Bounds that result from a choice of securities and make the non-convex rows linear. */
+/** Bounds that result from a choice of securities. They make the non-convex rows linear. */
 export interface Restriction {
   /** Minimum weights, [N]; -Infinity without a minimum. */
   readonly least: Float64Array;
@@ -53,7 +53,7 @@ export interface AssembledProgram {
   readonly linear: readonly (RowWithOrigin | undefined)[];
   readonly kinks: readonly RowWithOrigin[];
   readonly norms: readonly RowWithOrigin[];
-  /** Number of cutting planes for tails, which are the last linear rows. */
+  /** Number of cutting planes for tails. They are the last linear rows. */
   readonly planes: number;
 }
 
@@ -173,7 +173,7 @@ export function isTracking({ origin, row }: RowWithOrigin): boolean {
   return row.form === 'norm' && origin.type === 'TrackingError';
 }
 
-/** Returns the changed value of a row's parameter; undefined if it is unchanged. */
+/** Returns the changed value of a row's parameter. Returns undefined if it is unchanged. */
 export function findMovedParameter(
   origin: Origin,
   parameter: string | null,
@@ -216,8 +216,8 @@ export function computeMovedRadius(
 }
 
 /**
- * Adds a weighted average. Its coefficients depend on the bound, so they are recomputed for a changed bound, or
- * linearised at one value of it.
+ * Adds a weighted average. Its coefficients depend on the bound. For a changed bound they are computed again, or they
+ * are linearised at one value of the bound.
  */
 function addAverage(parts: ProgramParts, entry: RowWithOrigin, row: LinearRow, { changes, views }: Assembly): void {
   const { coefficients, lower, upper } = row;
@@ -265,9 +265,7 @@ function createParts(n: number): ProgramParts {
   const norms: { placed: RowWithOrigin; norm: Norm }[] = [];
   const softBounds = new Map<string, Kink>();
 
-  /**
-   * Adds the penalty of a soft bound to the objective, on one side. The bounds of a row on one side form a single kink.
-   */
+  /** Adds the penalty of a soft bound to the objective, on one side. All bounds of a row on one side share one kink. */
   function addBoundPrice(
     entry: RowWithOrigin,
     side: 'lower' | 'upper',

@@ -4,7 +4,7 @@ import type { MovableParameter } from './relaxation/movable-parameters.js';
 /**
  * Linearisation of a weighted average at the value `at` of its bound. The row compares (numerator - at * scale *
  * denominator)'w with zero. For another bound, the right side becomes the difference of the bounds times the invested
- * weight. The linearisation is exact at `at`; repeated linearisation converges like Newton's method for ratios.
+ * weight. The linearisation is exact at `at`. If it is repeated, it converges like Newton's method for ratios.
  * @source Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7).
  */
 export interface AverageLinearisation {
@@ -47,7 +47,10 @@ export function computeAverageCoefficients({ numerator, denominator, scale }: Av
   return numerator.map((value, i) => value - position * scale * denominator[i]!);
 }
 
-/** Relative change of the linearisation points at which the search ends: the next change would be about its square. */
+/**
+ * Relative change of the linearisation points at which the search ends. The next change would be about the square of
+ * this one.
+ */
 const VIEW_TOLERANCE = 1e-8;
 
 /** Maximum number of linearisation rounds. Each round about doubles the number of correct digits. */
@@ -58,8 +61,8 @@ export interface LinearisedResult {
 }
 
 /**
- * Repeats a search, linearising the averages again each time, until the results agree with the linearisation points.
- * Searches only once if no parameter changes an average.
+ * Repeats a search and linearises the averages again each time, until the results agree with the linearisation points.
+ * If no parameter changes an average, searches only once.
  * @param search search with given linearised averages; undefined ends the repetition.
  * @param toOf returns the value of a movable parameter in a result.
  */

@@ -50,20 +50,20 @@ export interface BranchOutcome {
 }
 
 /**
- * Maximum number of nodes of one search: about two seconds for forty securities. Nodes are counted instead of timed, so
- * that equal requests have equal results.
+ * Maximum number of nodes of one search: about two seconds for forty securities. The search counts nodes instead of
+ * time, so that equal requests have equal results.
  */
 const NODES_MAX = 12_000;
 
-/** Maximum number of nodes if limits on trades or norms make each node several times as expensive. */
+/** Maximum number of nodes of one search if limits on trades or norms make each node several times as expensive. */
 const NODES_KINKED_MAX = 4000;
 
 /** Maximum number of nodes if any solution suffices; a longer search is abandoned. */
 const NODES_ANY_MAX = 200;
 
 /**
- * Maximum number of multiplications of one search: about half a minute if tails make each node a hundred times as
- * expensive.
+ * Maximum number of multiplications of one search. They take about half a minute if tails make each node a hundred
+ * times as expensive.
  */
 const WORK_MAX = 2e10;
 
@@ -71,8 +71,9 @@ const WORK_MAX = 2e10;
 const GAIN_MIN = 1e-12;
 
 /**
- * Finds the best choice of securities by a best-first search. It branches on the security that is most expensive to
- * drop, and bounds nodes by the relaxation of open decisions and by the cost of every further decision.
+ * Finds the best choice of securities by a best-first search. Each branch decides on the security that is most
+ * expensive to drop. A node is bounded by the relaxation of its open decisions and by the cost of every further
+ * decision.
  * @cost one small solve per node: hundreds of nodes at forty securities.
  */
 export function branchAndBound({
@@ -134,8 +135,8 @@ export function branchAndBound({
   }
 
   /**
-   * Fixes the decisions on securities where only one alternative can lead to a better solution; undefined if the node
-   * cannot contain a better one.
+   * Fixes the decisions on securities for which only one alternative can lead to a better solution. Returns undefined
+   * if the node cannot contain a better one.
    */
   function narrowNode(node: Node, solution: ConvexSolution, moves: Moves): NarrowedNode | undefined {
     const { value } = solution;

@@ -14,8 +14,8 @@ export interface Candidates {
 export type CandidateScope = 'parent' | 'universe';
 
 /**
- * Returns the candidates at a composition of an index: its securities, and optionally every security of its universe
- * with a price at the decision. The universe of a derived index is that of its rule-based root index.
+ * Returns the securities that may be held at a composition of an index: its constituents, and optionally every security
+ * of its universe with a price at the decision. The universe of a derived index is that of its rule-based root index.
  */
 export function listCandidates(
   composer: Composer,
@@ -32,7 +32,7 @@ export function listCandidates(
   return { columns, index: Float64Array.from(columns, (column) => weightByColumn.get(column) ?? 0) };
 }
 
-/** Returns the rule-based root index from which a derived index originates. */
+/** Returns the rule-based index at the start of a chain of derived indices. */
 function findRoot(composer: Composer, indexId: string): string {
   const document = composer.document(indexId);
   return isDerivedDocument(document) ? findRoot(composer, document.derivation.source_index_id) : indexId;

@@ -24,7 +24,8 @@ export interface CertifiedBound {
   /** Bound over all choices. */
   readonly bound: number;
   /**
-   * Returns a bound over the choices that agree with given decisions, starting from the shares of similar decisions.
+   * Returns a bound over the choices that agree with given decisions. The iteration starts from the shares of similar
+   * decisions.
    */
   readonly over: (names: Uint8Array, shares: Float64Array) => ShareSolution | undefined;
   /** [N] */
@@ -39,7 +40,7 @@ const ITERATIONS_STEP = 12;
 const ITERATIONS_NODE = 5;
 
 /**
- * Minimum share of an undecided security. With a smaller share, securities that the relaxation dropped would not return
+ * Minimum share of an undecided security. With a smaller share, a security that the relaxation dropped would not return
  * within a few iterations.
  */
 const SHARE_MIN = 0.01;
@@ -48,7 +49,7 @@ const SHARE_MIN = 0.01;
 const SPLIT_STEPS = 12;
 
 /**
- * Maximum number of securities for which the split is optimised: each step takes a dozen factorisations, two seconds in
+ * Maximum number of securities for which the split is optimised. Each step takes a dozen factorisations, two seconds in
  * total.
  */
 const SPLIT_SECURITIES_MAX = 600;
@@ -59,17 +60,17 @@ const SECURITIES_MAX = 1500;
 /** Maximum number of step lengths that are tried. Each is a third of the previous length. */
 const STEP_TRIALS = 5;
 
-/** Initial fraction of the largest proportional split, inside the region where the barrier is finite. */
+/** Initial fraction of the largest proportional split. The barrier is finite at this fraction. */
 const START_FRACTION = 0.95;
 
 /**
- * Weight of the barrier in the first step as a fraction of the bound, and the factor by which it decreases in each
- * step.
+ * Weight of the barrier in the first step, as a fraction of the bound, and the factor by which the weight decreases in
+ * each step.
  */
 const BARRIER_FIRST = 0.1;
 const BARRIER_DECREASE = 0.8;
 
-/** Weight of the diagonal curvature of the bound, which decreases as the square root of each part increases. */
+/** Weight of the diagonal curvature of the bound. It decreases as the square root of each part increases. */
 const DAMPING = 0.2;
 
 /** Minimum fraction of a part that remains after a step. */
@@ -101,23 +102,23 @@ export function createCertifiedBound(solvers: Solvers, choice: BoundedChoice): C
   };
 }
 
-/** Returns the bound of `proveBound`; undefined if the problem has none. */
+/** Returns the bound of `proveBound`. Returns undefined if the problem has none. */
 export function proveChoice(solvers: Solvers, choice: BoundedChoice, terms: ProofTerms): number | undefined {
   const countedProgram = createCountedProgram(choice);
   return countedProgram && proveBound(solvers, countedProgram, terms);
 }
 
-/** Split of the variances, with the bound that results from it. */
+/** Part of each variance that is split off, with the bound that results from it. */
 interface BoundingSplit {
   readonly split: Float64Array;
   readonly answer: ShareSolution;
 }
 
 /**
- * Finds the split of the variances with the best bound by Newton's method. The barrier is the logarithm of the
+ * Finds, by Newton's method, the split of the variances that gives the best bound. The barrier is the logarithm of the
  * determinant of the covariance without the split part.
  * @source Zheng, Sun & Li (2014), INFORMS J. Computing 26(4), for the best split, found there by semidefinite
- *   programming.
+ * programming.
  */
 function findBestSplit({ solver, algebra }: Solvers, counted: CardinalityProgram): BoundingSplit | undefined {
   const { n } = counted.program;
@@ -163,7 +164,7 @@ function findBestSplit({ solver, algebra }: Solvers, counted: CardinalityProgram
   return best;
 }
 
-/** Returns the program and count rows for the relaxation; undefined if the relaxation gives no bound. */
+/** Returns the program and count rows for the relaxation. Returns undefined if the relaxation gives no bound. */
 function createCountedProgram({ problem, rows, relaxed }: BoundedChoice): CardinalityProgram | undefined {
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const { program } = relaxed.assembled;
@@ -187,7 +188,7 @@ interface SplitRemainder {
 }
 
 /**
- * Factors the covariance without the split part; undefined if it is not positive definite.
+ * Factors the covariance without the split part. Returns undefined if it is not positive definite.
  * @cost n^3
  */
 function factorRemainder(algebra: DenseAlgebra, metric: Metric, split: Float64Array): SplitRemainder | undefined {

@@ -26,8 +26,8 @@ export interface JointMoves {
 }
 
 /**
- * Rounds moves outward, and adds moves of non-convex rows that are still violated, highest priority value first. Moves
- * a single parameter if that suffices, otherwise several parameters, none of which could move less.
+ * Rounds moves outward. Adds moves of non-convex rows that are still violated, highest priority value first. Moves a
+ * single parameter if that suffices, otherwise several parameters, none of which could move less.
  */
 export function findJointMoves(
   solvers: Solvers,
@@ -61,7 +61,7 @@ function findLeastMoves(
     movable: way,
     to: bisect({ ...way, within: EXACT_TOLERANCE }, (to) => isEnough([...others, { movable: way, to }])),
   });
-  /** Shortens moves that suffice as far as the other moves allow, last move first. */
+  /** Shortens moves that suffice, last move first. Each is shortened as far as the other moves allow. */
   const shortenMoves = (moved: readonly RangeMove[]): readonly RangeMove[] =>
     moved.reduceRight<readonly RangeMove[]>((moves, each) => {
       const otherMoves = moves.filter((move) => move !== each);
@@ -151,15 +151,15 @@ export interface ChoiceMoves {
   /** Tolerance of the least move, relative to 1 and the parameter. */
   readonly within: number;
   /**
-   * Convex rows that may move as well. Limits on distances and tails need no bisection; maximum weights need few
+   * Convex rows that may move as well. Limits on distances and tails need no bisection, and maximum weights need few
    * bisection steps.
    */
   readonly convex: 'all' | 'sought' | 'distances';
 }
 
 /**
- * Returns the least moves of single parameters that each suffice, cheapest first. The moves are not minimal if the work
- * limit is reached.
+ * Returns the least moves of single parameters that each suffice, cheapest first. If the work limit is reached, the
+ * moves may not be the least.
  */
 export function findChoiceMoves(
   solvers: Solvers,
@@ -179,7 +179,7 @@ export function findChoiceMoves(
       end: from + direction * Math.min(room, CONVEX_MOVE_MAX * size),
       isWhole: false,
     }));
-  // Distances come first: their nearest choice needs one search, and bisections of the other parameters may use up the
+  // Distances come first. Their nearest choice needs one search, whereas bisections of other parameters may use up the
   // work limit.
   const [near, others] = [true, false].map((isNear) =>
     convexMoves.filter(({ origin }) => distances.has(origin) === isNear),
@@ -209,7 +209,7 @@ interface MoveSearch extends RelaxationRange {
 /** Smallest sufficient value of a parameter that was found, with its proven bound. */
 interface LeastSufficientValue {
   readonly to: number;
-  /** Value up to which no value suffices; equals `to` if `to` is proven to be the smallest. */
+  /** Value up to which no value suffices. It equals `to` if `to` is proven to be the smallest. */
   readonly bound: number;
 }
 
@@ -274,8 +274,8 @@ function findLeastByBisection(problem: Problem, search: MoveSearch): LeastSuffic
 }
 
 /**
- * Returns the smallest value that the counts of securities do not rule out; undefined if all or no values are ruled
- * out.
+ * Returns the smallest value that the counts of securities do not rule out. Returns undefined if they rule out all
+ * values or none.
  */
 function findLeastByCounts(problem: Problem, search: MoveSearch): number | undefined {
   const { origin, parameter, from, end, isWhole } = search;
@@ -289,7 +289,7 @@ function findLeastByCounts(problem: Problem, search: MoveSearch): number | undef
 const ROUNDING = 2e-10;
 
 /**
- * Returns the minimum number of securities that a count row must allow: risk parity holds every security with a risk
+ * Returns the minimum number of securities that a count row must allow. Risk parity holds every security with a risk
  * budget.
  */
 export function countParitySecurities({ goal, rows }: Problem, counted: Origin): number {
@@ -310,8 +310,8 @@ function computeTolerance({ isWhole, within }: Pick<MoveSearch, 'isWhole' | 'wit
 const GROWTH = { fraction: 32, whole: 2 } as const;
 
 /**
- * Finds the value like `halve`, but by growing steps from the start followed by bisection; faster if the value is near
- * the start.
+ * Finds the value like `bisect`, but takes growing steps from the start before the bisection. This is faster if the
+ * value is near the start.
  */
 function bisectFrom(search: RelaxationRange & Pick<MoveSearch, 'within'>, succeeds: (to: number) => boolean): number {
   const { from, end, isWhole, within } = search;

@@ -7,7 +7,7 @@ import type { FoundChoice, RestrictedSolves, SearchInput } from './restricted-so
 import { listPositions, markHoldings } from './restriction.js';
 
 /**
- * Fraction of the excess securities that is dropped in one step, and number of excess securities below which they are
+ * Fraction of the excess securities that is dropped in one step. If at most `SINGLE_DROPS_MAX` are in excess, they are
  * dropped one by one.
  */
 const DROP_SHARE = 0.1;
@@ -22,8 +22,8 @@ export interface ChoiceInput {
 }
 
 /**
- * Returns a function that finds a choice of securities that satisfies every row; undefined if it finds none. The start
- * of its search may hold too many securities.
+ * Returns a function that finds a choice of securities that satisfies every row, or undefined. The start of its search
+ * may hold too many securities.
  */
 export function createChoice(
   algebra: DenseAlgebra,
@@ -60,7 +60,7 @@ export function createChoice(
     return best;
   }
 
-  /** Drops the securities of least saliency until no group holds too many. */
+  /** Drops securities until no group holds too many, first those whose loss raises the objective least. */
   function removeExcess(start: Uint8Array): Uint8Array | undefined {
     let heldFlags: Uint8Array = start.slice();
     const retained = markRequiredSecurities(options.base.program);
@@ -94,8 +94,8 @@ export function createChoice(
   }
 
   /**
-   * Yields choices of securities that can all reach the minimum weight, by dropping more and more securities below it.
-   * Each choice has the objective value without the minimum.
+   * Yields choices of securities whose weights can all reach the minimum. Each drops more of the securities below it
+   * than the previous choice. Each choice comes with the objective value without the minimum.
    */
   function* raiseToThreshold(start: Uint8Array): Generator<{ readonly held: Uint8Array; readonly value: number }> {
     let heldFlags = start;
@@ -125,8 +125,8 @@ export function createChoice(
   }
 
   /**
-   * Chooses the securities that may exceed the triggers: the largest ones by weight, in the number with the best
-   * objective.
+   * Chooses the securities that may exceed the triggers. They are the largest by weight, and their number is the one
+   * with the best objective.
    */
   function chooseLarge(heldFlags: Uint8Array): FoundChoice | undefined {
     if (concentrations.length === 0) return finish({ held: heldFlags, short, large: [], isFinal: true });

@@ -36,8 +36,8 @@ export interface RiskEstimate {
   /** Number of sessions per year, used for annualising. */
   readonly periods: number;
   /**
-   * Returns annualised arithmetic mean returns, [N]; the mean of the other securities for a security that is not
-   * covered.
+   * Returns annualised arithmetic mean returns, [N]. A security that is not covered has the mean of the other
+   * securities.
    * @throws Refusal RISK_INSUFFICIENT_DATA if a stored model is used and the window has too few observations
    */
   means(): Float64Array;
@@ -47,7 +47,7 @@ export interface RiskEstimate {
    */
   readonly scenarios: (sessions: number | null) => Scenarios;
   readonly coverage: Coverage;
-  /** True if the identity replaces the covariance, because there were too few observations. */
+  /** True if there were too few observations, so that the identity replaces the covariance. */
   readonly isIdentity: boolean;
 }
 
@@ -73,12 +73,12 @@ export function createRiskMemory(engine: Engine, past: GramHistory | null = null
 }
 
 /**
- * Estimates the covariance of securities over a window, shrunk towards constant correlation, in the form that suits the
- * shape of the panel. A security without enough returns in the window gets the mean variance and no correlation, so
- * that only rows move it away from its index weight.
+ * Estimates the covariance of securities over a window, shrunk towards constant correlation. The form of the result
+ * suits the shape of the panel. A security without enough returns in the window gets the mean variance and no
+ * correlation, so that only rows move it away from its index weight.
  * @param columns market columns, ascending, [N].
  * @cost T N^2 / 2 multiply-adds, less the rows shared with the previous estimate; T N while there are far more
- *   securities than observations.
+ * securities than observations.
  */
 export function estimateRisk(
   engine: Engine,
@@ -181,7 +181,7 @@ function readStoredMetric(model: StoredModel, names: SecuritiesOfDecision): Metr
   return createDenseMetric(readModelCovariance(model, names), names.identifiers.length);
 }
 
-/** Returns the factor form of a stored model; undefined for a model without factors. */
+/** Returns the factor form of a stored model. Returns undefined for a model without factors. */
 function readFactorMetric(model: StoredModel, names: SecuritiesOfDecision): Metric | undefined {
   const modelFactors = readModelFactors(model, names);
   return modelFactors && createFactorMetric(modelFactors.loadings, modelFactors.specific);
@@ -197,8 +197,8 @@ function computeWindowMeans(window: RequestedWindow, coverage: Coverage, columns
 }
 
 /**
- * Estimates the covariance in the form of loadings; undefined if the shrinkage target has negative correlations, which
- * loadings cannot represent.
+ * Estimates the covariance in the form of loadings. Returns undefined if the shrinkage target has negative
+ * correlations, because loadings cannot represent them.
  */
 function computeCovarianceFromLoadings(
   engine: Engine,
@@ -297,7 +297,10 @@ function findPositions(coverage: Coverage, columns: Int32Array): Int32Array {
   return Int32Array.from(columns.keys()).filter((place) => coveredColumns.has(columns[place]!));
 }
 
-/** Extends a metric to every requested security: an uncovered security gets the mean variance and no covariances. */
+/**
+ * Extends a metric to every requested security. A security that is not covered gets the mean variance and no
+ * covariances.
+ */
 export function extendMetric(covered: Metric, coverage: Coverage, columns: Int32Array): Metric {
   const n = columns.length;
   if (covered.n === n) return covered;

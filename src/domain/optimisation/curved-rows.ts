@@ -72,8 +72,8 @@ function computeAcceptedMeasure(most: number): number {
 }
 
 /**
- * Returns cutting planes for the tails that exceed their limits at some weights, as rows of the next program. A known
- * violated plane that the program lacks is preferred to a new one.
+ * Returns cutting planes for the tails that exceed their limits at some weights. They are rows of the next program. If
+ * a known plane is violated and the program lacks it, it is preferred to a new one.
  * @param among planes of the program. Default: all known planes.
  */
 export function createTangentPlanes(

@@ -41,9 +41,7 @@ export interface ProblemInput {
   readonly index: Float64Array;
   /** Weights of the previous solution; null if there is none yet. */
   readonly previous: ReferencePortfolio | null;
-  /**
-   * Weights just before the trades; null if there are no holdings yet, in which case costs are measured from the index.
-   */
+  /** Weights just before the trades. Null if there are no holdings yet; costs are then measured from the index. */
   readonly held: WeightsBefore | null;
   readonly risk: RiskEstimate;
   readonly cross: CrossSection;
@@ -95,7 +93,7 @@ export function createDecisionProblem(input: ProblemInput): Problem {
     algebra,
     scenarios: drawScenarios({ algebra, risk, expectedReturns }),
     warnings,
-    // A security without an estimate gets the mean variance, which suffices to keep it at its index weight, but not to
+    // A security without an estimate gets the mean variance. This suffices to keep it at its index weight, but not to
     // select it.
     excluded:
       objective.entry.type === TRACKING_OBJECTIVE.entry.type || risk.isIdentity
@@ -152,8 +150,8 @@ function listTailParams({ type, params }: ConstraintRow): Readonly<Record<string
 }
 
 /**
- * Returns the number of historical returns that valid parameters request; null for all returns in the window; empty for
- * draws from the risk model.
+ * Returns the number of historical returns that valid parameters request. Null means all returns in the window. The
+ * list is empty if scenarios are drawn from the risk model.
  */
 export function listScenarioSessions({ scenarios, source }: Readonly<Record<string, unknown>>): (number | null)[] {
   if (source === 'normal' || source === 'student') return [];
@@ -161,8 +159,8 @@ export function listScenarioSessions({ scenarios, source }: Readonly<Record<stri
 }
 
 /**
- * Converts the uncertainty sets of a specification to the solver's form: standard errors of mean returns over the
- * sessions of the estimates.
+ * Converts the uncertainty sets of a specification to the form that the solver uses. Standard errors of mean returns
+ * refer to the sessions of the estimates.
  */
 function createRobustness(
   { uncertainty }: OptimisationSpec,

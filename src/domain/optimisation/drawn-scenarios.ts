@@ -14,8 +14,8 @@ export interface DrawnScenariosInput {
 }
 
 /**
- * Returns a function that provides scenarios of returns, [T x N]: historical returns, or draws from them or from the
- * risk model. Each kind of scenarios is computed once.
+ * Returns a function that provides scenarios of returns, [T x N]: historical returns, draws from them, or draws from
+ * the risk model. Scenarios with equal terms are computed once.
  * @throws Refusal RISK_INSUFFICIENT_DATA if there are too few returns
  * @cost T N; T N^2 for draws with a covariance
  */
@@ -51,9 +51,9 @@ interface Blocks {
 }
 
 /**
- * Concatenates blocks of consecutive rows, each block from a uniformly random start.
+ * Concatenates blocks of consecutive rows. The start of each block is uniformly random.
  * @source Kunsch (1989), The jackknife and the bootstrap for general stationary observations, Annals of Statistics
- *   17(3)
+ * 17(3)
  */
 export function resampleReturns(returns: Float64Array, n: number, { draws, block, random }: Blocks): Float64Array {
   const rowCount = returns.length / n;

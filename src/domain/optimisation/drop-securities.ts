@@ -20,12 +20,15 @@ interface RemovalOutcome {
   readonly dropped: readonly number[];
 }
 
-/** Returns 1 for securities whose bounds exclude zero, so that every choice includes them, [n]. */
+/** Returns 1 for securities whose bounds exclude zero, [n]. Every choice includes these securities. */
 export function markRequiredSecurities({ lower, upper }: Pick<Program, 'lower' | 'upper'>): Uint8Array {
   return Uint8Array.from(lower, (bound, i) => (bound > 0 || upper[i]! < 0 ? 1 : 0));
 }
 
-/** Returns the held securities, ordered by saliency, least first. */
+/**
+ * Returns the held securities in order of saliency, which is how much the objective rises if the security is dropped.
+ * The least comes first.
+ */
 export function sortBySaliency(
   algebra: DenseAlgebra,
   metric: Metric,
@@ -39,7 +42,7 @@ export function sortBySaliency(
     .map((p) => names[p]!);
 }
 
-/** Drops securities in the given order from each row that has too many; undefined if none can be dropped. */
+/** Drops securities in the given order from each row that has too many. Returns undefined if none can be dropped. */
 export function removeSecurities(
   counts: readonly CountRow[],
   heldFlags: Uint8Array,

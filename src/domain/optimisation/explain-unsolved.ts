@@ -21,7 +21,10 @@ export function refuseInfeasible(solvers: Solvers, { problem, outcome }: Unsolve
   return new Refusal('INFEASIBLE', describeInfeasibility(problem, detail, remaining), { ...detail });
 }
 
-/** Returns the refusal of a problem with feasible rows for which no weights meet the requirement of the objective. */
+/**
+ * Returns the refusal of a problem whose rows are feasible, but for which no weights meet the requirement of the
+ * objective.
+ */
 function refuseUnattained({ solver }: Solvers, problem: Problem): Refusal {
   const { entry, params } = problem.objective;
   if (entry.unattainable === null)
@@ -38,7 +41,7 @@ function refuseUnattained({ solver }: Solvers, problem: Problem): Refusal {
   });
 }
 
-/** Returns the goal of maximising the numerator of a ratio; null if the numerator is not linear. */
+/** Returns the goal of maximising the numerator of a ratio. Returns null if the numerator is not linear. */
 function createNumeratorGoal({ goal }: Problem): Problem['goal'] | null {
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'linear') return null;
   const { slopes } = goal.numerator;
@@ -52,7 +55,8 @@ function createNumeratorGoal({ goal }: Problem): Problem['goal'] | null {
 }
 
 /**
- * Explains why there is no solution: the conflicting rows if the conflict can be proven, and, on request, resolutions.
+ * Explains why there is no solution. If the conflict can be proven, names the conflicting rows and, on request, ways to
+ * resolve it.
  */
 export function explainUnsolved(solvers: Solvers, solve: UnsolvedProblem): FailedDecision {
   const { problem, outcome } = solve;

@@ -31,7 +31,8 @@ import { createIndexWeights } from '../books/index-weights.js';
 /** Explanation of one weight of a derived index: weight in the parent, and the optimisation that changed it. */
 export interface DerivedExplanation extends Holding {
   /**
-   * True if the security may be held: it is in the parent, or in the universe if the universe provides the candidates.
+   * True if the security may be held. This is the case if it is in the parent, or in the universe if the universe
+   * provides the candidates.
    */
   readonly inUniverse: boolean;
   /** Datapoints of the security that constraint rows read. */
@@ -52,9 +53,9 @@ export function isDerivedExplanation(explanation: SecurityExplanation): explanat
 }
 
 /**
- * State of one security in the solution: in equilibrium between the forces on its weight, or held by a bound. free =
- * centre - (pull + force) / stiffness; solved = min(upper, max(lower, free)), or the position of the kink that holds
- * the weight.
+ * State of one security in the solution. Its weight is in equilibrium between the forces on it, or a bound or kink
+ * holds it. free = centre - (pull + force) / stiffness; solved = min(upper, max(lower, free)), or the position of the
+ * kink that holds the weight.
  */
 export interface SecuritySolve {
   readonly sourceWeight: number;
@@ -63,16 +64,18 @@ export interface SecuritySolve {
   /** Effective bounds on the weight, including bounds from a choice of securities. */
   readonly lower: number;
   readonly upper: number;
-  /** Reference weight of the objective: the parent weight for the tracking error, zero for other objectives. */
+  /**
+   * Reference weight of the objective. It is the parent weight for the tracking error, and zero for other objectives.
+   */
   readonly centre: number;
   /**
-   * Second derivative of the objective with respect to the weight: for the tracking error twice the variance of the
-   * security, plus the tie-breaking term.
+   * Second derivative of the objective with respect to the weight. For the tracking error it is twice the variance of
+   * the security, plus a small term that makes the solution unique.
    */
   readonly stiffness: number;
   /**
-   * Derivative of the objective from the other securities: for the tracking error twice the sum of the covariances with
-   * their active weights.
+   * Derivative of the objective that comes from the other securities. For the tracking error it is twice the sum of the
+   * covariances, each times the active weight of the other security.
    */
   readonly pull: number;
   /** Sum of the forces of all rows, and of the choice of securities. */
@@ -84,7 +87,10 @@ export interface SecuritySolve {
   readonly heldAt: number | null;
   /** Solved weight before the removal of weights that are zero up to rounding. */
   readonly solved: number;
-  /** Factor by which the removal of rounding weights scaled the other weights; 1 if nothing was removed. */
+  /**
+   * Factor by which the other weights were scaled when weights that are only rounding were removed. 1 if nothing was
+   * removed.
+   */
   readonly scale: number;
 }
 
@@ -246,7 +252,8 @@ function listForces({ assembled, answer, priceScale }: Solution, i: number): For
     side: rowMultipliers[r]! > 0 ? 'upper' : 'lower',
     force: priceScale * rowMultipliers[r]! * rows.coefficients[r * n + i]!,
   }));
-  // A kink sum with a limit is an upper bound. A penalised kink sum is a soft lower bound if its left side has a slope.
+  // A kink sum with a limit is an upper bound. A kink sum with a penalty is a soft lower bound if its left side has a
+  // slope.
   const kinkForces = program.kinks.map(({ at, left, right, limit }, k): Force => {
     const side = limit === null && left[i] !== 0 ? 'lower' : 'upper';
     return {
@@ -271,7 +278,7 @@ interface SideInput {
   readonly forces: readonly Force[];
 }
 
-/** Returns one side of a row for a security that the row involves; empty for other securities. */
+/** Returns one side of a row for a security that the row involves. Returns an empty list for other securities. */
 function listSideOfRow({ problem, solution, i, forces }: SideInput, side: RowSide): SecurityRowSide[] {
   const { row, origin } = side.placed;
   const { weights } = solution;
@@ -284,7 +291,7 @@ function listSideOfRow({ problem, solution, i, forces }: SideInput, side: RowSid
   switch (row.form) {
     case 'name': {
       if (row.name !== i) return [];
-      // Soft bounds on one side of a row form one sum over securities; the force is that on this security.
+      // Soft bounds on one side of a row form one sum over securities. The force here is only that on this security.
       const force = origin.soft === null ? 0 : sumForces((rowWithOrigin) => rowWithOrigin?.origin === origin);
       return [{ side, coefficient: 1, force }];
     }

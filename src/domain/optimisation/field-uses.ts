@@ -10,7 +10,7 @@ import { type FieldUse, useCategory, useNumber } from '../datapoints/field-use.j
 import type { Definitions } from '../datapoints/expressions/reads.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
 
-/** Constraint classes with a numeric field; in all other classes the field defines groups. */
+/** Constraint classes with a numeric field. In all other classes the field defines groups. */
 const NUMERIC_CLASSES: ReadonlySet<string> = new Set(['FactorExposure', 'WeightedAverage']);
 
 /** Path of rows or of a specification, and severity of the findings if the market lacks their data. */

@@ -7,8 +7,8 @@ export function measuresHeldWeights({ params }: ConstraintRow): boolean {
 }
 
 /**
- * Returns true if a row limits turnover from the held weights, which includes sales of securities that can no longer be
- * held. The row is relaxed by the excess of those sales, unless its priority is 0.
+ * Returns true if a row limits turnover from the held weights. Its turnover includes sales of securities that can no
+ * longer be held. The row is then relaxed by the excess of those sales, unless its priority is 0.
  */
 export function countsForcedSales(problem: Problem, origin: Origin): boolean {
   const { type, params, priority } = origin;
@@ -16,7 +16,7 @@ export function countsForcedSales(problem: Problem, origin: Origin): boolean {
 }
 
 /**
- * Returns the held weight of securities outside the problem, and of securities excluded for lack of a risk estimate.
+ * Returns the held weight that must be sold: securities outside the problem, and securities without a risk estimate.
  */
 function sumForcedSales({ rows }: Problem, turnover: Origin): number {
   const row = rows.find(({ origin }) => origin === turnover)?.row;

@@ -45,7 +45,7 @@ export function countReturns(coverage: AvailableHistory, by: RiskConsumer['by'] 
   return `${countObservations(coverage)} ${kind} of returns for ${by}; at least ${LIMITS.MIN_MODEL_OBSERVATIONS} are required`;
 }
 
-/** Returns the number of complete sessions; the length of the longest history if no history is long enough. */
+/** Returns the number of complete sessions. If no history is long enough, returns the length of the longest one. */
 function countObservations(coverage: AvailableHistory): number {
   return isTooShort(coverage) ? coverage.longest : coverage.sessions.length;
 }

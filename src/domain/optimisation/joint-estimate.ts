@@ -15,9 +15,9 @@ export interface JointInput {
 }
 
 /**
- * Warns that securities of the universe change the estimates of all other securities: a covariance is a joint estimate,
- * and means use the sessions that all securities share. More candidates never worsen a solution under unchanged
- * estimates, but may worsen it under changed ones.
+ * Warns that securities of the universe change the estimates of all other securities. A covariance is estimated
+ * jointly, and means use the sessions that all securities share. With unchanged estimates, more candidates never worsen
+ * a solution; with changed ones they may.
  */
 export function reportJointEstimate({ spec, held, candidates, coverage, alone }: JointInput): Finding[] {
   if (candidates === held) return [];

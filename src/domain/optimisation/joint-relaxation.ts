@@ -12,8 +12,8 @@ import type { Solvers } from './solvers.js';
 import { solveConvex } from './solve-convex.js';
 
 /**
- * Maximum number of rounds of the joint relaxation. Each round adds certificates of infeasibility that the next moves
- * must invalidate.
+ * Maximum number of rounds of the joint relaxation. Each round adds proofs of infeasibility, which the next moves must
+ * invalidate.
  */
 const ROUNDS_MAX = 100;
 
@@ -24,9 +24,9 @@ const BISECTION_STEPS = 100;
 const MOVE_TOLERANCE = 1e-12;
 
 /**
- * Finds the least total change of parameters that restores feasibility, sparing rows with low priority values: the sum
- * of the moves at the lowest priority value is minimised first, then that at the next. Moves must invalidate every
- * certificate of infeasibility found so far, until none is left.
+ * Finds the least total change of parameters that makes the rows feasible. Rows with low priority values are spared:
+ * the sum of the moves at the lowest priority value is minimised first, then the sum at the next. Moves must invalidate
+ * every proof of infeasibility found so far, until none is left.
  * @param among parameters that may move.
  * @returns undefined if no moves of these parameters suffice.
  */
@@ -78,7 +78,7 @@ function findLeastJoint(solver: Solver, search: JointSearch): JointMove | undefi
     const moveCheck = checkMoves(solver, problem, (step) => toChanges(movables, nudgeMoves(start, step)), views);
     const trialMoves = nudgeMoves(start, moveCheck.nudge);
     if (moveCheck.kind === 'feasible') {
-      // Cuts overestimate a move whose effect is not proportional to it.
+      // A condition overestimates a move if the effect is not proportional to the move.
       const isLeast = movables.every(({ isLinear }, k) => isLinear || trialMoves[k] === 0);
       return isLeast
         ? { moved: trialMoves, weights: moveCheck.weights }
@@ -99,8 +99,8 @@ function findLeastJoint(solver: Solver, search: JointSearch): JointMove | undefi
 }
 
 /**
- * Corrects moves of norm limits to the measured norms of the weights if rounding in the solver left them too small. The
- * effective number of securities magnifies such differences beyond the attainable value.
+ * Corrects moves of norm limits that rounding in the solver left too small. The corrected limits are the measured norms
+ * of the weights. The effective number of securities magnifies such differences beyond the attainable value.
  */
 function measureMoves(
   problem: Problem,
@@ -156,8 +156,8 @@ export function findMovesByTrial(
 }
 
 /**
- * Shrinks moves that suffice until no move can be smaller: first all together towards the wanted moves, then one by
- * one, lowest priority value first.
+ * Shrinks moves that suffice until no move can be smaller. First shrinks all together towards the wanted moves, then
+ * one by one, lowest priority value first.
  */
 function shrinkMoves(
   movables: readonly MovableParameter[],
@@ -227,14 +227,15 @@ function toMoves(movables: readonly MovableParameter[], moved: Float64Array): Pa
 }
 
 /**
- * Linear condition on the moves, slopes'moved >= least, under which a certificate is invalid. Slopes are not negative.
+ * Linear condition on the moves, slopes'moved >= least. Moves that meet it invalidate a proof of infeasibility. Slopes
+ * are not negative.
  */
 interface MoveCondition {
   readonly slopes: Float64Array;
   readonly least: number;
 }
 
-/** Fraction of a certificate's steepest slope below which a slope is rounding. */
+/** Fraction of the steepest slope of a condition below which a slope is rounding. */
 const SLOPE_MIN = 1e-7;
 
 function createCut(
@@ -263,8 +264,8 @@ function createCut(
 }
 
 /**
- * Finds the least moves that satisfy every cut: the sum at the lowest priority value is minimised first, and each
- * further sum with the earlier ones fixed.
+ * Finds the least moves that satisfy every condition. The sum at the lowest priority value is minimised first. Each
+ * further sum is minimised with the earlier ones fixed.
  */
 function findLeastMoves(
   solver: Solver,
@@ -283,7 +284,7 @@ function findLeastMoves(
   return cheapestMoves;
 }
 
-/** Finds the moves with the least cost under cuts and fixed sums, by a linear program. */
+/** Finds the moves with the least cost under conditions and fixed sums, by a linear program. */
 function findCheapestMoves(
   solver: Solver,
   movables: readonly MovableParameter[],
@@ -296,7 +297,7 @@ function findCheapestMoves(
   const coefficients = new Float64Array(count * n);
   cuts.forEach(({ slopes }, r) => coefficients.set(slopes, r * n));
   settled.forEach(({ members }, r) => coefficients.set(members, (cuts.length + r) * n));
-  // The largest requirement of any cut bounds the useful size of a move.
+  // The largest requirement of any condition limits the useful size of a move.
   const reach =
     2 *
     cuts.reduce(

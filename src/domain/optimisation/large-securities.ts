@@ -15,12 +15,12 @@ export interface LargeSecuritiesInput<T> {
   readonly solve: (large: Uint8Array) => T | undefined;
 }
 
-/** Distance from a limit above which a weight or a sum does not touch it. */
+/** Distance from a limit above which a weight or a sum does not count as touching it. */
 const CONTACT_TOLERANCE = 1e-9;
 
 /**
- * Finds the best number of securities, in order of weight, that may exceed the triggers. More large securities increase
- * the limited sum; fewer force more securities below the triggers. If no trigger binds, more cannot help; if no sum
+ * Finds the best number of securities that may exceed the triggers, in order of weight. More large securities increase
+ * the limited sum; fewer force more securities below the triggers. If no trigger binds, more cannot help. If no sum
  * binds, fewer cannot help.
  * @cost a solve for each number in between
  */

@@ -18,7 +18,9 @@ export interface MeasureProblem {
   readonly limit: number | null;
 }
 
-/** Returns the problem whose objective is the measure of a tail or distance row; null for rows of other forms. */
+/**
+ * Returns the problem whose objective is the measure of a tail or distance row. Returns null for rows of other forms.
+ */
 export function createMeasureProblem(
   problem: Problem,
   rowWithOrigin: RowWithOrigin,
@@ -55,7 +57,7 @@ export function createMeasureProblem(
 }
 
 /**
- * Returns true if weight bounds and count rows suffice to prove that no choice of securities satisfies the budget, a
+ * Returns true if weight bounds and count rows prove that no choice of securities satisfies the rows: the budget, a
  * distance limit or a norm limit.
  */
 export function isRuledOut(problem: Problem, options: RowOptions): boolean {
@@ -117,8 +119,8 @@ function collectChoiceLimits({ rows, index }: Problem, { includes, changes }: Ro
 }
 
 /**
- * Returns true if the allowed number of securities, each at its maximum weight, does not reach the budget. Securities
- * whose maximum is below the minimum weight of a holding do not count.
+ * Returns true if the allowed number of securities, each at its maximum weight, does not reach the budget. A security
+ * counts only if its maximum is at least the minimum weight of a holding.
  */
 function isBelowBudget(limits: ChoiceLimits): boolean {
   const { upper, invested, threshold, counted } = limits;
@@ -133,8 +135,8 @@ function createHoldTest({ lower, upper }: ChoiceLimits): (i: number) => boolean 
 }
 
 /**
- * Returns true if more securities must be held than a count row allows, or a security must be held whose maximum is
- * below the minimum weight of a holding.
+ * Returns true if a choice is impossible for one of two reasons: more securities must be held than a count row allows,
+ * or a security must be held although its maximum is below the minimum weight of a holding.
  */
 function isHoldingForced(limits: ChoiceLimits): boolean {
   const { lower, upper, threshold, counted } = limits;
@@ -166,8 +168,8 @@ function computeLargestSum(groups: readonly CountRow[], upper: Float64Array, isH
 const BUDGET_TOLERANCE = 1e-10;
 
 /**
- * Returns the least distance with a limited number of securities: the excess securities of the reference are sold, and
- * their weight is bought elsewhere if the budget requires it.
+ * Returns the least distance with a limited number of securities. The excess securities of the reference are sold. If
+ * the budget requires it, their weight is bought elsewhere.
  */
 function computeLeastDistance(
   { reference, fixed }: DistanceRow,
@@ -192,7 +194,7 @@ function computeLeastDistance(
   return (most + Math.max(boughtWeight, 0) + fixed) / 2;
 }
 
-/** Returns the smallest norm of weights with a limited number of securities: that of equal weights. */
+/** Returns the smallest norm of weights with a limited number of securities. Equal weights have this norm. */
 function computeLeastLength({ rows, index }: Problem, { includes, changes }: RowOptions): number {
   const allowedCounts = new Map<Origin, number>();
   let investedWeight = 0;
@@ -214,8 +216,8 @@ function isBudgetRow({ average, coefficients }: LinearRow): boolean {
 }
 
 /**
- * Curvature added to a distance, in units of the mean variance: negligible for the result, but sufficient for a
- * quadratic solver. Among portfolios at equal distance, the solver returns the one nearest to the reference.
+ * Curvature added to a distance, in units of the mean variance. It does not affect the result noticeably, but a
+ * quadratic solver needs it. Among portfolios at equal distance, the solver returns the one nearest to the reference.
  */
 const CURVATURE = 1e-5;
 

@@ -15,7 +15,9 @@ export interface TwoByTwoMatrix {
   readonly bb: number;
 }
 
-/** Minimises slope times d + curvature d^2 / 2 over a bounded step; Infinity if the bounds exclude every step. */
+/**
+ * Minimises slope times d + curvature d^2 / 2 over a bounded step. Returns Infinity if the bounds exclude every step.
+ */
 export function minimiseStep({ from, to, left, right }: BoundedStep, curvature: number): number {
   const minimiseOnSide = (slope: number, low: number, high: number) => {
     if (low > high) return Number.POSITIVE_INFINITY;
@@ -28,7 +30,7 @@ export function minimiseStep({ from, to, left, right }: BoundedStep, curvature: 
 
 /**
  * Minimises the slopes times (d, e) + (d, e) K (d, e)' / 2. For each combination of signs, the minimum is at the
- * stationary point if it is within the bounds, otherwise on an edge.
+ * stationary point if that is within the bounds, otherwise on an edge.
  * @cost four boxes
  */
 export function minimiseTwoSteps(a: BoundedStep, b: BoundedStep, k: TwoByTwoMatrix): number {

@@ -6,7 +6,7 @@ import type { Problem } from './problem.js';
 import { computeCorrelation } from './goals/correlation.js';
 import type { ConvexSolution } from './solve-convex.js';
 
-/** Lower bounds on the increase of a relaxation's value through a decision on a security, [N] each. */
+/** Lower bounds on how much the value of a relaxation increases through a decision on a security, [N] each. */
 export interface Moves {
   /** Increase from dropping a security. */
   readonly drop: Float64Array;
@@ -23,7 +23,10 @@ export interface MoveCosts {
 
 type GoalOfMoves = Pick<Problem, 'goal' | 'metric'>;
 
-/** Fraction of the mean variance that makes a singular metric regular: the tie-breaking term of the objective. */
+/**
+ * Fraction of the mean variance that makes a singular metric regular. It equals the factor of the small term that makes
+ * the solution of a problem unique.
+ */
 const RIDGE = 1e-10;
 
 /** Fraction below which the remainder of a projection counts as rounding. */
@@ -34,13 +37,13 @@ const BISECTION_STEPS = 30;
 
 /**
  * Creates lower bounds for decisions on securities from the optimum x of a relaxation. Every feasible move d from x
- * adds at least half the curvature times d' Sigma d plus the slopes of the Lagrangian. The least d' Sigma d for a given
- * d_i is d_i^2 over the i-th diagonal entry of the inverse of Sigma. For several securities together the variances are
- * split: Sigma - t diag(Sigma) stays positive semi-definite, so that d' Sigma d is at least t times the sum of the
+ * adds at least half the curvature times d' Sigma d plus the slopes of the Lagrangian. For a given d_i, the least d'
+ * Sigma d is d_i^2 over the i-th diagonal entry of the inverse of Sigma. For several securities together, the variances
+ * are split: Sigma - t diag(Sigma) stays positive semi-definite. Then d' Sigma d is at least t times the sum of the
  * variances times d_i^2.
  * @cost n^3 once, n^2 for each relaxation.
  * @source Frangioni & Gentile (2007), SDP diagonalizations and perspective cuts, Operations Research Letters 35(2), for
- *   the split.
+ * the split.
  */
 export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covariance }: GoalOfMoves): MoveCosts {
   if (goal.form !== 'quadratic') return { at: ({ weights }) => createEmptyBounds(weights.length) };
@@ -62,7 +65,7 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
       };
       for (let i = 0; i < n; i++) {
         const fall = weights[i]! * weights[i]!;
-        // At a kink or an upper bound, a force holds the weight, which a decrease must overcome.
+        // At a kink or an upper bound, a force holds the weight. A decrease must overcome this force.
         const force = Math.abs(weights[i]!) * Math.max(weights[i]! < 0 ? right[i]! : -left[i]!, 0);
         moves.drop[i] = force + (half * fall) / entries[i]!;
         moves.dropPart[i] = force + half * share * variances[i]! * fall;
@@ -78,15 +81,18 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
   };
 }
 
-/** Returns bounds of zero, because moves may cost nothing if the goal is a ratio or a tail and so not quadratic. */
+/**
+ * Returns bounds of zero. They apply if the goal is a ratio or a tail: it is not quadratic, and a move may cost
+ * nothing.
+ */
 function createEmptyBounds(n: number): Moves {
   const zeros = new Float64Array(n);
   return { drop: zeros, hold: zeros, dropPart: zeros, holdPart: zeros };
 }
 
 /**
- * Lower bound on the cost of a permitted number of holdings in a group, overall and for each security if it is held or
- * dropped.
+ * Lower bound on the cost of a permitted number of holdings in a group. There is one bound overall, and one for each
+ * security if it is held or dropped.
  */
 export interface ChoiceBound {
   readonly least: number;
@@ -96,8 +102,8 @@ export interface ChoiceBound {
 }
 
 /**
- * Returns the least sum of parts over all choices of `minimum` to `maximum` securities: those that are cheapest to hold
- * relative to dropping them; Infinity if there is no such choice.
+ * Returns the least sum of parts over all choices of `minimum` to `maximum` securities. The best choice holds the
+ * securities that are cheapest to hold relative to dropping them. Returns Infinity if there is no choice.
  */
 export function computeChoiceBound(
   { dropPart, holdPart }: Pick<Moves, 'dropPart' | 'holdPart'>,
@@ -118,7 +124,7 @@ export function computeChoiceBound(
   const dearestCost = heldCount > 0 ? more[order[heldCount - 1]!]! : Number.NEGATIVE_INFINITY;
   const next = heldCount < count ? more[order[heldCount]!]! : Number.POSITIVE_INFINITY;
   order.forEach((place, rank) => {
-    // A further security replaces the most expensive holding or is added. A dropped one is replaced by the next
+    // A further security is added or replaces the most expensive holding. A dropped one is replaced by the next
     // security or not replaced.
     const extraCost = Math.min(
       heldCount < to ? 0 : Number.POSITIVE_INFINITY,
@@ -131,7 +137,7 @@ export function computeChoiceBound(
   return { least, ifHeld, ifDropped };
 }
 
-/** Returns the sum of the weights if a hard row fixes it, so that moves sum to zero; otherwise undefined. */
+/** Returns the sum of the weights if a hard row fixes it; moves then sum to zero. Otherwise returns undefined. */
 export function computeFixedSum({ count, coefficients, lower, upper, penalty }: Rows, n: number): number | undefined {
   for (let r = 0; r < count; r++) {
     if (
@@ -145,8 +151,8 @@ export function computeFixedSum({ count, coefficients, lower, upper, penalty }: 
 }
 
 /**
- * Returns the diagonal of the inverse metric, projected on moves with sum zero if the budget is fixed; Infinity if
- * unknown.
+ * Returns the diagonal of the inverse metric. If the budget is fixed, the inverse is projected on moves with sum zero.
+ * An unknown entry is Infinity.
  */
 function computeInverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: boolean): Float64Array {
   const { n } = metric;
@@ -175,8 +181,8 @@ function computeInverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgete
 }
 
 /**
- * Returns the largest fraction of the variances that leaves the remainder positive definite, slightly reduced for
- * rounding; zero for a singular metric.
+ * Returns the largest fraction of the variances that can be subtracted while the remainder stays positive definite. The
+ * fraction is slightly reduced for rounding. It is zero for a singular metric.
  */
 export function computeSplitShare(algebra: DenseAlgebra, metric: Metric, variances: Float64Array): number {
   const { n } = metric;
@@ -190,7 +196,7 @@ export function computeSplitShare(algebra: DenseAlgebra, metric: Metric, varianc
 }
 
 /**
- * Returns by bisection the largest fraction for which a condition holds; the condition must hold for all smaller
+ * Returns by bisection the largest fraction for which a condition is met. The condition must be met for all smaller
  * fractions.
  */
 export function findLargestShare(isMet: (share: number) => boolean, halvings: number): number {

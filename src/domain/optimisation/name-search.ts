@@ -16,21 +16,24 @@ import type { Solvers } from './solvers.js';
 /** Number of securities considered on each side of a swap. */
 const SWAP_CANDIDATES = 10;
 
-/** Minimum number of neighbouring choices for which a bound on their gain is computed before they are solved. */
+/**
+ * Minimum number of neighbouring choices for which bounds are used. With fewer, all choices are solved without a bound
+ * on their gain.
+ */
 const NEIGHBOURS_MIN = 3;
 
 /** Minimum gain of a swap as a fraction of the objective. */
 const GAIN_MIN = 1e-9;
 
 /**
- * Number of securities that are added to the holdings if the objective has no curvature, before as many are dropped
+ * Number of securities that are added to the holdings if the objective has no curvature. Afterwards as many are dropped
  * again.
  * @source Angelelli, Mansini & Speranza (2012), Kernel search, Computational Optimization and Applications 51(1)
  */
 const GROWTH_SIZE = 10;
 
 export interface SecuritySearch {
-  /** Returns the best solution found from several starts; the first one found if any suffices. */
+  /** Returns the best solution found from several starts. If any solution suffices, returns the first one found. */
   from(starts: readonly Uint8Array[]): ConvexSolution | undefined;
   iterations(): number;
 }
@@ -86,8 +89,8 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
   }
 
   function addDroppedSecurities({ choice: { held }, solution }: FoundChoice): FoundChoice | undefined {
-    // Adds the most promising securities to the holdings and drops the cheapest ones again: one solve evaluates many
-    // swaps.
+    // Adds the most promising securities to the holdings and drops the cheapest ones again. One solve thus evaluates
+    // many swaps.
     const more = listPromisingSecurities(held, solution, { ...terms, most: GROWTH_SIZE });
     if (more.length === 0 || isSpent()) return undefined;
     const extendedChoice = held.slice();
@@ -98,7 +101,10 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
       : undefined;
   }
 
-  /** Returns swaps in order of expected gain: potential of the entering security less saliency of the leaving one. */
+  /**
+   * Returns swaps in order of expected gain: the gain that the entering security promises, less the loss from dropping
+   * the leaving one.
+   */
   function listSwaps({ held, large }: Choice, solution: ConvexSolution): Choice[] {
     if (counts.length === 0 && threshold === 0) return [];
     const names = listPositions(held);
@@ -125,7 +131,10 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
   }
 }
 
-/** Returns a function that bounds the change of value by neighbouring choices; undefined if no bound is known. */
+/**
+ * Returns a function that bounds how much neighbouring choices change the value. Returns undefined if no bound is
+ * known.
+ */
 function createSwapBound(
   algebra: DenseAlgebra,
   { problem, rows, options }: SearchInput,

@@ -22,7 +22,7 @@ export interface BoundInput {
 /** Fraction of the largest slope below which a slope counts as zero. */
 const ROUNDING = 1e-10;
 
-/** Security that must move, or that improves the objective by moving along the tangent. */
+/** Security that must move, or whose move along the tangent improves the objective. */
 interface MovedSecurity {
   readonly name: number;
   readonly side: BoundedStep;
@@ -30,18 +30,18 @@ interface MovedSecurity {
   readonly least: number;
 }
 
-/** Returns a lower bound on the change of value by a neighbouring restriction; -Infinity if unknown. */
+/** Returns a lower bound on the change of value by a neighbouring restriction. Returns -Infinity if unknown. */
 export type NeighbourBound = (restriction: Restriction) => number;
 
 /**
  * Creates a bound on the gain of neighbouring choices of securities, from the multipliers and the curvature at a
- * solution. A convex function is above its tangent at the solution, and further above by the curvature along the
- * securities that must move. At most two securities are considered together, first those that cannot keep their weight;
- * all others are unrestricted.
+ * solution. A convex function is above its tangent at the solution. Along the securities that must move, the curvature
+ * raises it further. At most two securities are considered together, first those that cannot keep their weight; all
+ * others are unrestricted.
  * @returns undefined for objectives that are not a fixed quadratic, and if prices of soft curves must be found
  * @cost a factorisation over the securities; h^2 for each of the h securities that move first
  * @source Boyd & Vandenberghe (2004), Convex Optimization, sections 3.1.3 and 5.1.3; the term in the curvature is that
- *   of Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5.
+ * of Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5.
  */
 export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): NeighbourBound | undefined {
   const { problem, base, solution, restriction: ownRestriction, names } = input;
@@ -94,7 +94,8 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
 }
 
 /**
- * Returns the least change of the objective by the first two securities of a list, from their slopes and the curvature.
+ * Returns the least change of the objective if only the first two securities of a list move. Uses their slopes and the
+ * curvature.
  */
 function minimiseFirstTwo([a, b]: readonly MovedSecurity[], response: (a: number, b: number) => number): number {
   if (a === undefined) return 0;
@@ -112,7 +113,7 @@ function mustMove({ from, to }: BoundedStep): boolean {
   return from > 0 || to < 0;
 }
 
-/** Returns true if the program of a solution is a quadratic that does not depend on the solution. */
+/** Returns true if the objective in the program is a quadratic that does not depend on the solution. */
 export function isFixedQuadratic({ goal, costs, robustness, rows }: Problem): boolean {
   return (
     goal.form === 'quadratic' &&
@@ -123,7 +124,10 @@ export function isFixedQuadratic({ goal, costs, robustness, rows }: Problem): bo
   );
 }
 
-/** Returns a function for entries of the inverse curvature of some securities; columns are solved on demand. */
+/**
+ * Returns a function that returns entries of the inverse curvature of some securities. Columns are solved when they are
+ * first needed.
+ */
 function createResponses(curvature: Curvature, names: Int32Array, n: number): (a: number, b: number) => number {
   const positionByName = new Int32Array(n);
   names.forEach((name, place) => (positionByName[name] = place));

@@ -10,7 +10,10 @@ import {
 import { computeFixedSum, findLargestShare } from './move-costs.js';
 import type { CardinalityProgram } from './share-relaxation.js';
 
-/** Program without the covariance of some pairs of securities, and the variances to split off its covariance. */
+/**
+ * Program in which the covariance of some pairs of securities is removed, with the variances to split off its
+ * covariance.
+ */
 export interface PairSplit {
   readonly counted: CardinalityProgram;
   /** [N] */
@@ -20,12 +23,14 @@ export interface PairSplit {
   readonly state: SplitState;
 }
 
-/** Returns the split for given decisions, [N], after a number of further iterations; undefined if there is none. */
+/**
+ * Returns the split for given decisions, [N], after a number of further iterations. Returns undefined if there is none.
+ */
 export type PairSplitter = (decisions: Uint8Array, iterations: number, from?: SplitState) => PairSplit | undefined;
 
 /**
- * Minimum share of an undecided security. It can be small, because the split already accounts for the securities that
- * the relaxation drops.
+ * Minimum share of an undecided security. It can be small, because the split already allows for securities that the
+ * relaxation drops.
  */
 export const SHARE_MIN = 1e-4;
 
@@ -33,14 +38,14 @@ export const SHARE_MIN = 1e-4;
 const BISECTION_STEPS = 15;
 
 /**
- * Curvature along the sum of the weights, as a multiple of the mean variance. It changes no value, because the sum is
- * fixed, and the remainder need not be convex in that direction.
+ * Curvature along the sum of the weights, as a multiple of the mean variance. The sum is fixed, so this curvature
+ * changes no value. With it, the remainder need not be convex in that direction.
  */
 const SUM_CURVATURE = 1000;
 
 /**
- * Creates programs with a lower objective and better bounds over choices of securities. Products of long weights are at
- * least zero: without the covariance of some pairs, more of the variances can be split off.
+ * Creates programs with a lower objective and better bounds over choices of securities. If all weights are long, their
+ * products are at least zero. Without the covariance of some pairs, more of the variances can then be split off.
  * @returns undefined unless every weight is long and their sum is fixed
  * @cost a decomposition into eigenpairs in each iteration
  */
@@ -71,7 +76,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
     };
   };
 
-  /** Subtracts parts from the covariance of undecided securities; other securities keep only their variance. */
+  /** Subtracts parts from the covariance of undecided securities. All other securities keep only their variance. */
   function subtractParts(open: Int32Array, parts: Float64Array, share: number, rest: Float64Array): void {
     rest.fill(0);
     for (let i = 0; i < n; i++) rest[i * n + i] = matrix[i * n + i]!;
@@ -92,8 +97,8 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
   }
 
   /**
-   * Subtracts x'Nx = (x - c)'N(x - c) + 2 c'Nx - c'Nc from the quadratic term, and moves the covariance with securities
-   * without a weight to the linear term.
+   * Subtracts x'Nx = (x - c)'N(x - c) + 2 c'Nx - c'Nc from the quadratic term. The covariance with securities without a
+   * weight moves to the linear term.
    */
   function removePairs(open: Int32Array, pairs: Float64Array): CardinalityProgram {
     const pairMetric = createDenseMetric(pairs, n);
@@ -125,7 +130,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
       },
       program: {
         ...program,
-        // Bounds are finite, because a security without a split part has no curvature that limits its weight.
+        // Bounds are finite. Otherwise a security without a split part would have no curvature that limits its weight.
         upper: program.upper.map((bound) => Math.min(bound, sum!)),
         metric: createDenseMetric(rest, n),
         norms: program.norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric } : norm)),
@@ -137,7 +142,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
   }
 }
 
-/** Returns count rows without common members; of two rows that share a security, only the first. */
+/** Returns count rows without common members. If two rows share a security, only the first is returned. */
 function selectDisjointCounts({ counts }: CardinalityProgram): Count[] {
   const pairedMembers = new Set<number>();
   return counts.filter(({ members }) => {

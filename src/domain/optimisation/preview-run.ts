@@ -9,8 +9,8 @@ import { solveProblem } from './search.js';
 import { refuseInfeasible } from './explain-unsolved.js';
 
 /**
- * Returns the weights that an optimisation run would find, from the problem of the run: window, securities and findings
- * are equal.
+ * Returns the weights that an optimisation run would find. The problem has the window, securities and findings of the
+ * run.
  * @throws Refusal as a run
  */
 export function previewOptimisation(question: ProblemQuestion): DerivedPreview {

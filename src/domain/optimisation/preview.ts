@@ -38,7 +38,7 @@ export interface DerivedPreview {
 }
 
 /**
- * Optimises a derived index at the latest rebalance of its parent on or before a day, by the steps of a run, so that
+ * Optimises a derived index at the latest rebalance of its parent on or before a day. The steps are those of a run, so
  * the preview of a rebalance date equals the holdings of the run after it.
  * @throws Refusal NO_DATA_AT_DATE, INFEASIBLE, SOLVER_FAILED, and refusals of the parent's rules
  */
@@ -150,8 +150,8 @@ function findWeightsBefore(composer: Composer, indexId: string, parent: Composit
       outgoing: before === undefined ? null : { ...before, effective: parent.session },
     };
   } catch (failure) {
-    // An index without a first composition has no previous weights. The preview then shows the result of the rows on
-    // the day.
+    // An index without a first composition has no previous weights. The preview then shows what the rows give on the
+    // day.
     if (failure instanceof Refusal && MISSING_COMPOSITION_CODES.has(failure.code)) return NO_EARLIER_PORTFOLIOS;
     throw failure;
   }

@@ -17,16 +17,19 @@ export interface PricedChoice {
 /** Maximum number of limits; the work increases with its square. */
 const LIMITS_MAX = 8;
 
-/** Factor on the maximum numbers of securities in the second start, because the first start may be infeasible. */
+/**
+ * Factor on the maximum numbers of securities in the second start. It is larger than 1, because the first start may be
+ * infeasible.
+ */
 const WIDENING = 1.15;
 
-/** Loss from holding a security that counts as rounding of the prices, as a fraction of the largest gain. */
+/** Loss from holding a security that counts as rounding of the prices. It is a fraction of the largest gain. */
 const ROUNDING = 1e-5;
 
 /**
  * Prices every limit of a linear objective, so that each security is either held with its best weight or not held. At
- * the optimal prices hardly more securities are split between alternatives than there are limits, so the bound is
- * close. Ignores non-convex rows other than counts of securities and minimum holdings.
+ * the optimal prices, hardly more securities are split between alternatives than there are limits. The bound is
+ * therefore close. Of the non-convex rows, only counts of securities and minimum holdings are considered.
  * @returns undefined for other objectives, for soft rows, short positions or more than `LIMITS_MAX` limits
  * @cost less than a tenth of a second for 500 securities
  */
@@ -48,7 +51,7 @@ export function priceChoice({
   return { bound: bound + constant, starts: createStarts(counts, computeGains(program, options, priced)) };
 }
 
-/** Weight of a security as one alternative; it may be zero although the security is held. */
+/** Weight of a security as one alternative. It may be zero although the security is held. */
 interface SecurityOption {
   readonly i: number;
   readonly weight: number;
@@ -87,8 +90,9 @@ function listLimits({ n, rows, kinks }: Program, counts: readonly CountRow[]): P
 }
 
 /**
- * Returns the alternative weights of each security, one of which is optimal at any prices: first zero, then the least
- * and largest held weight and the kinks between them; undefined if a security has no alternative.
+ * Returns the alternative weights of each security. At any prices, one of them is optimal. The first is zero; the
+ * others are the least and largest held weight and the kinks between them. Returns undefined if a security has no
+ * alternative.
  */
 function listOptions(program: Program, limits: readonly PricedLimit[], threshold: number): OptionProblem | undefined {
   const { n, linear, kinks } = program;
@@ -123,7 +127,7 @@ function listOptions(program: Program, limits: readonly PricedLimit[], threshold
   };
 }
 
-/** Returns the gain from holding each security at the prices, [N]; Infinity if it must be held. */
+/** Returns the gain from holding each security at the prices, [N]. It is Infinity if the security must be held. */
 function computeGains({ lower }: Program, { starts }: OptionProblem, priced: Float64Array): Float64Array {
   return lower.map((bound, i) => {
     if (bound > 0) return Infinity;
@@ -132,7 +136,10 @@ function computeGains({ lower }: Program, { starts }: OptionProblem, priced: Flo
   });
 }
 
-/** Returns two choices of securities in order of gain: as many as the counts allow, and somewhat more. */
+/**
+ * Returns two choices of securities in order of gain. The first holds as many as the counts allow, the second somewhat
+ * more.
+ */
 function createStarts(counts: readonly CountRow[], gains: Float64Array): Uint8Array[] {
   const order = Array.from(gains.keys()).toSorted((a, b) => gains[b]! - gains[a]! || a - b);
   const largest = gains.reduce((most, gain) => (Number.isFinite(gain) ? Math.max(most, Math.abs(gain)) : most), 0);

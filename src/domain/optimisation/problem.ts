@@ -22,13 +22,13 @@ export interface Origin {
   readonly type: string;
   readonly kind: 'eq' | 'ineq';
   readonly unit: 'fraction' | 'count' | 'value';
-  /** Name in messages: `{type}[{id or position}]`; `[default]` for a default row. */
+  /** Name in messages: `{type}[{id or position}]`. For a default row `[default]`. */
   readonly name: string;
   /** Penalty per unit of violation; null for a hard row. */
   readonly soft: number | null;
-  /** Order of relaxation: higher numbers are relaxed first, 0 never. */
+  /** Order of relaxation. Rows with higher numbers are relaxed first, rows with 0 never. */
   readonly priority: number;
-  /** True if the request states a priority: a run over time may then relax the row. */
+  /** True if the request states a priority. A run over time may then relax the row. */
   readonly givesWay: boolean;
   /** Parameters including defaults; empty for a default row. */
   readonly params: Readonly<Record<string, unknown>>;
@@ -57,10 +57,10 @@ export interface ProblemInput extends ContextInput {
   /** Uncertainty of the estimates; null if they are exact. */
   readonly robustness?: Robustness | null;
   /**
-   * Returns simple returns of the securities by scenario, [T x N]; absent if neither objective nor rows need scenarios.
+   * Returns simple returns of the securities by scenario, [T x N]. Absent if neither objective nor rows need scenarios.
    */
   readonly scenarios?: (terms: ScenarioTerms) => Float64Array;
-  /** Engine for objectives that solve a preliminary problem. Default: plain loops. */
+  /** Engine for objectives that solve another problem first. Default: plain loops. */
   readonly algebra?: DenseAlgebra;
   /** Cutting planes of tails, from an otherwise equal problem. Default: no planes yet. */
   readonly tails?: TailCuts;
@@ -82,7 +82,9 @@ export interface Problem {
   readonly costs: TradeCosts | null;
   readonly robustness: Robustness | null;
   readonly expectedReturns: Float64Array | null;
-  /** Rows of the request in order, then default rows. A constraint occurs once per member to which it expands. */
+  /**
+   * Rows of the request in order, then default rows. If a constraint covers several members, it occurs once for each.
+   */
   readonly rows: readonly RowWithOrigin[];
   /** Origins of the rows: one per constraint of the request and per default row, in that order. */
   readonly origins: readonly Origin[];
@@ -99,7 +101,9 @@ export interface Problem {
 
 export interface ParameterChange {
   readonly origin: Origin;
-  /** Parameter to change; null to widen the limits of the row by `to`, if no parameter determines them. */
+  /**
+   * Parameter to change. Null if no parameter determines the limits of the row; the limits are then widened by `to`.
+   */
   readonly parameter: string | null;
   readonly to: number;
 }
@@ -203,7 +207,7 @@ function createGoal(input: ProblemInput, { objective: { entry, params }, rows, w
   });
 }
 
-/** Returns an eligibility mask, [N]: 0 for securities that a hard row keeps at or below zero, otherwise 1. */
+/** Returns a mask, [N]: 0 for securities that a hard row keeps at or below zero, otherwise 1. */
 function markEligible(n: number, rows: readonly RowWithOrigin[]): Uint8Array {
   const eligibleFlags = new Uint8Array(n).fill(1);
   for (const { row, origin } of rows)
@@ -227,7 +231,7 @@ function listChangedRows(rows: readonly ConstraintRow[], changes: readonly Param
   });
 }
 
-/** Widens rows of the problem; an equality becomes a pair of inequalities. */
+/** Widens rows of the problem. An equality becomes a pair of inequalities. */
 function widenRows(problem: Problem, changes: readonly ParameterChange[]): Problem {
   const widths = new Map(
     changes.filter(({ parameter }) => parameter === null).map(({ origin, to }) => [origin.index, to]),
@@ -293,7 +297,7 @@ function createImplicitOrigin(
 
 interface DefaultRow {
   readonly type: 'FullInvestment' | 'LongOnly';
-  /** 1 for securities that the default covers, [N]; null for a default on the whole portfolio. */
+  /** 1 for securities that the default covers, [N]. Null for a default on the whole portfolio. */
   readonly names: Uint8Array | null;
 }
 

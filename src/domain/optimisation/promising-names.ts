@@ -45,8 +45,8 @@ export function createPromiseTerms(
 }
 
 /**
- * Returns the securities that are not held, in order of expected gain. Unless a held security has a minimum weight, a
- * security that does not improve the objective at a small weight does not improve it at any weight.
+ * Returns the securities that are not held, in order of expected gain. If held securities need no minimum weight, a
+ * security that does not improve the objective at a small weight improves it at no weight.
  * @param heldFlags [N]
  * @cost a product with the covariance
  * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.

@@ -31,7 +31,7 @@ export interface ImprovedChoice {
   readonly isExact: boolean;
 }
 
-/** Work and precision of a proof. The limit counts work instead of time, so that equal requests have equal answers. */
+/** Work and precision of a proof. Work is counted instead of time, so that equal requests have equal answers. */
 export interface ProofEffort {
   /** Maximum work of all iterations; see `countWork`. */
   readonly workMax: number;
@@ -53,7 +53,10 @@ export const PROOF_TOLERANCE = 1e-7;
 const ROOT_SHARE_ITERATIONS = 4;
 const BRANCH_SHARE_ITERATIONS = 2;
 
-/** Maximum number of branches, and the minimum number below which deciding securities would not raise the bound. */
+/**
+ * Maximum number of branches, and minimum number. If fewer are affordable, deciding securities would not raise the
+ * bound.
+ */
 const BRANCHES_MAX = 2000;
 const BRANCHES_MIN = 10;
 
@@ -65,10 +68,10 @@ export interface ProofTerms {
 }
 
 /**
- * Raises the bound over all choices of securities: splits pairs of securities off the covariance, then repeatedly
- * decides the least certain security of the branch with the lowest bound, with a new split.
+ * Raises the bound over all choices of securities. Splits pairs of securities off the covariance. Then repeatedly takes
+ * the branch with the lowest bound, decides its least certain security, and computes a new split.
  * @returns the bound, which equals the objective of the best choice up to rounding if no choice is better; undefined if
- *   pairs cannot be split off
+ * pairs cannot be split off
  * @cost hundreds of decompositions into eigenpairs
  */
 export function proveBound(
@@ -117,7 +120,7 @@ export function proveBound(
   }
 
   /**
-   * Improves the split and the bound of a branch, and decides securities where the other alternative is worse than
+   * Improves the split and the bound of a branch. Decides securities for which the other alternative is worse than
    * `value`.
    */
   function boundBranch(
@@ -177,8 +180,8 @@ export function proveBound(
 }
 
 /**
- * Returns the work of an iteration: the cube of the order for the eigenpairs, and its square for passes over the
- * matrices.
+ * Returns the work of an iteration: the cube of the order for the eigenpairs, and a multiple of its square for passes
+ * over the matrices.
  */
 function countWork(order: number): number {
   return order * order * (order + 400);

@@ -9,7 +9,8 @@ import { assembleProgram, type AssembledProgram, type Assembly } from './assembl
 import { describeRow, type Origin, type RowWithOrigin, type Problem } from './problem.js';
 
 /**
- * Proof that rows are infeasible: multipliers (`certificate`), or one security with contradictory bounds (`crossed`).
+ * Proof that rows are infeasible. It consists of multipliers (`certificate`), or of one security with contradictory
+ * bounds (`crossed`).
  */
 export interface Proof {
   readonly assembled: AssembledProgram;
@@ -31,14 +32,15 @@ export interface ConflictRow {
   readonly index: number | null;
   readonly type: string;
   readonly label: string;
-  /** Multiplier of the row in the certificate; the multipliers sum to 1. */
+  /** Multiplier of the row in the proof. All multipliers sum to 1. */
   readonly multiplier: number;
 }
 
 /**
- * Finds an irreducible set of conflicting rows; null if the rows are feasible.
+ * Finds a set of conflicting rows of which none can be removed. Returns null if the rows are feasible.
  * @param includes selects the rows to consider. Default: all rows.
- * @param trying solver for the tests of single rows after the first proof. A row remains in the set if it fails.
+ * @param trying solver for the tests of single rows after the first proof. If it fails, the tested row remains in the
+ * set.
  * @cost a linear program per row, and the least average of each tail
  */
 export function findConflict(
@@ -50,20 +52,18 @@ export function findConflict(
   return proof === null ? null : findIrreducibleSet(trying, problem, { origins: listOrigins(problem, proof), proof });
 }
 
-/** Returns a proof that the rows of an assembly are infeasible; null if they are feasible. */
+/** Returns a proof that the rows of an assembly are infeasible. Returns null if they are feasible. */
 export function proveInfeasibility(solver: Solver, problem: Problem, assembly: Assembly): Proof | null {
   return checkFeasibility(solver, problem, assembly).proof;
 }
 
 export interface FeasibilityCheck {
   readonly proof: Proof | null;
-  /** Weights that satisfy all rows, if norm rows are among them; null if none are known. */
+  /** Weights that satisfy all rows, if norm rows are among them. Null if none are known. */
   readonly weights: Float64Array | null;
 }
 
-/**
- * Returns a proof that the rows of an assembly are infeasible, or weights that show feasibility, if either is found.
- */
+/** Returns a proof that the rows of an assembly are infeasible, or weights that satisfy them. May find neither. */
 export function checkFeasibility(solver: Solver, problem: Problem, assembly: Assembly): FeasibilityCheck {
   const { includes = () => true } = assembly;
   let tails: TailLimitState | undefined;
@@ -94,7 +94,8 @@ export function checkFeasibility(solver: Solver, problem: Problem, assembly: Ass
 const PLANES_MAX = 200;
 
 /**
- * Returns the margin by which a proof holds in another assembly of the rows; zero or less if it proves nothing there.
+ * Returns the margin by which a proof holds in another assembly of the rows. If it is zero or less, the proof does not
+ * hold there.
  */
 export function computeGap({ certificate, crossed }: Proof, { program }: AssembledProgram): number {
   if (crossed !== null)
@@ -102,7 +103,7 @@ export function computeGap({ certificate, crossed }: Proof, { program }: Assembl
   return measureInfeasibility(program, certificate!); // a proof without crossed bounds has a certificate
 }
 
-/** Returns the security whose bounds contradict each other most; null if there is none. */
+/** Returns the security whose bounds contradict each other most. Returns null if there is none. */
 function findCrossedBounds({ lower, upper, n }: Program): number | null {
   let result: number | null = null;
   let worstGap = FEASIBILITY_TOLERANCE;
@@ -114,7 +115,7 @@ function findCrossedBounds({ lower, upper, n }: Program): number | null {
   return result;
 }
 
-/** Splits a proof by contradictory bounds into one proof per security; returns any other proof unchanged. */
+/** Splits a proof by contradictory bounds into one proof per security. Returns any other proof unchanged. */
 export function groupProofsBySecurity(proof: Proof): readonly Proof[] {
   const {
     crossed,
@@ -126,7 +127,9 @@ export function groupProofsBySecurity(proof: Proof): readonly Proof[] {
   );
 }
 
-/** Returns the margin as `computeGap`, but for a proof by contradictory bounds only that of its security. */
+/**
+ * Returns the margin as `computeGap` does. For a proof by contradictory bounds, it is only the margin of its security.
+ */
 export function computeRowGap(proof: Proof, assembled: AssembledProgram): number {
   const { crossed } = proof;
   return crossed === null
@@ -212,7 +215,7 @@ function listUses(problem: Problem, { assembled, includes, certificate, crossed 
 }
 
 /**
- * Returns the net force of a certificate's rows and norms on each security, and the magnitude of the largest single
+ * Returns the net force of a proof's rows and norms on each security. Also returns the magnitude of the largest single
  * force.
  */
 function computeForces(
@@ -241,7 +244,7 @@ function computeForces(
   return { forces, size };
 }
 
-/** Returns the slope of a certificate's sum just outside a weight bound, including kinks. */
+/** Returns the slope of a proof's sum just outside a weight bound, including kinks. */
 function computeSlopeNextTo(
   { lower, upper, kinks }: Program,
   prices: Float64Array,
@@ -290,7 +293,10 @@ export function listConflictRows(problem: Problem, { origins, proof }: Conflict)
   }));
 }
 
-/** Returns the label of a row in a conflict with its strongest side; with the member if the proof uses only one. */
+/**
+ * Returns the label of a row in a conflict with its strongest side. The label contains the member if the proof uses
+ * only one.
+ */
 function formatConflictLabel(origin: Origin, uses: readonly ProofRowUse[]): string {
   const strongestUse = uses.toSorted((a, b) => b.multiplier - a.multiplier)[0];
   if (strongestUse === undefined) return origin.name;

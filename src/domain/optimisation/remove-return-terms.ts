@@ -4,8 +4,8 @@ import { TRACKING_OBJECTIVE } from '../objectives/objective.js';
 import { listScenarioSessions } from './decision-problem.js';
 
 /**
- * Returns the specification for a decision with too few returns, which uses the identity as covariance. An objective
- * that uses the returns as scenarios or as means is replaced by the weights nearest to the parent.
+ * Returns the specification for a decision with too few returns. It uses the identity as covariance. If the objective
+ * uses the returns as scenarios or as means, it is replaced by the weights nearest to the parent.
  */
 export function removeReturnTerms(spec: OptimisationSpec): OptimisationSpec {
   return readsReturns(spec)

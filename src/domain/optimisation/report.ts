@@ -20,7 +20,9 @@ export interface RowSide {
   readonly shadowPrice: number;
 }
 
-/** Maximum slack of a binding side, which is rounding; an effective number has a separate maximum. */
+/**
+ * Maximum slack of a binding side. Such a slack is rounding. An effective number of securities has a separate maximum.
+ */
 const BINDING_TOLERANCE = 1e-7;
 const BINDING_TOLERANCE_EFFECTIVE_NUMBER = 1e-6;
 
@@ -30,14 +32,19 @@ export function listRowSides(problem: Problem, solution: ConvexSolution): RowSid
   return problem.rows.flatMap((rowWithOrigin) => listSides(problem, rowWithOrigin, solution.weights, prices));
 }
 
-/** Violation below which a soft limit counts as satisfied: a hundredth of a basis point of a fraction. */
+/**
+ * Violation of a soft limit below which the limit counts as satisfied. For a fraction it is a hundredth of a basis
+ * point.
+ */
 const EXCESS_MIN = 1e-6;
 
 /** Returns the sides of soft rows whose bound the solution violates, in row order. */
 export const listExceededSides = (sides: readonly RowSide[]): RowSide[] =>
   sides.filter((side) => side.placed.origin.soft !== null && computeExcess(side) > EXCESS_MIN);
 
-/** Returns how far the measure of a side is beyond its bound, in the unit of the row; negative inside of it. */
+/**
+ * Returns how far the measure of a side is beyond its bound, in the unit of the row. It is negative inside the bound.
+ */
 function computeExcess({ side, value, limit }: RowSide): number {
   if (side === 'eq') return Math.abs(value - limit);
   return side === 'upper' ? value - limit : limit - value;
@@ -62,7 +69,7 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
     if (row.form !== 'name' || origin.soft !== null) continue;
     const i = row.name;
     const price = { lower: 0, upper: 0 };
-    // If the restriction holds a security and not its own bound, the bound has no price, because moving it has no
+    // If the restriction holds a security and not its own bound, the bound has no price. Moving it would have no
     // effect.
     const isSetBy = (bound: number | undefined, effective: number, side: string) => {
       if (
@@ -128,7 +135,8 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
 const removeNegativeZero = (value: number): number => (value === 0 ? 0 : value);
 
 /**
- * Returns the change of the program's bound per unit of the bound in the request: for an average, the invested weight.
+ * Returns the change of the program's bound per unit of the bound in the request. For an average, this is the invested
+ * weight.
  */
 function computeBoundScale({ average }: LinearRow, weights: Float64Array): number {
   if (average === undefined) return 1;

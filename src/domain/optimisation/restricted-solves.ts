@@ -10,8 +10,8 @@ import { hasTails, meterSolver } from './work-meter.js';
 const SOLVES_MAX = 2000;
 
 /**
- * Maximum number of multiplications in the search for a better choice, about half a minute: tails of thousands of
- * scenarios are a hundred times as expensive as a variance. Work is counted instead of timed, so that equal requests
+ * Maximum number of multiplications in the search for a better choice, about half a minute. Tails of thousands of
+ * scenarios are a hundred times as expensive as a variance. Work is counted instead of time, so that equal requests
  * have equal results.
  */
 const WORK_MAX = 1e10;
@@ -20,8 +20,8 @@ const WORK_MAX = 1e10;
 const FEASIBILITY_WORK_FRACTION = 0.1;
 
 /**
- * Fraction of the work limit after which all excess securities are dropped at once, and multiple after which the search
- * fails.
+ * Fraction of the work limit after which all excess securities are dropped at once, and multiple of the work limit at
+ * which the search fails.
  */
 const SINGLE_STEP_DROP_FRACTION = 0.5;
 const ABANDON_FACTOR = 4;
@@ -32,9 +32,9 @@ export interface SearchInput {
   readonly options: Pick<Assembly, 'includes' | 'changes'> & { readonly base: AssembledProgram };
   /** Optimum without the non-convex rows. */
   readonly relaxed: ConvexSolution;
-  /** True to end at the first choice that satisfies every row, with a smaller work limit. */
+  /** True to end at the first choice that satisfies every row. The work limit is then smaller. */
   readonly isAnyEnough: boolean;
-  /** Lower bound of the minimised measure over all choices; absent if the objective is not a measure. */
+  /** Lower bound of the minimised measure over all choices. Absent if the objective is not a measure. */
   readonly floor?: number | undefined;
 }
 
@@ -49,15 +49,18 @@ export interface RestrictedSolves {
   /** 1 for a security that is sold short, [N]. */
   readonly short: Uint8Array;
   /**
-   * Solves under a restriction; undefined if there is no solution, or if the search has used too much work. The same
-   * applies to `solveLoose` and `finish`.
+   * Solves under a restriction. Returns undefined if there is no solution, or if the search has used too much work. The
+   * same applies to `solveLoose` and `finish`.
    */
   solveWithin(restriction: Restriction): ConvexSolution | undefined;
-  /** Solves without concentration sums, which would bind for every held security before large securities are chosen. */
+  /**
+   * Solves without concentration sums. Before large securities are chosen, these sums would bind for every held
+   * security.
+   */
   solveLoose(heldFlags: Uint8Array): ConvexSolution | undefined;
-  /** Solves a final choice; undefined if the solution violates a row. */
+  /** Solves a final choice. Returns undefined if the solution violates a row. */
   finish(choice: Choice): FoundChoice | undefined;
-  /** Returns the restriction to held securities, each of which may reach the single limit. */
+  /** Returns the restriction to held securities. Each of them may reach the single limit. */
   restrictLoosely(heldFlags: Uint8Array, isFinal: boolean): Restriction;
   /** Returns true if no more solves are allowed. */
   isExhausted(): boolean;

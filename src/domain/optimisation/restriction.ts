@@ -1,7 +1,10 @@
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Restriction } from './assemble.js';
 
-/** Choice of securities: which may be held, and which may exceed the trigger of each concentration row. */
+/**
+ * Choice of securities. It states which securities may be held, and which may exceed the trigger of each concentration
+ * row.
+ */
 export interface Choice {
   /** [N] */
   readonly held: Uint8Array;
@@ -9,14 +12,14 @@ export interface Choice {
   readonly large: readonly Uint8Array[];
   /** 1 for securities that are short if held, [N]. Minimum weights apply to all other securities. */
   readonly short: Uint8Array;
-  /** True if every held security must reach the minimum weight; false while securities are still being dropped. */
+  /** True if every held security must reach the minimum weight. False while securities are still being dropped. */
   readonly isFinal: boolean;
 }
 
 /** Magnitude of a weight above which a security counts as held. */
 export const HELD_MIN = 1e-9;
 
-/** Minimum weight of a security that is held only to reach a minimum number of securities, well above `HELD_MIN`. */
+/** Minimum weight of a security that is held only so that enough securities are held. It is well above `HELD_MIN`. */
 const PRESENCE_WEIGHT = 1e-6;
 
 /** Returns the bounds and sums with which the non-convex rows become linear for a choice of securities. */
@@ -90,7 +93,7 @@ export function satisfiesRow(row: NonConvexRow, weights: Float64Array): boolean 
   }
 }
 
-/** Returns the largest minimum weight of held securities in the rows; 0 without a minimum. */
+/** Returns the largest minimum weight of held securities in the rows. Returns 0 without a minimum. */
 export function findThreshold(rows: readonly NonConvexRow[]): number {
   return rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
 }

@@ -31,9 +31,9 @@ export interface ProblemQuestion {
   readonly constraints: readonly ConstraintRow[];
   /** Specification of objective, expected returns, costs and uncertainty. */
   readonly spec: OptimisationSpec;
-  /** Day of the request: the latest rebalance on or before it is optimised; null for the latest rebalance available. */
+  /** Day of the request. The latest rebalance on or before it is optimised. Null for the latest rebalance available. */
   readonly asOf: Day | null;
-  /** First and last day of the risk-model window, which never ends after the decision. */
+  /** First and last day of the risk-model window. The window never ends after the decision. */
   readonly start: Day | null;
   readonly end: Day | null;
 }

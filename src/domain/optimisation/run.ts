@@ -97,7 +97,7 @@ export interface WeightRow {
   readonly weight: number;
   readonly index_weight: number;
   readonly active_weight: number;
-  /** Contribution to the tracking error; contributions sum to the tracking error. */
+  /** Contribution to the tracking error. All contributions sum to the tracking error. */
   readonly risk_contribution: number;
   /** Share of the portfolio variance; shares sum to 1. */
   readonly variance_share: number;

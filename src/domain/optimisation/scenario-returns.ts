@@ -9,7 +9,8 @@ export interface Scenarios {
 }
 
 /**
- * Returns a function that computes, on demand, the returns of securities over the sessions up to the end of a window.
+ * Returns a function that computes returns of securities over the sessions up to the end of a window. It computes them
+ * only when it is called.
  * @param sessions number of returns; null for the number in the window.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost T N

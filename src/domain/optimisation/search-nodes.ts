@@ -6,8 +6,8 @@ import type { Restriction } from './assemble.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /**
- * Node of the search tree: decisions on securities, each held or dropped, and for a held security above a trigger or
- * not.
+ * Node of the search tree. It decides for some securities if they are held or dropped, and for some held securities if
+ * they exceed a trigger.
  */
 export interface Node {
   /** [N] */
@@ -54,7 +54,8 @@ export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | und
 }
 
 /**
- * Applies the decisions that count rows force to a copy of the decisions; undefined if the counts cannot be satisfied.
+ * Applies the decisions that count rows force to a copy of the decisions. Returns undefined if the counts cannot be
+ * satisfied.
  */
 export function excludeSecurities(decided: Uint8Array, counts: readonly CountRow[]): Uint8Array | undefined {
   const names = decided.slice();
@@ -138,7 +139,7 @@ export function branchNode(
   let i = node.shares === undefined ? -1 : findMostDecisive(node.bound, { held, dropped }, isOpen);
   if (i < 0) i = findHeaviestPosition((name) => isOpen(name) && Math.abs(weights[name]!) > HELD_MIN);
   if (i < 0) i = findHeaviestPosition(isOpen);
-  // If no open decision affects a violated row, the forced decisions are solved again.
+  // If no open decision affects a violated row, the program is solved again with the forced decisions.
   if (i < 0) return hasChanged(node, weights) ? [node] : [];
   return [INCLUDED, EXCLUDED].map((decided) => ({
     ...node,
@@ -158,8 +159,8 @@ function hasChanged({ names }: Node, weights: Float64Array): boolean {
 }
 
 /**
- * Returns the security with the largest w^2 times variance among those that pass a test, the first one of several; -1
- * if there is none.
+ * Returns the security with the largest w^2 times variance among those that pass a test. Of several equal ones, returns
+ * the first. Returns -1 if there is none.
  */
 function findHeaviestSecurity(weights: Float64Array, variances: Float64Array, test: (i: number) => boolean): number {
   let result = -1;
@@ -175,8 +176,8 @@ function findHeaviestSecurity(weights: Float64Array, variances: Float64Array, te
 }
 
 /**
- * Returns the security with the largest product of the two bound increases by holding and dropping it; -1 if no
- * security has both.
+ * Returns the security with the largest product of two increases of the bound: by holding it and by dropping it.
+ * Returns -1 if no security has both.
  */
 function findMostDecisive(
   bound: number,

@@ -27,13 +27,13 @@ export interface Solution extends ConvexSolution {
   /** True if the solution is feasible, but not proven to be optimal. */
   readonly isHeuristic: boolean;
   /**
-   * Lower bound of the objective, from the relaxation without non-convex rows, or certified over all choices of
-   * securities. Equals the objective if the solution is proven optimal.
+   * Lower bound of the objective. It comes from the relaxation without non-convex rows, or is proven over all choices
+   * of securities. It equals the objective if the solution is proven optimal.
    */
   readonly bound: number;
 }
 
-/** Effort for the proof of a choice of securities; `brief` is for one of many rebalances. */
+/** Effort for the proof of a choice of securities. `brief` is for one of many rebalances. */
 export type Proof = 'brief' | 'quick' | 'thorough';
 
 export interface SearchOptions {
@@ -42,16 +42,16 @@ export interface SearchOptions {
   /** Active set of a solution to a similar problem. */
   readonly warm?: ActiveState | undefined;
   /**
-   * Aim of the search: `any` ends at the first choice of securities that satisfies every row, with a smaller work
-   * limit, for tests of feasibility.
+   * Aim of the search. `any` ends at the first choice of securities that satisfies every row and has a smaller work
+   * limit; it is used for tests of feasibility.
    */
   readonly wanted?: 'best' | 'any';
-  /** Lower bound of the minimised measure over all choices; absent if the objective is not a measure. */
+  /** Lower bound of the minimised measure over all choices. Absent if the objective is not a measure. */
   readonly floor?: number;
   /**
-   * Effort to bound the objective over all choices and to find the optimal one: a number of nodes, or up to a minute
-   * for `thorough`. `brief` takes a third of a second, and bounds only choices among a few securities. Default: a quick
-   * proof for few securities, no bound over choices for more.
+   * Effort to bound the objective over all choices and to find the optimal one. It is a number of nodes, or up to a
+   * minute for `thorough`. `brief` takes a third of a second, and bounds only choices among a few securities. Default:
+   * a quick proof for few securities, no bound over choices for more.
    */
   readonly proof?: Proof | undefined;
 }
@@ -60,7 +60,7 @@ export type SearchOutcome =
   | { readonly kind: 'solved'; readonly solution: Solution }
   /** The convex rows have no solution. */
   | { readonly kind: 'unsolved' }
-  /** The convex rows are feasible, but no choice of securities was found that satisfies the non-convex rows. */
+  /** The convex rows are feasible, but the search found no choice of securities that satisfies the non-convex rows. */
   | { readonly kind: 'no-choice'; readonly isProven: boolean };
 
 /** Maximum number of nodes in a search for the minimum of a measure: one second for forty securities. */
@@ -70,8 +70,8 @@ const NODES_LEAST_MAX = 400;
 export const EXACT_SECURITIES_MAX = 40;
 
 /**
- * Maximum number of nodes of an exact search before a proof by a split of pairs. Exact searches that succeed rarely
- * need more nodes.
+ * Maximum number of nodes of an exact search that precedes a proof by a split of pairs. Exact searches that succeed
+ * rarely need more nodes.
  */
 const NODES_FIRST_MAX = 400;
 
@@ -84,8 +84,8 @@ const BRIEF_EFFORT: ProofEffort = { ...QUICK_EFFORT, workMax: 4e8 };
 const THOROUGH_EFFORT: ProofEffort = { ...QUICK_EFFORT, workMax: THOROUGH_PROOF.workMax };
 
 /**
- * Maximum number of nodes of an exact search with certified bounds among more securities, and maximum product of nodes
- * and securities: a few seconds.
+ * Limits of an exact search with proven bounds among more securities: number of nodes, and product of nodes and
+ * securities. They take a few seconds.
  */
 const NODES_CERTIFIED_MAX = 400;
 const NODES_TIMES_SECURITIES_MAX = 80_000;
@@ -93,12 +93,12 @@ const NODES_TIMES_SECURITIES_MAX = 80_000;
 /** Maximum number of multiplications of the swap search: a tenth of a second, one second, and some seconds. */
 const SWAP_WORK_MAX: Readonly<Record<Proof, number>> = { brief: 1e8, quick: 1e9, thorough: 5e9 };
 
-/** Gap of the certified bound, as a fraction of the objective, above which a search would not close most of the gap. */
+/** Gap of the proven bound, as a fraction of the objective. Above it, a search would not close most of the gap. */
 const GAP_MAX = 0.04;
 
 /**
- * Solves a problem. Solves the relaxation first; if that violates a non-convex row, finds a good choice of securities
- * by saliency and swaps, or for few securities the optimal choice.
+ * Solves a problem. Solves the relaxation first. If its solution violates a non-convex row, finds a good choice of
+ * securities by dropping and swapping them, or the optimal choice among few securities.
  */
 export function solveProblem(solvers: Solvers, problem: Problem, options: SearchOptions = {}): SearchOutcome {
   const rows = listNonConvexRows(problem)
@@ -168,7 +168,7 @@ interface SmallSearchInput extends Omit<SearchInput, 'isAnyEnough' | 'floor'> {
 
 /**
  * Searches for the optimal choice among few securities. If only count rows limit the choice and a short exact search
- * does not finish, a split of pairs gives better bounds than further nodes.
+ * does not finish, bounds come from a split of pairs instead of further nodes.
  * @returns undefined if the search ends with neither a solution nor a proof
  */
 function solveAmongFew(
@@ -197,7 +197,7 @@ function solveAmongFew(
   return { kind: 'solved', solution: { ...provenSolution, iterations: countIterations() + first.iterations } };
 }
 
-/** Returns the best choice that a proof finds, with its bound; undefined if no proof is possible. */
+/** Returns the best choice that a proof finds, with its bound. Returns undefined if no proof is possible. */
 function proveResult(
   prove: CertifiedBound['prove'],
   least: number,
@@ -208,7 +208,7 @@ function proveResult(
   }: Pick<SearchInput, 'rows'> & { readonly search: SecuritySearch; readonly result: ConvexSolution },
 ): Solution | undefined {
   let best = result;
-  // Among as many securities as the rows allow, the search starts from the exact optimum.
+  // If only as many securities are considered as the rows allow, the search starts from the exact optimum.
   const isExact = rows.every((row) => row.form === 'count' && row.minimum <= 1);
   const improveFrom = (heldFlags: Uint8Array) => {
     const convexSolution = search.from([heldFlags]);
@@ -221,7 +221,7 @@ function proveResult(
   return { ...best, isHeuristic, bound: isHeuristic ? Math.max(least, bound) : best.objective };
 }
 
-/** Returns true if so few securities may be held that an exact search is feasible. */
+/** Returns true if so few securities may be held that an exact search is fast enough. */
 function isSmall({ assembled: { program } }: ConvexSolution): boolean {
   const { lower, upper } = program;
   return upper.reduce((count, bound, i) => count + (bound > 0 || lower[i]! < 0 ? 1 : 0), 0) <= EXACT_SECURITIES_MAX;
@@ -237,8 +237,8 @@ function toOutcome({ best, bound, isComplete, iterations }: BranchOutcome, befor
 }
 
 /**
- * Returns a choice among the securities that minimise the measure of a hard row, for problems in which other choices
- * exceed its limit.
+ * Returns a choice among the securities that minimise the measure of a hard row. It is used if other choices exceed the
+ * limit of that row.
  */
 function startFromMinimum(
   solvers: Solvers,
@@ -265,8 +265,8 @@ function startFromMinimum(
 }
 
 /**
- * Returns a choice among the securities with the largest maximum weights and all uncounted securities, for problems in
- * which other choices do not reach the budget.
+ * Returns a choice among the securities with the largest maximum weights and all securities that no row counts. It is
+ * used if other choices do not reach the budget.
  * @cost a solve if these securities do not reach the budget either
  */
 function startFromWidestBounds(
@@ -313,7 +313,7 @@ function solveChoice(
   return search.from([start ?? markHoldings(relaxed.weights)]);
 }
 
-/** Applies parameter changes to a non-convex row, whose fields have the names of the parameters. */
+/** Applies parameter changes to a non-convex row. The fields of such a row have the names of the parameters. */
 function moveRow(row: NonConvexRow, origin: Origin, changes: readonly RowParameterChange[] = []): NonConvexRow {
   const rowChanges = changes.filter((change) => change.origin === origin);
   return rowChanges.length === 0

@@ -53,15 +53,15 @@ const RISE_MIN = 1e-4;
 
 /**
  * Bounds the objective over all choices of securities. Each security is charged D_i w_i^2 / z_i for a split-off part
- * D_i of its variance, where z_i is its share; the shares sum to at most the number of securities. Alternating between
- * optimal weights for given shares and optimal shares for given weights converges to the optimum. The multipliers of
- * every iteration prove a bound, whether near the optimum or not: the remaining covariance is above its tangent, and
- * the other terms are a sum over securities, whose minimum over all choices is computed exactly.
+ * D_i of its variance, where z_i is its share. The shares sum to at most the number of securities. The iteration
+ * alternates between optimal weights for given shares and optimal shares for given weights, and converges to the
+ * optimum. The multipliers of every iteration prove a bound, whether near the optimum or not. The remaining covariance
+ * is above its tangent. The other terms are a sum over securities, whose minimum over all choices is computed exactly.
  * @param split D, [N], such that the covariance without D stays positive semi-definite
  * @returns undefined if an iteration has no solution
  * @cost one to three factorisations an iteration
  * @source Frangioni & Gentile (2006), Perspective cuts for a class of convex 0-1 mixed integer programs, Mathematical
- *   Programming 106.
+ * Programming 106.
  */
 export function relaxShares(
   solver: Solver,
@@ -100,7 +100,7 @@ export function computeEvenShares(counts: readonly CountRow[], names: Uint8Array
   return computeBestShares(counts, { split: evenSplit, names, shareMin: 0 }, evenSplit);
 }
 
-/** Returns the program with weights of zero for securities that are decided to be dropped. */
+/** Returns the program in which securities that are decided to be dropped have weight zero. */
 function removeDroppedSecurities(program: Program, names: Uint8Array): Program {
   const setDroppedToZero = (bounds: Float64Array) => bounds.map((bound, i) => (names[i] === EXCLUDED ? 0 : bound));
   return names.includes(EXCLUDED)
@@ -131,8 +131,8 @@ interface ShareTerms extends ShareDecisions {
 }
 
 /**
- * Returns the best shares for given weights: in proportion to the risk of each security, at most 1, with the sum that
- * each row allows. Rows with common securities adjust their proportions in turn.
+ * Returns the best shares for given weights. They are in proportion to the risk of each security, at most 1, and have
+ * the sum that each row allows. Rows with common securities adjust their proportions in turn.
  */
 function computeBestShares(
   counts: readonly CountRow[],
@@ -166,8 +166,8 @@ function computeBestShares(
 }
 
 /**
- * Returns the scale at which the sizes, each capped at its limit, sum to the available number; Infinity if the limits
- * do not exceed it.
+ * Returns the scale at which the sizes, each capped at its limit, sum to the available number. Returns Infinity if the
+ * limits do not exceed it.
  */
 function findScaleWithin(
   count: number,
@@ -182,7 +182,7 @@ function findScaleWithin(
     .toSorted((a, b) => limits[a]! / sizes[a]! - limits[b]! / sizes[b]! || a - b);
   let rest = order.reduce((sum, place) => sum + sizes[place]!, 0);
   let left = room;
-  // Sizes are capped in the order in which a growing scale reaches their limits.
+  // A growing scale reaches the limits of the sizes one after the other. Sizes are capped in this order.
   for (const position of order) {
     if (limits[position]! * rest > left * sizes[position]!) return Math.max(0, left) / rest;
     left -= limits[position]!;
@@ -227,7 +227,7 @@ const PRICE_ROUNDS = 4;
 
 /**
  * Returns the minimum sum over all choices, and for each security over the choices that hold it or drop it. Each row
- * charges other rows the saving from one more security, so that they respect its limit.
+ * charges the other rows what one more security would save it. They then respect its limit.
  */
 function minimiseOverChoices(counts: readonly CountRow[], costs: HoldingCosts, value: number): ShareBounds {
   const prices = new Float64Array(counts.length);

@@ -5,8 +5,8 @@ import { computePrices } from './goals/prices.js';
 import type { Origin, RowWithOrigin, Problem } from './problem.js';
 
 /**
- * Returns a predicate of rows that are only checked after the solve: limits on the tracking error, if the tracking
- * error is the only objective.
+ * Returns a function that is true for rows that are checked only after the solve. These are limits on the tracking
+ * error, if the tracking error is the only objective.
  */
 export function isCheckedOnly({ goal, index, costs }: Problem): (rowWithOrigin: RowWithOrigin) => boolean {
   return isPureTracking(goal, index, costs) ? isTracking : () => false;

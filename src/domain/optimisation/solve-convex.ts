@@ -20,9 +20,9 @@ export interface ConvexSolution {
   readonly weights: Float64Array;
   /** Minimised objective, including costs, without the tie-breaking term and penalties. */
   readonly objective: number;
-  /** Lower bound of the objective within the convex rows: the objective less the optimality gap of a tail. */
+  /** Lower bound of the objective within the convex rows. It is the objective less the optimality gap of a tail. */
   readonly bound: number;
-  /** Objective plus the penalties of violated soft rows: the value by which choices of securities are compared. */
+  /** Objective plus the penalties of violated soft rows. Choices of securities are compared by this value. */
   readonly value: number;
   /** Program whose optimality conditions the solution satisfies, with its rows. */
   readonly assembled: AssembledProgram;
@@ -54,8 +54,8 @@ const PLANES_MAX = 400;
 const BISECTION_STEPS = 60;
 
 /**
- * Solves the convex rows of a problem: first without curved rows (norms and tails), because most never bind, then with
- * the violated ones.
+ * Solves the convex rows of a problem. First omits curved rows (norms and tails), because most never bind. Then solves
+ * with the violated ones.
  * @returns undefined if no solution was found: the rows are infeasible, or the solver failed.
  */
 export function solveConvex(solver: Solver, problem: Problem, options: ConvexOptions = {}): ConvexSolution | undefined {
@@ -65,7 +65,7 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
     return result === undefined || listExceededCurves(problem, result.weights, options).length > 0 ? undefined : result;
   }
   const freeSolution = solveWithPlanes(solver, problem, { ...options, withCurves: false });
-  // A linear objective that nothing else bounds has a solution only with the curved rows.
+  // If nothing but curved rows bounds a linear objective, it has a solution only with these rows.
   if (freeSolution === undefined)
     return isLinear(problem) ? solveWithPlanes(solver, problem, { ...options, withCurves: true }) : undefined;
   const exceededCurves = listExceededCurves(problem, freeSolution.weights, options);
@@ -80,14 +80,14 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   const solution =
     softCurves.length === 0 ? hardSolution : widenSoft(solver, problem, options, softCurves, freeSolution);
   if (solution === undefined) return undefined;
-  // Every hard curved row is measured at the final weights, whether or not it was in the program.
+  // Every hard curved row is measured at the final weights, whether or not the program contained it.
   const isViolated = (curvedLimit: CurvedLimit): boolean => isChecked(curvedLimit) || curvedLimit.origin.soft === null;
   return listExceededCurves(problem, solution.weights, options).some(isViolated) ? undefined : solution;
 }
 
 /**
- * Returns true if the solve starts with every curved row: one was binding before, and no prices of soft rows must be
- * found.
+ * Returns true if the solve starts with every curved row. This is the case if one was binding before and no prices of
+ * soft rows must be found.
  */
 function startsWithCurves(problem: Problem, options: ConvexOptions): boolean {
   return (
@@ -97,7 +97,7 @@ function startsWithCurves(problem: Problem, options: ConvexOptions): boolean {
 }
 
 /**
- * Returns the program with all rows, except for limits on the tracking error if the tracking error is the only
+ * Returns the program with all rows. Limits on the tracking error are omitted if the tracking error is the only
  * objective.
  */
 export function createFullProgram(problem: Problem, options: Assembly): AssembledProgram {
@@ -147,14 +147,14 @@ function solveWithPlanes(solver: Solver, problem: Problem, options: SolveAttempt
 }
 
 /**
- * Returns true if the cutting planes of earlier solves may be the reason for a failed program: a linear objective has
+ * Returns true if the cutting planes of earlier solves may be the reason for a failed program. A linear objective has
  * its optimum at a corner where many planes meet.
  */
 function isBlockedByTails(problem: Problem, { withCurves, planes }: SolveAttempt): boolean {
   return withCurves && planes === undefined && problem.tails.known.length > 0 && isLinear(problem);
 }
 
-/** Type guard that returns the row object itself, because multipliers are attributed by object identity. */
+/** Type guard that returns the row object itself. Multipliers are assigned to rows by object identity. */
 const isTailRow = (rowWithOrigin: RowWithOrigin): rowWithOrigin is ExceededTail['placed'] =>
   rowWithOrigin.row.form === 'tail';
 
@@ -169,7 +169,9 @@ function listExceededTails(problem: Problem, weights: Float64Array, options: Sol
   });
 }
 
-/** Converts an optimum with a priced tail to a solution; undefined for an objective that is not a plain quadratic. */
+/**
+ * Converts an optimum with a priced tail to a solution. Returns undefined if the objective is not a plain quadratic.
+ */
 function toPricedSolution(
   problem: Problem,
   { assembled, answer, iterations }: Pick<ConvexSolution, 'assembled' | 'answer' | 'iterations'>,
@@ -234,7 +236,7 @@ function toSolution(
   };
 }
 
-/** Returns the cutting planes with a nonzero multiplier; the planes are the last rows of the program. */
+/** Returns the cutting planes with a nonzero multiplier. The planes are the last rows of the program. */
 function selectBindingPlanes(
   { tails }: Problem,
   { planes, program }: AssembledProgram,
@@ -253,8 +255,8 @@ function removeCurvedRows(assembled: AssembledProgram): AssembledProgram {
 }
 
 /**
- * Returns the curved rows whose limits are exceeded, without soft limits on the tracking error if the tracking error is
- * the only objective.
+ * Returns the curved rows whose limits are exceeded. Soft limits on the tracking error are omitted if the tracking
+ * error is the only objective.
  */
 function listExceededCurves(
   problem: Problem,
@@ -269,7 +271,7 @@ function listExceededCurves(
   );
 }
 
-/** Widens each exceeded soft curved row until the saving from a further unit equals the penalty of its violation. */
+/** Widens each exceeded soft curved row. It ends where a further unit saves as much as the penalty of its violation. */
 function widenSoft(
   solver: Solver,
   problem: Problem,

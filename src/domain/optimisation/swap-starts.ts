@@ -8,12 +8,12 @@ import type { SearchInput } from './restricted-solves.js';
 import { findThreshold } from './restriction.js';
 import type { Solvers } from './solvers.js';
 
-/** Maximum number of securities, because the search reads the whole covariance. */
+/** Maximum number of securities. The search reads the whole covariance. */
 const SECURITIES_MAX = 1500;
 
 /**
- * Returns the choice with the best optimum that swaps of securities find, considering only the count rows, the bounds
- * and a fixed sum of the weights. Searches start at the largest weights of the relaxation, and at the largest weights
+ * Returns the choice with the best optimum that swaps of securities find. Considers only the count rows, the bounds and
+ * a fixed sum of the weights. Searches start at the largest weights of the relaxation, and at the largest weights
  * relative to the risk of a security.
  * @param workMax maximum number of multiplications
  * @returns undefined for objectives that are not a fixed quadratic, and if no row counts some of the securities
@@ -39,7 +39,7 @@ export function findSwapStart(
     matrix: createMetricMatrix(metric),
     linear: slopes.map((slope, i) => slope - linear[i]! / curvature),
     sum: computeFixedSum(linearRows, n),
-    // a security that can only have weight zero is never held
+    // A security that can only have weight zero is never held.
     lower: lower.map((bound, i) => (bound < 0 ? bound : upper[i]! > 0 ? Math.max(bound, threshold) : Infinity)),
     upper,
     needed: requiredFlags,

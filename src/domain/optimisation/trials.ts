@@ -4,18 +4,19 @@ import { solveProblem, type SearchOptions, type SearchOutcome } from './search.j
 import { meterSolver } from './work-meter.js';
 
 /**
- * Maximum number of multiplications of all trials of one problem, about a minute if tails make a solve a hundred times
- * as expensive as a variance. Work is counted instead of timed, so that equal requests have equal explanations.
+ * Maximum number of multiplications of all trials of one problem. They take about a minute if tails make a solve a
+ * hundred times as expensive as a variance. Work is counted instead of time, so that equal requests have equal
+ * explanations.
  */
 export const WORK_MAX = 2e10;
 
-/** Feasibility tests of a problem with changed rows or parameters, within a shared work limit. */
+/** Feasibility tests of a problem with changed rows or parameters. They share a work limit. */
 export interface FeasibilityTests {
   /** Solvers that count their work towards the limit. */
   readonly solvers: Solvers;
-  /** Returns true if feasible weights are found; false without a search once the work limit is reached. */
+  /** Returns true if feasible weights are found. Once the work limit is reached, returns false without a search. */
   succeeds(options: Pick<SearchOptions, 'includes' | 'changes'>): boolean;
-  /** Returns whether weights are found, infeasibility is proven, or neither. */
+  /** Returns the result of a search: weights are found, infeasibility is proven, or neither. */
   standingWith(options: Pick<SearchOptions, 'includes' | 'changes'>): 'solved' | 'ruled-out' | 'open';
   /** Returns feasible weights; undefined if none are found. */
   weightsWith(options: Pick<SearchOptions, 'includes' | 'changes'>): Float64Array | undefined;

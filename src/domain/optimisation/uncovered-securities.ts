@@ -6,12 +6,12 @@ import type { Problem } from './problem.js';
 /** Maximum number of securities listed individually. */
 const NAMED_MAX = 5;
 
-/** Risk of the securities in the metric, see `estimateRisk`. */
+/** Risk that is assumed for securities without an estimate, see `estimateRisk`. */
 const ASSUMPTION = 'the mean variance and no correlation are assumed';
 
 /**
  * Describes the securities that the risk-model window does not cover: their number, their share of the index, and their
- * treatment. Empty if the window covers all.
+ * treatment. Returns an empty text if the window covers all.
  */
 export function describeUncovered(
   sm: SessionMarket,

@@ -5,7 +5,7 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { Problem } from './problem.js';
 
-/** Solver that counts the work of its programs. Unlike time, the count is equal on every machine. */
+/** Solver that counts the work of its programs. Unlike time, the count is the same on every machine. */
 export interface MeteredSolver extends Solver {
   /** Approximate number of multiplications so far. */
   spent(): number;
@@ -95,8 +95,8 @@ function computePivotWork({ n, rows }: Program): number {
 }
 
 /**
- * Returns the number of multiplications of one iteration: a factorisation over the free securities, including soft
- * rows, and the Schur complement of the hard rows.
+ * Returns the number of multiplications of one iteration. It consists of a factorisation over the free securities,
+ * including soft rows, and the Schur complement of the hard rows.
  */
 function computeIterationWork({ n, lower, upper, rows }: Program): number {
   let freeCount = 0;

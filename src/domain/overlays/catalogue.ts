@@ -49,7 +49,7 @@ export function findOverlayType({ type }: OverlaySpec): OverlayType {
   return OVERLAYS_BY_TYPE.get(type)!; // the catalogue has every type of the schema
 }
 
-/** Returns the weights of a blend; undefined for other overlays. */
+/** Returns the weights of a blend. Returns undefined for other overlays. */
 export function listBlendParts(
   spec: OverlaySpec,
 ): readonly { readonly index_id: string; readonly weight: number }[] | undefined {

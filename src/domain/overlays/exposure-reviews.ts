@@ -6,7 +6,7 @@ import { reportWithoutEffect, reportIdleMembers, type Remark } from './remarks.j
 const changeOfExposure = z.number().gt(0).max(10).optional();
 
 /**
- * Dates and limits of changes of exposure. They are optional, so that stored documents without them remain unchanged.
+ * Dates and limits of changes of exposure. All are optional, so that stored documents without them remain unchanged.
  */
 export const reviewFields = {
   tolerance: changeOfExposure.meta({
@@ -25,7 +25,10 @@ export const reviewFields = {
 const schema = z.strictObject(reviewFields);
 type Review = z.output<typeof schema>;
 
-/** Target exposures of an overlay, with the underlying volatility; NaN before the first return is known, [T] each. */
+/**
+ * Target exposures of an overlay, with the volatility of the underlying index, [T] each. NaN before the first return is
+ * known.
+ */
 export interface TargetExposures {
   readonly exposure: Float64Array;
   readonly volatility: Float64Array;
@@ -38,8 +41,8 @@ export interface ReviewedExposures {
 }
 
 /**
- * Returns exposures that follow their targets on review dates if the difference exceeds the tolerance, with changes up
- * to the maximum.
+ * Returns exposures that follow their targets. They change on review dates if the difference exceeds the tolerance, and
+ * by no more than the maximum.
  */
 export function reviewExposures(
   targets: Float64Array,
@@ -95,7 +98,7 @@ export function describeReview({ tolerance, max_change: most, review = 'daily' }
 const formatPoints = (exposure: number): string =>
   `${exposure} (${Number((100 * exposure).toPrecision(12))} percentage points)`;
 
-/** Reports settings without effect because target exposures are above 0 and at most the maximum leverage. */
+/** Reports settings that can have no effect. Target exposures are above 0 and at most the maximum leverage. */
 export function listReviewRemarks({
   max_leverage: largest,
   ...spec

@@ -14,7 +14,7 @@ export const annualisation = z.int().min(1).max(366).optional().meta({
     'Number of sessions per year, with which a volatility is annualised. Default: 252, or 365 on a calendar that trades every day.',
 });
 
-/** Schema of percent per year; below 100%, which would consume the whole value. */
+/** Schema of percent per year. It is below 100%, because 100% would consume the whole value. */
 export const percent = z.number().min(0).lt(100).meta({ description: 'Percent per year: 5 is 5%.' });
 
 export const defineSeries = (description: string) => z.string().min(1).max(64).meta({ description, format: 'series' });

@@ -26,13 +26,13 @@ export interface OverlayContext {
    */
   rate(series: string): Float64Array;
   /**
-   * Returns the price of a currency (default: the currency of the underlying index) in the currency of the overlay,
-   * [T]. @throws Refusal FX_MISSING
+   * Returns the price of a currency in the currency of the overlay, [T]. Default: the currency of the underlying index.
+   * @throws Refusal FX_MISSING
    */
   exchange(quoted?: string): Float64Array;
   /**
-   * Returns the weight in the underlying index of securities quoted in a currency of `weighed`, after each close, in
-   * the return variant of the index, [T].
+   * Returns the weight of securities that are quoted in one of the currencies of `weighed`, after each close, [T]. It
+   * is the weight in the underlying index, in the return variant of the index.
    */
   weightIn(currency: string): Float64Array;
   /** Returns the day of the next month-end session for each session, [T]. */
@@ -49,13 +49,13 @@ export interface OverlayPath {
   readonly growth: Float64Array;
   /** Fraction in each underlying index after each close, [sources][T]. */
   readonly exposures: readonly Float64Array[];
-  /** Growth of the exchange rate over each session, [T]; null without conversion. */
+  /** Growth of the exchange rate over each session, [T]. Null without conversion. */
   readonly exchange: Float64Array | null;
   /** Separate contributions to the return of each session, [T] each. */
   readonly parts: readonly OverlayPart[];
   /** 1 for sessions at whose close a schedule resets exposures, [T]; null without a schedule. */
   readonly resets: Uint8Array | null;
-  /** Explains the exposure after a close; absent for a type whose exposure has no target. */
+  /** Explains the exposure after a close. Absent if the type has no target exposure. */
   readonly explain?: (t: number) => ExposureStep;
 }
 
@@ -74,7 +74,7 @@ export interface ExposureStep {
   readonly target: number;
   /** Exposure after the previous close; null on the first session. */
   readonly before: number | null;
-  /** Annual volatility from which the target follows; null before the first return is known. */
+  /** Annual volatility from which the target is computed. Null before the first return is known. */
   readonly volatility: number | null;
   readonly reason: keyof typeof EXPOSURE_REASONS;
 }
@@ -103,8 +103,8 @@ export interface SeriesUse {
   readonly path: string;
   readonly series: string;
   /**
-   * Currency of the rate; null for the currency of the underlying index; absent if a rate of another currency may be
-   * intended.
+   * Currency of the rate. Null means the currency of the underlying index. Absent if the rate may intentionally be of
+   * another currency.
    */
   readonly currency?: string | null;
 }
@@ -122,11 +122,14 @@ export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
   readonly example: Readonly<Record<string, unknown>>;
   /** Returns the series of rates that the overlay reads. */
   readonly series: (spec: z.output<S>) => readonly SeriesUse[];
-  /** Returns the currency into which the overlay converts; null if it keeps the currency of the underlying index. */
+  /**
+   * Returns the currency into which the overlay converts. Returns null if it keeps the currency of the underlying
+   * index.
+   */
   readonly currency: (spec: z.output<S>) => string | null;
   /** True if the overlay needs the exchange rate into that currency. */
   readonly converts: boolean;
-  /** Returns the currencies whose weights in the underlying index the overlay reads. */
+  /** Returns the currencies whose weights the overlay reads. The weights are those in the underlying index. */
   readonly weighed: (spec: z.output<S>) => readonly string[];
   readonly sentences: (spec: z.output<S>) => readonly string[];
   /** Reports members that contradict each other or have no effect. */

@@ -20,7 +20,7 @@ export const reportWithoutEffect = (path: string, value: unknown, why: string): 
   value,
 });
 
-/** Reports members that have a non-default value but no effect, all for one reason. */
+/** Reports members that differ from their default but have no effect, all for one reason. */
 export function reportIdleMembers<S extends z.ZodObject>(
   schema: S,
   spec: z.output<S>,

@@ -7,7 +7,7 @@ export interface SingleHoldingTerms {
 }
 
 /**
- * Reports settings that a portfolio of an overlay cannot have: the overlay is a single holding, without costs and
+ * Reports settings that a portfolio of an overlay cannot have. The overlay is a single holding, without costs and
  * optimisation.
  */
 export function checkSingleHolding({

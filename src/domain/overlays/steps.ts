@@ -4,15 +4,15 @@ import type { OverlayContext, OverlayPath, OverlaySource, PartName } from './ove
 export const BASIS_POINT = 1e-4;
 
 /**
- * Returns the number of days from the previous session to each session divided by the days per year, 0 on the first
- * session, [T].
+ * Returns the number of days from the previous session to each session, divided by the days per year, [T]. 0 on the
+ * first session.
  */
 export function computeYearFractions(days: Int32Array, basis: number): Float64Array {
   return Float64Array.from(days, (day, t) => (t === 0 ? 0 : (day - days[t - 1]!) / basis));
 }
 
 /**
- * Returns the interest of each session at the rate known at the previous close, 0 on the first session, [T].
+ * Returns the interest of each session at the rate known at the previous close, [T]. 0 on the first session.
  * @param series null for a rate of 0
  */
 export function computeAccruals(context: OverlayContext, series: string | null, basis: number): Float64Array {
@@ -40,8 +40,8 @@ export function createWholeHolding(
 }
 
 /**
- * Subtracts the costs of changing exposures from a path. At each close, costs are charged on the difference from the
- * previous exposures after growth. The first purchase is free.
+ * Subtracts the costs of changing exposures from a path. At each close, the previous exposures after growth are
+ * compared with the new ones, and costs are charged on the difference. The first purchase is free.
  * @param bps undefined: no costs
  */
 export function subtractCosts(

@@ -23,7 +23,7 @@ export const GROUP = '//';
 /** Columns that every table has. */
 export const REQUIRED_COLUMNS: readonly string[] = ['account_id', 'identifier', 'shares', 'cost', 'acquired'];
 
-/** Returns the columns of a row, which is a lot, or a recent trade if it has the day `traded`. */
+/** Returns the columns of a row. A row is a lot; if it has the day `traded`, it is a recent trade. */
 const listRowColumns = (): readonly AccountColumn[] => [
   ...Object.entries(AccountLot.shape).map(([name, schema]) => {
     const column = createColumn(name, schema, `lots.${name}`);
@@ -38,13 +38,13 @@ const listRowColumns = (): readonly AccountColumn[] => [
   createColumn('price', RecentTrade.shape.price, 'recent.price'),
 ];
 
-/** Returns the columns of the account, which may be stated on several of its rows with equal values. */
+/** Returns the columns of the account. Several rows of an account may state them, with equal values. */
 export const listOwnColumns = callOnce((): readonly AccountColumn[] =>
   listColumnsBelow(Account, '').filter(({ name }) => !['account_id', 'lots', 'recent'].includes(name)),
 );
 
 /**
- * Returns all columns: the account id, the columns of rows, and other fields of the account. They are derived from the
+ * Returns all columns: the account id, the columns of rows, and other fields of the account. They follow from the
  * fields of `Account`.
  */
 export const listAccountColumns = callOnce((): readonly AccountColumn[] => [
@@ -88,8 +88,8 @@ function findForm(schema: z.ZodType): ColumnForm {
 }
 
 /**
- * Returns the value of a cell. Text that does not have the form of the column remains text, so that the check of the
- * account reports it. @param text must not be empty
+ * Returns the value of a cell. If the text does not have the form of the column, it remains a text, and the check of
+ * the account reports it. @param text must not be empty
  */
 export function parseValue(text: string, form: ColumnForm): unknown {
   switch (form) {

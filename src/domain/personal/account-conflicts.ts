@@ -9,9 +9,9 @@ export interface Conflict {
   /** Id of a row, or the name of a field of the account or of the terms. */
   readonly rule: string;
   /**
-   * Amount by which the rule must be relaxed if all other rules of the account are kept: tracking error, weight, or
-   * money for the tax budget; for exclusions, the excluded weight that must be kept. Null for a rule without an amount,
-   * and if no amount suffices.
+   * Amount by which the rule must be relaxed if all other rules of the account are kept. It is a tracking error, a
+   * weight, or money for the tax budget. For exclusions it is the excluded weight that must be kept. Null for a rule
+   * without an amount, and if no amount suffices.
    */
   readonly amount: number | null;
   /** Weight that must be kept, by excluded security. */
@@ -24,8 +24,7 @@ const RELAXED_PENALTY = 10;
 const SMALLEST_WEIGHT = 1e-7;
 
 /**
- * Returns an irreducible set of contradictory rules: if any rule of the set is dropped, there are trades that satisfy
- * the others.
+ * Returns a set of contradictory rules. If any rule of the set is dropped, there are trades that satisfy the others.
  */
 export function listConflicts(common: BatchCommon, { account, rowIds }: BuiltAccount): Conflict[] {
   // The first rules are dropped first if the remaining rules still contradict each other.

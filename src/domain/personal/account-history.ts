@@ -46,7 +46,7 @@ export interface AccountHistory {
   accrued(): number;
   /** Returns the account on a day in the form that the solver accepts. */
   accountOn(account: Account, day: Day): Account;
-  /** Ends the tax year before the day if necessary, then records a corporate action. */
+  /** Records a corporate action. If the day belongs to a new tax year, ends the previous year first. */
   act(day: Day, identifier: string, acted: LotsAfterAction): void;
   /** Applies a corporate action to the trades in the wash sale window. */
   actOnTrades(change: (recent: readonly RecentTrade[]) => readonly RecentTrade[]): void;
@@ -177,8 +177,8 @@ interface Gains {
 }
 
 /**
- * Returns the net losses of a year to carry forward, by term. They keep their term; gains of the other term offset them
- * only if the netting rules permit it.
+ * Returns the net losses of a year to carry forward, by term (short or long). They keep their term. Gains of the other
+ * term offset them only if the netting rules permit it.
  * @source 26 U.S.C. 1212(b)(1)
  */
 function computeCarriedLosses({ short, long }: Gains, netting: Account['tax']['netting']): Gains {
@@ -215,8 +215,8 @@ const isAlike = ({ substitutes }: WashWindow, a: string, b: string): boolean =>
   a === b || substitutes.some((group) => group.includes(a) && group.includes(b));
 
 /**
- * Adds disallowed losses to the basis of shares bought within the window, oldest purchase first, and adds the holding
- * period of the shares sold.
+ * Adds disallowed losses to the basis of shares bought within the window, oldest purchase first. Also adds the holding
+ * period of the sold shares.
  * @source 26 U.S.C. 1091(d), 1223(3)
  */
 function addDisallowedLosses(
@@ -244,7 +244,7 @@ function addDisallowedLosses(
   return out;
 }
 
-/** Subtracts replacement shares from the purchases within the window: each share can replace only one sold share. */
+/** Subtracts replacement shares from the purchases within the window. Each share can replace only one sold share. */
 function subtractReplacements(
   recent: readonly RecentTrade[],
   movedLosses: readonly DisallowedLoss[],

@@ -12,7 +12,7 @@ export type PartAccount = AccountLine & {
   readonly line: number | null;
 };
 
-/** Parses a line of JSON; a syntax error becomes a finding with line and column. */
+/** Parses a line of JSON. A syntax error becomes a finding with line and column. */
 export function parseLine(text: string, line: number): AccountLine {
   try {
     return { value: JSON.parse(text) as unknown };
@@ -36,8 +36,9 @@ export function* parseAccounts({ text: lines, position, line: first }: PartLines
 const ID_KEY = Buffer.from('"account_id"');
 
 /**
- * Returns the id in a line of JSON without parsing the lots; undefined if there is no id of at most 64 characters. The
- * key occurs once in the line of a valid account, and never within a string, where its quotes are escaped.
+ * Returns the id in a line of JSON without parsing the lots. Returns undefined if there is no id of at most 64
+ * characters. In the line of a valid account the key occurs once. It never occurs within a string, because quotes are
+ * escaped there.
  * @param line UTF-8 @cost one search from the end of the line
  */
 export function findAccountId(line: Buffer): string | undefined {
@@ -51,7 +52,7 @@ export function findAccountId(line: Buffer): string | undefined {
 const ID_SPAN = 512;
 const ESCAPE = Buffer.from('\\u');
 
-/** Returns the id of a line with an unusual form of the key or id, such as escapes. */
+/** Returns the id of a line in which the key or id has an unusual form, such as escapes. */
 function findParsedId(text: string): string | undefined {
   const parsedLine = parseLine(text, 1);
   const id = 'value' in parsedLine ? (parsedLine.value as { account_id?: unknown } | null)?.account_id : undefined;

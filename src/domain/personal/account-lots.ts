@@ -2,7 +2,7 @@ import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { Account } from './account-request.js';
 import { isLongTerm, type WashState } from './wash-sales.js';
 
-/** Lot in the order of sale. A lot is split if the wash sale rule disallows a part of its loss. */
+/** Lot in the order of sale. If the wash sale rule disallows only a part of a loss, the lot is split. */
 export interface SaleLot {
   /** Index of the lot in the account. */
   readonly lot: number;
@@ -10,14 +10,14 @@ export interface SaleLot {
   readonly isLong: boolean;
   /** Taxed gain per share; 0 if a loss is disallowed. */
   readonly gain: number;
-  /** Disallowed loss per share, which is added to the basis of the replacement. */
+  /** Disallowed loss per share. It is added to the basis of the replacement. */
   readonly disallowed: number;
 }
 
 /** Lots of a security for an account. */
 export interface SecurityLots {
   readonly lots: readonly SaleLot[];
-  /** True if the lots are sold in this order; false if the lot with the lowest tax is sold first. */
+  /** True if the lots are sold in this order. False if the lot with the lowest tax is sold first. */
   readonly isOrdered: boolean;
   /** Number of shares in lots at a loss that may not be sold. */
   readonly blocked: number;
@@ -75,8 +75,8 @@ interface HeldShares {
 /**
  * Returns the lots of a security whose whole position is sold. A disallowed loss is added to the basis of the shares
  * that replace the sold shares, together with their holding period. If the replacement shares are sold in the same
- * trades, the loss is realised with them, at the term of both holding periods combined. First, losses are disallowed
- * for as many shares as were bought elsewhere and are not sold here.
+ * trades, the loss is realised with them. Its term then follows from both holding periods combined. First, losses are
+ * disallowed for as many shares as were bought elsewhere and are not sold here.
  * @param ownLots  lots, oldest first
  * @source 26 U.S.C. 1091(d), 1223(3)
  */

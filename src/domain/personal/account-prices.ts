@@ -6,7 +6,10 @@ import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
 
 const BASIS_POINT = 1e-4;
-/** Maximum ratio of the certificate gap to a saving; above it the saving is not stated. */
+/**
+ * Maximum gap between the solution and its proven bound, as a fraction of a saving. If the gap is larger, the saving is
+ * not stated.
+ */
 const GAP_SHARE = 0.5;
 
 /**
@@ -37,8 +40,8 @@ export function computeBasisPointSaving(
 type SolutionParts = Pick<AccountSolution, 'figures' | 'certificates' | 'bound'>;
 
 /**
- * Returns an upper bound of the savings from trades below the minimum, as a fraction of the account value; 0 without a
- * minimum.
+ * Returns an upper bound of the savings from trades below the minimum, as a fraction of the account value. Returns 0
+ * without a minimum.
  */
 export function computeMinimumTradeCost(program: AccountProgram, { figures, certificates }: SolutionParts): number {
   if (!program.minimumTrade.some((least) => least > 0)) return 0;
@@ -50,8 +53,9 @@ export function computeMinimumTradeCost(program: AccountProgram, { figures, cert
 }
 
 /**
- * Returns the price of each exclusion: the decrease of the objective per unit of weight of the security that is kept
- * instead of sold, or bought if none is held. Exclusions without a price are omitted.
+ * Returns the price of each exclusion. It is the decrease of the objective per unit of weight of the excluded security
+ * that is kept instead of sold. If the security is not held, it is the decrease per unit bought. Exclusions without a
+ * price are omitted.
  */
 export function computeExclusionPrices(
   common: BatchCommon,

@@ -99,8 +99,8 @@ export type Account = z.infer<typeof Account>;
 export type AccountDefaults = Omit<z.input<typeof Account>, 'account_id' | 'lots' | 'recent'>;
 
 /**
- * Schema of values for fields that an account does not state. Each value is checked like that of an account, without
- * defaults.
+ * Schema of values for fields that an account does not state. Each value is checked like that of an account, but has no
+ * default.
  */
 export const AccountDefaults = defineObject(() => {
   const { account_id: _id, lots: _lots, recent: _recent, tax: _tax, ...ownFields } = Account.shape;

@@ -157,7 +157,7 @@ export interface AccountTrade {
   readonly term?: 'short' | 'long';
 }
 
-/** Rounds shares to whole numbers if only whole shares trade, to remove rounding errors of weights. */
+/** Rounds shares to whole numbers if only whole shares are traded. This removes rounding errors of weights. */
 function roundShares(shares: number, { terms }: BatchCommon): number {
   const roundedShares = Math.round(shares);
   return terms.whole_shares && Math.abs(shares - roundedShares) < 1e-6 * Math.max(1, roundedShares)
@@ -165,7 +165,7 @@ function roundShares(shares: number, { terms }: BatchCommon): number {
     : shares;
 }
 
-/** Computes the tax of equal trades if every security sold its oldest lots first. */
+/** Computes the tax if every security sold its oldest lots first. The trades are the same. */
 function computeFifoTax(
   { asOf }: BatchCommon,
   { program, lots, account }: BuiltAccount,

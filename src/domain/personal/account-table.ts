@@ -11,10 +11,13 @@ import {
   type AccountColumn,
 } from './account-columns.js';
 
-/** Maximum number of unreadable rows that are listed per account; further ones are counted. */
+/** Maximum number of unreadable rows that are listed per account. Further ones are only counted. */
 const PROBLEMS_MAX = 50;
 
-/** Rows of a table with their numbers in messages: lines of a text including its header, or rows without the header. */
+/**
+ * Rows of a table, with their numbers for messages. A text counts all lines including the header; otherwise rows are
+ * counted without the header.
+ */
 export interface TableRows {
   readonly unit: 'line' | 'row';
   readonly header: readonly string[];
@@ -26,7 +29,7 @@ export interface TableRow {
   readonly number: number;
 }
 
-/** Locations of the values of an account in a table, for findings. */
+/** Locations of the values of an account in a table. Findings refer to them. */
 export interface TableSource {
   readonly unit: 'line' | 'row';
   readonly columns: readonly string[];
@@ -61,8 +64,8 @@ export function locateInTable({ unit, columns, line, lines, recent, own }: Table
 const columnOfField = callOnce(() => new Map(listAccountColumns().map(({ field, name }) => [field, name])));
 
 /**
- * Yields the accounts of a table as JSON, with the locations of their values. Cells without the form of their column
- * remain text, which the check of the account reports.
+ * Yields the accounts of a table as JSON, with the locations of their values. If a cell does not have the form of its
+ * column, it remains a text, and the check of the account reports it.
  * @throws Refusal VALIDATION_FAILED for a header with a missing or unknown column, and for rows of an account that are
  * not consecutive
  */
@@ -97,7 +100,7 @@ interface Columns {
   readonly shares: number;
   readonly cost: number;
   readonly acquired: number;
-  /** Position of the day of recent trades; -1 if the table has no recent trades. */
+  /** Position of the day of recent trades. -1 if the table has no recent trades. */
   readonly traded: number;
   readonly price: number;
   /** Columns without a name, which must be empty. */
@@ -254,7 +257,7 @@ function setPath(into: Record<string, unknown>, path: string, value: unknown): v
   target[last] = value;
 }
 
-/** Moves fields given as `tax.short_rate` into nested objects, for a table with one row per account. */
+/** Moves fields such as `tax.short_rate` into nested objects. The table has one row per account. */
 export function createNestedFields(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const account: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(row)) if (!name.includes('.')) account[name] = value;

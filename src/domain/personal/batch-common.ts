@@ -8,10 +8,13 @@ export type CommonTerms = Omit<BatchTerms, 'batch_id' | 'defaults'> & { readonly
 export interface BatchCommon {
   readonly terms: CommonTerms;
   readonly asOf: Day;
-  /** Securities that an account may hold: first those of the parent, then other priced securities of the risk model. */
+  /**
+   * Securities that an account may hold. Those of the parent come first; other priced securities of the risk model
+   * follow.
+   */
   readonly identifiers: readonly string[];
   /**
-   * Further securities of the data: accounts cannot hold them, but may exclude them. Absent in data of earlier
+   * Further securities of the data. Accounts cannot hold them, but may exclude them. Absent in data of earlier
    * versions.
    */
   readonly others?: readonly string[];

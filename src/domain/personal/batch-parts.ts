@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
-/** Number of accounts per part: a second or two of work, so that little is lost with a node. */
+/** Number of accounts per part. A part is a second or two of work, so that little is lost if a node fails. */
 export const PART_ACCOUNTS = 25;
 /** Number of accounts per block of results. */
 export const BLOCK_ACCOUNTS = 100;
 export const PARTS_PER_BLOCK = BLOCK_ACCOUNTS / PART_ACCOUNTS;
-/** Number of accounts per file of results, which is written at once from memory. */
+/** Number of accounts per file of results. A file is written at once from memory. */
 export const VOLUME_ACCOUNTS = 2000;
 
 /** Range of consecutive accounts in the file of a batch. */
@@ -26,7 +26,7 @@ export const AccountsFile = z.object({
 });
 export type AccountsFile = Readonly<z.infer<typeof AccountsFile>>;
 
-/** Accounts of a batch: a file, or the accounts themselves in jobs queued by earlier versions. */
+/** Accounts of a batch: a file, or the accounts themselves in jobs that earlier versions queued. */
 export const BatchAccounts = z.union([AccountsFile, z.array(z.unknown()).readonly()]);
 export type BatchAccounts = AccountsFile | readonly unknown[];
 

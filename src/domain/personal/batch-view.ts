@@ -27,7 +27,7 @@ export interface BatchSummary {
   }[];
 }
 
-/** Gap below which a sentence calls accounts optimal: a hundredth of a basis point of the account value. */
+/** Gap of a result below which a sentence calls it optimal: a hundredth of a basis point of the account value. */
 const GAP_STATED = 1e-6;
 
 /** Returns a sentence about the optimality of the accounts. */

@@ -5,7 +5,7 @@ import { indexSecurities, type BatchCommon } from './batch-common.js';
 import { createTaxSides } from './tax-sides.js';
 import { findWashStates, type WashState } from './wash-sales.js';
 
-/** Maximum weight above its target to which a purchase may raise a security. */
+/** Maximum weight above its target up to which a purchase may raise a security. */
 const ABOVE_TARGET_MAX = 0.05;
 
 /** Optimisation program of an account, with the meaning of its entries. */
@@ -131,7 +131,7 @@ function createSecurities({ common, account, names, lots, lotStart, value, exclu
     buyLimit,
     unit: Float64Array.from(names, (name) => (terms.whole_shares ? prices[name]! / value : 0)),
     minimumTrade: new Float64Array(n).fill(account.minimum_trade / value),
-    // A weight above its bound is reduced by a row, see `rowsOf`; a purchase never exceeds the bound.
+    // If a weight is above its bound, a row reduces it; see `createRows`. A purchase never exceeds the bound.
     lower: new Float64Array(n),
     upper,
   };

@@ -31,7 +31,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const asOf = sm.sessions[session]!;
   const document = composer.document(parent);
   const treatment = composer.treatment(parent);
-  // The close is treated as if a rebalance took effect after it, so that the holdings are read unchanged.
+  // The close is treated as if a rebalance took effect after it. The holdings are then read unchanged.
   const input = {
     document,
     sm,
@@ -127,7 +127,7 @@ interface GroupQuestion {
   readonly asOf: Day;
 }
 
-/** Returns the members of each group of a row; securities without a value belong to no group. */
+/** Returns the members of each group of a row. A security without a value belongs to no group. */
 function listGroups({ market }: SessionMarket, { row, at, columns, asOf }: GroupQuestion): GroupOfRow[] {
   if (row.type === 'PositionBounds') return [];
   const { field } = row.params;

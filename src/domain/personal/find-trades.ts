@@ -11,8 +11,8 @@ export const isDiscrete = ({ unit, minimumTrade }: AccountProgram): boolean =>
   unit.some((step) => step > 0) || minimumTrade.some((least) => least > 0);
 
 /**
- * Returns permitted trades; undefined if none are found, which proves infeasibility unless trades are rounded. If
- * rounding fails under the tracking error limit, tries the trades with the lowest tracking error.
+ * Returns permitted trades. Returns undefined if none are found; unless trades are rounded, this proves infeasibility.
+ * If rounding fails under the tracking error limit, tries the trades with the lowest tracking error.
  */
 export function findTrades(program: AccountProgram): AccountSolution | undefined {
   const answer = solveAccount({ ...program, ...SEARCH_WEIGHTS }, { nodes: 0 });
@@ -21,7 +21,7 @@ export function findTrades(program: AccountProgram): AccountSolution | undefined
   return nearest !== undefined && nearest.figures.variance <= program.varianceLimit ? nearest : undefined;
 }
 
-/** Returns permitted trades with the lowest tracking error; undefined if none are found. */
+/** Returns permitted trades with the lowest tracking error. Returns undefined if none are found. */
 export function findNearestTrades(program: AccountProgram): AccountSolution | undefined {
   const answer = solveAccount({ ...program, ...NEAREST_WEIGHTS }, { nodes: 0 });
   return answer.status === 'optimal' ? answer : undefined;

@@ -34,8 +34,8 @@ export type PriceReader = (identifier: string) => number;
  * Applies a corporate action of a security to the lots of an account.
  *
  * Splits and stock dividends spread the basis over the new shares. A spin-off allocates the basis by the values of both
- * securities at the close. A merger for shares keeps the basis; if it also pays cash, a gain is realised up to the
- * amount of cash, and no loss. Returns of capital reduce the basis; amounts beyond the basis are gains. Holding periods
+ * securities at the close. A merger for shares keeps the basis. If it also pays cash, a gain is realised up to the
+ * amount of cash, but no loss. Returns of capital reduce the basis; amounts beyond the basis are gains. Holding periods
  * continue in all new shares.
  *
  * @source 26 U.S.C. 301(c), 305, 307, 354-358, 1223
@@ -54,8 +54,8 @@ export function applyToLots(
 }
 
 /**
- * Applies a corporate action to the trades of its security in the wash sale window: a split changes their shares and
- * prices, and shares of a successor continue those of its predecessor. Their amounts do not change.
+ * Applies a corporate action to the trades of its security in the wash sale window. A split changes their shares and
+ * prices. Shares of a successor take the place of those of its predecessor. The amounts of the trades do not change.
  */
 export function applyToRecent(
   recent: readonly RecentTrade[],

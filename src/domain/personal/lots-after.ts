@@ -17,8 +17,8 @@ export interface RemainingLot extends AccountLot {
 }
 
 /**
- * Returns the lots of an account after its trades, purchases last; null if the account has more than 500 lots or does
- * not trade. Disallowed losses are not added to the cost of replacement lots.
+ * Returns the lots of an account after its trades, purchases last. Returns null if the account has more than 500 lots
+ * or does not trade. Disallowed losses are not added to the cost of replacement lots.
  */
 export function listLotsAfter(
   common: BatchCommon,

@@ -51,11 +51,11 @@ function splitSource(value: unknown): { readonly source?: TableSource; readonly 
   const { source, ...account } = value;
   const { lines, recent, columns, own, problems } = (source ?? {}) as Readonly<Record<string, unknown>>;
   const isTable = [lines, recent, columns, problems].every(Array.isArray) && typeof own === 'object' && own !== null;
-  // `parseAccountTable` wrote the locations; a value sent by a client affects only its own findings.
+  // `parseAccountTable` wrote the locations. If a client sends such a value, it affects only the client's own findings.
   return isTable ? { source: source as TableSource, account } : { account: value };
 }
 
-/** Adds the defaults of the batch to an account; its own values take precedence, taxes field by field. */
+/** Adds the defaults of the batch to an account. The values of the account take precedence, in taxes field by field. */
 function addDefaults(value: unknown, defaults: AccountDefaults | undefined): unknown {
   if (defaults === undefined || !isObject(value)) return value;
   const account: Record<string, unknown> = { ...defaults, ...value };
@@ -91,7 +91,7 @@ interface FindingLocation extends AccountSource {
 }
 
 /**
- * Adds the path of the account to the path of a finding; the message then begins with the line or path, and the
+ * Adds the path of the account to the path of a finding. The message then begins with the line or path, and the
  * account.
  */
 function addLocation(finding: Finding, { path, line, id, source }: FindingLocation): Finding {

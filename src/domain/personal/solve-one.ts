@@ -6,8 +6,8 @@ import type { BuiltAccount } from './build-account.js';
 import { findTrades, isDiscrete } from './find-trades.js';
 
 /**
- * Maximum number of rounds that exclude purchases of substitutes involved in a wash sale; then all substitutes are
- * excluded.
+ * Maximum number of rounds that exclude purchases of single substitutes because of a wash sale. After them, all
+ * substitutes are excluded.
  */
 const ROUNDS_MAX = 3;
 
@@ -18,9 +18,9 @@ export interface SolvedAccount {
 }
 
 /**
- * Solves an account. A security whose substitute is sold at a loss must not be bought: purchases that violate this are
- * excluded, and the account is solved again. The certificates are those of the account without the exclusions, and are
- * valid for both.
+ * Solves an account. A security must not be bought if a substitute of it is sold at a loss. Purchases that violate this
+ * are excluded, and the account is solved again. The proofs of the bound are those of the account without the
+ * exclusions; they are valid for both.
  */
 export function solveOne(common: BatchCommon, builtAccount: BuiltAccount): SolvedAccount {
   const { program, account, names, forced } = builtAccount;
@@ -57,7 +57,7 @@ export function solveOne(common: BatchCommon, builtAccount: BuiltAccount): Solve
 }
 
 /**
- * Solves an account. If the rounded trades violate a limit, any permitted trades are accepted, with the bound of the
+ * Solves an account. If the rounded trades violate a limit, any permitted trades are accepted. The bound is that of the
  * original solution.
  */
 function solveWithin(program: AccountProgram, limits: SearchLimits): AccountSolution {

@@ -2,7 +2,7 @@ import type { TaxPiece, TaxSide } from '#kernels/lots/account-program.js';
 import type { AccountTax } from './account-request.js';
 
 /**
- * Returns the tax as maxima of linear functions of short-term and long-term gains; the carry-forward is already
+ * Returns the tax as maxima of linear functions of short-term and long-term gains. The carry-forward is already
  * subtracted from the short-term gains. With US netting there are two sides, L >= 0 and L <= 0.
  */
 export function createTaxSides({ short_rate: short, long_rate: long, netting, loss_value }: AccountTax): TaxSide[] {

@@ -14,8 +14,8 @@ const TOLERANCE = 1e-9;
 const VIOLATION_MAX = 1e-7;
 
 /**
- * Verifies a result without the solver: trades use lots of the account and obey its rules, figures follow from the
- * trades, and no permitted trades have an objective below the bound from the multipliers.
+ * Verifies a result without the solver. Trades must use lots of the account and obey its rules. Figures must follow
+ * from the trades. No permitted trades may have an objective below the bound from the multipliers.
  * @returns errors as sentences; empty if the result is verified
  */
 export function verifyResult(common: BatchCommon, account: Account, result: AccountResult): string[] {

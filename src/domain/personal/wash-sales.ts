@@ -10,8 +10,8 @@ export interface WashState {
 }
 
 /**
- * Returns the state of each security affected by the wash sale rule. Trades of substitutes count as trades of the
- * security. Lots bought within the window count as recent purchases with respect to the other lots.
+ * Returns the state of each security that the wash sale rule affects. Trades of substitutes count as trades of the
+ * security. For a lot, other lots bought within the window count as recent purchases.
  */
 export function findWashStates({ recent, lots, substitutes, tax }: Account, asOf: Day): ReadonlyMap<string, WashState> {
   const days = tax.wash_sale_days;

@@ -21,7 +21,7 @@ interface LocatedHoldingsInput extends HoldingSession {
 
 export interface LocatedHoldings {
   readonly columns: Set<number>;
-  /** Accounts without the holdings that cannot be traded; these are neither sold nor counted. */
+  /** Accounts without the holdings that cannot be traded. These holdings are neither sold nor counted. */
   readonly accounts: RebalancePackRequest['accounts'];
   /** Findings about the excluded holdings, with reasons. */
   readonly findings: readonly Finding[];
@@ -115,7 +115,7 @@ function isEnding({ action: { type, related } }: SessionAction): boolean {
   return ENDINGS.has(type) && (type !== 'TICKER_CHANGE' || related !== null);
 }
 
-/** Describes what a holder receives per share; undefined if the action does not state it. */
+/** Describes what a holder receives per share. Returns undefined if the action does not state it. */
 function describeTerms({ type, value, related, cash }: CorporateAction): string | undefined {
   if (type === 'TICKER_CHANGE') return `it continues as ${related}`;
   if (!(value > 0)) return undefined;
@@ -152,7 +152,10 @@ export function findLeftSince({ sm, session, decision }: DecisionSpan, { announc
   ];
 }
 
-/** Reports securities that are traded without a price bar on the session, except those that cannot be traded at all. */
+/**
+ * Reports securities that are traded although they have no price bar on the session. Skips those that cannot be traded
+ * at all.
+ */
 export function findCarriedPrices(
   { sm, session, maxStaleSessions }: HoldingSession,
   accounts: readonly PackAccount[],

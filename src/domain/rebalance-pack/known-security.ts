@@ -24,7 +24,7 @@ export function readSecurityAsKnown(marketOnSession: MarketOnSession, column: nu
 }
 
 /**
- * Returns the data of a security at an earlier close, on the share basis of a later session: splits between the two are
+ * Returns the data of a security at an earlier close, on the share basis of a later session. Splits between the two are
  * undone. A security without a price at the earlier close keeps its later data.
  * @param later data on the later session
  */
@@ -49,7 +49,10 @@ interface Split {
 
 const NO_SPLITS: readonly Split[] = [];
 
-/** Splits of each security by market, latest last; none if the prices of the store are not adjusted for splits. */
+/**
+ * Splits of each security by market, latest last. There are none if the prices of the store are not adjusted for
+ * splits.
+ */
 const splitsByMarket = new WeakMap<SessionMarket, ReadonlyMap<number, readonly Split[]>>();
 
 function listSplits(sm: SessionMarket, column: number): readonly Split[] {
@@ -82,8 +85,8 @@ function multiplySplits(
 }
 
 /**
- * Returns the mean VOLUME over the latest sessions with a value, in shares on the share basis of the session; null
- * without a value.
+ * Returns the mean VOLUME over the latest sessions with a value, in shares on the share basis of the session. Returns
+ * null without a value.
  */
 function computeMeanVolume({ sm, session, sessions }: MarketOnSession, column: number): number | null {
   const volumes = sm.market.fields.get('VOLUME');

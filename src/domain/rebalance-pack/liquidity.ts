@@ -6,7 +6,10 @@ export interface Position {
   readonly adv: number | null;
 }
 
-/** Returns the number of days needed for an order at a share of the daily volume; null without a volume. */
+/**
+ * Returns the number of days needed for an order that may use a share of the daily volume. Returns null without a
+ * volume.
+ */
 export function computeDaysToTrade(
   { shares, adv }: Pick<Position, 'shares' | 'adv'>,
   participation: number,
@@ -18,8 +21,8 @@ export function computeDaysToTrade(
 const LIQUIDATION_DAYS = [1, 2, 3, 5, 10, 20, 60, 120, 250] as const;
 
 /**
- * Returns the fraction of the value of positions that can be sold within a number of days; empty without positions.
- * Positions without a volume cannot be sold.
+ * Returns the fraction of the value of positions that can be sold within a number of days. Returns an empty list
+ * without positions. Positions without a volume cannot be sold.
  */
 export function computeLiquidation(positions: readonly Position[], participation: number) {
   const total = positions.reduce((sum, { shares, price }) => sum + Math.abs(shares) * price, 0);
@@ -36,8 +39,8 @@ export function computeLiquidation(positions: readonly Position[], participation
 const CAPACITY_DAYS = [1, 5, 10] as const;
 
 /**
- * Returns the largest value that can be bought at the weights within a number of days for every security; null if a
- * security has no volume.
+ * Returns the largest value that can be bought at the weights within a number of days. Returns null if a security has
+ * no volume.
  */
 export function computeCapacity(
   names: readonly { readonly weight: number; readonly price: number; readonly adv: number | null }[],

@@ -10,7 +10,7 @@ export interface Funds {
 
 /**
  * Reduces purchases lot by lot until cash is not negative. First removes one lot each from purchases that were rounded
- * up, smallest relative change first; then removes further lots, smallest total change first.
+ * up, smallest relative change first. Then removes further lots, smallest total change first.
  * @returns the resulting cash
  * @cost O((n + removed lots) log n); beyond rounding, only the last n lots are removed singly
  */
@@ -50,7 +50,7 @@ const HALVINGS = 60;
 
 /**
  * Reduces all purchases by the largest common fraction that is certainly not too large, in whole lots. The result
- * equals removing single lots, without a queue of millions.
+ * equals removing single lots, but needs no queue of millions.
  * @returns the recovered cash, which does not suffice by itself
  */
 function reduceAlike(purchases: readonly Order[], cash: number): number {

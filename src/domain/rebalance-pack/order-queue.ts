@@ -7,7 +7,7 @@ export interface OrderQueue {
   settle(isOver: boolean): void;
 }
 
-/** Creates a binary heap; equal orders keep their sequence. @cost O(n log n), then O(log n) per change */
+/** Creates a binary heap. Equal orders keep their sequence. @cost O(n log n), then O(log n) per change */
 export function createQueue(orders: readonly Order[], comesBefore: (one: Order, other: Order) => boolean): OrderQueue {
   const positionByOrder = new Map(orders.map((order, i) => [order, i]));
   const isBefore = (order: Order, otherOrder: Order): boolean =>

@@ -18,9 +18,10 @@ export interface FilledAccount {
 }
 
 /**
- * Returns the orders that bring an account to its target weights, relative to the value after costs: lots times the
- * half-even rounding of weight * net value / (price * lot). If cash is insufficient, purchases are reduced lot by lot,
- * first those that were rounded up. Removed lots are bought again as far as the remaining cash permits.
+ * Returns the orders that bring an account to its target weights, relative to the value after costs. The shares are
+ * lots times the half-even rounding of weight * net value / (price * lot). If cash is insufficient, purchases are
+ * reduced lot by lot, first those that were rounded up. Removed lots are bought again as far as the remaining cash
+ * permits.
  * @param heldShares shares by position of the securities, [n]
  */
 export function createOrders(names: readonly PackSecurity[], heldShares: Float64Array, cash: number): FilledAccount {
@@ -48,8 +49,8 @@ export function createOrders(names: readonly PackSecurity[], heldShares: Float64
 const HALVINGS = 60;
 
 /**
- * Returns the value of an account after the costs of its trades in fractional shares: the target value that, plus
- * costs, equals the value before. Returns the value itself if costs exceed it.
+ * Returns the value of an account after the costs of its trades in fractional shares. This value plus the costs equals
+ * the value before. If costs exceed the value before, returns the value before.
  * @cost O(n)
  */
 function computeNetValue(names: readonly PackSecurity[], heldShares: Float64Array, value: number): number {

@@ -3,13 +3,16 @@ import { reducePurchase, computePayment, computePaidWithout, type Order } from '
 import { createQueue } from './order-queue.js';
 import type { Funds } from './lower-purchases.js';
 
-/** Mean number of lots per security that are bought one at a time before the affordable number is computed directly. */
+/**
+ * Mean number of lots per security that are bought one at a time. If there are more, the affordable number is computed
+ * directly.
+ */
 const LOTS_BOUGHT_SINGLY = 8;
 
 /**
  * Buys removed lots again, one at a time, while the remaining cash pays for a lot and its cost. Always chooses the
- * security with the largest missing value, ties by identifier. A security whose next lot is too expensive is then
- * skipped, because cash only falls and later lots of the security cost no less.
+ * security with the largest missing value, ties by identifier. If the next lot of a security is too expensive, the
+ * security is skipped. Cash only falls, and its later lots cost no less.
  * @returns the remaining cash, less than the price of any removed lot
  * @cost O(n log n) per round; more than one round only if many lots are smaller than a lot that was too expensive
  */
@@ -55,8 +58,8 @@ function buyInTurn(open: readonly Order[], { net, cash }: Funds): number {
 const HALVINGS = 60;
 
 /**
- * Buys the lots of all orders whose missing value exceeds a threshold, the smallest one that the cash can pay for. The
- * result equals buying single lots as long as each is affordable.
+ * Buys the lots of all orders whose missing value exceeds a threshold. The threshold is the smallest one for which the
+ * cash suffices. The result equals buying single lots as long as each is affordable.
  * @returns the change of cash, negative
  */
 function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
@@ -64,7 +67,7 @@ function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
   const countLots = (order: Order, value: number): number => {
     const { name, wanted, givenUp } = order;
     if (computeMissingValue(order, net) <= value) return givenUp;
-    // Counted from the target shares, which are whole lots; held shares may include a fraction.
+    // The count starts from the target shares, which are whole lots. Held shares may include a fraction.
     const most = Math.floor((wanted - (name.weight * net - value) / name.price) / name.lot);
     return Math.min(Math.max(most, 0), givenUp - 1);
   };

@@ -2,7 +2,7 @@
 export interface TradeTerms {
   /** Price in the currency of the account. */
   readonly price: number;
-  /** Mean daily volume in shares; null if unknown, which implies no impact. */
+  /** Mean daily volume in shares. Null if it is unknown; the impact is then zero. */
   readonly adv: number | null;
   readonly spreadBps: number;
   readonly impactBps: number;
@@ -10,7 +10,7 @@ export interface TradeTerms {
 
 /**
  * Returns the cost of a trade: half the spread plus the impact, both as fractions of the traded value. The impact grows
- * with the square root of the fraction of a day's volume.
+ * with the square root of the traded fraction of a day's volume.
  */
 export function computeTradeCost({ price, adv, spreadBps, impactBps }: TradeTerms, shares: number): number {
   if (shares === 0) return 0;

@@ -5,7 +5,7 @@ import { maskUrlPasswords } from '#base/text/url-passwords.js';
 export interface Finding {
   readonly severity: Severity;
   readonly code: FindingCode;
-  /** Sentence with the refused value and the accepted values; both are numbers if numbers are compared. */
+  /** Sentence with the refused value and the accepted values. If numbers are compared, both are numbers. */
   readonly message: string;
   /** Path as written by the client, such as `pipeline.selection[0].params.count`; empty for the whole document. */
   readonly path: string;
@@ -160,8 +160,8 @@ export function hasErrors(findings: readonly Finding[]): boolean {
 }
 
 /**
- * Returns the refused value for a finding if its JSON has at most 200 characters and contains no URL password;
- * otherwise no value.
+ * Returns the refused value for a finding. Its JSON must have at most 200 characters and contain no URL password.
+ * Otherwise returns no value.
  */
 export function keepSmallValue(value: unknown): { readonly value?: unknown } {
   const text = JSON.stringify(value);

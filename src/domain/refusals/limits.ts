@@ -1,6 +1,6 @@
 interface Limit {
   readonly value: number;
-  /** Subject of the limit, and the origin of its number. */
+  /** Subject of the limit, and where its number comes from. */
   readonly help: string;
 }
 

@@ -10,7 +10,7 @@ export interface RequestedIndices {
 }
 
 /**
- * Returns the template with an index for every block: blocks without an index use the indices of the request.
+ * Returns the template with an index for every block. A block without an index uses the indices of the request.
  * @throws Refusal VALIDATION_FAILED, INDEX_REQUIRED
  */
 export function bindTemplate(
@@ -30,7 +30,7 @@ export function bindTemplate(
 
 /**
  * Repeats the template for several indices, each on a new page. Blocks without an index are repeated for each index.
- * Blocks with an index occur once; those after the last repeated block are placed at the end.
+ * Blocks with an index occur once. If they follow the last repeated block, they are placed at the end.
  */
 export function repeatTemplate(
   template: ReportTemplateDocument,

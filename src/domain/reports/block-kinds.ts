@@ -40,7 +40,7 @@ export const ReportBlock = z
 export type ReportBlock = z.infer<typeof ReportBlock>;
 
 export function findRunUse(block: ReportBlock): RunUse {
-  // the entry was looked up by the kind of the block, so it accepts the block
+  // The entry was looked up by the kind of the block, so it accepts the block.
   const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind;
   return entry.runUse(block);
 }
@@ -82,7 +82,8 @@ export function needsMarket({ blocks }: { readonly blocks: readonly ReportBlock[
 }
 
 /**
- * Returns true if a report shows the risk of the holdings of an index, which is estimated when the report is rendered.
+ * Returns true if a report shows the risk of the holdings of an index. This risk is estimated when the report is
+ * rendered.
  */
 export function needsRisk({ blocks }: { readonly blocks: readonly ReportBlock[] }, indexId: string): boolean {
   return blocks.some((block) => block.kind === 'table' && block.source === 'risk' && block.index_id === indexId);

@@ -15,7 +15,7 @@ export function isBuiltIn(templateId: string): templateId is BuiltInId {
   return (BUILT_IN_IDS as readonly string[]).includes(templateId);
 }
 
-/** Returns the document of a built-in template with its blocks bound to an index; null: unbound. */
+/** Returns the document of a built-in template with its blocks bound to an index. Null leaves them unbound. */
 export function createBuiltInTemplate(templateId: BuiltInId, indexId: string | null = null): ReportTemplateDocument {
   return repeatTemplate(ReportTemplateDocument.parse({ template_id: templateId, ...DRAFTS[templateId] }), [indexId]);
 }
@@ -53,8 +53,8 @@ interface FactsheetSizes {
 
 /**
  * Blocks of a factsheet of two pages: description and performance of the index, then its risk and history. There is
- * space for a third row of figures and a long name. Sections that only some indices have (parts of an overlay,
- * breaches) may need a third page.
+ * space for a third row of figures and a long name. Some sections exist only for some indices (parts of an overlay,
+ * breaches); they may need a third page.
  */
 const createFactsheet = ({ performance, drawdown, names }: FactsheetSizes): Blocks => [
   { kind: 'header', subtitle: 'Index factsheet' },

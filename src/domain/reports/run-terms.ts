@@ -12,7 +12,7 @@ import { describeOverlay } from '../rules/methodology.js';
 
 /** Terms of a run as shown in a report. */
 export interface RunTerms {
-  /** Transaction costs in basis points; for an overlay, those of its setting. */
+  /** Transaction costs in basis points. For an overlay, the costs that its setting states. */
   readonly transactionCostBps: number;
   /** Price basis of the store; null for a run of a version that did not record it. */
   readonly adjustment: Adjustment | null;
@@ -42,7 +42,7 @@ export function createTerms(
   };
 }
 
-/** Returns the cost that an overlay charges for changes of exposure; null for a type without costs. */
+/** Returns the cost that an overlay charges for changes of exposure. Returns null if its type has no costs. */
 function findOwnCost(document: OverlayDocument | null): number | null {
   return document !== null && 'cost_bps' in document.overlay ? (document.overlay.cost_bps ?? null) : null;
 }

@@ -37,7 +37,7 @@ function toBlockFinding(finding: Finding): Finding {
     : finding;
 }
 
-/** Reads a stored body as a template; undefined if it does not match the schema. */
+/** Reads a stored body as a template. Returns undefined if it does not match the schema. */
 export function readTemplate(body: unknown): ReportTemplateDocument | undefined {
   const parsed = ReportTemplateDocument.safeParse(body);
   return parsed.success ? parsed.data : undefined;

@@ -2,8 +2,8 @@ import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 
 /**
- * Bars and returns of securities by session, stored as the few sessions without them. Windows must not begin before the
- * market.
+ * Bars and returns of securities by session. It stores only the few sessions without them. Windows must not begin
+ * before the market.
  */
 export interface BarHistory {
   /** Returns the number of bars of a column from session `from` to `to`, both included. */
@@ -20,7 +20,7 @@ const historyCache = new WeakMap<Float64Array, BarHistory>();
 
 /**
  * Creates the history of a market's bars and of the returns in a growth panel. A return needs a bar on its session and
- * on the previous session, and a growth factor, because an exchange rate may be missing where prices exist.
+ * on the previous session. It also needs a growth factor, because an exchange rate may be missing where prices exist.
  * @param growth [S x N] from `computeGrowth`
  * @cost one pass over S x N, once per panel; then O(log) of the number of missing sessions
  */
@@ -71,7 +71,10 @@ function buildBarHistory(sm: SessionMarket, growth: Float64Array): BarHistory {
   });
 }
 
-/** First and last bar of each column, and the sessions in between without a bar and without a return, ascending. */
+/**
+ * First and last bar of each column. For the sessions in between, those without a bar and those without a return,
+ * ascending.
+ */
 export interface BarGaps {
   /** Session of the first bar, [N]; after the last session if there is no bar. */
   readonly first: Int32Array;

@@ -33,7 +33,7 @@ import {
 
 /**
  * Minimum weight of all observations before the last one. With less, the divisor 1 - sum w^2 of an unbiased covariance
- * loses precision.
+ * would lose precision.
  */
 const EARLIER_WEIGHT_MIN = 1e-4;
 
@@ -53,7 +53,7 @@ export type RiskSettings = Pick<
 
 export interface RiskModelEstimate {
   readonly coverage: Coverage;
-  /** Diagnostics; without an intensity if the estimator has no shrinkage target. */
+  /** Diagnostics of the covariance. The intensity is null if the estimator has no shrinkage target. */
   readonly diagnostics: Omit<CovarianceDiagnostics, 'intensity'> & { readonly intensity: number | null };
   /** Annualised covariance, [n x n], in engine memory. */
   readonly covariance: Float64Array;
@@ -62,11 +62,11 @@ export interface RiskModelEstimate {
 }
 
 /**
- * Estimates the covariance model of the securities that a window covers. Must run inside an engine scope, which owns
- * the matrix.
+ * Estimates the covariance model of the securities that a window covers. Must run inside an engine scope; the scope
+ * owns the matrix.
  * @param requestedColumns market columns without duplicates, in the order of the matrix.
  * @throws Refusal RISK_INSUFFICIENT_DATA, also if the half-life puts all weight on the last session; NUMERIC_FAILURE if
- *   the squares of returns overflow
+ * the squares of returns overflow
  * @cost of `estimateCovariance`
  */
 export function estimateRiskModel(
@@ -81,8 +81,9 @@ export function estimateRiskModel(
 }
 
 /**
- * Estimates a covariance model from returns; factor models need returns with a window.
- * @param report receives each stage and the matrix, which is final from the eigenvalue stage on unless it is repaired
+ * Estimates a covariance model from returns. Factor models need returns with a window.
+ * @param report receives each stage and the matrix. From the eigenvalue stage on, the matrix is final unless it is
+ * repaired.
  * @throws as `estimateRiskModel`
  */
 export function estimateFrom(
@@ -131,7 +132,7 @@ export function estimateFrom(
   };
 }
 
-/** Returns true if an estimator's covariance is a sum over a panel, so that single rows of it can be computed. */
+/** Returns true if an estimator's covariance is a sum over a panel. Single rows of it can then be computed. */
 export const hasPanelForm = (estimator: Estimator): boolean =>
   estimator === 'shrinkage' || isFactorEstimator(estimator);
 
@@ -151,10 +152,10 @@ export interface PanelEstimate {
 }
 
 /**
- * Estimates a covariance in panel form from returns, bit-identical to `estimateFrom` but without the matrix. The result
- * does not use engine memory.
+ * Estimates a covariance in panel form from returns. The result is bit-identical to `estimateFrom`, but the matrix is
+ * not computed. The result does not use engine memory.
  * @param settings settings with an estimator of `hasPanelForm`; nothing is repaired, because such a covariance is
- *   positive semi-definite up to rounding
+ * positive semi-definite up to rounding
  * @throws as `estimateRiskModel`
  */
 export function estimatePanel(engine: Engine, returns: ReturnSource, settings: RiskSettings): PanelEstimate {

@@ -22,7 +22,7 @@ export interface FactorSplit {
   readonly factors: readonly string[];
   /** Active exposure to each factor, B'a. */
   readonly exposures: Readonly<Record<string, number>>;
-  /** Share of each factor in the factor variance; shares sum to 1, and are 0 if that variance is 0. */
+  /** Share of each factor in the factor variance. The shares sum to 1, or are 0 if that variance is 0. */
   readonly contributions: Readonly<Record<string, number>>;
   readonly factorVariance: number;
   readonly specificVariance: number;
@@ -53,11 +53,11 @@ const estimateCaches = { industries: createMeasureCache<FactorModel>(), styles: 
 const cacheParts = createMeasureCache<PrincipalParts>();
 
 /**
- * Decomposes the active variance of holdings against a benchmark over the covered securities of both. Exposures are
- * those known on the last session of the window.
+ * Decomposes the active variance of holdings against a benchmark. Only securities that the window covers count.
+ * Exposures are those known on the last session of the window.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost four passes over the returns; the statistical model solves an eigenproblem of min(securities, observations).
- *   The model is cached by securities and sessions, so other weights need no new estimate.
+ * The model is cached by securities and sessions, so other weights need no new estimate.
  */
 export function computeFactorRisk(
   engine: Engine,

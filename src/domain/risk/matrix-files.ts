@@ -6,8 +6,8 @@ export const StoredArtifact = defineObject(() => ({ name: z.string(), bytes: z.i
 export type StoredArtifact = z.infer<typeof StoredArtifact>;
 
 /**
- * Files of a stored matrix: one file, or for a model in parts one file per part, in order. The SHA-256 is that of the
- * file, or that of the joined hex hashes of the parts, because no node reads the parts of other nodes.
+ * Files of a stored matrix: one file, or one file per part, in order. The SHA-256 of a single file is that of its
+ * bytes. For parts, it is that of their joined hex hashes, because no node reads the parts of other nodes.
  */
 export const MatrixFiles = z.union([
   StoredArtifact,

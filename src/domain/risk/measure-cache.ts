@@ -1,6 +1,6 @@
 import type { EngineName } from '#kernels/engines/engine.js';
 
-/** Inputs of a measurement of a growth panel, besides the panel. */
+/** Inputs of a measurement in addition to the growth panel. */
 export interface MeasureTerms {
   readonly engine: EngineName;
   /** Number of principal components; only for their measurement. */
@@ -12,12 +12,15 @@ export interface MeasureTerms {
   readonly sessions: Int32Array;
 }
 
-/** Returns the cached measurement of a panel under given terms, or measures it. Both results are bit-identical. */
+/**
+ * Returns the cached measurement of a panel under given terms. If there is none, measures the panel. Both results are
+ * bit-identical.
+ */
 export type MeasureCache<T> = (growth: Float64Array, terms: MeasureTerms, measure: () => T) => T;
 
 /**
- * Maximum number of cached measurements per panel, for one index between two rebalances or indices with equal
- * securities. Each has less than 0.5 MB.
+ * Maximum number of cached measurements per panel. It suffices for one index between two rebalances, or for indices
+ * with equal securities. Each has less than 0.5 MB.
  */
 const ENTRIES_MAX = 8;
 
@@ -26,7 +29,7 @@ interface Entry<T> {
   readonly value: T;
 }
 
-/** Creates a cache of the latest measurements of each panel; the entries live as long as the panel. */
+/** Creates a cache of the latest measurements of each panel. The entries exist as long as the panel. */
 export function createMeasureCache<T>(): MeasureCache<T> {
   /** ordered from least to most recently used */
   const entriesByGrowth = new WeakMap<Float64Array, Entry<T>[]>();

@@ -16,8 +16,8 @@ export interface RiskMeasureModel {
 export type EstimateSettings = Readonly<Record<string, string | number | null>>;
 
 /**
- * Returns the settings that apply to the estimator of a request, with requested or default values; settings without a
- * value are omitted.
+ * Returns the settings that apply to the estimator of a request, with requested or default values. Omits settings
+ * without a value.
  */
 export function listSettingsRead(
   request: { readonly estimator: string } & Readonly<Record<string, unknown>>,

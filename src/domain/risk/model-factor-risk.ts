@@ -11,7 +11,7 @@ export interface ModelFactorRisk extends FactorSplit {
 }
 
 /**
- * Decomposes the active variance of weights with a factor model; ignores securities outside the model.
+ * Decomposes the active variance of weights with a factor model. Ignores securities outside the model.
  * @param names securities of the model, [n]
  * @param active weights less benchmark weights
  */

@@ -11,8 +11,8 @@ export const SINGLE_THREAD_SECURITIES_MAX = 5_000;
 export const MODEL_PARTS = 64;
 
 /**
- * Number of the part after the matrix parts: the range of the eigenvalues. The node that runs the job computes its last
- * part first.
+ * Number of the part that computes the range of the eigenvalues. It comes after the matrix parts. The node that runs
+ * the job computes its last part first.
  */
 export const EIGENVALUES_PART = MODEL_PARTS;
 
@@ -34,8 +34,8 @@ export function divideModel(assetCount: number): Int32Array {
 }
 
 /**
- * Returns the number of values of a part besides its rows: a fingerprint of the estimate, then the sum of correlations
- * of each row, or both ends of the eigenvalue range.
+ * Returns the number of values of a part in addition to its rows. They are a fingerprint of the estimate, followed by
+ * the sum of correlations of each row or by both ends of the eigenvalue range.
  */
 export const countPartFigures = (cuts: Int32Array, part: number): number =>
   1 + (part === EIGENVALUES_PART ? 2 : cuts[part + 1]! - cuts[part]!);

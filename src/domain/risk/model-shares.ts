@@ -6,7 +6,7 @@ import type { StoredModel } from './stored-model.js';
 export interface ModelShares {
   /** Annualised volatility of the securities in the model, at their actual weights. */
   readonly volatility: number;
-  /** Contribution of each security in the model; contributions sum to the volatility, and are 0 if it is 0. */
+  /** Contribution of each security in the model. The contributions sum to the volatility, and are 0 if it is 0. */
   readonly contributions: ReadonlyMap<string, number>;
   /** Securities without an estimate, ascending. */
   readonly uncovered: readonly string[];

@@ -51,8 +51,8 @@ export function computeVolatilities({ order, upper }: PackedMatrix): Float64Arra
 }
 
 /**
- * Writes row i of the correlation matrix: exactly 1 on the diagonal, 0 for a security without variance, otherwise
- * between -1 and 1.
+ * Writes row i of the correlation matrix. The diagonal is exactly 1, a security without variance has 0, all other
+ * entries are between -1 and 1.
  * @param out [order], overwritten
  */
 export function computeCorrelationRow(

@@ -5,12 +5,12 @@ import { LIMITS } from '../refusals/limits.js';
 import type { FactorModel } from './factor-model.js';
 
 /**
- * Number of components that are always computed and cached: the maximum of a request, so that a request for another
+ * Number of components that are always computed and cached. It is the maximum of a request, so a request for another
  * number needs no new computation.
  */
 export const CACHED_COMPONENTS = 20;
 
-/** Principal components and variances, from which a statistical model with any number of factors is formed. */
+/** Principal components and variances. From these, a statistical model with any number of factors can be formed. */
 export interface PrincipalParts extends PrincipalComponents {
   /** Sample variances of the securities, [n]. */
   readonly variances: Float64Array;
@@ -33,8 +33,8 @@ export function computePrincipalParts(engine: Engine, panel: Float64Array, n: nu
 }
 
 /**
- * Returns the first principal components of the annualised sample covariance as a factor model: unit eigenvectors are
- * the exposures, eigenvalues the factor variances, and the remainders of the variances are specific.
+ * Returns the first principal components of the annualised sample covariance as a factor model. Unit eigenvectors are
+ * the exposures and eigenvalues the factor variances. The remainders of the variances are specific.
  * @param factorCount number of components; at most the number of securities.
  * @param periodsPerYear sessions of a year.
  */

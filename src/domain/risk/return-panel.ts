@@ -39,11 +39,11 @@ export interface Coverage {
 
 /**
  * Determines the coverage of a window. A return needs a bar on its session and on the previous session, both inside the
- * window. Securities with too few returns or prices are excluded first, then sessions on which a remaining security has
- * no return.
+ * window. First, securities with too few returns or prices are excluded. Then sessions are excluded on which a
+ * remaining security has no return.
  * @param requestedColumns market columns without duplicates.
  * @cost O(sessions + securities log sessions) in addition to the missing sessions, once `createBarHistory` has read the
- *   panel
+ * panel
  */
 export function findCoverage({ sm, growth, from, to }: ReturnWindow, requestedColumns: ArrayLike<number>): Coverage {
   assertSecurity(sm, from);
@@ -140,7 +140,7 @@ export function createReturnSource(window: ReturnWindow, requestedColumns: Array
   return { sm: window.sm, coverage, read: (out, engine) => readReturns(window, coverage, out, engine), window };
 }
 
-/** Number of sessions that are read at a time: the returns of 1,000 securities then fit into a second-level cache. */
+/** Number of sessions that are read at a time. The returns of 1,000 securities then fit into a second-level cache. */
 const BAND_SESSIONS = 64;
 
 /** Engine functions for reading returns. Default: plain loops. */

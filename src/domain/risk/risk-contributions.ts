@@ -17,21 +17,24 @@ export type Positions = ReadonlyMap<number, number>;
 export interface RiskShares {
   /** Annualised volatility of the covered securities at their actual weights. */
   readonly volatility: number;
-  /** Weight of the covered holdings; for active positions, the covered fraction of the sum of their magnitudes. */
+  /**
+   * Weight of the covered holdings. For active positions, it is the covered fraction of the sum of their magnitudes.
+   */
   readonly coveredWeight: number;
-  /** Contribution of each covered security by column; contributions sum to the volatility, and are 0 if it is 0. */
+  /** Contribution of each covered security by column. The contributions sum to the volatility, and are 0 if it is 0. */
   readonly contributions: ReadonlyMap<number, number>;
   /** Market columns without an estimate, ascending. */
   readonly uncovered: readonly number[];
 }
 
 /**
- * Computes the volatility of holdings and its decomposition RC_i = w_i (Sigma w)_i / sigma, with the default covariance
- * of the window (constant correlation, intensity by shape, total returns). Allocates no n x n matrix. Cash has no risk.
+ * Computes the volatility of holdings and its decomposition RC_i = w_i (Sigma w)_i / sigma. Sigma is the default
+ * covariance of the window (constant correlation, intensity by shape, total returns). Allocates no n x n matrix. Cash
+ * has no risk.
  * @param weights weights of the holdings; securities of weight 0 are excluded.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost four passes over the returns, [T x n]; three for securities whose returns on these sessions were measured
- *   before
+ * before
  */
 export function computeRisk(engine: Engine, window: ReturnWindow, weights: Positions): RiskShares {
   const positions = listHoldings(weights);
@@ -39,8 +42,8 @@ export function computeRisk(engine: Engine, window: ReturnWindow, weights: Posit
 }
 
 /**
- * Computes the volatility as `computeRisk`, and the tracking error against a benchmark with its decomposition by active
- * weights over the securities of both portfolios. A benchmark without further securities adds no cost.
+ * Computes the volatility as `computeRisk` does. Also computes the tracking error against a benchmark and decomposes it
+ * by active weights over the securities of both portfolios. A benchmark without further securities adds no cost.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost four passes over the returns, [T x n], and four more if the benchmark has further securities
  */
@@ -62,7 +65,7 @@ export function computeRisks(
   };
 }
 
-/** Returns the covered fraction of the total absolute active weight; 1 if no weight is active. */
+/** Returns the covered fraction of the total absolute active weight. Returns 1 if no weight is active. */
 export function computeCoveredShare(active: Positions, covered: Iterable<number>): number {
   const gross = new Map([...active].map(([column, weight]) => [column, Math.abs(weight)]));
   const total = sumOver(gross.keys(), gross);
@@ -82,8 +85,7 @@ export function computeActivePositions(weights: Positions, benchmark: Positions)
 }
 
 /**
- * Returns the securities with a nonzero weight by ascending column, so that sums do not depend on the order of the
- * input.
+ * Returns the securities with a nonzero weight by ascending column. Sums then do not depend on the order of the input.
  */
 function listHoldings(weights: Positions): Map<number, number> {
   return new Map([...weights].filter(([, weight]) => weight !== 0).toSorted(([a], [b]) => a - b));
@@ -156,7 +158,7 @@ function computeContributions(
     shares[i]! *= weights[i]!;
     variance += shares[i]!;
   }
-  // Rounding may make a variance of 0 slightly negative; there is no risk to decompose then.
+  // Rounding may make a variance of 0 slightly negative. There is then no risk to decompose.
   const volatility = Math.sqrt(Math.max(variance, 0));
   if (volatility === 0) return { volatility: 0, shares: shares.fill(0) };
   for (let i = 0; i < weights.length; i++) shares[i]! /= volatility;

@@ -204,7 +204,7 @@ export const RiskModelDocument = defineObject(() => ({
   store_content_hash: z.string(),
   covariance: MatrixFiles,
   /**
-   * Exposures, factor covariance and specific variances as float64; absent for models without factors and for older
+   * Exposures, factor covariance and specific variances as float64. Absent for models without factors and for older
    * models.
    */
   factors: StoredArtifact.optional(),

@@ -1,4 +1,4 @@
-/** Part of a risk model's JSON that a worker writes. A long body is produced in parts, while its reader consumes it. */
+/** Part of a risk model's JSON that a worker writes. A long body is produced in parts while it is read. */
 export type RiskModelPart =
   | {
       readonly part: 'covariance' | 'correlation';

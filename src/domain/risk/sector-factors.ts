@@ -12,8 +12,8 @@ const MARKET_FACTOR = 'MARKET';
 
 /**
  * Estimates market and sector factors. The returns of each session are regressed on a constant and sector dummies, with
- * equal weights and sector returns that average zero: a sector's fitted return is the mean over its securities, and the
- * market return is the mean over sectors.
+ * equal weights. Sector returns average zero. The fitted return of a sector is therefore the mean over its securities,
+ * and the market return is the mean over sectors.
  * @param panel [T x n] returns; overwritten by the residuals.
  * @param sectors sector of each security, [n].
  * @param periodsPerYear sessions of a year.
@@ -43,8 +43,8 @@ export function computeSectorFactors(
 }
 
 /**
- * Computes the returns of the market, and of each sector relative to the market, [T x K], from the mean returns of the
- * sectors, [T x K - 1].
+ * Computes the returns of the market and of each sector relative to the market, [T x K]. They follow from the mean
+ * returns of the sectors, [T x K - 1].
  */
 function computeFactorReturns(means: Float64Array, sectorCount: number): Float64Array {
   const observationCount = means.length / sectorCount;

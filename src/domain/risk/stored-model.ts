@@ -27,8 +27,8 @@ export interface StoredModel {
 }
 
 /**
- * Returns the model in force on a day. For an imported model this is the model with the latest date on or before the
- * day, otherwise the oldest one, which decisions of that day refuse.
+ * Returns the model in force on a day. For an imported model, this is the one with the latest date on or before the
+ * day. If there is none, returns the oldest model; decisions of that day refuse it.
  */
 export function findModelInForce(model: StoredModel, day: Day): StoredModel {
   const { earlier = [] } = model;
@@ -41,7 +41,7 @@ export type StoredModels = (modelId: string) => StoredModel;
 /** Maximum number of securities listed in the message of a refusal; its detail contains all of them. */
 const NAMED_MAX = 5;
 
-/** Securities whose covariance a decision needs, with the decision day. */
+/** Securities of a decision, with its day. The decision needs their covariance. */
 export interface SecuritiesOfDecision {
   readonly identifiers: readonly string[];
   readonly day: Day;
@@ -76,7 +76,8 @@ export interface FactoredSecurities {
 }
 
 /**
- * Returns the covariance of securities under a stored model in factor form; undefined for a model without factors.
+ * Returns the covariance of securities under a stored model in factor form. Returns undefined for a model without
+ * factors.
  * @throws Refusal LOOK_AHEAD if the model contains returns after the day, MODEL_LACKS_NAMES, DOCUMENT_UNREADABLE
  * @cost N K^2 / 2 multiply-adds; the matrix is not read
  */

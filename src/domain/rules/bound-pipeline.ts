@@ -15,9 +15,9 @@ export interface BoundPipeline {
   readonly rules: readonly BoundRule[];
   readonly weighting: Weighting;
   readonly groupCaps: readonly BoundGroupCap[];
-  /** Cap of each constituent as an expression; null if the weighting states a number or no cap. */
+  /** Cap of each constituent as an expression. Null if the weighting states a number or no cap. */
   readonly cap: FieldUse | null;
-  /** Field of the groups that `cap` and `ladder_caps` limit; null if they limit constituents. */
+  /** Field of the groups that `cap` and `ladder_caps` limit. Null if they limit constituents. */
   readonly capBy: FieldUse | null;
   readonly phaseIn: BoundPhaseIn | null;
   /** Datapoints by which constituents are ranked between reviews. */
@@ -45,7 +45,7 @@ export interface BoundPhaseIn {
   readonly steps: number;
 }
 
-/** Binds the pipeline of a valid document. A row that its class does not accept is a defect of the caller. */
+/** Binds the pipeline of a valid document. If a class does not accept its row, the caller has a defect. */
 export function bindPipeline(
   document: Pick<RuleDocument, 'pipeline' | 'datapoints' | 'plugins'> & Partial<Pick<RuleDocument, 'events'>>,
 ): BoundPipeline {
@@ -116,8 +116,8 @@ function listWeightingUse(member: string, use: FieldUse | null): LocatedUse[] {
 }
 
 /**
- * Returns the path of a parameter below its row; a class that reads a fixed datapoint has no parameter, so the path is
- * that of its type.
+ * Returns the path of a parameter below its row. A class that reads a fixed datapoint has no parameter; the path is
+ * then that of its type.
  */
 function joinPath(row: string, parameter: string): string {
   return parameter === '' ? `${row}.type` : `${row}.params.${parameter}`;

@@ -38,14 +38,15 @@ export interface CappedOutcome {
   /** Total weight by which constituents were reduced; 0 if weights changed only by rounding. */
   readonly redistributed: number;
   /**
-   * Rounds of redistribution under the single cap, from which the weights can be recomputed. Empty if a floor or group
+   * Rounds of redistribution under the single cap. The weights can be recomputed from them. Empty if a floor or group
    * caps apply.
    */
   readonly rounds: readonly CapRound[];
 }
 
 /**
- * Round of redistribution: every uncapped weight is multiplied by `scale`, and weights then above the cap are capped.
+ * Round of redistribution. Every uncapped weight is multiplied by `scale`; weights that are then above the cap are
+ * capped.
  */
 export interface CapRound {
   readonly scale: number;
@@ -53,8 +54,8 @@ export interface CapRound {
 }
 
 /**
- * Applies the single cap, the floor and the group caps together: w = clip(lambda m u, floor, cap), with a multiplier m
- * <= 1 for each group at its cap and one lambda for which the sum is 1.
+ * Applies the single cap, the floor and the group caps together: w = clip(lambda m u, floor, cap). Each group at its
+ * cap has a multiplier m <= 1, and lambda is such that the sum is 1.
  * @cost O(n log n) per cap; up to 1000 rounds if groups of several fields overlap
  */
 export function applyCaps(input: CapInput): CappedOutcome | CapInfeasible {
@@ -86,7 +87,10 @@ export function applyCaps(input: CapInput): CappedOutcome | CapInfeasible {
   });
 }
 
-/** Returns the fixed point of iterative proportional redistribution, computed round by round. */
+/**
+ * Returns the weights that result when the excess over the cap is redistributed in proportion, round by round, until no
+ * weight exceeds it.
+ */
 function redistributeWeight(raw: Float64Array, cap: number): CappedOutcome {
   const isCapped = new Uint8Array(raw.length);
   const rounds: CapRound[] = [];
@@ -141,8 +145,8 @@ interface GroupedInput {
 
 /**
  * Solves one grouping after the other, with the multipliers of the other groupings, until every cap holds. This is
- * coordinate ascent on the dual of the closest weights in relative entropy, so the result does not depend on the order
- * of securities or groupings.
+ * coordinate ascent on the dual of the closest weights in relative entropy. The result therefore does not depend on the
+ * order of securities or groupings.
  */
 function addGroups({ raw, cap, floor, groups }: GroupedInput): CappedOutcome | CapInfeasible {
   const limits: WeightLimits = { floor, cap: cap ?? 1 };

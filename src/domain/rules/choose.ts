@@ -23,7 +23,7 @@ export interface WaterfallStep {
 export interface DecisionInput {
   readonly session: number;
   readonly universe: Int32Array;
-  /** Columns of the constituents before the decision; null if there are none, or if no rule reads them. */
+  /** Columns of the constituents before the decision. Null if there are none, or if no rule reads them. */
   readonly incumbents: ArrayLike<number> | null;
 }
 
@@ -86,7 +86,7 @@ interface PhasedInput extends Omit<ChooseInput, 'incumbents'> {
   readonly incumbents: Uint8Array | null;
 }
 
-/** Multiplies raw weights by the datapoint of the phase-in of a pipeline. */
+/** Multiplies raw weights by the datapoint that a pipeline phases in. */
 function applyPhaseIn(
   raw: RawWeights,
   { pipeline, document, market, session, sections, incumbents, indexWeights }: PhasedInput,
@@ -160,7 +160,7 @@ export function flagMembers(columns: ArrayLike<number>, securityCount: number): 
   return flags;
 }
 
-/** Divides values by their sum; first scales them by the largest value if the sum exceeds the range of a double. */
+/** Divides values by their sum. If the sum exceeds the range of a double, scales them by the largest value first. */
 function normalise(values: Float64Array): Float64Array {
   let total = 0;
   for (let i = 0; i < values.length; i++) total += values[i]!;

@@ -47,7 +47,7 @@ export interface RuleUndecided extends FailedDecision {
 
 /** Decider for the rules of a document. */
 export interface RuleDecider extends Decider {
-  /** True if the previous composition affects decisions; otherwise incumbents need not be known. */
+  /** True if the previous composition affects decisions. If false, incumbents need not be known. */
   readonly remembers: boolean;
   decide(
     session: number,
@@ -80,12 +80,12 @@ export interface CreateDeciderInput {
   /** Returns the columns of the universe with a price on a session, ascending. */
   readonly universe: (session: number) => Int32Array;
   /**
-   * Returns 1 for each member of the universe on a session, by column, with or without a price. If absent, suspended
-   * constituents are not kept.
+   * Returns a number for each column on a session: 1 for a member of the universe, with or without a price. If the
+   * function is absent, suspended constituents are not kept.
    */
   readonly members?: (session: number) => Uint8Array;
   /**
-   * Returns the weights of another index at its last decision on or before a session; null before its first
+   * Returns the weights of another index at its last decision on or before a session. Returns null before its first
    * composition.
    */
   readonly indexWeights?: (indexId: string, session: number) => IndexWeights | null;
@@ -97,7 +97,7 @@ export interface CreateDeciderInput {
   readonly sharing?: DecisionSharing | undefined;
 }
 
-/** Results shared between deciders whose definitions have common terms. */
+/** Results that deciders share if their definitions have common terms. */
 export interface DecisionSharing {
   /** Returns the cross-sections of a market. @param reads datapoints to be read */
   sectionsOf(terms: CrossSectionTerms, reads: readonly LocatedUse[]): CrossSections;
@@ -112,9 +112,9 @@ export interface DecisionSharing {
 }
 
 /**
- * Creates the decider of a valid document on one market. Only data dated on or before the decision session is read.
+ * Creates the decider of a valid document on one market. It reads only data dated on or before the decision session.
  * @throws Refusal VALIDATION_FAILED if the market lacks a datapoint, FX_MISSING from a decision that needs a missing
- *   rate
+ * rate
  * @cost per decision: securities * (sum of the windows of all rules) cells
  */
 export function createDecider({
@@ -195,7 +195,7 @@ export interface CrossSectionTerms {
   /** Currency of the index. */
   readonly currency: string;
   /**
-   * Securities read on consecutive sessions, ascending. Their one-year windows are computed as rolling sums, which
+   * Securities read on consecutive sessions, ascending. Their one-year windows are computed as rolling sums; results
    * differ by rounding.
    */
   readonly followed?: Int32Array;
@@ -287,7 +287,10 @@ function traceChoice(choice: Choice, { document, pipeline, market }: DecideInput
   return { ...tracedChoice, capping, decision };
 }
 
-/** Returns the market value, or price, per unit of weight of a security that no limit changes. */
+/**
+ * Returns the market value, or the price, per unit of weight. It is computed from a security whose weight no limit
+ * changes.
+ */
 function computeWorth(
   { pipeline: { weighting } }: RuleDocument,
   values: Float64Array,

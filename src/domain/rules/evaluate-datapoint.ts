@@ -17,7 +17,7 @@ export interface EvaluationInput {
   readonly universe: Int32Array;
   readonly expression: ExpressionNode;
   readonly expects: ExpectedKind;
-  /** Requested securities; if empty, the first securities with a value. */
+  /** Requested securities. If the list is empty, the first securities with a value. */
   readonly identifiers: readonly string[];
   /** Maximum number of values returned. */
   readonly most: number;

@@ -43,12 +43,12 @@ export interface Holding extends Presence {
   readonly reviews: readonly string[];
   /**
    * Fraction of the decided weights that remained on the effective date. With an effective lag, securities may leave
-   * before that date; the applied weight is the decided weight divided by this fraction.
+   * before that date. The applied weight is the decided weight divided by this fraction.
    */
   readonly stayed: number;
   /**
-   * Decided weight, if it was converted into index shares before the effective close; the applied weight is the value
-   * of these shares.
+   * Decided weight. Present if it was converted into index shares before the effective close; the applied weight is the
+   * value of these shares. Otherwise null.
    */
   readonly decidedWeight: number | null;
   /** Applied weight; null if the composition excludes the security. */
@@ -95,8 +95,8 @@ export interface SecurityQuestion {
 }
 
 /**
- * Explains the weight of one security in the composition of a rule-based index in force on a day. For an index without
- * a composition, explains the result of its first rebalance.
+ * Explains the weight of one security in the composition of a rule-based index in force on a day. If an index has no
+ * composition, explains the result of its first rebalance.
  * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and the refusals of running the definition
  * @cost cost of running the definition up to the day
  */
@@ -119,7 +119,7 @@ export function explainConstituent(composer: Composer, indexId: string, question
   };
 }
 
-/** Returns the derivation of the latest review that reweighted the constituents; undefined if there is none. */
+/** Returns the derivation of the latest review that reweighted the constituents. Returns undefined if there is none. */
 function traceWeighting(composer: Composer, indexId: string, composition: Composition): Trace | undefined {
   const { document, position: amendment } = findText(composer, indexId, composition);
   const review = findReview(document, composition.reviews?.at(-1));
@@ -153,7 +153,10 @@ function findCompositionOrEmpty(composer: Composer, indexId: string, asOf: Day):
   }
 }
 
-/** Explains the first rebalance if it produced no composition, up to the rule that excluded the security. */
+/**
+ * Explains the first rebalance if it produced no composition. The explanation ends with the rule that excluded the
+ * security.
+ */
 function explainEmpty(composer: Composer, indexId: string, { column, asOf }: SecurityQuestion): Explanation {
   const sm = composer.market(indexId);
   const { date, decision } = composeFirstRebalance(composer, { indexId, until: asOf });
@@ -237,7 +240,7 @@ export function findHolding(
   };
 }
 
-/** The weight of securities that leave is distributed over securities of the same side. */
+/** If securities leave, securities of the same side take over their weight. */
 function computeRemainingShare(
   { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
   composition: Composition,
@@ -309,7 +312,8 @@ function createChain(
     capping: {
       cap: capping.cap,
       floor: capping.floor,
-      // Relative to all selected securities with a weight, including constituents that their cap excludes.
+      // The scale is relative to all selected securities with a weight. These include constituents that their cap
+      // excludes.
       scale: capping.scaleOf(slot) * (pipeline.cap === null ? 1 : decision.uncapped[slot]! / weighting.uncapped),
       capped: capping.capped.includes(slot),
       rounds: capping.rounds.map(({ scale, joined }) => ({ scale, joined: joined.map(formatSecurity) })),
@@ -317,13 +321,13 @@ function createChain(
   };
 }
 
-/** Returns true if the row of a path was evaluated for the security: no earlier rule removed it. */
+/** Returns true if the row of a path was evaluated for the security, because no earlier rule removed it. */
 function isReached(path: string, ruleCount: number, excludedBy: string | null): boolean {
   const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
   return row === null ? excludedBy === null : Number(row[1]) < ruleCount;
 }
 
-/** Returns the securities to which the rule of a path was applied; undefined for the weighting. */
+/** Returns the securities to which the rule of a path was applied. Returns undefined for the weighting. */
 function findScope(path: string, verdicts: Trace['verdicts']): Int32Array | undefined {
   const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
   return row === null ? undefined : verdicts[Number(row[1])]?.scope.columns;

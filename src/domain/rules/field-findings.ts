@@ -26,8 +26,8 @@ export interface LocatedUse {
 const NO_DEFINITIONS: Definitions = new Map();
 
 /**
- * Reports datapoints of a document that the market lacks: warnings when it is saved, because another store may have
- * them; errors when it is computed.
+ * Reports datapoints of a document that the market lacks. They are warnings when the document is saved, because another
+ * store may have them, and errors when it is computed.
  * @param definitions expressions that the document defines
  */
 export function checkFields(

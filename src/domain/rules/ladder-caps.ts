@@ -13,7 +13,7 @@ export interface LadderInput {
 /**
  * Computes weights after caps in stages. First, if any weight is above `single.above`, weights are limited to
  * `single.to`. Then, if the weights above `group.each_above` exceed `group.together_above` in total, they are scaled to
- * a total of `group.to`, and the remaining weight is distributed over the other securities in proportion, each at most
+ * a total of `group.to`. The remaining weight is distributed over the other securities in proportion, each at most
  * `group.each_above`.
  * @cost O(n log n)
  */
@@ -41,7 +41,7 @@ export function applyLadder({ raw, groupOf, ladder }: LadderInput): CappedOutcom
   });
 }
 
-/** Returns the maximum weight after all stages; null without a maximum. */
+/** Returns the maximum weight after all stages. Returns null without a maximum. */
 function getFinalCap({ single }: LadderCaps): number | null {
   return single === undefined ? null : single.above;
 }

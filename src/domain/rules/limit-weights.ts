@@ -14,7 +14,7 @@ export interface LimitInput {
   readonly columns: Int32Array;
   /** Raw weights, with sum 1, [n]. */
   readonly raw: Float64Array;
-  /** Cap of each constituent by expression, [n]; null if the weighting states a number or no cap. */
+  /** Cap of each constituent by expression, [n]. Null if the weighting states a number or no cap. */
   readonly capOf: Float64Array | null;
 }
 
@@ -53,8 +53,8 @@ function setEffectiveCap(outcome: CappedOutcome | CapInfeasible, caps: Float64Ar
 }
 
 /**
- * Returns the cap of each group: the stated number, but at least one over the number of groups; or the lowest cap of
- * its members.
+ * Returns the cap of each group. It is the stated number, but at least one over the number of groups. Without a stated
+ * number, it is the lowest cap of the group's members.
  */
 function computeCapsByGroup(groupOf: Int32Array, capOf: Float64Array | null, single: number | null): Float64Array {
   const count = groupOf.reduce((most, group) => Math.max(most, group + 1), 0);
@@ -67,7 +67,7 @@ function computeCapsByGroup(groupOf: Int32Array, capOf: Float64Array | null, sin
 type Field = NonNullable<BoundPipeline['capBy']>['field'];
 
 /**
- * Returns the group of each security, numbered in order of occurrence, [n]; a security without a value forms a separate
+ * Returns the group of each security, numbered in order of occurrence, [n]. A security without a value forms a separate
  * group.
  */
 function computeOwnGroups(cross: CrossSection, field: Field, columns: Int32Array): Int32Array {

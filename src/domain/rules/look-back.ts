@@ -12,7 +12,7 @@ import type { DatapointExpression } from '../datapoints/expressions/tree.js';
 export interface LookBack {
   /** First session whose bars and growth are read; negative if it is before the first session. */
   readonly session: number;
-  /** Day after which paid cash must be present. */
+  /** Day after which cash that was paid must be in the market data. */
   readonly paidAfter: Day;
 }
 
@@ -24,8 +24,9 @@ export interface LookBackInput {
 }
 
 /**
- * Returns the look-back of a decision by rules, from the datapoints that the rules declare. Columns of the store are
- * read in place and do not count. If a rule reads further back, the restricted market throws `BeforeMarketError`.
+ * Returns the look-back of a decision by rules, from the datapoints that the rules declare. Columns of the store do not
+ * count, because they are read directly. If a rule reads further back, the restricted market throws
+ * `BeforeMarketError`.
  */
 export function computeLookBack({ document, sessions, decision }: LookBackInput): LookBack {
   const { pipeline } = document;
@@ -58,8 +59,8 @@ const REVIEW_SESSIONS: Readonly<Partial<Record<RuleDocument['rebalance']['freque
 };
 
 /**
- * Returns the number of sessions before a decision over which a phased-in datapoint is read; on any calendar, at most
- * one session per day.
+ * Returns the number of sessions before a decision over which a phased-in datapoint is read. It assumes at most one
+ * session per day, as on any calendar.
  */
 function countPhaseSessions({ pipeline, rebalance }: RuleDocument): number {
   const { phase_in: phaseIn } = pipeline.weighting;
@@ -67,7 +68,7 @@ function countPhaseSessions({ pipeline, rebalance }: RuleDocument): number {
 }
 
 /**
- * Returns the market datapoints read by some expressions, and the number of calendar years whose dividends they read.
+ * Returns the market datapoints that some expressions read, and the number of calendar years whose dividends they read.
  */
 export function listReadsBehind(
   expressions: readonly DatapointExpression[],

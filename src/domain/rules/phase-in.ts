@@ -7,8 +7,8 @@ import { listRebalanceDates } from '../schedule/schedule.js';
 export type PhaseTerms = Pick<RuleDocument, 'rebalance' | 'base_date'>;
 
 /**
- * Returns the sessions on which the latest scheduled reviews of an index are decided, up to a session: latest first, at
- * most `count`, none before the first session of the market.
+ * Returns the sessions on which the latest scheduled reviews of an index are decided, up to a session. The latest comes
+ * first; there are at most `count`, none before the first session of the market.
  */
 export function findLatestReviews(
   { rebalance, base_date }: PhaseTerms,
@@ -27,8 +27,8 @@ export function findLatestReviews(
 }
 
 /**
- * Returns phased-in values: the mean over the latest reviews. A review without a value uses the value of the next
- * review, so that a security enters with its full value.
+ * Returns phased-in values: the mean over the latest reviews. If a review has no value, the value of the next review is
+ * used, so that a security enters with its full value.
  * @param atReviews values at the latest reviews, latest first, [n] each
  * @param today values at the decision, [n]
  * @param stepCount number of reviews in a phase; reviews before the first one use the value at the first one

@@ -29,8 +29,8 @@ export interface ResolvedPreview {
 
 /**
  * Decides an index on the latest session with data on or before a day. The incumbents are those of the latest rebalance
- * effective before it, computed from the definition, so that the preview of a decision date equals the decision of the
- * run.
+ * effective before it, computed from the definition. The preview of a decision date therefore equals the decision of
+ * the run.
  * @throws Refusal VALIDATION_FAILED if the market lacks a datapoint or the weights cannot be computed, EMPTY_INDEX if
  * no selected security has a weight, FX_MISSING
  */
@@ -52,8 +52,8 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
 }
 
 /**
- * Returns the index of the version that a review decided on a session follows; without a review, of the version in
- * force on a day.
+ * Returns the index of the version that a review decided on a session follows. Without such a review, returns that of
+ * the version in force on a day.
  */
 function findTextDecidedOn(
   composer: Composer,
@@ -66,8 +66,8 @@ function findTextDecidedOn(
 }
 
 /**
- * Returns the decision of the first further review whose reference date is the session; undefined if there is no such
- * review.
+ * Returns the decision of the first further review whose reference date is the session. Returns undefined if there is
+ * no such review.
  */
 function decideFurtherReview(
   composer: Composer,
@@ -102,7 +102,10 @@ export function findRuleDecider(composer: Composer, indexId: string, dueText: Du
   throw new Refusal('NOT_SUPPORTED', `The index ${indexId} is derived by optimisation; its parent has the rules.`);
 }
 
-/** Returns the columns of the composition before a decision; null if there is none, or if the rules do not read it. */
+/**
+ * Returns the columns of the composition before a decision. Returns null if there is none, or if the rules do not read
+ * it.
+ */
 export function listIncumbents(
   composer: Composer,
   decider: RuleDecider,
@@ -112,8 +115,7 @@ export function listIncumbents(
   try {
     return composer.incumbents(indexId, session);
   } catch (failure) {
-    // An index without a first composition has no incumbents; the preview still shows the result of the rules on the
-    // day.
+    // An index without a first composition has no incumbents. The preview still shows what the rules give on the day.
     if (failure instanceof Refusal && (failure.code === 'EMPTY_INDEX' || failure.code === 'NO_DATA_IN_RANGE'))
       return null;
     throw failure;

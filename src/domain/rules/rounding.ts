@@ -1,5 +1,5 @@
 /**
- * Returns the smallest integer at least `x`. A product that differs from an integer only by rounding counts as that
+ * Returns the smallest integer at least `x`. If a product differs from an integer only by rounding, it counts as that
  * integer: 0.07 of 100 is 7.
  */
 export function roundUpTolerantly(x: number): number {

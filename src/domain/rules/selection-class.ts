@@ -19,7 +19,10 @@ export interface SelectionScope {
 export interface Verdict {
   /** 1 for each security that is kept, in the order of the columns in the scope, [n]. */
   readonly kept: Uint8Array;
-  /** Returns the reason for the security at a position in the columns of the scope; computed on demand. */
+  /**
+   * Returns the reason for the security at a position in the columns of the scope. It is computed when the function is
+   * called.
+   */
   because(position: number): Reason;
 }
 
@@ -30,8 +33,8 @@ export interface Reason {
   /** Tested value; null if it is missing, or if the rule tests no value. */
   readonly value: ReferenceValue;
   /**
-   * All thresholds of the security, the decisive one first. `threshold`, `cutoff` and `distance` refer to the decisive
-   * one.
+   * All thresholds of the security, the decisive one first. `threshold`, `cutoff` and `distance` are those of the
+   * decisive one.
    */
   readonly thresholds: readonly Threshold[];
   /** Bound with which the value was compared. */
@@ -43,7 +46,7 @@ export interface Reason {
   /** True if the security was kept because it is already a constituent. */
   readonly incumbent: boolean;
   /**
-   * Change of the value of an excluded security that would satisfy the threshold; 0 for a kept security, null for
+   * Change of the value with which an excluded security would satisfy the threshold. 0 for a kept security, null for
    * non-numeric values.
    */
   readonly distance: number | null;

@@ -27,16 +27,16 @@ interface CacheSpace {
 /** Results shared by successive tasks. */
 export interface SharedDecisions extends DecisionSharing {
   /**
-   * Drops cached results between two tasks: sections or choices with more than a quarter of a million securities, and
-   * all of them after 32 datapoints have been read. Objects already returned remain valid.
+   * Drops cached results between two tasks: sections or choices with more than a quarter of a million securities. Drops
+   * all results after 32 datapoints have been read. Objects already returned remain valid.
    */
   makeRoom(): void;
 }
 
 /**
- * Shares results between decisions of several definitions: the universe of a session and its ranked cross-section. For
- * definitions that differ only in caps and floors, it also shares the choices before limits. The first sessions are
- * kept, because every definition starts with them.
+ * Shares results between decisions of several definitions: the universe of a session and its ranked cross-section. If
+ * definitions differ only in caps and floors, it also shares the choices before limits. The first sessions are kept,
+ * because every definition starts with them.
  * @param chosenMax maximum number of securities in all cached choices; 0 disables their cache
  */
 export function createSharedDecisions(namesMax = SECURITIES_MAX, chosenMax = namesMax): SharedDecisions {
@@ -151,7 +151,7 @@ function createChoiceCache(room: CacheSpace): (asked: DecisionInput, make: () =>
 }
 
 /**
- * Removes the parts of raw weights, which keep a covariance in memory. Only explanations need the parts, and
+ * Removes the parts of raw weights, because they keep a covariance in memory. Only explanations need the parts, and
  * explanations share no results.
  */
 function removeParts(choice: Choice): Choice {

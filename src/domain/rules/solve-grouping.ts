@@ -1,4 +1,4 @@
-/** Tolerance of a cap: a weight that exceeds the cap by less counts as capped. */
+/** Tolerance of a cap. A weight that exceeds the cap by less counts as capped. */
 export const CAP_TOLERANCE = 1e-12;
 
 /** Caps on one grouping of the securities. */
@@ -27,8 +27,8 @@ export interface WeightLimits {
 }
 
 /**
- * Returns the unique scale at which clipped weights have a given sum, computed exactly between two breakpoints. The
- * caller must ensure that n floor <= total <= n cap.
+ * Returns the unique scale at which clipped weights have a given sum. It is computed exactly between two breakpoints.
+ * The caller must ensure that n floor <= total <= n cap.
  */
 export function findScale(raw: Float64Array, { floor, cap, total }: WeightLimits & { readonly total: number }): number {
   const breakpoints = new Float64Array(raw.length * 2);
@@ -119,7 +119,7 @@ export function solveGrouping(
       message: `${groupWeights[starvedGroup]!.length} securities of at least ${limits.floor} exceed their group's cap of ${caps[starvedGroup]!}.`,
       stated,
     };
-  // Groups at their cap are found one at a time: fixing a group raises lambda, so no fixed group is ever released.
+  // Groups at their cap are found one at a time. Fixing a group raises lambda, so no fixed group is ever released.
   const isFixed = new Uint8Array(caps.length);
   for (;;) {
     const openWeights = raw.filter((_, i) => groupOf[i]! < 0 || isFixed[groupOf[i]!] === 0);

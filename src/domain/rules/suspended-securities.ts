@@ -12,8 +12,8 @@ interface SuspendedInput {
 }
 
 /**
- * Adds suspended constituents to a universe: they are selected and weighted at their last prices, whereas other
- * securities without a price cannot be selected.
+ * Adds suspended constituents to a universe. They are selected and weighted at their last prices. Other securities
+ * without a price cannot be selected.
  * @returns the universe itself if no constituent is suspended
  */
 export function addSuspended(

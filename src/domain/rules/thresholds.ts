@@ -39,7 +39,9 @@ export interface Threshold {
   readonly type: ThresholdType;
   /** Last rank that satisfies the threshold; null without a ranking. */
   readonly rank: number | null;
-  /** Bound; for a ranking, the value of the security at the threshold rank, null if it has no value. */
+  /**
+   * Bound. For a ranking, it is the value of the security at the threshold rank, null if that security has no value.
+   */
   readonly value: number | null;
   readonly met: boolean;
   /** Change of the value that would satisfy the threshold; 0 if it is satisfied, null for non-numeric values. */
@@ -54,7 +56,10 @@ export interface RankThreshold {
   readonly bound?: number;
 }
 
-/** Returns the thresholds with the decisive one first: the first one that is not satisfied, or otherwise the first. */
+/**
+ * Returns the thresholds with the decisive one first. This is the first one that is not satisfied; if all are
+ * satisfied, it is the first.
+ */
 export function sortByDecisiveness(thresholds: readonly Threshold[]): Threshold[] {
   return [...thresholds.filter(({ met }) => !met), ...thresholds.filter(({ met }) => met)];
 }

@@ -64,7 +64,7 @@ interface MissingInput {
   readonly reads: readonly FieldUse[];
 }
 
-/** Describes the datapoint that no security has, and the first date on which a security can have it. */
+/** Describes the datapoint that no security has. States the first date on which a security can have it. */
 function describeMissing(what: string, { cross, columns, reads }: MissingInput): readonly [string, (() => string)?] {
   const isMissing = ({ field, as, money }: FieldUse) =>
     as === 'number' && (money ? cross.money : cross.numbers)(field, columns).every((value) => Number.isNaN(value));

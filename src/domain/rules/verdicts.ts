@@ -25,7 +25,7 @@ const DEFAULT_REASON: Reason = {
   distance: null,
 };
 
-/** Creates a reason with defaults. Threshold, cutoff and distance default to those of the decisive threshold. */
+/** Creates a reason with defaults. Threshold, cutoff and distance are by default those of the decisive threshold. */
 export function createReason(
   test: string,
   { thresholds = [], ...said }: Partial<Omit<Reason, 'test' | 'threshold' | 'cutoff'>> = {},
@@ -73,7 +73,7 @@ export function keepWithin(
     const value = values[i]!;
     keptFlags[i] = (Number.isNaN(value) ? missing === 'include' : isWithinBounds(value, findLower(i))) ? 1 : 0;
   }
-  /** Returns a bound with the distance of the value to it; empty without a bound. */
+  /** Returns a bound with the distance of the value to it. Returns an empty list without a bound. */
   const createBoundThresholds = (type: ThresholdType, bound: number | null, spare: number): Threshold[] => {
     if (bound === null) return [];
     const isMet = inclusive ? spare >= 0 : spare > 0;
@@ -120,8 +120,8 @@ export function readValues(scope: Pick<SelectionScope, 'cross' | 'columns'>, use
 }
 
 /**
- * Returns the remaining securities by group, as ascending positions in the columns of the scope; a single group without
- * a field.
+ * Returns the remaining securities by group, as ascending positions in the columns of the scope. Without a field there
+ * is a single group.
  */
 export function readGroups(
   { cross, columns }: Pick<SelectionScope, 'cross' | 'columns'>,
@@ -151,11 +151,11 @@ export interface Ranking {
 export interface ChosenMembers {
   /** Kept positions. */
   readonly kept: Int32Array;
-  /** Last rank that is kept only because of its rank, for a rule that keeps constituents beyond it. */
+  /** Last rank that is kept only because of the rank. Present for a rule that keeps constituents beyond it. */
   readonly alone?: number;
   /**
-   * Returns all thresholds of a security. The first one that is not satisfied is decisive; if all are satisfied, the
-   * first.
+   * Returns all thresholds of a security. The first one that is not satisfied is decisive. If all are satisfied, the
+   * first is decisive.
    */
   faced(name: RankedSecurity): readonly RankThreshold[];
 }

@@ -27,8 +27,8 @@ export interface WeighedSecurities {
   /** Raw weights, not negative, on any scale; 0 for a security that is not held, [n]. */
   readonly values: Float64Array;
   /**
-   * Returns the parts of the raw weight of a security, in the order of the formula, so that it can be recomputed by
-   * hand.
+   * Returns the parts of the raw weight of a security, in the order of the formula. With them the weight can be
+   * recomputed by hand.
    */
   parts?(position: number): Readonly<Record<string, number | string | null>>;
 }

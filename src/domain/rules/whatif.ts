@@ -22,7 +22,7 @@ const NO_WEIGHTS: ReadonlyMap<string, number> = new Map();
 const DIFFERENCE_MIN = 1e-15;
 
 /**
- * Compares two previews of one market by identifier; each list is ordered by identifier. A preview before the first
+ * Compares two previews of one market by identifier. Each list is ordered by identifier. A preview before the first
  * date of the store has no securities.
  */
 export function compareCompositions(before: ResolvedPreview | null, after: ResolvedPreview | null): WeightChange {

@@ -20,7 +20,7 @@ export const RUN_VIEW_NEEDS = {
 
 export type RunViewNeed = keyof typeof RUN_VIEW_NEEDS;
 
-/** View of a stored run, as its route declares it. Handler, service and task are derived from these terms. */
+/** View of a stored run, as its route declares it. The handler, the service and the task use only these terms. */
 export interface RunViewTerms {
   /** Name of the view in `workers/views/catalogue.ts`. */
   readonly name: string;
@@ -29,8 +29,8 @@ export interface RunViewTerms {
    */
   readonly needs: readonly RunViewNeed[];
   /**
-   * True if the view reads the stored files in their current state: it is never served from a cache, and not refused
-   * because of damaged files.
+   * True if the view reads the stored files in their current state. It is then never served from a cache, and damaged
+   * files do not cause a refusal.
    */
   readonly isMadeAnew?: true;
 }

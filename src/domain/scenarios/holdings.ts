@@ -29,7 +29,7 @@ export interface ScenarioResult {
   readonly return: number | null;
   readonly by_name: readonly SecurityResult[];
   readonly by_group: readonly { readonly group: string; readonly weight: number; readonly contribution: number }[];
-  /** Covered fraction of the total absolute weight: securities with returns. */
+  /** Fraction of the total absolute weight that is in securities with returns. */
   readonly covered_weight: number;
   /** Securities that use the return of a proxy. */
   readonly proxied: readonly { readonly identifier: string; readonly proxy: string }[];
@@ -37,10 +37,13 @@ export interface ScenarioResult {
   readonly worst_session: SessionReturn | null;
   /** Worst sessions of a window, worst first; empty for shocks. */
   readonly worst_sessions: readonly SessionReturn[];
-  /** R-squared of the portfolio's regression; null without factors or without complete sessions. */
+  /** R-squared of the portfolio's regression. Null without factors or without complete sessions. */
   readonly r_squared: number | null;
   readonly observations: number | null;
-  /** Standard error of the return from the estimated responses; null without factors or without complete sessions. */
+  /**
+   * Standard error of the return that comes from estimating the responses. Null without factors or without complete
+   * sessions.
+   */
   readonly standard_error: number | null;
 }
 
@@ -64,7 +67,7 @@ export interface ScenarioOutcome {
   readonly findings: readonly Finding[];
 }
 
-/** Return of a security, and the proxy that provides it; null for the security's own return. */
+/** Return of a security, and the proxy that provides it. The proxy is null if the return is the security's own. */
 export interface AssignedReturn {
   readonly value: number;
   readonly proxy: string | null;

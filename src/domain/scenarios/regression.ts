@@ -71,7 +71,9 @@ function listCompleteRows(responses: Float64Array, factors: readonly Float64Arra
 /** Fraction of a pivot's diagonal element below which the factor is collinear. */
 const PIVOT_MIN = 1e-10;
 
-/** Returns the lower Cholesky factor of a symmetric matrix, [K x K]; undefined if a row depends on earlier rows. */
+/**
+ * Returns the lower Cholesky factor of a symmetric matrix, [K x K]. Returns undefined if a row depends on earlier rows.
+ */
 function factorCholesky(matrix: Float64Array, K: number): Float64Array | undefined {
   const lower = new Float64Array(K * K);
   for (let i = 0; i < K; i++)

@@ -34,8 +34,8 @@ interface SortedShocks {
 /**
  * Computes the effect of shocks on the composition. Shocks of holdings and groups apply directly; the shock of a
  * security takes precedence over that of its group. All other securities respond to shocks of series and of identifiers
- * that are not held, by a regression of simple session returns with an intercept. A security with too few returns uses
- * the equally weighted response of its group, or of all securities.
+ * that are not held. Their response is estimated by a regression of simple session returns with an intercept. A
+ * security with too few returns uses the equally weighted response of its group, or of all securities.
  * @throws Refusal VALIDATION_FAILED for a shock of an unknown subject, or collinear factors
  * @cost O(sessions x (securities + K^2 securities))
  */
@@ -94,8 +94,8 @@ const NO_WINDOW = { window: null, worst_session: null, worst_sessions: [] } as c
 const NO_REGRESSION = { r_squared: null, observations: null, standard_error: null } as const;
 
 /**
- * Returns the weight of each response in the portfolio return: the security's weight if it has no shock, plus its share
- * of the securities that use the mean of their group.
+ * Returns the weight of each response in the portfolio return. It is the security's weight if it has no shock, plus its
+ * share of the securities that use the mean of their group.
  */
 function computeResponseWeights(
   heldSecurities: readonly HeldSecurity[],
@@ -180,7 +180,10 @@ function readColumnReturns({ sm, growth, session }: ScenarioMarket, column: numb
   return returns;
 }
 
-/** Returns the portfolio returns of the securities with a response and a weight; NaN if any of them has no return. */
+/**
+ * Returns the portfolio returns of the securities with a response and a weight. A return is NaN if any of them has
+ * none.
+ */
 function computePortfolioReturns(
   weights: readonly number[],
   securityReturns: readonly (Float64Array | undefined)[],

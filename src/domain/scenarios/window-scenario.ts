@@ -25,7 +25,7 @@ export interface WindowTerms {
 /**
  * Computes the return of the composition, bought at the close before a window and held to its end. A security without
  * prices uses the equally weighted value of its group, or of all securities with prices. The return is null without a
- * session before the window, a session in it, and prices: NO_DATA_IN_RANGE then states the range of the data.
+ * session before the window, a session in it, and prices. NO_DATA_IN_RANGE then states the range of the data.
  * WINDOW_CUT reports an end after the data.
  * @cost O(sessions of the window x N)
  */
@@ -100,7 +100,7 @@ function warnOfCutEnd({ sm }: ScenarioMarket, { name, window, path }: WindowTerm
 }
 
 interface Paths {
-  /** Returns the value of one unit on each session of the window, [length]; undefined without prices. */
+  /** Returns the value of one unit on each session of the window, [length]. Returns undefined without prices. */
   ofColumn(column: number): Float64Array | undefined;
   ofGroup(group: string): Float64Array | undefined;
   ofAll(): Float64Array | undefined;

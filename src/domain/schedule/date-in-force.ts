@@ -7,8 +7,8 @@ export interface DatedRebalance {
 }
 
 /**
- * Returns the date, on or before a day, of the rebalance in force on that day: the date of the rebalance, or its
- * session if the date is later, as with an unadjusted schedule on a closed day.
+ * Returns the date of the rebalance in force on a day, on or before that day. It is the date of the rebalance. If that
+ * date is later, as in an unadjusted schedule on a closed day, it is the session of the rebalance.
  */
 export function findDateInForce({ date, session }: DatedRebalance, asOf: Day): Day {
   return date > asOf ? session : date;

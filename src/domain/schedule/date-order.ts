@@ -18,11 +18,11 @@ export interface CadenceOnCalendar {
 /** Required order of the dates of every rebalance. */
 interface DateOrder {
   readonly member: 'reference' | 'announcement' | 'pricing_date';
-  /** Returns the violation of the order by the dates of a review; undefined if the order holds. */
+  /** Returns how the dates of a review violate the order. Returns undefined if they are in order. */
   readonly broken: (dates: ReviewPositions, effective: number) => OrderViolation | undefined;
 }
 
-/** Violation of an order: position of the date, and position with which it is compared. */
+/** Violation of an order: position of the date, and the position with which it is compared. */
 interface OrderViolation {
   readonly at: number;
   readonly than: number;
@@ -69,7 +69,7 @@ function findOrderViolation(
 
 /**
  * Reports date rules whose dates are out of order on the calendar, each with the first affected rebalance. The base
- * rebalance is excluded, because its dates are never after its session.
+ * rebalance is excluded. Its dates are never after its session.
  */
 export function checkDateOrder(cadence: CadenceOnCalendar): Finding[] {
   const { rebalance, calendar, path } = cadence;
@@ -91,7 +91,7 @@ export function checkDateOrder(cadence: CadenceOnCalendar): Finding[] {
   });
 }
 
-/** Reports a rebalance that takes effect before the phase of the previous rebalance is complete. */
+/** Reports a rebalance that takes effect before the last close of the previous rebalance. */
 export function checkPhase(cadence: CadenceOnCalendar): Finding[] {
   const { rebalance, calendar, path } = cadence;
   const closes = countPhaseCloses(rebalance.phase);

@@ -11,7 +11,7 @@ import { listRebalanceDates } from './schedule.js';
 export interface TriggeredRebalance {
   /** Session of the breach: the composition is decided at its close. */
   readonly decision: Day;
-  /** Session at whose close it takes effect; beyond the data of the run, a session of the calendar. */
+  /** Session at whose close it takes effect. Beyond the data of the run, it is a session of the calendar. */
   readonly effective: Day;
   /** Rule that was breached, if known. */
   readonly rule?: LimitRuleName;
@@ -53,8 +53,8 @@ export interface IndexDate {
   readonly date: Day;
   readonly announcement: Day;
   /**
-   * True if the date is announced before its session. False if it is announced on the session itself, joins an earlier
-   * date, or continues a phase.
+   * True if the date is announced before its session. False if it is announced on the session itself, is added to an
+   * earlier date, or is a later close of a rebalance.
    */
   readonly isAnnounced: boolean;
   readonly cause: RebalanceCause;
@@ -107,8 +107,8 @@ export function listIndexDates({ baseDay, cadences, called }: IndexSchedule): In
 }
 
 /**
- * Returns the closes of a rebalance after its first close, if it is spread over several closes; none for the base
- * rebalance.
+ * Returns the closes of a rebalance after its first close. Returns none if it takes effect at one close, and none for
+ * the base rebalance.
  */
 function listPhaseCloses({ phase }: RebalanceSpec, session: Day, { sessions }: Calendar): readonly Day[] {
   const position = findLastAtMost(sessions, session);

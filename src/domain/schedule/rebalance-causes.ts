@@ -1,7 +1,4 @@
-/**
- * Triggers of a rebalance: the schedule, a breach to which the definition responds, or a change of constituents between
- * reviews.
- */
+/** Triggers of a rebalance: the schedule, a breach, or a change of constituents between reviews. */
 export const REBALANCE_CAUSES = ['schedule', 'breach', 'replacement', 'fast_entry', 'fast_exit'] as const;
 export type RebalanceCause = (typeof REBALANCE_CAUSES)[number];
 

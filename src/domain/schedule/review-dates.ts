@@ -16,7 +16,7 @@ export interface EffectiveDate {
 /** Members of a cadence that determine its dates by rules. */
 export type DateRules = Pick<RebalanceSpec, 'effective_lag' | 'reference' | 'announcement' | 'pricing_date'>;
 
-/** Indices of the sessions of a review in the calendar; undefined before the start of the calendar. */
+/** Indices of the sessions of a review in the calendar. Undefined before the start of the calendar. */
 export interface ReviewPositions {
   /** Last session whose data selection and weighting use. */
   readonly reference: number | undefined;
@@ -25,7 +25,7 @@ export interface ReviewPositions {
   readonly pricing: number | undefined;
 }
 
-/** Returns the sessions that the rules of a cadence give for an effective date, which may be out of order. */
+/** Returns the sessions that the rules of a cadence give for an effective date. They may be out of order. */
 export function findReviewPositions(rules: DateRules, effective: EffectiveDate, calendar: Calendar): ReviewPositions {
   const findPosition = (rule: DateRule): number | undefined => findRulePosition(rule, effective, calendar);
   const reference = findPosition(rules.reference ?? { rule: 'sessions_before', sessions: rules.effective_lag });
@@ -67,8 +67,8 @@ const MONTH_SESSIONS = 23;
 const WEEK_SESSIONS = 7;
 
 /**
- * Returns the largest number of sessions from the reference date of a rebalance to its session; an upper bound for
- * rules in months.
+ * Returns the largest number of sessions from the reference date of a rebalance to its session. For rules in months it
+ * is an upper bound.
  */
 export function countNoticeSessions({ effective_lag: lag, reference }: DateRules): number {
   if (reference === undefined) return lag;

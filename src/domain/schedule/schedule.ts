@@ -20,7 +20,7 @@ export interface RebalanceDate {
   readonly announcement?: Day;
   /** Session whose closes convert weights into index shares; absent if it is the decision session. */
   readonly pricing?: Day;
-  /** Later dates of an unadjusted schedule with the same session: the rebalance is executed once for all of them. */
+  /** Later dates of an unadjusted schedule with the same session. The rebalance is executed once for all of them. */
   readonly also?: readonly Day[];
 }
 
@@ -35,8 +35,8 @@ export interface ScheduleQuery {
 
 /**
  * Returns the rebalances of an index whose sessions are in the window, ascending and at most one per session. The first
- * one is the base rebalance, on the first session on or after the base day; there is none before it, and no other date
- * has its session. A date is omitted if the calendar covers its anchor period only partly.
+ * is the base rebalance, on the first session on or after the base day. There is none before it, and no other date has
+ * its session. If the calendar covers only a part of a date's anchor period, the date is omitted.
  * @cost O(periods of the coverage x log sessions), once per schedule and calendar
  */
 export function listRebalanceDates({
@@ -64,8 +64,8 @@ export function listRebalanceDates({
 }
 
 /**
- * Returns the decision, announcement and pricing sessions of a rebalance in chronological order, none after its
- * session.
+ * Returns the decision, announcement and pricing sessions of a rebalance in chronological order. None is after the
+ * session of the rebalance.
  */
 export function listReviewDays(
   rules: DateRules,
@@ -101,16 +101,14 @@ export function listEffectiveDates({
 /** Maximum number of cached schedules per calendar. A weekly schedule needs half a megabyte. */
 const CACHED_MAX = 16;
 
-/**
- * Frequencies whose schedules are not cached, because computing them is as fast as a look-up or because they are large.
- */
+/** Frequencies whose schedules are not cached. Either computing them is as fast as a look-up, or they are large. */
 const NOT_CACHED: ReadonlySet<RebalanceSpec['frequency']> = new Set(['none', 'daily', 'custom']);
 
 const landingsByCalendar = new WeakMap<Calendar, Map<string, readonly RolledDate[]>>();
 
 /**
- * Returns the dates and session indices of all rebalances after rolling, the base rebalance first. @param base index of
- * the session of the base rebalance
+ * Returns the dates and session indices of all rebalances after rolling to sessions, the base rebalance first. @param
+ * base index of the session of the base rebalance
  */
 function findLandings(rebalance: RebalanceSpec, calendar: Calendar, base: number): readonly RolledDate[] {
   if (NOT_CACHED.has(rebalance.frequency)) return computeLandings(rebalance, calendar, base);
@@ -148,8 +146,8 @@ interface RolledDate {
 }
 
 /**
- * Returns the date of a scheduled day after rolling, and the index of its session; undefined outside the covered
- * sessions.
+ * Returns the date of a scheduled day after rolling to a session, and the index of its session. Returns undefined
+ * outside the covered sessions.
  */
 function rollDay(
   day: Day,

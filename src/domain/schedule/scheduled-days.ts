@@ -16,8 +16,8 @@ const FRIDAY = 4;
 const DAYS_PER_WEEK = 7;
 
 /**
- * Returns the days of a cadence after its base session, ascending, before rolling. Each day is from an anchor period
- * that the calendar covers completely.
+ * Returns the days of a cadence after its base session, ascending, before rolling to sessions. The calendar covers the
+ * anchor period of each day completely.
  */
 export function listScheduledDays(rebalance: RebalanceSpec, calendar: Calendar, base: Day): readonly Day[] {
   switch (rebalance.frequency) {
@@ -86,7 +86,7 @@ function listMonthlyDays(
   }
 }
 
-/** Returns the anchor day in a month; undefined if the anchor needs a session and the month has none. */
+/** Returns the anchor day in a month. Returns undefined if the anchor needs a session and the month has none. */
 function findAnchorDay(
   { anchor, nth, weekday, day }: RebalanceSpec,
   calendar: ScheduledCalendar,
@@ -126,8 +126,8 @@ function findFirstSession({ sessions }: ScheduledCalendar, first: Day, last: Day
 }
 
 /**
- * Returns the last session of a period. If a closure was recorded for that day, it remains the anchor and is rolled,
- * because the previous session may already have passed.
+ * Returns the last session of a period. If a closure was recorded for that day, it remains the anchor and is rolled to
+ * a session. The previous session may already have passed.
  */
 function findLastSession({ sessions, closed }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
   const session = sessions[findLastAtMost(sessions, last)] ?? -Infinity;

@@ -50,7 +50,7 @@ function reportRule(rule: DateRule, path: string): Finding[] {
   ];
 }
 
-/** Reports a notice in sessions that has no effect because of a reference date. */
+/** Reports a notice in sessions that has no effect because the cadence has a reference date. */
 function reportUnreadNotice({ effective_lag: lag, reference }: RebalanceSpec, path: string): Finding[] {
   if (reference === undefined || lag === 0) return [];
   const field = formatPath(path, ['effective_lag']);

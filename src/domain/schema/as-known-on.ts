@@ -22,7 +22,7 @@ export const AsKnownOnText = z
   .optional()
   .meta({ description });
 
-/** Returns the number of a version; undefined for a point in time. */
+/** Returns the number of a version. Returns undefined for a point in time. */
 export function parseVersionNumber(asKnownOn: AsKnownOn): number | undefined {
   return typeof asKnownOn === 'number' || /^\d{1,9}$/.test(asKnownOn) ? Number(asKnownOn) : undefined;
 }

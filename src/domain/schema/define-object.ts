@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { callOnce } from '#base/once.js';
 
 /**
- * Returns the strict schema of an object. Its fields are built at the first use of the schema, not at the import of its
- * module: the contract has thousands of fields, of which a process uses few. Otherwise it equals `z.strictObject`.
+ * Returns the strict schema of an object, as `z.strictObject` does. Its fields are built at the first use of the
+ * schema, not at the import of its module. The contract has thousands of fields, of which a process uses few.
  */
 export function defineObject<Shape extends z.core.$ZodLooseShape>(
   fields: () => Shape,

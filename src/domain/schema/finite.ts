@@ -2,7 +2,7 @@ import type { Finding } from '../refusals/findings.js';
 import { formatPath } from './shape.js';
 
 /**
- * Returns one finding for each number in a JSON value that is not finite, such as `1e999`, which parses as infinite.
+ * Returns one finding for each number in a JSON value that is not finite. For example, `1e999` parses as infinite.
  * @cost one pass over the whole value
  */
 export function checkFinite(value: unknown, path: readonly PropertyKey[] = []): Finding[] {

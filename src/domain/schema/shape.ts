@@ -48,7 +48,7 @@ export const CurrencyCode = z
   .regex(/^[A-Z]{3}$/, { error: 'must be an upper-case ISO 4217 code, such as EUR' });
 
 export interface ShapeResult<T> {
-  /** Value with defaults, without unknown fields; undefined if a finding is an error. */
+  /** Value with defaults and without unknown fields. Undefined if a finding is an error. */
   readonly value: T | undefined;
   readonly findings: Finding[];
 }
@@ -56,9 +56,9 @@ export interface ShapeResult<T> {
 export interface ShapeOptions {
   /** Path of the value in the request; the paths of findings begin with it. */
   readonly path?: string;
-  /** Severity of unknown fields: documents drop them with a warning, requests refuse them. */
+  /** Severity of unknown fields. Documents drop them with a warning, requests refuse them. */
   readonly unknownFields?: 'error' | 'warning';
-  /** Code of findings about unknown fields; parameters of catalogue rows have a separate code. */
+  /** Code of findings about unknown fields. Parameters of catalogue rows have a separate code. */
   /** Members of the value in which unknown fields are always errors. */
   readonly strictMembers?: readonly string[];
   readonly unknownCode?: FindingCode;
@@ -66,8 +66,8 @@ export interface ShapeOptions {
 }
 
 /**
- * Parses a value by its schema and reports all problems of its shape. Objects in the schema are strict;
- * `options.unknownFields` determines the treatment of unknown fields.
+ * Parses a value by its schema and reports all problems of its shape. Objects in the schema are strict.
+ * `options.unknownFields` determines how unknown fields are treated.
  */
 export function checkShape<S extends z.ZodType>(
   schema: S,
@@ -89,7 +89,7 @@ export function checkShape<S extends z.ZodType>(
 type Issue = z.core.$ZodIssue;
 
 /**
- * Returns the keys that an object accepts, as the message of an issue about unknown keys, because the issue does not
+ * Returns the keys that an object accepts, as the message of an issue about unknown keys. The issue itself does not
  * contain the schema.
  */
 const findAcceptedKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
@@ -97,7 +97,7 @@ const findAcceptedKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
   return inst instanceof z.ZodObject ? Object.keys(inst.shape).join(' ') : '';
 };
 
-/** Removes issues about relations between values of which one has an issue itself. */
+/** Removes issues about the relation of two values if one of the values has an issue itself. */
 function removeConsequences(issues: readonly Issue[]): Issue[] {
   const sizeIssues = issues.filter(({ code }) => code === 'too_small' || code === 'too_big');
   const isWithin = (outer: Issue) => (inner: Issue) => outer.path.every((key, k) => inner.path[k] === key);
@@ -132,8 +132,8 @@ function flattenIssues(issues: readonly Issue[]): Issue[] {
 }
 
 /**
- * Returns the issues of the first of equally close branches. If each branch lacks a single member, states that any of
- * these members is sufficient.
+ * Returns the issues of the first of equally close branches. If each branch lacks a single member, the issue states
+ * that any of these members suffices.
  */
 function listAnyOfMissing(branches: readonly Issue[][]): Issue[] {
   const missingKeys = branches.map((branch) => branch.filter(isMissing).map(({ path }) => path[0]!));
@@ -205,7 +205,7 @@ function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding
   ];
 }
 
-/** Returns true if an unknown field of a nested object is a field of the whole value, where it is absent. */
+/** Returns true if an unknown field of a nested object belongs to the whole value and is absent there. */
 function isMisplaced(key: string, { path }: Issue, root: unknown, { outermost }: FindingTerms): boolean {
   return path.length > 0 && outermost.includes(key) && readMember(root, [key]) === undefined;
 }
@@ -282,7 +282,7 @@ function measure(origin: string, value: unknown): string {
   return `is ${formatPrintable(value)}`;
 }
 
-/** Returns the limit with its verb: sizes are counted. */
+/** Describes a limit with its verb. Sizes are counts, all other limits are values. */
 function describeBound(origin: string, limit: number | bigint): string {
   const isCount = origin === 'string' || origin === 'array';
   return `${limit} ${isCount && limit !== 1 ? 'are' : 'is'}`;

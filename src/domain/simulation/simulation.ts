@@ -58,10 +58,10 @@ export type SimulationRequest = z.infer<typeof SimulationRequest>;
  */
 const BINS = 2_048;
 
-/** Maximum size in bytes of the level counts of all parts, which are stored until the simulation ends. */
+/** Maximum size in bytes of the level counts of all parts. They are stored until the simulation ends. */
 const COUNT_BYTES_MAX = 512 * 2 ** 20;
 
-/** Number of simulated sessions in a part, over all its paths: a few tenths of a second of work. */
+/** Number of simulated sessions in a part, over all its paths. They take a few tenths of a second. */
 const PART_SESSIONS = 20_000_000;
 
 /** Plan of a simulation, which does not depend on the number of workers. */

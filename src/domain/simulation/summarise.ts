@@ -57,7 +57,7 @@ function computeShareBelow(values: Float64Array, level: number): number {
 }
 
 /**
- * Computes a distribution; sorts the values in place. Quantiles interpolate between order statistics (Hyndman & Fan
+ * Computes a distribution. Sorts the values in place. Quantiles interpolate between order statistics (Hyndman & Fan
  * (1996), type 7).
  */
 export function createDistribution(values: Float64Array, shares: readonly number[]): Distribution {

@@ -42,7 +42,7 @@ export function createConstrainedDocument(document: IndexDocument, rows: readonl
 
 /**
  * Solves the weights of a strategy under its constraint set at each of its rebalances, with the risk model of derived
- * indices. A rebalance that cannot be solved is skipped; if the first one cannot be solved, the strategy is refused.
+ * indices. A rebalance that cannot be solved is skipped. If the first one cannot be solved, the strategy is refused.
  * @throws Refusal INFEASIBLE or SOLVER_FAILED on the first rebalance
  */
 export function constrainRebalances({

@@ -13,9 +13,9 @@ export interface StrategySpan {
 }
 
 /**
- * Returns the rebalances of a strategy with its own cadence: the holdings of the index at the close of the first
- * session and of every date of the cadence. A date without any price bar uses the prices of the latest session before
- * it, as for an index.
+ * Returns the rebalances of a strategy with its own cadence. They are the holdings of the index at the close of the
+ * first session and of every date of the cadence. A date without any price bar uses the prices of the latest session
+ * before it, as for an index.
  * @cost O(R H)
  */
 export function decideStrategyRebalances(
@@ -43,8 +43,8 @@ export interface LaterSpan {
 }
 
 /**
- * Returns the rebalances after a session, for a book that continues from that session. Undefined if a rebalance uses
- * prices of that session or an earlier one, because earlier results would change.
+ * Returns the rebalances after a session, for a book that continues from that session. Returns undefined if a rebalance
+ * uses prices of that session or an earlier one. Earlier results would then change.
  */
 export function selectLaterRebalances(
   { book }: Pick<IndexRun, 'book'>,
@@ -63,7 +63,7 @@ export function selectLaterRebalances(
   return rebalances.some(({ session }) => session <= from) ? undefined : rebalances;
 }
 
-/** Returns the holdings of a book on dates, by pricing session; omits dates before the first session. */
+/** Returns the holdings of a book on dates, by pricing session. Omits dates before the first session. */
 function listHoldings(
   book: IndexRun['book'],
   dates: readonly Pick<RebalanceDate, 'date' | 'session' | 'also'>[],
@@ -86,7 +86,10 @@ export function findOpening({ book }: Pick<IndexRun, 'book'>, from: number): Com
   return createHoldingsComposition(book, [book.sm.sessions[from]!], from);
 }
 
-/** Returns the holdings and pending purchases of a book as a composition without caps and without other cash. */
+/**
+ * Returns the holdings of a book and its waiting purchases as a composition. The composition has no caps and no other
+ * cash.
+ */
 function createHoldingsComposition(
   book: IndexRun['book'],
   [date, ...also]: readonly Day[],

@@ -67,8 +67,8 @@ const PATH_METRICS = ['annualised_return', 'max_drawdown', 'sharpe_ratio', 'tota
 const SAMPLE_RETURNS_MIN = 2;
 
 /**
- * Measures the out-of-sample value of choosing the best of several trials. Time is divided into groups of equal length
- * (the oldest returns that do not fill a group are excluded). For every split, the trial with the best metric on the
+ * Measures the out-of-sample value of choosing the best of several trials. Time is divided into groups of equal length;
+ * the oldest returns that do not fill a group are excluded. For every split, the trial with the best metric on the
  * sample is tested on the other groups. The tests are joined to paths over the whole period. Paths exclude the cost of
  * switching between trials.
  * @cost O(N T) for figures by group, then splits x N x groups
@@ -92,7 +92,7 @@ export interface FoldStudy {
 }
 
 export interface FoldsEnd {
-  /** Returns the returns of some trials by trial, [T]; at most one trial per split is requested. */
+  /** Returns the returns of some trials by trial, [T]. At most one trial per split is requested. */
   rowsOf(trials: ReadonlySet<number>): ReadonlyMap<number, Float64Array>;
   readonly tick?: FoldsInput['tick'];
 }

@@ -4,15 +4,17 @@ import { computeNormalProbability } from '#kernels/weighting/normal-probability.
 
 /** Statistics of the returns of one variant for the deflated Sharpe ratio. */
 export interface SharpeSample {
-  /** Mean over deviation (ddof 1) of the returns per period, not annualised; 0 without deviation. */
+  /** Mean over deviation (ddof 1) of the returns per period, not annualised. 0 if there is no deviation. */
   readonly sharpe: number;
-  /** Population skewness and kurtosis: third and fourth standardised central moments; 0 and 3 without deviation. */
+  /**
+   * Population skewness and kurtosis: third and fourth standardised central moments. 0 and 3 if there is no deviation.
+   */
   readonly skewness: number;
   readonly kurtosis: number;
   readonly observations: number;
 }
 
-/** Deviation below which it counts as a rounding error. */
+/** Deviation of returns below which it counts as a rounding error. */
 const DEVIATION_MIN = 1e-15;
 
 /** Returns the statistics of returns. @param returns [T] @cost two passes */

@@ -1,7 +1,7 @@
 /** Parsed JSON pointer: its reference tokens. */
 export type Pointer = readonly string[];
 
-/** Parses a JSON pointer; undefined if the text is not a pointer. @source RFC 6901 */
+/** Parses a JSON pointer. Returns undefined if the text is not a pointer. @source RFC 6901 */
 export function parsePointer(text: string): Pointer | undefined {
   if (text === '') return [];
   if (!text.startsWith('/') || /~(?![01])/.test(text)) return undefined;
@@ -18,7 +18,7 @@ export interface UnreachablePointer {
 }
 
 /**
- * Sets a value at a pointer, in place: replaces a member or an element, adds a member to an object, or appends an
+ * Sets a value at a pointer, in place. Replaces a member or an element, adds a member to an object, or appends an
  * element to a list (by its index or `-`).
  * @returns the part of the pointer that does not exist; undefined if the value was set
  */

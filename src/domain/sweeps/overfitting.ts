@@ -10,7 +10,7 @@ export interface Overfitting {
   readonly probability: number;
   /** Fraction of the selections whose choice has a loss out of sample. */
   readonly probabilityOfLoss: number;
-  /** Median over the selections of the logit of the choice's relative out-of-sample rank. */
+  /** Median over the selections of a logit. It is the logit of the relative rank that the choice has out of sample. */
   readonly medianLogit: number;
   /** Number of selections of half of the blocks. */
   readonly combinations: number;
@@ -32,13 +32,13 @@ export interface OverfittingInput {
 
 /**
  * Computes the probability of backtest overfitting by combinatorially symmetric cross-validation. Time is divided into
- * S blocks of equal length (the oldest returns that do not fill a block are excluded). Every selection of S/2 blocks
- * chooses the variant with the highest Sharpe ratio, and its rank among all variants is determined on the other blocks.
+ * S blocks of equal length; the oldest returns that do not fill a block are excluded. Every selection of S/2 blocks
+ * chooses the variant with the highest Sharpe ratio. Its rank among all variants is determined on the other blocks.
  * Equal ratios have the mean of their ranks; if several variants are best, the first is chosen. Undefined with fewer
  * than two variants or two returns per block.
  * @cost O(N T) for sums by block, then about 4 C(S, S/2) N
  * @source Bailey, Borwein, López de Prado and Zhu (2016), The probability of backtest overfitting, Journal of
- *   Computational Finance 20(4), section 3.
+ * Computational Finance 20(4), section 3.
  */
 export function estimateOverfitting({
   returns,
@@ -61,7 +61,7 @@ export interface OverfittingEstimate {
   end(engine?: Engine): Overfitting;
 }
 
-/** Creates an empty estimate; undefined with fewer than two variants or two returns per block. */
+/** Creates an empty estimate. Returns undefined with fewer than two variants or two returns per block. */
 export function createOverfitting({
   variants,
   observations,

@@ -11,7 +11,7 @@ export interface SweepParts {
 }
 
 /**
- * Divides variants into parts. Variants with equal definitions are adjacent, so that each definition is decided once.
+ * Divides variants into parts. Variants with equal definitions are adjacent, so each definition is decided only once.
  */
 export function orderSweepParts(variation: Variation): SweepParts {
   const { count, positions } = divideEvenly(countVariants(variation));
@@ -23,7 +23,7 @@ export function orderSweepParts(variation: Variation): SweepParts {
 const isOfDocument = (pointer: string): boolean => pointer.startsWith('/document/');
 
 /**
- * Returns a function from a position to the variant of a grid, in an order in which document parameters vary slowest.
+ * Returns a function that maps a position to the variant of a grid. In this order, document parameters vary slowest.
  */
 function createGridOrder(grid: NonNullable<Variation['grid']>): (position: number) => number {
   let stride = 1;

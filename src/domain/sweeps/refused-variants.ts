@@ -2,9 +2,9 @@ import type { Finding } from '../refusals/findings.js';
 import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
 import { createPatch, countVariants, type Patch, type Variation } from './variants.js';
 
-/** Maximum number of distinct findings listed; further findings are counted. */
+/** Maximum number of distinct findings listed. Further findings are only counted. */
 const FINDINGS_MAX = 100;
-/** Maximum number of variants listed as locations of a finding; `count` counts all. */
+/** Maximum number of variants listed as locations of a finding. `count` counts all. */
 const LOCATIONS_MAX = 100;
 /** Maximum number of variants listed in the message; `detail.variants` lists all. */
 const NAMED_MAX = 10;

@@ -45,7 +45,7 @@ export interface VariantsInput {
 
 /**
  * Runs variants one after the other, each bit-identical to a single run. They share the aligned market, its growth, and
- * memory for weights. Variants with equal definition and end share compositions; if their sessions are equal too, they
+ * memory for weights. Variants with equal definition and end share compositions. If their sessions are equal too, they
  * share the index. A refused variant has a reason.
  */
 export function runVariants(input: VariantsInput): VariantOutcome[] {
@@ -94,7 +94,7 @@ interface VariantInput {
   readonly variant: Variant;
   /** Last variant with this definition that ran. */
   readonly before: ComputedRun | undefined;
-  /** Memory for weights, if only the portfolio that holds the index reads them. */
+  /** Memory for weights. Null unless only the portfolio that holds the index reads the weights. */
   readonly room: SparseWeightMemory | null;
   readonly tick: (fraction: number) => void;
 }

@@ -13,13 +13,13 @@ export interface Splits {
   readonly paths: readonly (readonly number[])[];
 }
 
-/** Returns all splits of the groups, and the paths formed by their tests: each path tests a group at most once. */
+/** Returns all splits of the groups, and the paths formed by their tests. A path tests each group at most once. */
 export function createSplits(folds: SweepFolds): Splits {
   return folds.method === 'combinatorial' ? createCombinatorialSplits(folds) : createWalkForwardSplits(folds);
 }
 
 /**
- * Returns all choices of test groups. The j-th test of each group belongs to the j-th path, so that C(N - 1, k - 1)
+ * Returns all choices of test groups. The j-th test of each group belongs to the j-th path. In this way C(N - 1, k - 1)
  * paths cover all groups.
  * @source López de Prado (2018), Advances in Financial Machine Learning, section 12.4.
  */

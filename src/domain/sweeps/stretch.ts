@@ -4,7 +4,7 @@ import type { FoldRanking } from './rankings.js';
 /** Figures of a range of consecutive returns, which can be joined with the figures of later returns. */
 export interface Stretch {
   count: number;
-  /** Sum of returns less a common mean, which avoids cancellation in the sum of squares. */
+  /** Sum of returns less a common mean. Subtracting the mean avoids cancellation in the sum of squares. */
   sum: number;
   squares: number;
   /** Level at the end, relative to 1 at the start. */
@@ -58,7 +58,7 @@ export function joinStretch(stretch: Stretch, later: Stretch): void {
 export const VARIANCE_MIN = 1e-30;
 
 /**
- * Returns a metric of a range, with the conventions of a run: ratios and volatility are annualised. @param of.mean mean
+ * Returns a metric of a range by the conventions of a run. Ratios and volatility are annualised. @param of.mean mean
  * that was subtracted. @param of.periods sessions per year
  */
 export function computeMetric(

@@ -56,9 +56,9 @@ export interface SweepTable {
   readonly rows: readonly SweepRow[];
   /** Effect of the choice; null if no variant ran. */
   readonly selection: Selection | null;
-  /** Overfitting of the choice; null with fewer than two trials, or too few common dates. */
+  /** Overfitting of the choice. Null with fewer than two trials, or with too few common dates. */
   readonly overfitting: Overfitting | null;
-  /** Out-of-sample value of the choice, with trials given by variant; null unless requested. */
+  /** Value of the choice out of sample, with trials given by variant. Null unless requested. */
   readonly folds: ChoiceByFolds | FoldsTooShort | null;
   /** Groups of variants with bit-identical levels, by variant. */
   readonly identical: readonly (readonly number[])[];
@@ -76,7 +76,7 @@ export interface SweepTableInput {
   readonly tick?: ((fraction: number) => void) | undefined;
 }
 
-/** Fractions of the work: outcomes are visited for the ranking, and again for the value of the choice. */
+/** Fractions of the work. Outcomes are visited for the ranking, and again for the value of the choice. */
 const RANKING_SHARE = 0.3;
 const VALUE_SHARE = 0.7;
 

@@ -10,7 +10,10 @@ export interface Trim {
   readonly after: number;
 }
 
-/** Figures of trials by group in one block of memory, for the whole group and without the sessions next to a test. */
+/**
+ * Figures of trials by group in one block of memory. There are figures for the whole group, and for the group without
+ * the sessions next to a test.
+ */
 export interface TrialFigures {
   /** Adds a trial. @param returns returns of all groups */
   add(trial: number, returns: Float64Array): void;
@@ -21,7 +24,7 @@ export interface TrialFigures {
 export interface FiguresRange {
   /** Bit mask of the groups to join. */
   readonly mask: number;
-  /** Bit mask of the test groups, next to which sessions are excluded. */
+  /** Bit mask of the test groups. Sessions next to these groups are excluded. */
   readonly test: number;
   readonly metric: FoldRanking;
   /** Number of sessions per year. */

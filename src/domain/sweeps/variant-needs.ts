@@ -28,9 +28,9 @@ export interface VariantBasis {
 const CHECKED_FIRST_MAX = 2000;
 
 /**
- * Returns the variants that are checked before the sweep is queued: all or, for a large sweep, each value of a grid
- * once (a sample if there are too many), with all other parameters at their first value. The remaining variants are
- * checked when they run.
+ * Returns the variants that are checked before the sweep is queued. These are all variants or, for a large sweep, each
+ * value of a grid once (a sample if there are too many), with all other parameters at their first value. The remaining
+ * variants are checked when they run.
  */
 export function selectCheckedFirst(variation: Variation): readonly number[] {
   const count = countVariants(variation);

@@ -24,8 +24,8 @@ export interface Variation {
 }
 
 /**
- * Returns the patch of a variant: an entry of the list, or a combination of the grid, whose last pointer varies
- * fastest.
+ * Returns the patch of a variant. It is an entry of the list, or a combination of the grid, in which the last pointer
+ * varies fastest.
  */
 export function createPatch({ grid, patches }: Variation, variant: number): Patch {
   if (patches !== null) return patches[variant]!;
@@ -59,7 +59,7 @@ export function checkVariantCount(variation: Variation): Finding[] {
 }
 
 /**
- * Reports too many levels, which are stored on disk until the end of the sweep. @param sessionCount maximum number of
+ * Reports too many levels. Levels are stored on disk until the end of the sweep. @param sessionCount maximum number of
  * sessions per variant
  */
 export function checkLevels(variation: Variation, sessionCount: number): Finding[] {
@@ -97,8 +97,8 @@ export interface PatchedVariant {
 }
 
 /**
- * Applies a patch to the base and checks the result as if it had been sent separately. An unknown field is an error
- * here, because the variant would equal the base.
+ * Applies a patch to the base and checks the result as if it had been sent separately. An unknown field is an error,
+ * because the variant would equal the base.
  * @param path path of the patch in the request
  */
 export function applyPatch(
@@ -154,8 +154,8 @@ export function applyPatch(
 }
 
 /**
- * Returns an overlay with changed terms but unchanged currency in the currency of its terms, as for a document that is
- * sent.
+ * Returns an overlay with the default currency, which follows from its terms. Applies if terms are changed and the
+ * currency is not, as for a document that a client sends.
  */
 function setCurrency(document: Record<string, unknown>, patch: Patch): Record<string, unknown> {
   const pointers = Object.keys(patch);
@@ -199,7 +199,7 @@ function applySetting(parts: Record<string, unknown>, { text, value, path }: Set
   ];
 }
 
-/** Reports a reversed range: a single run with it is refused before it is queued. */
+/** Reports a reversed range. A single run with such a range is refused before it is queued. */
 function reportOrder(request: SweepRequest['request'] | undefined): Finding[] {
   const { start = null, end = null } = request ?? {};
   if (start === null || end === null || start <= end) return [];
@@ -214,7 +214,7 @@ function reportOrder(request: SweepRequest['request'] | undefined): Finding[] {
   ];
 }
 
-/** Requires a variant to keep the id of its base, because under another id it would be another index. */
+/** Requires a variant to keep the id of its base. Under another id it would be another index. */
 function reportIdentity(
   { document: { id, universe } }: SweepBase,
   document: IndexDocument | undefined,

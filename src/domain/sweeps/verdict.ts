@@ -6,7 +6,7 @@ import type { SweepTable } from './sweep-table.js';
 const CHANCE_LEVEL = 0.5;
 
 /**
- * Describes the figures of a sweep, one sentence each. A statement about skill names its benchmark, and is omitted if
+ * Describes the figures of a sweep, one sentence each. A statement about skill names its benchmark. It is omitted if
  * the probability of overfitting exceeds one half.
  */
 export function createVerdict({ selection, overfitting, folds, identical }: SweepTable): string[] {

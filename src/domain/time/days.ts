@@ -4,7 +4,7 @@ export type Day = number;
 const TEXT = /^\d{4}-\d{2}-\d{2}$/;
 const MS_PER_DAY = 86_400_000;
 
-/** Parses `YYYY-MM-DD`; undefined if the text is not a valid date. */
+/** Parses `YYYY-MM-DD`. Returns undefined if the text is not a valid date. */
 export function parseDay(text: string): Day | undefined {
   if (!TEXT.test(text)) return undefined;
   const day = toDay({
@@ -62,8 +62,8 @@ export function toDay({ year, month, day }: CivilDate): Day {
 
 /**
  * Returns the civil date of a day in the proleptic Gregorian calendar.
- * @source Hinnant, chrono-compatible low-level date algorithms: years begin in March, so that the leap day is their
- * last day.
+ * @source Hinnant, chrono-compatible low-level date algorithms: years begin in March, so the leap day is their last
+ * day.
  */
 export function toCivilDate(day: Day): CivilDate {
   const shiftedDay = Math.floor(day) + DAYS_BEFORE_1970;

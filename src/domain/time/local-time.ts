@@ -26,7 +26,7 @@ export interface LocalMoment {
 
 /**
  * Returns the instant of a local time, in ms since 1970. If the time occurs twice because clocks go back, returns the
- * first instant. A time that clocks skip is moved later by the length of the gap.
+ * first instant. If clocks skip the time, returns an instant that is later by the length of the gap.
  * @source rule of RFC 5545, section 3.3.5
  */
 export function toInstant({ day, time, zone }: LocalMoment): number {

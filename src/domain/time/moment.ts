@@ -5,14 +5,18 @@ export const MOMENT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+
 
 const DATE_LENGTH = 10;
 
-/** Returns the instant of a text in ms since 1970; for a date, the end of the day. NaN if the time does not exist. */
+/**
+ * Returns the instant of a text in ms since 1970. For a date, this is the end of the day. NaN if the time does not
+ * exist.
+ */
 export function parseMoment(text: string): number {
   if (text.length === DATE_LENGTH) return Date.parse(`${text}T23:59:59.999Z`);
   return Date.parse(/Z|[+-]\d{2}:\d{2}$/.test(text) ? text : `${text}Z`);
 }
 
 /**
- * Returns the instant of a text in ms since 1970; for a date, the beginning of the day. NaN if the time does not exist.
+ * Returns the instant of a text in ms since 1970. For a date, this is the beginning of the day. NaN if the time does
+ * not exist.
  */
 export function parsePeriodStart(text: string): number {
   return text.length === DATE_LENGTH ? Date.parse(text) : parseMoment(text);

@@ -1,8 +1,8 @@
-// Replaces `kernels/memory/paged-memory.ts` in the bundle: memory of a browser tab cannot be backed by files.
+// Replaces `kernels/memory/paged-memory.ts` in the bundle. Files cannot back the memory of a browser tab.
 
 /**
- * Allocates shared memory if the page may use it, otherwise ordinary memory, which suffices because no other thread
- * reads it.
+ * Allocates shared memory if the page may use it. Otherwise allocates ordinary memory, which suffices because no other
+ * thread reads it.
  */
 function allocateMemory(bytes: number): SharedArrayBuffer {
   const memory = typeof SharedArrayBuffer === 'undefined' ? new ArrayBuffer(bytes) : new SharedArrayBuffer(bytes);

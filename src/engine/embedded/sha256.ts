@@ -3,8 +3,8 @@ const BLOCK = 64;
 const WORDS = 64;
 
 /**
- * First 32 bits of the fractional parts: `K` of the cube roots of the first 64 primes, `H` of the square roots of the
- * first 8.
+ * First 32 bits of the fractional parts of roots. `K` has the cube roots of the first 64 primes, `H` the square roots
+ * of the first 8.
  */
 const { K, H } = computeConstants();
 
@@ -85,7 +85,7 @@ function compress(state: Int32Array, w: Int32Array, bytes: Uint8Array, offset: n
   [a, b, c, d, e, f, g, h].forEach((word, i) => (state[i] = (state[i]! + word) | 0));
 }
 
-/** Computes the constants from integer roots, which determine the bits exactly, without rounding. */
+/** Computes the constants from integer roots. Integer roots determine the bits exactly, without rounding. */
 function computeConstants(): { readonly K: Int32Array; readonly H: Int32Array } {
   const primes: bigint[] = [];
   for (let n = 2n; primes.length < WORDS; n++) if (primes.every((prime) => n % prime !== 0n)) primes.push(n);

@@ -19,7 +19,10 @@ export function findPage<T>(
   return { page: entries.slice(from, to), ...(to < entries.length && { nextCursor: String(to) }) };
 }
 
-/** Groups entries so that the JSON of a group has at most `bytesMax` bytes; a longer entry is a separate group. */
+/**
+ * Groups entries so that the JSON of each group has at most `bytesMax` bytes. An entry that is longer forms its own
+ * group.
+ */
 export function groupByBytes<T>(entries: readonly T[], bytesMax: number): T[][] {
   const pages: T[][] = [];
   let remainingBytes = 0;

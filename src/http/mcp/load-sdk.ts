@@ -5,7 +5,9 @@ import { findBundlePath } from '#bundle';
 
 export type Sdk = typeof import('./sdk.js');
 
-/** Loads the SDK at the first call: a bundle of its parts, or the compiled module if the bundle is out of date. */
+/**
+ * Loads the SDK at the first call. It comes from a bundle, or from the compiled module if the bundle is out of date.
+ */
 export const loadSdk: () => Sdk = callOnce(() => {
   const address = findBundlePath('mcp-sdk.cjs') ?? new URL('./sdk.js', import.meta.url).href;
   return createRequire(import.meta.url)(fileURLToPath(address)) as Sdk;

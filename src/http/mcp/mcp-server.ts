@@ -50,7 +50,7 @@ export function createMcpServer(sdk: Sdk, catalogue: McpCatalogue, client: McpCl
     {
       capabilities: { tools: {}, resources: {}, prompts: {} },
       instructions: INSTRUCTIONS,
-      // The SDK uses the validator only for replies to requests of the server, and this server sends none.
+      // The SDK needs the validator only for requests that the server sends. This server sends none.
       jsonSchemaValidator: { getValidator: () => () => ({ valid: false, data: undefined, errorMessage: '' }) },
     },
   );
@@ -92,13 +92,13 @@ function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client
   );
 }
 
-/** Maximum bytes of one page of tools: 25,000 tokens of four bytes each. */
+/** Maximum size in bytes of one page of tools: 25,000 tokens of four bytes each. */
 const LISTING_BYTES_MAX = 100_000;
 
-/** Mutable form of a type; lists of the SDK are mutable. */
+/** Type without `readonly`. The SDK needs mutable lists. */
 type MutableDeep<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Returns true if the key has the scope of the tool. Other tools are not listed, and their routes refuse a call. */
+/** Returns true if the key has the scope of the tool. Other tools are not listed; their routes would refuse a call. */
 function canCallTool({ route, listed }: Tool, { isReadOnly }: McpCatalogue, { principal }: McpClient): boolean {
   const { scope } = route;
   const { scopes, prefixes } = principal;
@@ -124,7 +124,7 @@ async function callTool(
   return toToolResult(await ask(request), request);
 }
 
-/** Returns a refusal as a tool result, so that an agent can correct wrong arguments and errors of the routes. */
+/** Returns a refusal as the result of the tool. An agent can then correct its arguments or the cause of the error. */
 async function convertRefusal(call: () => Promise<ToolResult>): Promise<ToolResult> {
   try {
     return await call();
@@ -203,7 +203,7 @@ async function listStoredIndices({ ask, headers }: McpClient): Promise<ListedRes
   return listIndexResources(indices.map(({ id }) => id));
 }
 
-/** Maximum number of indices to list as resources; a template reads the others. */
+/** Maximum number of indices that are listed as resources. An agent reads other indices through a template. */
 const INDICES_MAX = 200;
 
 function servePrompts(sdk: Sdk, server: SdkServer): void {

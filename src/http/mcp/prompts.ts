@@ -1,4 +1,6 @@
-/** A prompt that a person starts by name: the steps of a specialist with the tools of the service. */
+/**
+ * Prompt that a person starts by its name. It describes the steps of a specialist who uses the tools of the service.
+ */
 export interface Prompt {
   readonly name: string;
   readonly title: string;

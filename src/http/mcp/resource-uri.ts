@@ -1,9 +1,11 @@
 const SCHEME = 'divisor://service';
 
-/** Converts an address of the service to the URI of its resource. */
+/** Converts an address of the service to the URI of a resource. */
 export const toResourceUri = (url: string): string => url.replace(/^\w+:\/\/[^/]+/, SCHEME);
 
-/** Returns path and query of a resource; undefined for an address outside the service. */
+/**
+ * Returns the path and the query of a resource URI. Returns undefined if the resource does not belong to the service.
+ */
 export function parseResourceUri(uri: string): string | undefined {
   if (!uri.startsWith(`${SCHEME}/`)) return undefined;
   const { pathname, search } = new URL(uri.slice(SCHEME.length), 'http://localhost');

@@ -1,19 +1,19 @@
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Identity of a request: its sender, its session and its id, which clients choose themselves. */
+/** Identity of a request: its sender, its session and its id. Clients choose the id themselves. */
 export interface CallName {
   readonly keyId: string | null;
-  /** Session id in the first response of the service; undefined for a client that does not store it. */
+  /** Session id that the service sent in its first response. Undefined if the client does not send it back. */
   readonly session: string | undefined;
   readonly id: string | number;
 }
 
-/** Running requests of agents, which a later message may cancel. */
+/** Running requests of agents. A later message can cancel one. */
 export interface RunningCalls {
   /** Registers a running request. @throws Refusal RATE_LIMITED if the key has too many running requests */
   begin(name: CallName): { readonly signal: AbortSignal; end(): void };
-  /** Aborts a request; ignores an unknown or ended request, as the protocol requires. */
+  /** Aborts a request. Ignores a request that is unknown or has ended, as the protocol requires. */
   cancel(name: CallName): void;
 }
 
@@ -50,11 +50,11 @@ export function createRunningCalls(perKeyMax: number = LIMITS.MAX_KEY_TOOL_CALLS
   };
 }
 
-/** Abort reason of a cancellation by the client, distinct from a lost connection. */
+/** Abort reason if the client cancels a request. A lost connection has another reason. */
 export const CANCELLED = Symbol('cancelled');
 
 /**
- * Returns no key for clients without a session, because they may use the same ids; their requests cannot be
+ * Returns undefined for a client without a session. Such clients may use the same ids, so their requests cannot be
  * cancelled.
  */
 const formatKey = ({ keyId, session, id }: CallName): string | undefined =>

@@ -1,4 +1,7 @@
-/** Exports the parts of the SDK that the service and the command use; loaded with the first message of an agent. */
+/**
+ * Exports the parts of the SDK that the service and the command line use. They are loaded with the first message of an
+ * agent.
+ */
 export { Server } from '@modelcontextprotocol/sdk/server/index.js';
 export { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 export { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';

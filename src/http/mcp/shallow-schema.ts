@@ -2,17 +2,17 @@ import type { JsonSchema } from '#views/documentation/operation.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Maximum nesting of a shallow schema; the full schema is in the OpenAPI document. */
+/** Maximum nesting depth of a shallow schema. The OpenAPI document contains the full schema. */
 const DEPTH_MAX = 8;
 
 /**
- * Expands the schema of a body as deeply as `charactersMax` allows. Deeper objects keep their description and
- * accept anything, because the route validates them.
+ * Writes the schema of a body to the greatest depth that fits into `charactersMax`. Deeper objects keep their
+ * description and accept any value; the route validates them.
  * @param components schemas by the names in references
  */
 export function createShallowSchema(schema: JsonSchema, components: Json, charactersMax: number): JsonSchema {
   let fittingSchema: JsonSchema = { type: 'object' };
-  // Tries depths from the smallest: schemas grow fast with depth, and expressions contain expressions.
+  // Tries small depths first, because schemas grow fast with depth: expressions contain expressions.
   for (let depth = 1; depth <= DEPTH_MAX; depth++) {
     const shallowSchema = expandSchema(schema, components, depth) as JsonSchema;
     if (JSON.stringify(shallowSchema).length > charactersMax) break;
@@ -21,9 +21,9 @@ export function createShallowSchema(schema: JsonSchema, components: Json, charac
   return fittingSchema;
 }
 
-/** Members of a schema that map names to schemas. */
+/** Members of a schema whose value maps names to schemas. */
 const NAMED_MEMBERS: ReadonlySet<string> = new Set(['properties', 'patternProperties']);
-/** Members that describe the same value in alternative forms, at the same depth. */
+/** Members of a schema that list alternative forms of the same value. They do not increase the depth. */
 const ALTERNATIVES: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf']);
 /** Members without information for a caller. */
 const OMITTED_MEMBERS: ReadonlySet<string> = new Set(['title', 'example', 'examples', 'additionalProperties']);

@@ -1,4 +1,4 @@
-/** A shortened list, object or text of a response. */
+/** List, object or text of a response that was shortened. */
 export interface Cut {
   /** Path, for example `levels.data`. */
   readonly path: string;
@@ -8,13 +8,13 @@ export interface Cut {
 
 export interface ShortenedText {
   readonly text: string;
-  /** Cuts, the longest first; empty if the response is complete. */
+  /** Shortened parts, the longest first; empty if the response is complete. */
   readonly cuts: readonly Cut[];
 }
 
 /**
- * Lengths to which lists and objects are cut, in turn, until the text fits. An object with named fields stays
- * whole if possible: only tables by name have more members than the largest record.
+ * Lengths to which lists and objects are cut. They are tried one after another until the text fits. An object with
+ * named fields is not cut if possible: only tables by name have more members than the largest record.
  */
 const LENGTHS = [1000, 400, 200, 100, 50, 20, 10, 4].map((items) => ({ items, members: Math.max(items, 60) }));
 const SHORTEST = [
@@ -22,15 +22,15 @@ const SHORTEST = [
   { items: 2, members: 8 },
   { items: 2, members: 4 },
 ] as const;
-/** Maximum characters of a text per item of a list. */
+/** Maximum number of characters in a text, per item of a list. */
 const CHARACTERS_PER_ITEM = 100;
 /** Maximum number of reported cuts. */
 const CUTS_MAX = 12;
 
 /**
- * Shortens the JSON of a value to at most `bytesMax` bytes. Long lists and objects keep their first and last
- * members, the same number in each list, so that parallel lists stay parallel.
- * @cost one walk and one text for each attempted length
+ * Shortens the JSON of a value to at most `bytesMax` bytes. Long lists and objects keep their first and last members.
+ * Every list keeps the same number, so that parallel lists stay parallel.
+ * @cost one walk and one text for each length that is tried
  */
 export function shortenJson(value: unknown, bytesMax: number): ShortenedText {
   const fullText = JSON.stringify(value);

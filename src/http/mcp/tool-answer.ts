@@ -23,11 +23,12 @@ export interface ToolResult {
 
 /** Bytes reserved for the notices around a response. */
 const NOTICE_BYTES = 2000;
-/** Size limit for parsing a response on the event loop: 4 MB take 30 ms. */
+/** Maximum size in bytes of a response that is parsed on the event loop. 4 MB take 30 ms. */
 const PARSED_BYTES_MAX = 4_194_304;
 
 /**
- * Converts a response to a tool result, shortened if it is longer than `bytesMax`, with a link to the whole response.
+ * Converts a response to the result of a tool. A response that is longer than `bytesMax` is shortened, and the result
+ * links to the whole response.
  */
 export async function toToolResult(
   answer: ResponseParts,
@@ -74,7 +75,10 @@ function createNotices(
 const formatRequest = ({ method, url }: Pick<Request, 'method' | 'url'>): string =>
   `${method} ${url.replace(/^\w+:\/\/[^/]+/, '')}`;
 
-/** Links to a resource of a GET; the response of another method is available only by repeating its request. */
+/**
+ * Returns links to the resource of a GET. Other methods have no link: their response can only be obtained by repeating
+ * the request.
+ */
 function createLinks(type: string, { method, url }: Pick<Request, 'method' | 'url'>): Content[] {
   if (method !== 'GET') return [];
   const uri = toResourceUri(url);
@@ -88,7 +92,7 @@ function createLinkResult(answer: ResponseParts, type: string, address: Pick<Req
   return { content: [{ type: 'text', text }, ...createLinks(type, address)] };
 }
 
-/** Returns an error with the meaning of its code, so that an agent can correct its call. */
+/** Returns an error result that explains the error code. An agent can then correct its call. */
 function createErrorResult(answer: ResponseParts, text: string): ToolResult {
   const { error } = JSON.parse(text) as { readonly error: ErrorDetail };
   const retryAfter = answer.headers.byName()['Retry-After'];
@@ -104,7 +108,7 @@ export function createError(error: ErrorDetail, extraDetail: Readonly<Record<str
 export const getType = ({ headers }: ResponseParts): string =>
   (headers.byName()['Content-Type'] ?? 'text/plain').split(';')[0]!.trim();
 
-/** Reads the body of a response; returns undefined, and closes the response, if it is longer than the limit. */
+/** Reads the body of a response. If it is longer than the limit, closes the response and returns undefined. */
 export async function readWithin(answer: ResponseParts, bytesMax: number): Promise<Uint8Array | undefined> {
   const { body, headers } = answer;
   if (body === null) return new Uint8Array(0);

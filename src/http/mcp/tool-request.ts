@@ -6,13 +6,13 @@ import type { Tool, ToolParameter } from './tools.js';
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** Parts of a client's request that the request of a tool inherits. */
+/** Parts of the client's request that the request of a tool also uses. */
 export interface OuterRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
 }
 
-/** Base of internal addresses, which only the router reads. */
+/** Start of internal addresses. Only the router reads it. */
 const BASE = 'http://localhost';
 
 /** Parts of a request that arguments fill. */
@@ -24,7 +24,7 @@ interface RequestParts {
 
 /**
  * Builds the HTTP request of a tool call. The route validates the values.
- * @throws Refusal VALIDATION_FAILED for unknown arguments and for values without a form in a request
+ * @throws Refusal VALIDATION_FAILED for unknown arguments, and for values that a request cannot contain
  */
 export function createToolRequest(tool: Tool, argumentValues: Arguments, outer: OuterRequest): Request {
   const { route, parameters, hasBody } = tool;
@@ -79,14 +79,17 @@ function fillRequest(
   }
 }
 
-/** Returns the media type to request: text for an agent if the route offers it, else its only type. */
+/**
+ * Returns the media type to request: text for agents if the route offers it, otherwise the only media type of the
+ * route.
+ */
 function chooseMediaType(route: Tool['route']): string {
   const offeredTypes = listMediaTypes(route);
   if (offeredTypes.includes(JSON_TYPE)) return JSON_TYPE;
   return offeredTypes.find((type) => type === 'text/markdown') ?? '*/*';
 }
 
-/** Encodes UTF-8 as the bytes of a header, on one line. */
+/** Encodes text on one line as a header value whose bytes are UTF-8. */
 const encodeHeader = (text: string): string => Buffer.from(text.replaceAll(/[\r\n\0]/g, ' ')).toString('latin1');
 
 function findUnknownArguments(argumentNames: readonly string[], argumentValues: Arguments): Finding[] {

@@ -38,7 +38,7 @@ export interface ToolParameter {
   readonly required: boolean;
 }
 
-/** Maximum length of a description; guide and contract have the full text. */
+/** Maximum length of a tool's description. The guide and the contract contain the full text. */
 const DESCRIPTION_MAX = 400;
 /** Maximum length of the description of a parameter. */
 const PARAMETER_MAX = 100;
@@ -97,8 +97,8 @@ function createTool(operation: Operation, route: Route, components: Readonly<Rec
 }
 
 /**
- * Excludes parameters that agents cannot use: callbacks need a receiver, people set priorities, etags need a client
- * that stores them, and formats other than JSON are for programs.
+ * Excludes parameters that agents cannot use. A callback needs a receiver, people set priorities, an etag needs a
+ * client that stores it, and formats other than JSON are for programs.
  */
 const isForAgents = ({ name, description: help }: Parameter): boolean =>
   name !== 'callback' &&
@@ -123,8 +123,8 @@ function formatDescription({ summary, description: more }: Operation): string {
 }
 
 /**
- * Shortens a text to its first sentences if they fill half of the limit, otherwise to whole words; the contract has the
- * full text.
+ * Shortens a text to its first sentences if they fill at least half of the limit; otherwise to whole words. The
+ * contract contains the full text.
  */
 function shortenText(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text;

@@ -38,7 +38,7 @@ export function createWaitTool(): ListedTool {
 export interface WaitContext {
   /** Sends a request to the service. */
   readonly ask: (method: 'GET' | 'DELETE', path: string) => Promise<ResponseParts>;
-  /** Aborts when the client cancels or disconnects; the reason CANCELLED also cancels the job. */
+  /** Aborted when the client cancels or disconnects. If the reason is CANCELLED, the job is cancelled as well. */
   readonly signal: AbortSignal;
   readonly report: (progress: number, message: string) => Promise<void>;
 }
@@ -71,7 +71,10 @@ export async function waitForJob(argumentValues: Arguments, { ask, signal, repor
   }
 }
 
-/** Parses the status of a short response; a long one contains a result, so its job has ended. */
+/**
+ * Parses the status in a short response. Returns undefined for a long response: it contains a result, so its job has
+ * ended.
+ */
 async function readStatus({ status, body }: ResponseParts): Promise<JobStatus | undefined> {
   return status === 200 && typeof body === 'string' ? (JSON.parse(body) as JobStatus) : undefined;
 }

@@ -2,7 +2,7 @@ import { SCOPES, type Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Principal } from '../handler.js';
 
-/** Scopes that a claim value grants, as in `groups=desk:read+write:a-+b-`. */
+/** Scopes that clients with a certain claim value get, as in `groups=desk:read+write:a-+b-`. */
 export interface ClaimGrant {
   readonly claim: string;
   readonly value: string;
@@ -14,7 +14,10 @@ export interface ClaimGrant {
 const GRANT_PATTERN =
   /^([^=:]{1,200})=([^:]{1,200}):([a-z]+(?:\+[a-z]+)*)(?::([A-Za-z0-9_-]{1,32}(?:\+[A-Za-z0-9_-]{1,32})*))?$/;
 
-/** Parses `claim=value:scope+scope`, optionally followed by `:prefix+prefix`; undefined if the text is invalid. */
+/**
+ * Parses a text `claim=value:scope+scope`, optionally followed by `:prefix+prefix`. Returns undefined if the text is
+ * invalid.
+ */
 export function parseClaimGrant(text: string): ClaimGrant | undefined {
   const [, claim, value, words, prefixes] = GRANT_PATTERN.exec(text) ?? [];
   const scopes = words?.split('+') ?? [];
@@ -25,7 +28,7 @@ export function parseClaimGrant(text: string): ClaimGrant | undefined {
 
 export type Claims = Readonly<Record<string, unknown>> & { readonly sub?: unknown };
 
-/** Prefix of the id of a subject. Ids and names of keys contain no colon, so a subject is never mistaken for a key. */
+/** Prefix of the id of a subject. Ids and names of keys contain no colon, so a subject cannot be taken for a key. */
 const SUBJECT_PREFIX = 'sub:';
 /** @source OpenID Connect Core 1.0, section 2 */
 const SUBJECT_LENGTH_MAX = 255;
@@ -33,8 +36,8 @@ const NAME_LENGTH_MAX = 64;
 const NAME_CLAIMS = ['name', 'preferred_username', 'email'] as const;
 
 /**
- * Returns the client of verified claims. The client gets the scopes of all matching grants, and is limited to prefixes
- * if every matching grant has some.
+ * Returns the client that verified claims describe. It gets the scopes of all matching grants. If every matching grant
+ * has prefixes, the client is limited to these prefixes.
  * @throws Refusal UNAUTHENTICATED for claims without a valid subject
  */
 export function createPrincipal(claims: Claims, grants: readonly ClaimGrant[]): Principal {
@@ -52,7 +55,10 @@ export function createPrincipal(claims: Claims, grants: readonly ClaimGrant[]): 
   };
 }
 
-/** Returns true if a claim equals a value, lists it, or contains it as a word, as the claim `scope` does. */
+/**
+ * Returns true if a claim equals a value, is a list that contains it, or is a text that contains it as a word. The
+ * claim `scope` is such a text.
+ */
 function matchesClaim(claim: unknown, value: string): boolean {
   if (typeof claim === 'string') return claim === value || claim.split(' ').includes(value);
   return Array.isArray(claim) && claim.includes(value);

@@ -5,30 +5,33 @@ import type { Principal } from '../handler.js';
 
 /** Session of a signed-in browser. */
 export interface Session {
-  /** Id with which the session can be ended early. */
+  /** Id of the session. The session can be ended early by this id. */
   readonly id: string;
   /** `keyId` of the principal. */
   readonly subject: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly prefixes?: readonly string[];
-  /** Secret that writes repeat in a header, which no other site can read. */
+  /** Secret that a writing request must repeat in a header. No other site can read it. */
   readonly csrf: string;
   /** End of the session in milliseconds since 1970. */
   readonly ends: number;
 }
 
-/** Purpose of a cookie; a cookie of one purpose is invalid for another. */
+/** Purpose of a cookie. A cookie is valid only for its own purpose. */
 export type CookiePurpose = 'session' | 'attempt';
 
-/** Sessions in encrypted cookies, which every process with the key accepts. */
+/** Sessions in encrypted cookies. Every process that has the key accepts them. */
 export interface Sessions {
-  /** Encrypts the value of a cookie, which is valid until its `ends`. */
+  /** Encrypts the value of a cookie. The cookie is valid until the time in `ends`. */
   seal(purpose: CookiePurpose, value: { readonly ends: number }): string;
-  /** Decrypts a value; undefined if it was not sealed for the purpose, was changed, or has expired. */
+  /**
+   * Decrypts the value of a cookie. Returns undefined if it was encrypted for another purpose, was changed, or has
+   * expired.
+   */
   open<T extends { readonly ends: number }>(purpose: CookiePurpose, text: string): T | undefined;
   begin(principal: Principal): Session;
-  /** Returns the valid session of a cookie, else undefined. */
+  /** Returns the session in a cookie if it is valid; otherwise undefined. */
   find(cookie: string | undefined): Session | undefined;
   /** Ends a session in every process. */
   end(session: Session): Promise<void>;
@@ -40,7 +43,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 export interface SessionsDependencies {
-  /** 32 bytes, random for one process or shared by several. */
+  /** Key of 32 bytes. It is random for one process, or shared by several processes. */
   readonly key: Buffer;
   readonly ended: EndedSessions;
   /** Current time in milliseconds since 1970. */

@@ -11,7 +11,7 @@ export interface SignInTerms {
   readonly grants: readonly ClaimGrant[];
 }
 
-/** State of a sign-in that the browser must return from the provider. */
+/** Data of a sign-in that is in progress. The browser returns it after it was at the provider. */
 export interface Attempt {
   readonly verifier: string;
   readonly state: string;
@@ -27,7 +27,7 @@ export interface SignIn {
   finish(search: string, attempt: Attempt): Promise<Principal>;
 }
 
-/** Creates the sign-in; discovers the provider when the first browser signs in. */
+/** Creates the sign-in service. It looks up the provider's addresses when the first browser signs in. */
 export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInTerms): SignIn {
   let configuration: Promise<Configuration> | undefined;
   const loadLibrary = () => import('openid-client');

@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Principal } from '../handler.js';
 import { createPrincipal, type ClaimGrant } from './claims.js';
 
-/** Accepted signature algorithms: only asymmetric algorithms, never a shared secret or none. */
+/** Signature algorithms that are accepted. All are asymmetric; a shared secret or no signature is never accepted. */
 const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -18,7 +18,7 @@ const ALGORITHMS = [
   'Ed25519',
 ];
 const CLOCK_SKEW_SECONDS = 60;
-/** Maximum age of the cached keys; an unknown key reloads them at most every half minute. */
+/** Maximum age in ms of the cached keys, and minimum time in ms between two reloads that unknown keys cause. */
 const KEYS_AGE_MS = 600_000;
 const KEYS_COOLDOWN_MS = 30_000;
 const PROVIDER_MS = 5_000;
@@ -30,7 +30,7 @@ export interface TokenTerms {
   readonly grants: readonly ClaimGrant[];
   /** Receives failures of the provider. */
   readonly onFailure: (cause: unknown) => void;
-  /** Minimum time between two reloads for an unknown key. */
+  /** Minimum time in ms between two reloads that unknown keys cause. */
   readonly cooldownMs?: number;
 }
 
@@ -44,7 +44,10 @@ export interface Tokens {
 export const isToken = (credential: string): boolean =>
   credential.length <= TOKEN_LENGTH_MAX && /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential);
 
-/** Verifies tokens with the published keys of the provider, loaded for the first token. */
+/**
+ * Creates the service that verifies tokens with the published keys of the provider. The keys are loaded for the first
+ * token.
+ */
 export function createTokens({
   issuer,
   audience,
@@ -89,15 +92,15 @@ export function createTokens({
 }
 
 /**
- * Returns true for a provider on this machine; other providers must use HTTPS, because their keys could otherwise be
- * forged.
+ * Returns true for a provider on this machine. Other providers must use HTTPS; otherwise somebody could forge their
+ * keys.
  */
 export function isLocalIssuer(issuer: string): boolean {
   const { protocol, hostname, username } = URL.parse(issuer) ?? {};
   return protocol === 'http:' && username === '' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname ?? '');
 }
 
-/** Returns the address of a provider's keys. @source OpenID Connect Discovery 1.0, section 4 */
+/** Looks up the address at which a provider publishes its keys. @source OpenID Connect Discovery 1.0, section 4 */
 async function discoverKeys(issuer: string): Promise<URL> {
   const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
   const response = await fetch(address, { signal: AbortSignal.timeout(PROVIDER_MS), redirect: 'error' });

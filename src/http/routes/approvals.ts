@@ -21,8 +21,8 @@ export function createApprovalHandlers(approvals: Approvals): Handlers<typeof ap
 }
 
 /**
- * Returns the names of a client that a list of approvers may contain. The name of a subject is not among them, because
- * the provider chooses it.
+ * Returns the names by which a list of approvers can refer to a client. The name of a subject is left out, because the
+ * provider chooses it.
  */
 function listNames({ keyId, name, isSubject }: Principal): string[] {
   const names = isSubject === true ? [keyId] : [keyId, name];

@@ -18,7 +18,7 @@ export function createAuditHandlers(audit: Audit): Handlers<typeof auditRoutes> 
   };
 }
 
-/** Appends the signatures of a whole log after its entries. */
+/** Yields the entries of a log and then its signatures. */
 async function* addSeals(batches: AuditReading['batches'], seals: AuditReading['seals']): AsyncGenerator<object[]> {
   for await (const batch of batches) yield [...batch];
   yield seals.map((seal) => ({ seal }));

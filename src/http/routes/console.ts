@@ -5,7 +5,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { selectCoding, type Coding } from '../content-coding.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 
-/** File of the console with its compressed forms from the build. */
+/** File of the console. The build also contains compressed forms of it. */
 export interface ConsoleFile {
   readonly type: string;
   /** SHA-256 of the plain bytes. */
@@ -16,9 +16,9 @@ export interface ConsoleFile {
 
 /** Built files of the console. */
 export interface ConsoleFiles {
-  /** Returns the page for every address of the console; undefined if only the sources were compiled. */
+  /** Returns the page for all addresses of the console. Returns undefined if the console was not built. */
   page(): ConsoleFile | undefined;
-  /** Returns a script, style, font or picture by its name, which contains a hash of its content. */
+  /** Returns a script, style, font or picture by its name. The name contains a hash of the content. */
   asset(name: string): ConsoleFile | undefined;
 }
 
@@ -31,7 +31,7 @@ const page = {
   errors: [],
 } as const;
 
-/** Pages of the console, outside the contract: they contain no data and need no key. */
+/** Pages of the console. They are not part of the contract: they contain no data and need no key. */
 export const consoleRoutes = defineRoutes({
   getConsole: { ...page, path: '/', summary: 'The console.' },
   getConsolePage: {
@@ -49,8 +49,8 @@ export const consoleRoutes = defineRoutes({
 });
 
 /**
- * Policy that allows scripts, styles and requests only from the service itself, and displays PDFs that the page
- * creates.
+ * Content security policy of the console. Scripts, styles and requests may use only this service; PDFs that the page
+ * creates may be shown.
  */
 export const CONSOLE_POLICY = [
   "default-src 'self'",
@@ -65,7 +65,7 @@ export const CONSOLE_POLICY = [
 type PageRequest = Pick<RouteRequest<Route>, 'header'>;
 
 export function createConsoleHandlers(files: ConsoleFiles): Handlers<typeof consoleRoutes> {
-  /** Serves the page to browsers, which accept HTML by name; other clients get ROUTE_NOT_FOUND. */
+  /** Returns the page to a browser, whose `Accept` header names HTML. Other clients get ROUTE_NOT_FOUND. */
   function createPageReply(request: PageRequest): Reply {
     if (!/(^|,)\s*text\/html\s*(;|,|$)/i.test(request.header('accept') ?? ''))
       throw new Refusal(
@@ -95,7 +95,7 @@ export function createConsoleHandlers(files: ConsoleFiles): Handlers<typeof cons
   };
 }
 
-/** Replies in the best coding that the client accepts. */
+/** Replies with the best compression that the client accepts. */
 export function createEncodedReply(
   { type, etag, bytes, coded }: ConsoleFile,
   { header }: PageRequest,

@@ -30,7 +30,7 @@ export function createDataHandlers(data: Data): Handlers<typeof dataRoutes> {
 
 const FORMATS: Readonly<Record<string, 'csv' | 'arrow'>> = { [CSV_TYPE]: 'csv', [ARROW_TYPE]: 'arrow' };
 
-/** Formats one CSV row per security; the value is empty if the store has none. */
+/** Formats one CSV row per security. The value is empty if the store has no value. */
 function formatReferenceCsv({ entries }: BatchReferenceResponse): string {
   const names = [...new Set(entries.flatMap(({ fields }) => Object.keys(fields)))];
   const rows = entries.map(({ identifier, found, fields }) => [

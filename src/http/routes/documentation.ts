@@ -19,9 +19,9 @@ export interface DocumentationSources {
   readonly written: (name: string) => string;
   /** Returns a picture of the guide by name; undefined if there is none. */
   readonly picture: (name: string) => Uint8Array<ArrayBuffer> | undefined;
-  /** Returns a document of the build; undefined if the build contains another contract. */
+  /** Returns a document that the build contains. Returns undefined if it was built for another contract. */
   readonly built: (document: BuiltDocument) => Page | undefined;
-  /** Returns a page in a coding by its etag; undefined if the build does not contain it. */
+  /** Returns a compressed page by its etag. Returns undefined if the build does not contain it. */
   readonly coded: (etag: string, coding: Coding) => Uint8Array<ArrayBuffer> | undefined;
 }
 
@@ -29,7 +29,8 @@ export interface DocumentationSources {
 export type BuiltDocument = 'contract' | 'reference';
 
 /**
- * Reads each document at its first request, or renders it if the build did not, and caches it.
+ * Creates the handlers of the documentation. A document is read at its first request and cached. If the build does not
+ * contain it, it is rendered.
  * @cost about 200 ms to render the contract
  */
 export function createDocumentationHandlers(sources: DocumentationSources): Handlers<typeof documentationRoutes> {
@@ -46,7 +47,10 @@ export function createDocumentationHandlers(sources: DocumentationSources): Hand
 
   const readEncoded = memoise(sources.coded);
 
-  /** Replies in the best coding that the client accepts; each coding has a separate etag, because its bytes differ. */
+  /**
+   * Replies with the best compression that the client accepts. Each compression has its own etag, because the bytes
+   * differ.
+   */
   function createReply(
     { bytes, etag }: Page,
     { header }: Pick<RouteRequest<Route>, 'header'>,

@@ -39,8 +39,8 @@ function formatIcalendar(view: EventsView, today: Day): string {
 }
 
 /**
- * Adds the index id to the summary, because several indices may have the same name and a calendar entry shows nothing
- * else of an index.
+ * Adds the id of the index to the summary. Several indices can have the same name, and a calendar entry shows nothing
+ * else about the index.
  */
 function formatSummary(summary: string, indexId: string | null): string {
   return indexId === null || summary.startsWith(`${indexId}: `) ? summary : `${summary} (${indexId})`;

@@ -73,7 +73,7 @@ export function createIndexHandlers(
   };
 }
 
-/** Returns the deletion of an index that was deleted earlier, if this purge removed its published runs. */
+/** Returns the deletion of an index that was already deleted before, if this purge removed its published runs. */
 function selectPurged(index_id: string, { purgedRuns: runs }: PurgedDocument): IndexDeletion['deleted'] {
   if (runs === 0) return [];
   return [{ index_id, backtest_record_deleted: true, backtest_results_deleted: runs, derived_from: null }];

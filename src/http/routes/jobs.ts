@@ -7,8 +7,8 @@ import { frameStream } from '#services/shared/framed-stream.js';
 import type { Handlers, Reply } from '../handler.js';
 
 /**
- * Interval of comments on a quiet stream, well below the 60 s after which most proxies close it. At each comment, the
- * streams of an expired key are ended.
+ * Interval in ms between comments on a stream without events. Most proxies close a stream after 60 s without data. At
+ * each comment, the streams of expired keys are ended.
  */
 const COMMENT_EVERY_MS = 15_000;
 
@@ -48,7 +48,7 @@ function createEventsReply(events: AsyncIterableIterator<AnyJobEvent>, isStillAl
   };
 }
 
-/** Replies with a status and its result. A result stored as bytes is passed through without parsing. */
+/** Replies with a status and its result. A result that is stored as bytes is not parsed. */
 export async function createJobReply({ status, resultBytes }: JobView): Promise<Reply> {
   if (resultBytes === null) return { json: status };
   const { result: _, ...rest } = status;
@@ -86,7 +86,9 @@ function parseEventId(header: string | undefined): number | undefined {
   return header !== undefined && /^\d{1,16}$/.test(header) ? Number(header) : undefined;
 }
 
-/** Writes events as text until they end or the client loses access, which is checked before each event. */
+/**
+ * Writes events as text. Ends with the events, or when the client loses access; access is checked before each event.
+ */
 function createEventStream(
   events: AsyncIterableIterator<AnyJobEvent>,
   isStillAllowed: () => Promise<boolean>,
@@ -95,7 +97,7 @@ function createEventStream(
   let comments: NodeJS.Timeout | undefined;
   const sendComment = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
     if (!(await isStillAllowed())) return void (await events.return?.()); // ends the pending pull
-    // A client that does not read still has comments in its queue.
+    // If the client does not read, earlier comments are still in the queue.
     if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(':\n\n'));
   };
   return new ReadableStream<Uint8Array>({
@@ -117,7 +119,9 @@ function createEventStream(
     await events.return?.();
   }
 
-  /** Releases the resources of a failed stream, which receives no cancellation. @throws the failure */
+  /**
+   * Releases the resources of a stream that failed. Such a stream is not cancelled by its reader. @throws the failure
+   */
   async function releaseStream(failure: unknown): Promise<never> {
     await endStream();
     throw failure;

@@ -23,7 +23,7 @@ export interface McpSources {
   readonly answerFor: App['answerFor'];
 }
 
-/** Members of a protocol message that the route reads before the SDK parses it. */
+/** Members of a protocol message that the route reads before it passes the message to the SDK. */
 interface Message {
   readonly id?: unknown;
   readonly method?: unknown;
@@ -33,8 +33,8 @@ interface Message {
 type McpRequest = RouteRequest<(typeof mcpRoutes)['callMcp']>;
 
 /**
- * Answers agents. Each request has a separate protocol server, so that every process of a service can answer every
- * message. The service stores only running requests, for messages that cancel them.
+ * Creates the handlers for agents. Each request has its own protocol server, so every process of a service can answer
+ * every message. The service remembers only running requests, so that a message can cancel them.
  */
 export function createMcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
   const { api, version, isReadOnly } = sources;
@@ -63,7 +63,7 @@ export function createMcpHandlers(sources: McpSources): Handlers<typeof mcpRoute
   };
 }
 
-/** Maximum length of a session name that is read; names from the service have 36 characters. */
+/** Maximum length of a session id that is read. Ids from the service have 36 characters. */
 const SESSION_MAX = 64;
 
 const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
@@ -99,7 +99,7 @@ async function answerMessage(
         ...(version === undefined ? {} : { 'mcp-protocol-version': version }),
       },
     });
-    // A client that cancels a request expects no response to it.
+    // A client that cancelled its request expects no response.
     const cancellation = awaitAbort(call.signal);
     const response = await Promise.race([
       transport.handleRequest(transportRequest, { parsedBody: message }),
@@ -142,7 +142,7 @@ function createClient(
   };
 }
 
-/** Converts a response of the transport to a route's reply. A session only names requests that can be cancelled. */
+/** Converts a response of the transport to the reply of a route. The session is needed only to cancel requests. */
 async function createReply(response: Response, { method }: Message, endCall: () => void): Promise<Reply> {
   const { status, body } = response;
   if (status >= 400) throw await readRefusal(response);
@@ -163,7 +163,7 @@ async function readRefusal(response: Response): Promise<Refusal> {
   return new Refusal('MALFORMED_REQUEST', `The message cannot be read: ${error?.message ?? response.status}.`);
 }
 
-/** Reports the end of a stream, also when its reader disconnects. */
+/** Calls `endCall` when a stream ends. This includes a reader that disconnects. */
 function notifyAtEnd(stream: ReadableStream<Uint8Array>, endCall: () => void): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   return new ReadableStream({

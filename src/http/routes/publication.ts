@@ -34,7 +34,7 @@ export function createPublicationHandlers(
 /** Size of one chunk of a response in bytes. */
 const PIECE_BYTES = 1 << 18;
 
-/** Streams parts in chunks, so that other requests are handled in between. */
+/** Streams parts in chunks. Other requests are handled between two chunks. */
 function createByteStream(parts: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
   const pieces = (function* () {
     for (const part of parts)

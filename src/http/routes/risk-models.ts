@@ -45,7 +45,10 @@ export function createRiskModelHandlers(
   };
 }
 
-/** Parses the body of an import: complete JSON, or a file completed by the query. @throws Refusal VALIDATION_FAILED */
+/**
+ * Parses the body of an import. It is complete JSON, or a file with further values in the query. @throws Refusal
+ * VALIDATION_FAILED
+ */
 function parseImport({
   query,
   body,

@@ -40,7 +40,7 @@ function createViewHandler({ view, success }: ViewRoute, views: RunViews): Handl
   };
 }
 
-/** Refuses a table without a file format: JSON is always the whole response. @throws Refusal VALIDATION_FAILED */
+/** Refuses `table` together with JSON, because JSON is always the whole response. @throws Refusal VALIDATION_FAILED */
 function assertFile(table: string | undefined, format: ExportFormat, media: readonly string[] = []): void {
   if (table === undefined || format !== 'json') return;
   const formats = media.map(parseExportFormat);

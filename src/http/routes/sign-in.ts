@@ -7,7 +7,7 @@ import type { Attempt, SignIn } from '../oidc/sign-in.js';
 
 const page = { scope: 'open', tag: 'sign-in', openQuery: true, errors: [] } as const;
 
-/** Sign-in of browsers, outside the contract: programs send tokens. */
+/** Routes for signing in with a browser. They are not part of the contract; programs send tokens. */
 export const signInRoutes = defineRoutes({
   beginSignIn: {
     ...page,
@@ -52,7 +52,10 @@ export interface SignInOptions {
   readonly publicUrl: string | undefined;
 }
 
-/** Returns the name of the session cookie; browsers accept a name with the prefix only from this host over HTTPS. */
+/**
+ * Returns the name of the session cookie. If the name has a prefix, browsers accept the cookie only from this host over
+ * HTTPS.
+ */
 export const formatSessionCookieName = (isSecure: boolean): string => (isSecure ? '__Host-divisor' : 'divisor_session');
 const formatAttemptCookieName = (isSecure: boolean): string => (isSecure ? '__Host-divisor_login' : 'divisor_login');
 const ATTEMPT_SECONDS = 600;

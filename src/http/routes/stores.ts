@@ -58,7 +58,7 @@ export function createDatasetHandlers(datasets: Datasets, removals: Removals): H
   };
 }
 
-/** Returns the identity of the client that requests a store; its signal aborts when the client disconnects. */
+/** Returns the client that sends a request about a store. Its signal is aborted when the client disconnects. */
 const createRequester = ({ principal, signal }: Pick<RouteRequest<Route>, 'principal' | 'signal'>): Requester => ({
   client: principal.keyId,
   signal,
@@ -66,7 +66,7 @@ const createRequester = ({ principal, signal }: Pick<RouteRequest<Route>, 'princ
 
 const ZIP_TYPE = 'application/zip';
 
-/** Parses JSON in the query; returns invalid JSON as text, which validation then refuses. */
+/** Parses JSON in the query. If it is invalid, returns the text; the validation then refuses it. */
 function parseMapping(text: string): unknown {
   try {
     return parseJson(Buffer.from(text)).value;
@@ -75,7 +75,10 @@ function parseMapping(text: string): unknown {
   }
 }
 
-/** Parses the body of an import: complete JSON, or a table completed by the query. @throws Refusal VALIDATION_FAILED */
+/**
+ * Parses the body of an import. It is complete JSON, or a table with further values in the query. @throws Refusal
+ * VALIDATION_FAILED
+ */
 function parseImport({ query, body, upload }: RouteRequest<(typeof storeRoutes)['importStore']>): ImportedBody {
   const table = upload();
   const { dataset = 'market', mapping, ...importTerms } = query;

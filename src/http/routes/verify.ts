@@ -5,7 +5,10 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Handlers } from '../handler.js';
 import { createEncodedReply, type ConsoleFile } from './console.js';
 
-/** Returns a file of the page `/verify`; undefined if it does not exist or the engine has not been built. */
+/**
+ * Function that returns a file of the page `/verify`. It returns undefined if the file does not exist or if the engine
+ * was not built.
+ */
 export type VerifyFiles = (name: string) => ConsoleFile | undefined;
 
 const page = {
@@ -17,7 +20,7 @@ const page = {
   errors: [],
 } as const;
 
-/** Page that recomputes published closes: it contains no data and needs no key. */
+/** Page that recomputes published closes. It contains no data and needs no key. */
 export const verifyRoutes = defineRoutes({
   getVerifyPage: {
     ...page,
@@ -34,7 +37,7 @@ export const verifyRoutes = defineRoutes({
 
 const STRICT_POLICY = ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"];
 
-/** Policy of the page, which requests a bundle from this service and nothing from other servers. */
+/** Content security policy of the page. It may request a bundle from this service and nothing from other servers. */
 export const VERIFY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -44,7 +47,7 @@ export const VERIFY_POLICY = [
   ...STRICT_POLICY,
 ].join('; ');
 
-/** Policy of the worker, which has the data and connects to nothing. */
+/** Content security policy of the worker. The worker has the data and may connect to nothing. */
 export const WORKER_POLICY = [
   "default-src 'none'",
   "script-src 'self' 'wasm-unsafe-eval'",

@@ -25,7 +25,7 @@ import type { Handlers, Principal, Reply } from '../handler.js';
 import { toClientReply } from './clients.js';
 import { assertMaySchedule, toScheduleReply } from './schedules.js';
 
-/** Services with versioned documents; a restoration is one of their writes. */
+/** Services with versioned documents. To restore a version, their usual write is called. */
 export interface VersionedServices {
   readonly versions: Versions;
   readonly indices: Pick<Indices, 'replace'>;
@@ -101,7 +101,7 @@ export function createVersionHandlers(services: VersionedServices): Handlers<typ
   };
 }
 
-/** Creates the handlers of the families that do not belong to an index. */
+/** Creates the handlers of the document families other than indices. */
 function createLaterHandlers({
   versions,
   plugins,
@@ -203,7 +203,7 @@ interface WriteRequest {
   authorship(): Authorship;
 }
 
-/** Creates the four handlers of a family with one path parameter for the document id. */
+/** Creates the four version handlers of a document family. Their path has one parameter for the id. */
 function createFamilyHandlers<N extends string>(
   versions: Versions,
   kind: VersionedKind,

@@ -41,7 +41,10 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Acceptan
     return submissions.hold(jobId, { inputHash, owner, durable: write(jobId, () => table.add(job)) });
   }
 
-  /** Admits a submission by the limits of the queue. @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED, DRAINING */
+  /**
+   * Checks the limits of the queue for a submission. @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED,
+   * DRAINING
+   */
   function admitNow(job: Admission): void {
     if (isDraining()) throw new Refusal('DRAINING', 'The service is stopping.');
     const { owner } = job;
@@ -83,7 +86,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Acceptan
   return { submit, retry, requireStatus };
 }
 
-/** Adds the callback of a second submission of a live job, if it has one. */
+/** Adds the callback of a submission to the live job with the same id, if the submission has one. */
 async function addCallback(table: JobTable, { jobId, origin }: NewJob): Promise<void> {
   const job = table.live(jobId);
   const url = origin?.callback ?? null;

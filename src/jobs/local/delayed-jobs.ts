@@ -6,11 +6,14 @@ import type { Lines } from './lines.js';
 
 /** Jobs that wait for their earliest start. */
 export interface DelayedJobs {
-  /** Puts a job first in line, once it may start. */
+  /** Puts a job at the front of the queue as soon as it may start. */
   queueAgain(job: LiveJob, event: LifeEvent): void;
-  /** Puts a job first in line shortly after its start could not be written, for example because the disk is full. */
+  /**
+   * Puts a job at the front of the queue after a short delay. Used if its start could not be written, for example
+   * because the disk is full.
+   */
   startAgain(job: LiveJob): void;
-  /** Puts a job of the previous process in line, once it may start. */
+  /** Puts a job of the previous process in the queue as soon as it may start. */
   restore(job: LiveJob): void;
 }
 

@@ -4,14 +4,17 @@ import { isTerminal } from '../life-cycle.js';
 import type { JobQuery } from '../queue.js';
 import type { JobState } from '../status.js';
 
-/** Fields of every job that listings filter on; all other fields are read from disk. */
+/** Fields of all jobs that listings filter on. All other fields are read from disk. */
 export interface JobHistory {
-  /** Adds a job as the newest, replacing an ended job with the same id. */
+  /** Adds a job as the newest one. Replaces an ended job with the same id. */
   add(identity: JobIdentity, status: JobState): void;
   change(jobId: string, status: JobState): void;
   /** Counts a change of a job. */
   touch(jobId: string): void;
-  /** Returns the change counter at the last change of a job; for an unknown job, the counter of all jobs. */
+  /**
+   * Returns the value of the change counter at the last change of a job. For an unknown job, returns the counter of all
+   * jobs.
+   */
   getRevision(jobId: string): number;
   /** Lists at most `countMax` of the oldest ended jobs in excess of `endedMax`. */
   surplus(endedMax: number, countMax: number): readonly RememberedJob[];
@@ -27,7 +30,10 @@ export interface RememberedJob {
   readonly sequence: number;
 }
 
-/** Creates an empty history. @param revision counter that is higher than that of the previous process */
+/**
+ * Creates an empty history. @param revision first value of the change counter, higher than those of the previous
+ * process
+ */
 export function createJobHistory(revision: number): JobHistory {
   /** Jobs in order of submission, the oldest first. */
   const jobs = new Map<

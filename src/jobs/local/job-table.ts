@@ -29,13 +29,13 @@ import {
 import { createTableReader, type TableReader } from './table-reader.js';
 
 /**
- * Table of all jobs and their states. A state is on disk before it is visible; progress and heartbeat are in memory,
- * restart from zero and are never written.
+ * Table of all jobs and their states. A state is on disk before it is visible. Progress and heartbeats are only in
+ * memory, and start from zero after a restart.
  */
 export interface JobTable {
-  /** Reads the stored jobs; returns the unfinished ones, oldest first. */
+  /** Reads the stored jobs. Returns the unfinished ones, oldest first. */
   load(): Promise<LiveJob[]>;
-  /** Writes a new job, replacing an ended job with the same id, and deletes the oldest ended jobs beyond the limit. */
+  /** Writes a new job. Replaces an ended job with the same id, and deletes the oldest ended jobs beyond the limit. */
   add(job: NewJob): Promise<LiveJob>;
   /** Returns a failed job with its input. @throws Refusal DOCUMENT_UNREADABLE if the input no longer exists */
   failed(jobId: string): Promise<FailedJob | undefined>;
@@ -43,12 +43,12 @@ export interface JobTable {
   renew(job: FailedJob): Promise<LiveJob>;
   /**
    * Applies an event to a job, together with its effect. Events of one job are applied one after another.
-   * @returns the life after the event, or the reason why the event came too late
+   * @returns the state of the job after the event, or the reason why the event came too late
    * @throws the error of the store or of the effect; then nothing has changed
    */
   transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<JobLife | ImpossibleReason>;
   /**
-   * Adds a callback URL to a job. If the job has ended meanwhile, the callback is due at once.
+   * Adds a callback URL to a job. If the job has ended meanwhile, the callback is sent at once.
    * @throws Refusal OVERLOADED if the job has the maximum number of callbacks
    */
   addCallback(job: LiveJob, url: string): Promise<void>;
@@ -57,7 +57,7 @@ export interface JobTable {
   /** Returns true while the next state of a job is being written. */
   isSettling(job: LiveJob): boolean;
   live(jobId: string): LiveJob | undefined;
-  /** Returns the input of a live job; undefined if it is unreadable. */
+  /** Returns the input of a live job. Returns undefined if it is unreadable. */
   input(jobId: string): Promise<StoredInput | undefined>;
   find(jobId: string): Promise<LocatedJob | undefined>;
   readonly reader: TableReader;
@@ -70,8 +70,8 @@ export interface JobTableDependencies extends LiveJobsDependencies {
 }
 
 /**
- * Maximum number of ended jobs that are deleted when a job is added: enough to catch up, small enough for one
- * transaction.
+ * Maximum number of ended jobs that are deleted when a job is added. It is large enough to remove a backlog, and small
+ * enough for one transaction.
  */
 const DELETED_JOBS_MAX = 100;
 

@@ -1,6 +1,6 @@
 /**
- * Queue of the jobs that wait for one lane. Owners take turns, each with its jobs in order of submission, so that a
- * hundred sweeps of one client do not precede the first backtest of another.
+ * Queue of the waiting light or heavy jobs. Owners take turns, and each owner's jobs keep the order of submission. A
+ * hundred sweeps of one client therefore do not delay the first backtest of another.
  */
 export interface LaneQueue {
   readonly length: number;
@@ -9,9 +9,9 @@ export interface LaneQueue {
   push(owner: string, jobId: string): void;
   /** Puts a job before all other jobs of its owner. */
   unshift(owner: string, jobId: string): void;
-  /** Returns the next job among the jobs that may run. */
+  /** Returns the next job that may run. */
   peek(mayRun?: MayRun): string | undefined;
-  /** Removes the job that `peek` returns; its owner moves to the end of the line. */
+  /** Removes the job that `peek` returns. Its owner moves to the end of the queue. */
   shift(mayRun?: MayRun): string | undefined;
   remove(owner: string, jobId: string): boolean;
 }

@@ -18,7 +18,7 @@ export function countLanes(
   for (const { identity, life } of live) {
     const lane = tallies[getJobClass(identity)];
     if (life.status !== 'pending') lane.running++;
-    // Times of the service have one format, so their texts sort like the times.
+    // Compares times as texts. All times of the service have one format, so that their texts sort like the times.
     else if (lane.waiting++ === 0 || identity.created_at < lane.oldest) lane.oldest = identity.created_at;
   }
   const createLoad = ({ waiting, running, oldest }: ReturnType<typeof createTally>): Omit<LaneLoad, 'places'> => ({

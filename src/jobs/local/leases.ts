@@ -16,7 +16,7 @@ export interface Leases {
   beat(lease: Lease, nowMs: number): void;
   /** Lists the leases without a heartbeat since a time. */
   silentSince(ms: number): readonly Lease[];
-  /** Ends the lease of a job; the lease is lost if its node did not end it. */
+  /** Ends the lease of a job. With `isLost`, the node that holds the lease did not end it. */
   end(job: LiveJob, isLost: boolean): void;
   /** Ends the lease of an attempt after another process has given the job to another node. */
   lose(lease: Lease): void;
@@ -72,7 +72,7 @@ export function createLeases(): Leases {
   };
 }
 
-/** Creates a lease with fewer allocations than an AbortSignal, because every attempt has one. */
+/** Creates a lease. Every attempt has one, so it uses fewer allocations than an AbortSignal. */
 export function createLease({ jobId, sequence, attempt }: AttemptKey): NewLease {
   const calls: (() => void)[] = [];
   let isLost = false;

@@ -32,11 +32,11 @@ export interface LiveJobs extends Pick<JobQueue, 'watch' | 'watchAll'> {
   values(): Iterable<TrackedJob>;
   ids(): Iterable<string>;
   counts(): { readonly pending: number; readonly running: number };
-  /** Updates the progress of a running job from its node; frozen while the next state is being written. */
+  /** Updates the progress of a running job from its node. Changes nothing while the next state is being written. */
   refresh(entry: TrackedJob): void;
   /** Applies an event that is not stored. */
   apply(entry: TrackedJob, event: LifeEvent): void;
-  /** Returns the life after an event, or the reason why the event comes too late. */
+  /** Returns the state of a job after an event, or the reason why the event comes too late. */
   advance(entry: TrackedJob, event: LifeEvent): JobLife | ImpossibleReason;
   /** Makes a stored life visible. */
   publish(entry: TrackedJob, life: JobLife, event: LifeEvent): void;
@@ -48,7 +48,7 @@ export interface LiveJobsDependencies {
   readonly clock: Clock;
   readonly getRetryPolicy: RetryPolicies;
   readonly log: JobLog;
-  /** Returns the progress of the attempt of a running job, if known. */
+  /** Returns the progress of the attempt of a running job. Returns undefined if it is unknown. */
   readonly findProgress: (job: LiveJob) => TaskProgress | undefined;
   /** Called after every change of state, once it is visible. */
   readonly onChange: (job: LiveJob, before: JobState, event: LifeEvent) => void;

@@ -47,7 +47,10 @@ const ENDED_CAUSE = 'the service ended while the job ran';
 /** Interval between checks of leases. */
 const TICK_MS = 1000;
 
-/** Creates the queue of one process on its documents: the order of waiting jobs is in memory, every state on disk. */
+/**
+ * Creates the queue of one process on its documents. The order of waiting jobs is in memory, and every state is on
+ * disk.
+ */
 export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue {
   const { store, clock, limits, log, onEnded, paused, places = { heavy: 0, light: 0 } } = dependencies;
   const submissions = createPendingSubmissions();
@@ -96,7 +99,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     for (const job of leftLiveJobs) if (job.life.status === 'pending') delayedJobs.restore(job);
     const end = (job: LiveJob) =>
       ({ type: 'lose', attempt: job.life.attempt, cause: ENDED_CAUSE, at: getTimestamp() }) as const;
-    // Each job goes to the front of its line, so the oldest job goes last.
+    // Starts with the newest job. Each job goes to the front of the queue, so that the oldest job is first at the end.
     await Promise.all(lostJobs.reverse().map((job) => table.transition(job, end(job))));
     return lostJobs.length;
   }
@@ -130,7 +133,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     return true;
   }
 
-  /** Returns the running job of a lease; undefined once the attempt has been abandoned. */
+  /** Returns the running job of a lease. Returns undefined after the attempt was abandoned. */
   function findHeldJob(lease: Lease): LiveJob | undefined {
     return leases.isHeld(lease) ? table.live(lease.jobId) : undefined;
   }
@@ -176,7 +179,7 @@ interface LeaseWatch {
   readonly expire: (lease: Lease) => void;
 }
 
-/** Returns a function that starts checks of the leases, which continue as long as there are leases. */
+/** Returns a function that starts periodic checks of the leases. The checks continue as long as there are leases. */
 function createLeaseWatch({ clock, leases, leaseMs, expire }: LeaseWatch): () => void {
   let isTicking = false;
   return function watch() {

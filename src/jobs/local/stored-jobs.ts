@@ -17,7 +17,7 @@ export interface FailedJob {
   readonly input: StoredInput;
 }
 
-/** Returns true if the ended job is still stored: its id may have been submitted again meanwhile. */
+/** Returns true if the ended job is still stored. Its id may have been submitted again meanwhile. */
 export async function isEndedIn(tx: DocumentTransaction, { id, sequence }: RememberedJob): Promise<boolean> {
   const storedJob = await tx.get('job', id);
   const record = readStored(storedJob, readJobRecord);
@@ -58,7 +58,7 @@ export async function writeLife(tx: DocumentTransaction, { identity, life, effec
   if (isTerminal(life.status) && life.status !== 'failed') await tx.delete('job-input', jobId);
 }
 
-/** Reads the request body, which is only on disk, so that ten thousand waiting jobs do not keep theirs in memory. */
+/** Reads the request body. It is only on disk, so that ten thousand waiting jobs do not keep their bodies in memory. */
 export async function readSubmission(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<StoredSubmission> {
   const storedJob = await store.get('job', jobId);
   const { request = null, callbacks = [] } =

@@ -8,9 +8,9 @@ export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
 
 export interface JobWatchersDependencies {
   readonly clock: Pick<Clock, 'after'>;
-  /** Returns the ids of the jobs that may have progress; they are checked while a listener watches all jobs. */
+  /** Returns the ids of the jobs that may have progress. They are checked while a listener watches all jobs. */
   readonly liveIds: () => Iterable<string>;
-  /** Checks whether the progress of a watched job has changed; called every 250 ms while any job is watched. */
+  /** Checks whether the progress of a watched job has changed. Called every 250 ms while any job is watched. */
   readonly look: (jobId: string) => void;
 }
 

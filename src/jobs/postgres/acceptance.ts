@@ -33,7 +33,10 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
   const forgetSurplus = createForgetting({ rows, jobs, endedMax: limits.endedMax });
   const formatNow = (): string => formatTimestamp(clock.now());
 
-  /** Admits a submission by the limits of the queue. @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED, DRAINING */
+  /**
+   * Checks the limits of the queue for a submission. @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED,
+   * DRAINING
+   */
   function admitNow(job: Admission, queuePosition: Waiting, bytesMax = limits.jobBytesMax): void {
     if (isDraining()) throw new Refusal('DRAINING', 'The service is stopping.');
     admit(job, queuePosition, { ...limits, jobBytesMax: bytesMax });
@@ -83,7 +86,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
 export const refuseMissingJob = (jobId: string): Refusal =>
   new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
 
-/** Counts the accepted jobs of a group, which the queue positions that were read before do not contain. */
+/** Counts the accepted jobs of a group. The queue positions were read before and do not contain them. */
 function createTally() {
   const byOwner = new Map<string, number>();
   let count = 0;
@@ -99,7 +102,10 @@ function createTally() {
   };
 }
 
-/** @returns a function that deletes the oldest ended jobs without querying all ended jobs at every submission */
+/**
+ * @returns a function that deletes the oldest ended jobs. It does not query all ended jobs at every submission
+ * @returns a function that deletes the oldest ended jobs without querying all ended jobs at every submission
+ */
 function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDocuments; endedMax: number }) {
   const submissions = Math.max(1, Math.floor(endedMax / 100));
   let remainingCount = 0;

@@ -14,7 +14,7 @@ export interface NodeClaim {
   readonly process: ProcessIdentity;
   readonly role: string;
   readonly version: string;
-  /** Waits for a heartbeat of a process with the same name. */
+  /** Waits long enough for a heartbeat of another process with the same name. */
   readonly pause?: () => Promise<void>;
 }
 
@@ -22,9 +22,9 @@ export interface NodeClaim {
 const SILENT_MS = 5000;
 
 /**
- * Claims the name of a node. Copied machines have the same host name and home path: if another live process has the
- * name and sends a heartbeat meanwhile, this process gets a separate name. Two nodes with the same name would take over
- * each other's attempts.
+ * Claims the name of a node. Copied machines have the same host name and the same path of the data folder. If another
+ * live process has the name and sends a heartbeat meanwhile, this process gets a separate name. Otherwise, two nodes
+ * with the same name would take over each other's attempts.
  * @returns the name to work under
  */
 export async function claimNode(claim: NodeClaim): Promise<string> {
@@ -47,7 +47,7 @@ export async function claimNode(claim: NodeClaim): Promise<string> {
 
 /** Last holder of a name. */
 interface Holder {
-  /** Process of the holder; null if the holder's version does not record it. */
+  /** Process that has the name now. It is null if the version of that process does not record it. */
   readonly process: string | null;
   readonly seen_at: string;
   readonly is_live: boolean;

@@ -5,11 +5,12 @@ import type { Lease } from '../queue.js';
 import type { JobRows } from './job-rows.js';
 import type { NodeAttemptRecords } from './own-attempts.js';
 
-/** Interval between heartbeats of a node, and of an attempt without news. */
+/** Interval between heartbeats of a node. It is also the interval for an attempt whose progress does not change. */
 export const QUIET_MS = 2000;
 /**
- * Silence after which an attempt without news sends a heartbeat. Attempts are checked once a second, so none is silent
- * for longer than 2.25 s, and an attempt learns of a cancellation in time even if the notification was lost.
+ * Time without a report after which an attempt sends a heartbeat, even if its progress has not changed. Attempts are
+ * checked once a second, so that every attempt reports within 2.25 s. An attempt therefore detects a cancellation in
+ * time even if the notification was lost.
  */
 export const BEAT_MS_MIN = 1250;
 
@@ -28,7 +29,7 @@ export interface HeartbeatsDependencies {
 export interface Heartbeats {
   /** See the queue's `heartbeat`. */
   heartbeat(lease: Lease): Promise<boolean>;
-  /** Renews a lease now. @returns false if the attempt is no longer current and its lease is lost */
+  /** Renews a lease now. @returns false if another attempt has replaced this one and its lease is lost */
   prolong(lease: Lease): Promise<boolean>;
 }
 

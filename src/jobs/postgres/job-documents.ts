@@ -49,7 +49,7 @@ export interface JobChange {
 
 /** Attempt that has started. */
 export interface StartedAttempt extends JobChange {
-  /** Stored job; the end of the attempt is based on it. */
+  /** Stored job. The write of the attempt's end starts from it. */
   readonly seen: JobReading;
 }
 
@@ -59,28 +59,28 @@ export interface ChangeOrder {
   readonly attempt?: AttemptKey;
   readonly event: LifeEvent;
   readonly effect?: Extract<Ending, { type: 'succeed' }>['effect'];
-  /** Job as the caller read it; it is read again only if it has changed. */
+  /** Job as the caller read it. It is read again only if it has changed since. */
   readonly seen?: JobReading | undefined;
 }
 
 export interface AddTerms {
   /** Time of the submission, in the wire format. */
   readonly at: string;
-  /** State of the queue as the caller read it; it is read again only if the job has changed. */
+  /** State of the queue as the caller read it. It is read again only if the job has changed. */
   readonly position: SubmissionPosition;
-  /** Admits a job by the limits of the queue. @throws Refusal of a job that exceeds a limit */
+  /** Checks a job against the limits of the queue. @throws Refusal if the job exceeds a limit */
   readonly admit: (queuePosition: QueuePosition) => void;
 }
 
-/** Jobs as documents, with identity and state. Every change also writes the row of the job. */
+/** Jobs as documents, with identity and state. Every change also writes the queue's row of the job. */
 export interface JobDocuments {
   /**
-   * Returns the live job of an id if it has the same input; otherwise writes a new job that `admit` accepts.
+   * Returns the live job with an id if it has the same input. Otherwise writes a new job that `admit` accepts.
    * @throws Refusal JOB_RUNNING for another input, OVERLOADED for too many callbacks
    */
   add(job: NewJob, terms: AddTerms): Promise<{ record: JobRecord; isNew: boolean }>;
   /**
-   * Retries a failed job; returns any other job unchanged, undefined without a readable job.
+   * Retries a failed job. Returns any other job unchanged. Returns undefined if there is no readable job.
    * @throws Refusal DOCUMENT_UNREADABLE if the input of the job no longer exists
    */
   renew(
@@ -88,7 +88,10 @@ export interface JobDocuments {
     createdAt: string,
     admit: (job: Admission, queuePosition: Waiting) => void,
   ): Promise<{ record: JobRecord; isNew: boolean } | undefined>;
-  /** Returns the job of an attempt that its row has started; undefined if the job has ended since or is unreadable. */
+  /**
+   * Returns the job of an attempt. The start of the attempt is already in the row of the job. Returns undefined if the
+   * job has ended since or is unreadable.
+   */
   begun(offered: ReservedJob, beat: Beat): Promise<StartedAttempt | undefined>;
   /**
    * Applies an event to a job. @returns the change, the reason why the event came too late, or undefined without a
@@ -96,8 +99,8 @@ export interface JobDocuments {
    */
   move(move: ChangeOrder): Promise<JobChange | ImpossibleReason | undefined>;
   /**
-   * Determines the outcome of an attempt whose end was written but not confirmed: the change if the write succeeded;
-   * `given-up` if the attempt was abandoned; `unknown` if the job's id was submitted again.
+   * Determines whether an unconfirmed end of an attempt was written. Returns the change if it was written; `given-up`
+   * if the attempt was abandoned; `unknown` if the job's id was submitted again.
    */
   determineOutcome(attempt: AttemptKey): Promise<JobChange | 'given-up' | 'unknown'>;
   /** Deletes an ended job, unless its id was submitted again. */
@@ -112,7 +115,7 @@ export interface JobDocumentsDependencies {
 
 interface MoveTerms {
   readonly seen: JobReading;
-  /** Receives the job before its effects are written, which name its author. */
+  /** Receives the job before its effects are written. The effects state its author. */
   setBy(record: JobRecord): void;
 }
 
@@ -235,7 +238,7 @@ export function createJobDocuments({ documents, rows, getRetryPolicy }: JobDocum
   };
 }
 
-/** Adds the callback of a second submission of a live job. */
+/** Adds the callback of a submission to the live job with the same id. */
 async function addCallback(tx: DocumentTransaction, record: JobRecord, url: string): Promise<JobRecord> {
   if (record.callbacks.some((callback) => callback.url === url)) return record;
   assertCallbackLimit(record.job_id, record.callbacks.length);
@@ -278,7 +281,7 @@ export function requireRecord(stored: DocumentBodyRow, jobId: string): JobRecord
   return record;
 }
 
-/** Merges the row into a life: the start of its attempt and its last report. */
+/** Adds the values of a job's row to its state: the start of its attempt and its last report. */
 export function addBeat<L extends JobLife>(stored: L, beat: Beat | undefined): L {
   if (beat === undefined) return stored;
   const formatTime = (time: Date): string => formatTimestamp(time.getTime());

@@ -7,7 +7,7 @@ import { requireRecord, addBeat } from './job-documents.js';
 import type { JobRows } from './job-rows.js';
 import type { JobRevision } from './seen-job.js';
 
-/** Reads job statuses: their documents, with the last reports of running attempts. */
+/** Reads job statuses from the documents, and the last reports of running attempts from the rows. */
 export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
   const look = async (jobId: string): Promise<JobRevision | undefined> => (await rows.look([jobId])).get(jobId);
 

@@ -16,14 +16,14 @@ import {
   type JobRevision,
 } from './seen-job.js';
 
-/** State of the queue before a submission, and the submission's sequence number. */
+/** State of the queue before a submission. Also contains the sequence number of the submission. */
 export interface QueuePosition {
   readonly sequence: number;
   readonly queued: number;
   readonly queuedOfOwner: number;
 }
 
-/** State of the queue before a submission, with the existing job of the id, if any. */
+/** State of the queue before a submission. Also contains the existing job with the id, if there is one. */
 export interface SubmissionPosition extends QueuePosition {
   readonly seen: JobReading;
 }
@@ -41,7 +41,7 @@ export interface Start {
   readonly leaseMs: number;
   /** Time in the wire format. */
   readonly at: string;
-  /** Unique name of the claim, which identifies the start if it must be undone. */
+  /** Unique name of the start. With this name, the start can be undone. */
   readonly claim: string;
 }
 
@@ -51,11 +51,11 @@ export interface ReserveOrder {
   readonly lane: Lane;
   readonly exceptOwners: readonly string[];
   readonly freeBytes: number;
-  /** Data for the start of a job that fits into the free memory; a larger job is only reserved for a short time. */
+  /** Data for the start of a job that fits into the free memory. A larger job is only reserved for a short time. */
   readonly start: Start;
 }
 
-/** Key of an offered job with the claim that started it; `claim` is null if the job waits for memory. */
+/** Key of an offered job, and the name of its start. `claim` is null if the job waits for memory. */
 export type OfferedKey = AttemptKey & { readonly claim: string | null };
 
 export interface ReservedJob extends WaitingJob, OfferedKey {
@@ -68,13 +68,16 @@ export interface RunningJob extends AttemptKey {
   readonly node: string;
 }
 
-/** Statements on the rows of jobs, which contain the data that is queried often and is in no document. */
+/** SQL statements on the rows of jobs. The rows contain data that is queried often and is in no document. */
 export interface JobRows {
-  /** Returns the states before several submissions, with sequence numbers in the order of the submissions. */
+  /**
+   * Returns the state of the queue before each of several submissions. The sequence numbers have the order of the
+   * submissions.
+   */
   places(jobs: readonly { readonly jobId: string; readonly owner: string }[]): Promise<readonly SubmissionPosition[]>;
   /**
-   * Reserves the next job of a lane that the node may take, and starts the job if it fits. The document of the job may
-   * be older than its row if another process has just changed both.
+   * Reserves the next light or heavy job that the node may take. Starts the job if it fits into the free memory. The
+   * document of the job may be older than its row if another process has just changed both.
    */
   reserve(order: ReserveOrder): Promise<ReservedJob | undefined>;
   /** Starts a reserved job. @returns the start in the row; undefined if the job no longer waits */
@@ -83,9 +86,9 @@ export interface JobRows {
   release(job: OfferedKey): Promise<void>;
   /** Undoes starts whose confirmations were lost. */
   undo(starts: readonly Start[]): Promise<void>;
-  /** Removes a job with an unreadable document from the line. */
+  /** Removes a job with an unreadable document from the queue. */
   drop(job: OfferedKey): Promise<void>;
-  /** Renews a lease. @returns the last report of the attempt; undefined if the attempt is no longer current */
+  /** Renews a lease. @returns the last report of the attempt; undefined if another attempt has replaced this one */
   beat(key: AttemptKey, order: BeatOrder): Promise<Beat | undefined>;
   /** Reads jobs with their documents; omits absent jobs. */
   look(jobIds: readonly string[]): Promise<ReadonlyMap<string, JobRevision>>;
@@ -116,13 +119,16 @@ type ReservedRow = KeyRow &
 /** Time for which a dying node keeps a reserved job from other nodes. */
 export const RESERVED_SECONDS = 10;
 /**
- * Time that a job waits for a node with enough memory; afterwards, a node without enough free memory frees it for the
- * job.
+ * Time that a job waits for a node with enough memory. Afterwards, a node without enough free memory keeps memory free
+ * for the job.
  */
 const MEMORY_WAIT_SECONDS = 30;
-/** Maximum number of attempts taken over in one poll; a restarted node returns its attempts one by one. */
+/** Maximum number of attempts that one poll takes over. A restarted node returns its attempts one by one. */
 const TAKEOVERS_MAX = 50;
-/** SQL condition that makes the commit not wait for the disk, for writes that may be lost in a crash of the server. */
+/**
+ * SQL condition that makes a commit return before its data is on disk. Used for writes that may be lost in a crash of
+ * the server.
+ */
 export const WITHOUT_FLUSH = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`;
 const SAME_ATTEMPT = `job_id = $1 AND sequence = $2 AND attempt = $3`;
 const BEAT_COLUMNS = 'progress, message, beat_at, started_at, node';
@@ -136,7 +142,7 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
   const listKeyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt];
   const readIds = async (sql: string, values: readonly unknown[]): Promise<readonly string[]> =>
     (await database.query<{ readonly job_id: string }>(sql, values)).map(({ job_id: id }) => id);
-  // Each half of the query has a separate index; a combined condition would read all stored jobs.
+  // Each half of the query uses a separate index. A combined condition would read all stored jobs.
   const liveStatuses = ['pending', 'running']
     .map((status) => `SELECT job_id, revision, sequence FROM ${jobs} WHERE status = '${status}'`)
     .join(' UNION ALL ');
@@ -200,7 +206,7 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
 /** Moves the sequence past the copied jobs. */
 export async function advanceSequence({ database, schema }: { database: Database; schema: string }): Promise<void> {
   await database.query(
-    // Setting the sequence directly needs a privilege that the serving role does not have.
+    // Sets the sequence by counting. Setting it directly needs a privilege that the role of the service does not have.
     `SELECT count(nextval('${schema}.job_sequence')) FROM generate_series(1, (SELECT max(sequence) FROM ${schema}.jobs))`,
     [],
   );
@@ -216,7 +222,7 @@ interface WaitingOptions {
 }
 
 function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions): WaitingRows {
-  /** Returns the condition for jobs that a node may take, from its free and total memory. */
+  /** Returns the condition for jobs that a node may take. It depends on the free and the total memory of the node. */
   const isFitting = (free: string, all: string): string =>
     `status = 'pending' AND kind = ANY($1) AND coalesce(reserved_until < clock_timestamp(), true) AND estimated_bytes <=
         CASE WHEN queued_at < clock_timestamp() - interval '${MEMORY_WAIT_SECONDS} s' THEN ${all}::bigint ELSE ${free}::bigint END`;
@@ -234,7 +240,10 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
     ['message', 'NULL'],
     ['revision', `nextval('${schema}.job_revision')`],
   ];
-  /** Formats the query for the first job of a lane. Each lane has a separate part of the index; a later lane is read only if the earlier lanes are empty. */
+  /**
+   * Formats the query for the first waiting job in several lanes (by priority). Each lane has a separate part of the
+   * index. A later lane is read only if the earlier lanes are empty.
+   */
   const formatFirstOfLane = (i: number): string =>
     `(SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = ($4::text[])[${i}] AND NOT owner = ANY($5)
         ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED)`;

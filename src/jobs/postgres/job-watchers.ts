@@ -9,7 +9,7 @@ export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
   close(): void;
 }
 
-/** Interval between reads of the rows of watched jobs; one statement reads all rows. */
+/** Interval between reads of the rows of watched jobs. One statement reads all rows. */
 const WATCH_MS = 250;
 
 export function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): JobWatchers {

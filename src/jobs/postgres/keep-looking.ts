@@ -8,7 +8,7 @@ export interface PollDependencies {
   readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
   readonly leaseMs: number;
   readonly isOver: () => boolean;
-  /** Returns the free slots of the node; undefined while the node takes no work. */
+  /** Returns the free slots of the node. Returns undefined while the node takes no work. */
   readonly getCapacity: () => FreeCapacity | undefined;
   /** Called after each poll that the database answered. */
   readonly onAnswer: () => Promise<void>;
@@ -22,8 +22,8 @@ export interface PollDependencies {
 export function pollRepeatedly(dependencies: PollDependencies): void {
   const { presence, clock, leaseMs, isOver, getCapacity, onAnswer, onWork, lose } = dependencies;
   /**
-   * Leases may have expired for lack of heartbeats during an outage, in which this process may have started: no attempt
-   * is taken over before this time.
+   * Time before which no attempt is taken over. Leases may have expired without heartbeats during an outage of the
+   * database, and this process may have started during the outage.
    */
   let takesFromMs = clock.monotonicMs() + leaseMs;
   let isTakingOver = false;
@@ -44,7 +44,7 @@ export function pollRepeatedly(dependencies: PollDependencies): void {
     if (hasWork) onWork();
     if (silent.length === 0 || isTakingOver || clock.monotonicMs() < takesFromMs) return;
     isTakingOver = true;
-    // Heartbeats of this node do not wait for the takeover.
+    // Takes over attempts without waiting, so that heartbeats of this node continue.
     void takeOver(silent)
       .catch(onFailure)
       .finally(() => (isTakingOver = false));

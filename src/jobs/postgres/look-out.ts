@@ -9,9 +9,12 @@ export interface PollSchedule {
   note(isWaiting: boolean): void;
 }
 
-/** Maximum total rate of polls of all nodes: each of 300 nodes polls as often as it sends a heartbeat. */
+/**
+ * Maximum number of polls per second of all nodes together. With 300 nodes, each node polls as often as it sends a
+ * heartbeat.
+ */
 const LOOKS_PER_SECOND = 150;
-/** Minimum pause of a single node: a job should not wait longer for its start than its work takes. */
+/** Minimum pause between polls of a single node. A job should not wait longer for its start than its work takes. */
 const PAUSE_MS_MIN = 15;
 /** Number of polls without work after which the pauses grow. */
 const EAGER_LOOKS = 500;
@@ -19,15 +22,16 @@ const PAUSE_MS_MAX = 400;
 
 const WATCH_MS = 2000;
 /**
- * Number of nodes that each check leases every two seconds; with more nodes, the checks are spread over the nodes at
- * random times.
+ * Number of nodes that each check leases every two seconds. If there are more nodes, the checks are distributed over
+ * all nodes at random times.
  */
 const WATCHING_NODES = 10;
-/** Maximum of the average pause between checks, in case nearly all nodes end at once. */
+/** Maximum average pause between checks. It applies if nearly all nodes end at once. */
 const WATCH_MS_MAX = 10_000;
 
 /**
- * Creates a schedule that polls often while there is work and seldom otherwise, within the capacity of the database.
+ * Creates a schedule that polls often while there is work, and seldom otherwise. The total rate stays within the
+ * capacity of the database.
  */
 export function createPollSchedule(): PollSchedule {
   let idleLooks = 0;

@@ -22,12 +22,13 @@ export interface NodeState {
   /** Names of the node's failing health checks. */
   readonly lacks: readonly string[];
   /**
-   * Milliseconds by which the node's clock is ahead of the database's; null if the node's version does not report it.
+   * Number of milliseconds by which the node's clock is ahead of the clock of the database. It is null if the node's
+   * version does not report it.
    */
   readonly clock_offset_ms: number | null;
   /**
-   * Identity of the node's process, from which a successor with the same name determines whether the process has ended;
-   * absent in earlier versions.
+   * Identity of the node's process. A later process with the same name uses it to determine whether this process has
+   * ended. It is absent in earlier versions.
    */
   readonly process?: ProcessIdentity | undefined;
 }
@@ -43,11 +44,11 @@ export interface NodeEntry extends Omit<NodeState, 'process'> {
   readonly started_at: string;
   /** Seconds since the node's last heartbeat. */
   readonly silent_seconds: number;
-  /** True if the node has been silent for too long: its jobs go to other nodes. */
+  /** True if the node has sent no heartbeats for too long. Its jobs then go to other nodes. */
   readonly is_lost: boolean;
   /** Ids of the jobs that the node runs. */
   readonly jobs: readonly string[];
-  /** Ids of other nodes' jobs for which it computes parts. */
+  /** Ids of jobs of other nodes, if this node computes parts of them. */
   readonly helps: readonly string[];
   /** Expected memory of all jobs that the node works on. */
   readonly reserved_bytes: number;
@@ -60,11 +61,11 @@ export type LargestMemory = Readonly<Record<Lane, number | null>>;
 export interface NodeRows {
   /** Returns the memory of the largest node by lane. @cost a parse of the state of every node */
   largest(): Promise<LargestMemory>;
-  /** Records the start of a node's process, even if the previous process did not shut down. */
+  /** Records the start of a node's process. Also works if the previous process did not shut down. */
   begin(node: string): Promise<void>;
   /** Removes a node that shuts down. */
   leave(node: string): Promise<void>;
-  /** Lists nodes by name, including those that fell silent within a day. */
+  /** Lists nodes by name. Includes nodes whose heartbeats stopped within the last day. */
   list(): Promise<readonly NodeEntry[]>;
   lanes(): Promise<LaneLoads>;
 }
@@ -121,13 +122,13 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
           FROM ${nodesTable} AS n ORDER BY node`,
         [],
       );
-      // `beat` wrote the state; earlier versions reported fewer members
+      // `beat` wrote the state. Earlier versions reported fewer members.
       const entries = rows.map(({ state, reserved, ...row }) => {
         const { process: _, ...own } = JSON.parse(state) as ReportedState; // only a successor needs it
         const withDefaults = { memory_bytes: null, protocol: 1, lacks: [], clock_offset_ms: null, ...own };
         return { ...row, reserved_bytes: reserved, ...withDefaults };
       });
-      // A lost command is omitted, because it will not return.
+      // Omits a command that stopped sending heartbeats, because it will not return.
       return entries.filter(({ role, is_lost: isLost }) => role !== 'command' || !isLost);
     },
     async lanes() {
@@ -142,9 +143,10 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
       const laneCounts = ['pending', 'running'].map(
         (status) => `SELECT ${CLASS} AS name, status, queued_at, node, job_id FROM ${jobs} WHERE status = '${status}'`,
       );
-      // A command ends when its job is done, so its jobs must not make an autoscaler add or remove machines.
+      // Ignores the jobs of a command, which ends when its job is done. These jobs must not make an autoscaler add or
+      // remove machines.
       const stayingCondition = `NOT EXISTS (SELECT FROM ${nodesTable} AS n WHERE n.node = live.node AND ${IS_COMMAND})`;
-      // A node uses one slot to compute the parts of a job.
+      // A node that computes parts of another node's job uses one slot per job.
       const helpingRows = `SELECT DISTINCT ${CLASS} AS name, 'helping', NULL::timestamptz, p.node, job_id FROM ${helpedParts}`;
       const [rows, [places]] = await Promise.all([
         database.query<Row>(

@@ -13,20 +13,20 @@ export interface OffersDependencies {
 /** Jobs that are reserved for this node while it decides whether to take them. */
 export interface Offers {
   /**
-   * Returns the job for which the node frees memory, otherwise the next job in line that the node may take; that job
-   * starts if it fits.
+   * Returns the job for which the node keeps memory free, otherwise the next waiting job that the node may take. The
+   * job starts if it fits into the free memory.
    */
   next(order: ClaimOrder, start: Start): Promise<ReservedJob | undefined>;
-  /** Runs the follow-up of a start. If it fails, no node runs the job, and the start is undone. */
+  /** Runs the work that follows a start. If the work fails, no node runs the job, and the start is undone. */
   orTakenBack<T>(start: Start, work: () => Promise<T>): Promise<T>;
-  /** Undoes failed or unconfirmed starts: their jobs wait again, without counting as crashed. */
+  /** Undoes failed or unconfirmed starts. Their jobs wait again, and the starts do not count as crashes. */
   takeBack(): Promise<void>;
   /**
-   * Returns a job that was not taken. The job is first in line again. If it has waited so long that nodes without
-   * enough memory are offered it, this node keeps it and takes no other job of its lane until the memory is free.
+   * Returns a job that was not taken to the front of the queue. If the job has waited so long that nodes without enough
+   * memory are offered it, this node keeps the job and takes no other job of its lane until the memory is free.
    */
   leave(offered: ReservedJob, order: ClaimOrder): Promise<void>;
-  /** Releases the jobs for which the node frees memory. */
+  /** Releases the jobs for which the node keeps memory free. */
   close(): Promise<void>;
 }
 
@@ -40,7 +40,10 @@ export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): 
   /** Starts that failed half-way or were not confirmed; no node runs their jobs. */
   const lostStarts = new Set<Start>();
 
-  /** Removes the job for which the node frees memory; an expired reservation may belong to another node. */
+  /**
+   * Removes the job for which the node keeps memory free. After the reservation has expired, another node may have
+   * reserved it.
+   */
   function takeOffered({ lane, exceptOwners }: ClaimOrder): ReservedJob | undefined {
     const entry = offersByLane.get(lane);
     if (entry !== undefined && exceptOwners.has(entry.job.owner)) return undefined;

@@ -2,15 +2,15 @@ import type { Lease } from '../queue.js';
 import type { Beat, JobReading } from './seen-job.js';
 
 /**
- * Jobs of the attempts that this node runs, as read at their start, so that the ends of the attempts need not read
- * them. Another process changes such a job only to end it, to add a callback or after a silence; then the end of the
- * attempt also reads it.
+ * Jobs of the attempts that this node runs, as the node read them at the start. The ends of the attempts then need no
+ * read. Another process changes such a job only to end it, to add a callback, or after heartbeats have stopped. In
+ * these cases, the end of the attempt reads the job too.
  */
 export interface NodeAttemptRecords {
   start(lease: Lease, seen: JobReading): void;
   /**
-   * Records the last report of an attempt; undefined if its arrival is unknown, so that the end of the attempt reads
-   * the job.
+   * Records the last report of an attempt. It is undefined if the report may not have arrived; the end of the attempt
+   * then reads the job.
    */
   say(lease: Lease, beat: Beat | undefined): void;
   of(lease: Lease): JobReading | undefined;

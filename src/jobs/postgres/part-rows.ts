@@ -39,7 +39,9 @@ export interface PartRows {
   giveBack(claim: ClaimedParts): Promise<void>;
 }
 
-/** Maximum number of parts per claim: a few seconds of work, after which waiting jobs come first. */
+/**
+ * Maximum number of parts that a node takes at a time. They are a few seconds of work; waiting jobs then come first.
+ */
 const CLAIMED_PARTS_MAX = 8;
 const SAME_ATTEMPT = 'job_id = $1 AND sequence = $2 AND attempt = $3';
 
@@ -61,7 +63,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
       );
     },
     async take(key) {
-      // The node of the job takes parts from the opposite end to other nodes.
+      // Takes the last part. The node of the job and the other nodes take parts from opposite ends.
       const [row] = await database.query<{ readonly part: number }>(
         `DELETE FROM ${table} WHERE ${SAME_ATTEMPT} AND part = (
             SELECT part FROM ${table} WHERE ${SAME_ATTEMPT} AND (node IS NULL OR output IS NULL AND lease_until < clock_timestamp())
@@ -99,7 +101,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
         readonly owner: string;
         readonly estimated_bytes: string;
       };
-      // The fewer parts are left, the fewer parts a node takes at once, so that all nodes end at about the same time.
+      // A node takes fewer parts at a time when fewer are left, so that all nodes end at about the same time.
       const rows = await database.query<Row>(
         `WITH job AS (
             SELECT job_id, sequence, attempt, j.kind, j.owner, j.estimated_bytes

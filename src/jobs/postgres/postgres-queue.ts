@@ -21,9 +21,11 @@ import { createSharedParts } from './shared-parts.js';
 import { createSubmissions } from './submissions.js';
 
 export interface SharedQueueDependencies extends QueueDependencies {
-  /** Called for an attempt of a silent node that this process abandoned. */
+  /** Called if this process abandons an attempt of a node that stopped sending heartbeats. */
   readonly onTakenOver?: () => void;
-  /** Channel that publishes every cancelled job. Default: only heartbeats report cancellations. */
+  /**
+   * Channel on which the ids of cancelled jobs are published. Default: nodes detect a cancellation only by heartbeats.
+   */
   readonly cancellations?: Notices;
 }
 
@@ -39,15 +41,18 @@ export interface PostgresQueueDependencies extends Omit<SharedQueueDependencies,
 }
 
 /**
- * Notifications between processes on one database. A notification serialises commits, so notifications are for rare
- * events.
+ * Notifications between processes on one database. They are only for rare events, because commits with notifications
+ * wait for each other.
  */
 export interface Notices {
   publish(text: string): Promise<void>;
   subscribe(listener: (text: string) => void): void;
 }
 
-/** Maximum number of submissions under one id that may end during its cancellation. */
+/**
+ * Maximum number of repetitions of a cancellation. Each repetition is for a job with the same id that was submitted and
+ * ended meanwhile.
+ */
 const CANCEL_TRIES_MAX = 10;
 /** Creates the queue on the tables of a database. */
 export function createPostgresQueue(dependencies: PostgresQueueDependencies): JobQueue {
@@ -63,7 +68,8 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
 }
 
 /**
- * Creates the queue that any number of processes share, from statements on its rows and transactions on its documents.
+ * Creates the queue that any number of processes share. It consists of statements on rows and transactions on
+ * documents.
  */
 export function createSharedQueue(dependencies: SharedQueueDependencies): JobQueue {
   const { documents, rows, presence, parts, clock, limits, log, onTakenOver, cancellations } = dependencies;
@@ -103,14 +109,14 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       const jobChange = await jobs.move({ jobId, event });
       if (typeof jobChange === 'object') {
         attempts.follow(jobChange, event);
-        // A job that was waiting may have been started since, which its document does not show.
+        // Notifies other nodes, because a waiting job may have been started since. Its document does not show this.
         cancellations?.publish(jobId).catch(() => {}); // a heartbeat also reports the cancellation
         if (jobChange.before.status === 'running') await parts?.forget(jobId);
         return jobChange.status;
       }
       const status = (await reader.find(jobId))?.status;
       if (status === undefined) throw refuseMissingJob(jobId);
-      // Meanwhile a live job was submitted under this id.
+      // Another live job was submitted under this id meanwhile.
       if (isTerminal(status.status) || tries === CANCEL_TRIES_MAX) return status;
     }
   }

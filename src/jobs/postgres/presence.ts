@@ -24,29 +24,32 @@ export interface PresenceOptions {
   readonly kinds?: (() => readonly string[]) | undefined;
   readonly limits: Pick<QueueLimits, 'jobBytesMax'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Reader of the events of other processes, which the same statement reads. */
+  /** Reader of the events of other processes. One statement reads these events together with all other data. */
   readonly events?: PiggybackedEvents | undefined;
 }
 
-/** Result of a poll: the tasks that a node finds in its database. */
+/** Result of a poll: the work that a node finds in its database. */
 export interface PollResult {
-  /** True if the node has memory for a waiting job or part. */
+  /** True if there is a waiting job or part for which the node has enough memory. */
   readonly hasWork: boolean;
   /** Attempts whose lease has expired. */
   readonly silent: readonly RunningJob[];
 }
 
-/** Presence of a node in the list of nodes of a database. */
+/** Reports of one node to the list of nodes of a database. */
 export interface Presence {
   /** Reports the state of the node, and that it is alive. */
   announce(): Promise<void>;
   /** Returns the time until the next poll. */
   pauseMs(): number;
-  /** Reports and reads all data that is due, in one statement. @param capacity free slots of a node that takes work */
+  /**
+   * Reports and reads all data that is due, in one statement. @param capacity free slots; undefined if the node takes
+   * no work
+   */
   look(capacity: FreeCapacity | undefined): Promise<PollResult>;
   /**
-   * Returns the memory of the largest node that runs jobs of a lane, at most some seconds old; undefined if this node
-   * reports no state.
+   * Returns the memory of the largest node that runs light or heavy jobs. The value is at most some seconds old.
+   * Returns undefined if this node reports no state.
    */
   jobBytesMax(lane: Lane): Promise<number | undefined>;
   /** Counts the end of an abandoned attempt. */

@@ -6,7 +6,7 @@ import type { NodeState } from './node-rows.js';
 import { CLAIMED_KINDS, formatLanes } from './queued-kinds.js';
 import type { PartNode } from './takeable-parts.js';
 
-/** Reads and reports of one statement; absent members are not due. */
+/** Data that one statement reads and reports. Members that are absent are not due. */
 export interface PulseOrder {
   /** State that the node reports. */
   readonly state: NodeState | undefined;
@@ -22,7 +22,7 @@ export interface Pulse {
   readonly silent: readonly RunningJob[];
   /** Number of live nodes; undefined if it was not read. */
   readonly nodes: number | undefined;
-  /** True if there are jobs, and true if there are parts of other nodes' jobs, that the node may take. */
+  /** State of work that the node may take: true if there are jobs, and true if there are parts of other nodes' jobs. */
   readonly waiting: { readonly jobs: boolean; readonly parts: boolean };
 }
 
@@ -49,6 +49,7 @@ export interface PulseOptions {
 }
 
 /**
+ * @returns a function that reads and reports all data that is due in one statement. It passes events to their reader
  * @returns a function that reads and reports all data that is due in one statement, and forwards events to their reader
  */
 export function createPulse(options: PulseOptions): (order: PulseOrder) => Promise<Pulse> {

@@ -42,7 +42,7 @@ export interface QueueAttemptsDependencies extends QueueDependencies {
   readonly jobs: JobDocuments;
   /** Returns the progress of an attempt of this node, if known. */
   readonly findProgress: (lease: Lease) => TaskProgress | undefined;
-  /** Called for news about a job in a response of the database. */
+  /** Called if a response of the database contains changes of a job. */
   readonly onNews: (jobId: string) => void;
   /** Called after every change of a job. */
   readonly onChange: (jobId: string) => void;
@@ -50,19 +50,19 @@ export interface QueueAttemptsDependencies extends QueueDependencies {
   readonly isClosed: () => boolean;
 }
 
-/** Attempts of this node: their claims, heartbeats and ends. */
+/** Attempts of this node, with functions that start them, send heartbeats and end them. */
 export interface QueueAttempts extends Pick<JobQueue, 'claim' | 'heartbeat' | 'complete'> {
-  /** Runs the follow-up of a change that this process committed. */
+  /** Runs the work that follows a change which this process committed. */
   follow(change: JobChange, event: LifeEvent): void;
   /** Abandons an attempt. @returns true if the attempt had not ended before */
   lose(key: AttemptKey, cause: string): Promise<boolean>;
-  /** Checks at once whether the attempt of a job is still wanted. */
+  /** Checks at once whether the attempt of a job was cancelled or abandoned. */
   hear(jobId: string): void;
   readonly takeBack: Offers['takeBack'];
   close(): Promise<void>;
 }
 
-/** Delay before the end of an attempt retries the database. */
+/** Delay between two attempts to write the end of an attempt. */
 const RETRY_DELAY_MS = 500;
 /** Events by which another process or the thread ends an attempt. */
 const EXTERNAL_END_EVENTS: ReadonlySet<LifeEvent['type']> = new Set(['cancel', 'crash', 'lose']);
@@ -90,7 +90,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     onChange(jobId);
   }
 
-  /** Checks at once whether an attempt is still wanted: its row records a cancellation. */
+  /** Checks at once whether an attempt was cancelled or abandoned. Its row records a cancellation. */
   function retryCompletion(lease: Lease | undefined): void {
     if (lease !== undefined) void heartbeats.prolong(lease).catch(() => {}); // a heartbeat tries again
   }
@@ -154,12 +154,12 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
         publishChange(fate, event);
         return true;
       } catch (thrown) {
-        // The attempt is fenced: it ends once, however often and late its end is retried.
+        // Retries the end of the attempt. An attempt ends only once, however often and late the end is retried.
         if (!isUnavailable(thrown) || isClosed() || thrown === lost) throw thrown;
         lost = thrown;
       }
       await new Promise<void>((resolve) => void clock.after(RETRY_DELAY_MS, resolve));
-      // A heartbeat shows that the attempt is alive while its end cannot be written.
+      // Sends a heartbeat, so that the attempt counts as alive while its end cannot be written.
       if (leases.isHeld(lease)) await heartbeats.prolong(lease).catch(() => {});
     }
   }
@@ -195,7 +195,7 @@ async function readInput(
   { jobId, sequence, seen, input }: ReservedJob,
   documents: Pick<PostgresDocuments, 'get'>,
 ): Promise<Claim['input']> {
-  // The input of the offered job is not replaced before the job has ended.
+  // Compares the submissions. The input of the offered job is not replaced before the job has ended.
   const isSameJob = parseRecord(seen.found)?.sequence === sequence;
   const storedInput = isSameJob ? input : await documents.get('job-input', jobId);
   // `add` wrote the input and the store checked its seal

@@ -35,8 +35,8 @@ function listClaimedKinds(kinds: readonly JobKindName[]): readonly string[] {
 export const ROW_KIND = `split_part(kind, '${SEPARATOR}', 1)`;
 
 /**
- * Returns the lane in the row of a job. Each priority has a separate line, in which owners take turns. Nodes of
- * releases without priorities claim rows of normal priority.
+ * Returns the lane in the row of a job. Each priority has a separate lane, in which owners take turns. Nodes of
+ * releases without priorities take only rows of normal priority.
  */
 export const formatLane = (lane: Lane, priority: JobPriority = 'normal'): string =>
   priority === 'normal' ? lane : `${lane}${SEPARATOR}${priority}`;

@@ -9,7 +9,7 @@ export interface Beat {
   readonly progress: number;
   readonly message: string | null;
   readonly beat_at: Date | null;
-  /** Start of the attempt; null if the job's document records it. */
+  /** Start of the attempt. It is null if the document of the job records the start. */
   readonly started_at: Date | null;
   /** Node that runs the attempt. */
   readonly node: string | null;
@@ -24,8 +24,8 @@ export interface JobReading {
   /** Version of the document. */
   readonly version: string;
   /**
-   * Report of the document's attempt; undefined without a row. A start writes only the row, so the document of a
-   * starting job still describes a waiting job.
+   * Last report of the document's attempt. It is undefined if there is no row. A start writes only the row, so that the
+   * document of a job that has just started still describes a waiting job.
    */
   readonly beat: Beat | undefined;
 }
@@ -77,9 +77,12 @@ type JobReadingRow = DocumentColumns<'document'> & {
   readonly revision: string | null;
 };
 
-/** @returns a function that finds jobs with all their data in one statement, and omits absent jobs */
+/**
+ * @returns a function that finds jobs with all their data in one statement. It omits jobs that do not exist
+ * @returns a function that finds jobs with all their data in one statement, and omits absent jobs
+ */
 export function createLooks(database: Database, schema: string) {
-  // A report belongs to the document's attempt: one commit writes both, and one statement reads both.
+  // A report belongs to the attempt in the document, because one commit writes both and one statement reads both.
   const formatStatement = (jobs: string): string =>
     `SELECT ${formatDocumentColumns('document')}, row.progress, row.message, row.beat_at,
         CASE WHEN row.status = 'running' THEN row.started_at END AS started_at, row.node, row.revision

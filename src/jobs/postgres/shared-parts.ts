@@ -19,10 +19,11 @@ export interface SharedPartsDependencies {
 }
 
 /**
- * Parts of running jobs on this node: the parts that it offers, and the parts of other nodes' jobs that it computes.
+ * Parts of running jobs on this node. Contains the parts that it offers, and the parts of other nodes' jobs that it
+ * computes.
  */
 export interface SharedParts extends OfferedParts {
-  /** Records whether the last look found parts that this node may take. */
+  /** Records whether the last poll found parts that this node may take. */
   note(areWaiting: boolean): void;
   /** Takes parts of a job that runs elsewhere, if any have been found. */
   claim(order: ClaimOrder): Promise<Claim | undefined>;
@@ -31,10 +32,11 @@ export interface SharedParts extends OfferedParts {
   /** See the queue's `heartbeat`. */
   heartbeat(lease: Lease): Promise<boolean>;
   /**
-   * See the queue's `complete`: writes a success; after any other end the node of the job computes the parts itself.
+   * Ends the work on parts like `complete` of the queue. A success is written. After any other end, the node of the job
+   * computes the parts itself.
    */
   complete(lease: Lease, ending: Ending): Promise<boolean>;
-  /** Checks at once whether the parts of a job are still wanted. */
+  /** Checks at once whether the parts of a job are still needed. */
   ask(jobId: string): void;
   /** Deletes the offers of an ended job. */
   forget(jobId: string): Promise<void>;
@@ -53,7 +55,10 @@ interface SubmittedJob {
   readonly input: Claim['input'];
 }
 
-/** Maximum number of recorded jobs whose parts this node could not compute: more jobs than may run at once. */
+/**
+ * Maximum number of recorded jobs whose parts this node could not compute. It exceeds the number of jobs that may run
+ * at once.
+ */
 const REFUSED_JOBS_MAX = 100;
 
 export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPartsDependencies): SharedParts {
@@ -65,7 +70,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
   let last: SubmittedJob | undefined;
   let areWaiting = false;
 
-  /** Returns the input of a job; the last input is cached, because the next parts of the same job follow. */
+  /** Returns the input of a job. The last input is cached, because the next parts usually belong to the same job. */
   async function readSubmittedJob({ jobId, sequence }: ClaimedParts): Promise<SubmittedJob | undefined> {
     if (last?.jobId === jobId && last.sequence === sequence) return last;
     const [record, stored] = await Promise.all([

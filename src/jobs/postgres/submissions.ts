@@ -3,7 +3,7 @@ import type { JobStatus } from '../status.js';
 
 /** Submissions of one process. */
 export interface Submissions {
-  /** Writes a job in its turn, together with the other jobs that wait. */
+  /** Writes a job together with other waiting jobs, in the order of submission. */
   submit(job: NewJob): Promise<JobStatus>;
   /** Resolves when the submissions of one job have ended, successfully or not. */
   of(jobId: string): Promise<void>;
@@ -20,11 +20,11 @@ interface WaitingJob {
   reject(reason: unknown): void;
 }
 
-/** Maximum number of jobs written together: their locks exclude other writers during the write. */
+/** Maximum number of jobs written together. Their locks exclude other writers during the write. */
 const BATCH_MAX = 64;
 
 /**
- * Writes jobs that arrive during a write as one group, so that a process is not limited to one job per round trip.
+ * Writes jobs that arrive during a write as one group. Otherwise a process could write only one job per round trip.
  * @param write called for one group at a time, in the order of arrival, because limits count all earlier jobs
  */
 export function createSubmissions(write: SubmissionWriter): Submissions {
@@ -71,7 +71,7 @@ export function createSubmissions(write: SubmissionWriter): Submissions {
   };
 }
 
-/** Takes the next jobs, up to a job whose id is already in the group. */
+/** Takes the next jobs from the queue. Stops at a job whose id is already in the group. */
 function takeGroup(waiting: WaitingJob[]): readonly WaitingJob[] {
   const ids = new Set<string>();
   for (const { job } of waiting) {

@@ -1,13 +1,13 @@
 /** Process that computes parts of other nodes' jobs. */
 export interface PartNode {
   readonly node: string;
-  /** Returns the program version: all parts of one attempt are computed by the same version. */
+  /** Returns the program version. The same version computes all parts of one attempt. */
   version(): string;
 }
 
 /**
- * Returns the SQL condition for parts that a node may take: parts of a running attempt of another node with the same
- * program version.
+ * Returns the SQL condition for parts that a node may take. They belong to a running attempt of another node with the
+ * same program version.
  */
 export function formatTakeableParts(schema: string, { node, version }: { node: string; version: string }): string {
   return `${schema}.parts AS p JOIN ${schema}.jobs AS j USING (job_id, sequence, attempt)

@@ -10,7 +10,7 @@ export interface TwoContents {
 }
 
 export interface ContentChangeInput extends TwoContents {
-  /** True if the change from the earlier content to the later one is also computed. */
+  /** True if the change in the other direction, from the earlier content to the later one, is also computed. */
   readonly isBothWays: boolean;
 }
 

@@ -2,7 +2,7 @@ import type { Day } from '#domain/time/days.js';
 import type { ArtifactDestination } from '#store/port.js';
 import type { HashCells } from '../thread-messages.js';
 
-/** Response bytes, transferred out of the worker; they are not stored. */
+/** Bytes of a response. They are moved out of the worker and not stored. */
 export interface ResponseBytes {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
@@ -32,19 +32,19 @@ export interface HashedFile {
   readonly sha256: string;
 }
 
-/**
- * Record of the files that a process wrote or hashed, in memory that its threads share; see
- * `workers/run-files/checked-files.ts`.
- */
+/** Files that a process wrote or hashed, in memory that its threads share. See `workers/run-files/checked-files.ts`. */
 export type CheckedFiles = BigUint64Array<SharedArrayBuffer>;
 
-/** Changes back to earlier contents of a market, for decisions based on the data known at their time. */
+/**
+ * Changes from which earlier contents of a market are restored. Decisions then use the data that was known at their
+ * time.
+ */
 export interface EarlierContentFiles {
-  /** Day at whose end the market itself was known. */
+  /** Day at whose end the content of the market itself was known. */
   readonly knownOn: Day;
   /**
-   * Changes by content, the latest first: the difference from the next content, and the day at whose end the content
-   * was known.
+   * Changes that restore earlier contents, the latest first. Each is the difference from the next content, with the day
+   * at whose end the content was known.
    */
   readonly earlier: readonly (HashedFile & { readonly knownOn: Day })[];
 }
@@ -55,7 +55,7 @@ export interface WrittenFile {
   readonly sha256: string;
 }
 
-/** Files that several threads hash: the first thread that claims a file hashes it. */
+/** Files that several threads hash. The first thread that claims a file hashes it. */
 export interface SharedHashes {
   readonly paths: readonly string[];
   readonly cells: HashCells;

@@ -19,7 +19,9 @@ import type { SandboxProgram } from '#base/sandbox/sandbox.js';
 import type { SecurityValue } from '#domain/rules/evaluate-datapoint.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 
-/** Question about one definition, with every document that it reaches, by id. */
+/**
+ * Question about one definition. Contains every document that the definition refers to, directly or indirectly, by id.
+ */
 export interface IndexQuestion {
   readonly market: MarketHandle;
   readonly documents: Readonly<Record<string, IndexDocument>>;
@@ -32,7 +34,7 @@ export interface PluginQuestion {
 }
 
 export interface CheckedPlugin {
-  /** Description of the error; null if the plug-in is valid. */
+  /** Description of the error in a plug-in. It is null if the plug-in is valid. */
   readonly fault: string | null;
 }
 
@@ -59,7 +61,7 @@ export interface LevelSketch {
   readonly levels: readonly number[];
   /** Annualised volatility over the sessions up to each date; null before enough returns. */
   readonly volatilities: readonly (number | null)[];
-  /** Fraction in the underlying index after each close; null without a target exposure. */
+  /** Fraction in the underlying index after each close. It is null if the index has no target exposure. */
   readonly exposures: readonly number[] | null;
 }
 
@@ -99,13 +101,13 @@ export interface WhatIfQuestion {
 export interface OptimiseInput {
   readonly market: MarketHandle;
   readonly runId: string;
-  /** The index and every document that it reaches, by id. */
+  /** The index and all documents that it refers to, directly or indirectly, by id. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles;
   readonly constraints: readonly ConstraintRow[];
   /** Request in the form of the body of `POST /optimise/runs`, with defaults. Dates are YYYY-MM-DD. */
   readonly request: OptimisationRequest;
-  /** Stored model that the request names, with its result; null if it names no model. */
+  /** Stored model that the request names, with its result. It is null if the request names no model. */
   readonly measuredBy: RiskMeasureModel | null;
   readonly outputs: TaskOutputs<'result'>;
 }
@@ -159,9 +161,12 @@ export interface SumRiskModelInput extends RiskModelSource {
 
 /** Securities whose returns are estimated, and their sessions. */
 export type RiskUniverse =
-  /** Securities on the days on which at least one of them has a bar, in the currencies of their prices. */
+  /**
+   * Securities without an index. The days are those on which at least one of them has a bar; prices keep their
+   * currencies.
+   */
   | { readonly kind: 'names'; readonly identifiers: readonly string[] }
-  /** Securities that a stored run held last, on the sessions and in the currency of its index. */
+  /** Securities in the last holdings of a stored run, on the sessions and in the currency of its index. */
   | {
       readonly kind: 'run';
       readonly columns: string;
@@ -176,7 +181,7 @@ export interface ValidateRiskModelInput {
   readonly modelId: string;
   /** Securities of the model. */
   readonly identifiers: readonly string[];
-  /** Sessions and currency; null for the days on which at least one of the securities has a bar. */
+  /** Sessions and currency of the returns. Null selects the days on which at least one of the securities has a bar. */
   readonly terms: {
     readonly calendar: string;
     readonly closures?: RecordedClosures | undefined;
@@ -205,13 +210,13 @@ export interface RiskModelOutput {
   readonly precision: 'float64' | 'float32';
 }
 
-/** Stored risk model in files, with its securities in the order of its matrix, and the last day of its returns. */
+/** Stored risk model in files. Contains its securities in the order of its matrix, and the last day of its returns. */
 export interface ModelFile {
   /** Files of the numbers, to be read one after another. */
   readonly paths: readonly string[];
   readonly names: readonly string[];
   readonly observedEnd: string;
-  /** Dates of an imported model, with one matrix after another; absent for an estimated model. */
+  /** Dates of an imported model, whose matrices follow each other in the files. Absent for an estimated model. */
   readonly dates?: readonly ModelDate[];
   /** Factor model of the matrix, for a task that computes factor risk; absent for other tasks. */
   readonly factors?: FactorFile;

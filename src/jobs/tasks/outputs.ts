@@ -9,18 +9,18 @@ import type { EarlierContentFiles, TaskOutputs } from './files.js';
 import type { IndexQuestion } from './indices.js';
 import type { OverviewFile } from './runs.js';
 
-/** Open files of a run, which stay readable after their deletion. */
+/** Open files of a run. They stay readable after their deletion. */
 export interface OpenRunFiles {
   /** Descriptor of the columns. */
   readonly columns: number;
-  /** Descriptors of the files with the earlier segments, by their names in the header of the columns. */
+  /** File descriptors of the earlier segments of the run, by the names in the header of the columns. */
   readonly earlier: Readonly<Record<string, number>>;
 }
 
 export interface ExportPartInput {
-  /** Id of the export, with which a thread resumes the export that it has in memory. */
+  /** Id of the export. A thread continues an export with this id that it has in memory. */
   readonly exportId: string;
-  /** File with the columns of the run, as an identifier of the run; the file may have been deleted. */
+  /** Path of the file with the columns of the run. It identifies the run, and the file may have been deleted. */
   readonly run: string;
   readonly files: OpenRunFiles;
   readonly table: ExportTableName;
@@ -31,11 +31,11 @@ export interface ExportPartInput {
   /** Reference column of a table of groups; absent if none was requested. */
   readonly by?: string | undefined;
   readonly from: ExportPosition;
-  /** The served market, if the table reads it and the run used its content; null otherwise. */
+  /** The served market. It is null if the table does not read it or if the run used another content. */
   readonly market: MarketHandle | null;
   /**
-   * Definition of the run and the earlier contents that its decisions used, for a table that computes the decisions
-   * again.
+   * Definition of the run, and the earlier contents that its decisions used. Present for a table that computes the
+   * decisions again.
    */
   readonly definition?: (Omit<IndexQuestion, 'market'> & { readonly known?: EarlierContentFiles }) | undefined;
   /** Memory that receives the part. */
@@ -45,7 +45,7 @@ export interface ExportPartInput {
 export interface ExportPart {
   /** Number of bytes written to the memory. */
   readonly length: number;
-  /** Bytes for which the memory had no space, usually none. */
+  /** Bytes for which the shared memory had no space; usually empty. */
   readonly rest: Uint8Array<ArrayBuffer>;
   /** Position of the next part; null after the last part. */
   readonly next: ExportPosition | null;
@@ -69,7 +69,7 @@ export interface RenderedRun {
   readonly columns: string;
   readonly terms: RunTerms;
   readonly stale: StaleState | null;
-  /** Market of the run for risk estimates; null if it cannot be read or no block needs it. */
+  /** Market of the run, for risk estimates. It is null if the market cannot be read or no block needs it. */
   readonly market: MarketHandle | null;
 }
 

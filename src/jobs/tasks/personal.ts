@@ -12,7 +12,7 @@ import type { ModelFiles } from './indices.js';
 /** Data that all parts of a batch share. */
 interface BatchInput {
   readonly market: MarketHandle;
-  /** The parent index and every document that it refers to, by id. */
+  /** The parent index and all documents that it refers to, by id. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly models?: ModelFiles;
   readonly terms: BatchCommon['terms'];

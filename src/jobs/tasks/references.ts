@@ -6,13 +6,13 @@ import type { RenderedRun, RenderInput } from './outputs.js';
 import type { BacktestInput } from './runs.js';
 
 /**
- * Inputs of job tasks as a node receives them: plain JSON that names artifacts and markets instead of containing them.
- * `resolve-task.ts` replaces the names by the node's resources.
+ * Inputs of job tasks as a node receives them. They are plain JSON that names artifacts and markets but does not
+ * contain them. `resolve-task.ts` replaces the names by resources of the node.
  */
 
 /**
- * Order of a task with input `I`: six fields name a market or files, `outputs` contains names, and all other fields are
- * those of the input. An input with other files needs a separate order and a resolver.
+ * Order of a task with input `I`. Six fields name a market or files, `outputs` contains names, and all other fields are
+ * those of the input. An input with other files needs a separate order type and a function that resolves it.
  */
 export type OrderOf<I> = { readonly [K in keyof I]: NamedField<K, I[K]> };
 
@@ -24,7 +24,7 @@ interface NamedFields<V> {
   readonly columns: ArtifactReference;
   /** Stored risk models. */
   readonly models: ModelReferences;
-  /** Earlier contents, for decisions that use data as it was known. */
+  /** Earlier contents, so that decisions use the data that was known at their time. */
   readonly known: EarlierContentReferences;
   /** Securities of a risk model. */
   readonly universe: V extends RiskUniverse ? OrderOf<V> : V;
@@ -50,13 +50,13 @@ export type ModelReference = Omit<ModelFile, 'paths' | 'factors'> & {
   readonly factors?: Omit<FactorFile, 'path'> & ArtifactReference;
 };
 
-/** Changes back to earlier contents by the names of their files. */
+/** Changes that restore earlier contents, by the names of their files. */
 export interface EarlierContentReferences extends Omit<EarlierContentFiles, 'earlier'> {
   readonly earlier: readonly (Omit<EarlierContentFiles['earlier'][number], 'path'> & ArtifactReference)[];
 }
 
 export type BacktestOrder = OrderOf<Omit<BacktestInput, 'stored' | 'checkedFiles'>> & {
-  /** Stored run to extend if the result is the same, or the reason why no run can be extended. */
+  /** Stored run that is extended if the result is the same, or the reason why no run can be extended. */
   readonly stored?: StoredRunReferences | FullRunReason | null;
 };
 

@@ -26,7 +26,7 @@ export interface ImportedModelOutput {
   readonly dates: readonly ImportedModelPayload['dates'][number][];
   /** Packed matrices by date. */
   readonly covariance: ResponseBytes;
-  /** Packed factor models by date; null for covariances without factors. */
+  /** Packed factor models by date. They are null for covariances without factors. */
   readonly factors: ResponseBytes | null;
   readonly factorModel: FactorModelPayload | null;
   /** Diagnostics of the model at its newest date. */

@@ -23,11 +23,11 @@ export interface BacktestInput {
   readonly models?: ModelFiles;
   readonly known?: EarlierContentFiles;
   readonly engineVersion: string;
-  /** Stored run to extend if the result is the same, or the reason why no run can be extended. */
+  /** Stored run that is extended if the result is the same, or the reason why no run can be extended. */
   readonly stored?: ResumableRun | FullRunReason | null;
-  /** Stored price files of runs; if one contains the prices of this run, they are not written again. */
+  /** Stored price files of runs. If one of them contains the prices of this run, the prices are not written again. */
   readonly storedPrices?: readonly ArtifactRef[];
-  /** Files of the stored run; an output with the same bytes is not written again. */
+  /** Files of the stored run. An output with the same bytes as one of them is not written again. */
   readonly storedFiles?: Partial<Readonly<Record<RunFileName, ArtifactRef>>>;
   /** Files that the process wrote or hashed; absent if the process keeps no record. */
   readonly checkedFiles?: CheckedFiles | undefined;
@@ -41,28 +41,28 @@ export interface ResumableRun {
   /** Files of the stored run that the new run continues, with the hashes recorded when they were written. */
   readonly checked: readonly HashedFile[];
   /**
-   * File names next to those of the new run, for the earlier files of the stored run's columns and finally for its
-   * newest file.
+   * Names for links to the files of the stored run, in the folder of the new run's files. The earlier column files come
+   * first, the newest column file last.
    */
   readonly fileNames: readonly string[];
 }
 
 export interface BacktestOutput {
-  /** Checkpoint to extend the run from; null if it cannot be extended. */
+  /** Checkpoint from which the run can be extended. It is null if the run cannot be extended. */
   readonly checkpoint: ArtifactRef | null;
-  /** Last date reused from the stored run, YYYY-MM-DD; null if fully recomputed. */
+  /** Last date that was copied from the stored run, YYYY-MM-DD. It is null if all dates were computed. */
   readonly extendedFrom: string | null;
   /** Number of files reused from the stored run. */
   readonly earlierFiles: number;
-  /** Reason for a full run despite a stored run; null if the run was extended or no run was stored. */
+  /** Reason for a full run although there is a stored run. It is null if the run was extended or no run was stored. */
   readonly fullRunReason: FullRunReason | null;
   /** Plan as canonical JSON. */
   readonly plan: ArtifactRef;
   /** Columns that contain all data of the run: see `#domain/backtest/run-file/read.js`. */
   readonly columns: ArtifactRef;
   /**
-   * Hash of the prices in a separate file, and the file if it was written: no file is written if a stored file has the
-   * hash. Null if the columns contain the prices.
+   * Prices in a separate file: the hash of the prices, and the file if it was written. No file is written if a stored
+   * file has the hash. Null if the columns contain the prices.
    */
   readonly prices: { readonly sha256: string; readonly written: ArtifactRef | null } | null;
   /** Names of the files that were not written, because the stored run has the same bytes. */
@@ -72,14 +72,17 @@ export interface BacktestOutput {
   /** First and last date of the run, YYYY-MM-DD. */
   readonly start: string;
   readonly end: string;
-  /** Rebalances that breaches triggered, dates YYYY-MM-DD; null if they equal the rebalances of the stored run. */
+  /**
+   * Rebalances that breaches triggered, with dates YYYY-MM-DD. They are null if they equal the rebalances of the stored
+   * run.
+   */
   readonly called: readonly { readonly decision: string; readonly effective: string }[] | null;
   /** SHA-256 over engine version, plan and store content. */
   readonly runHash: string;
   readonly storeContentHash: string;
 }
 
-/** Text of a run that an earlier version stored, and another text to insert into it. */
+/** Text of a run that an earlier version stored. Another text is inserted into it. */
 export interface StoredText extends HashedFile {
   readonly inset?: HashedFile & {
     /** Position in the text at which the other text is inserted. */
@@ -87,7 +90,7 @@ export interface StoredText extends HashedFile {
   };
 }
 
-/** Record or result of a run, from its columns or as an earlier version stored it. */
+/** Input for the record or the result of a run, read from its columns or from a text of an earlier version. */
 export type RunTextInput = { readonly text: 'record' | 'result' } & (RunTextSource | { readonly stored: StoredText });
 
 type RunTextSource = {
@@ -99,7 +102,7 @@ type RunTextSource = {
   readonly stamp: RunProvenance & { readonly runAt: string; readonly indexVersion: number | null };
 } & ({ readonly text: 'record' } | { readonly text: 'result'; readonly plan: HashedFile });
 
-/** Plan from which the overview of a run is rendered, or the overview that an earlier version stored. */
+/** Plan from which the overview of a run is formatted, or an overview that an earlier version stored. */
 export type OverviewFile = { readonly plan: HashedFile } | { readonly stored: HashedFile };
 
 /** Provenance of a run: its inputs, and the run that it extends. */
@@ -137,17 +140,17 @@ export interface RunLevels {
 export interface SweepPartInput {
   readonly market: MarketHandle;
   readonly base: SweepBase;
-  /** Documents that variants refer to, in addition to the variants themselves. */
+  /** Documents that variants refer to. The variants themselves are not included. */
   readonly documents: BacktestPlan['documents'];
   readonly models?: ModelFiles;
   readonly known?: EarlierContentFiles;
   readonly patches: readonly Patch[];
-  /** False if the variants were not checked before the sweep was queued; the task then checks them. */
+  /** False if the variants were not checked when the sweep was submitted. The task then checks them. */
   readonly areChecked: boolean;
   readonly outputs: TaskOutputs<'outcomes'>;
 }
 
-/** Artifact with outcomes in V8's serialisation, which preserves every bit. */
+/** Artifact with outcomes in the serialisation of V8, which preserves every bit. */
 export interface SweepPartOutput {
   readonly outcomes: ArtifactRef;
 }
@@ -178,17 +181,17 @@ export interface ResultInBlocks {
   readonly rows: RowsInBlocks;
 }
 
-/** Item of a job with rows in its result; the end of the job reads the other members. */
+/** Entry with a row for the result of a job. The end of the job reads the other members of the entry. */
 export interface RowEntry {
   readonly row: { readonly outcome: string };
 }
 
-/** Run of a rerun, or the reason why no run was made. */
+/** Run that a rerun created, or the reason why it created none. */
 export interface RerunEntry extends RowEntry {
   readonly row: RerunRow;
   /** Run to store. */
   readonly run: RunDocument | null;
-  /** Id of the newest run when this run was made; null if no run could be read. */
+  /** Id of the run that was the newest one before this run. It is null if no run could be read. */
   readonly previous: string | null;
 }
 
@@ -226,7 +229,7 @@ export interface SimulatePartInput extends SimulationInput {
   readonly outputs: TaskOutputs<'tallies'>;
 }
 
-/** Results of the paths of some parts, in the memory layout that `createTallies` reads. */
+/** Results of the paths of some parts. The bytes have the memory layout that `createTallies` reads. */
 export interface TalliesFile extends HashedFile {
   /** Parts in order. */
   readonly parts: readonly number[];
@@ -245,7 +248,7 @@ export interface PublicationBundleInput {
   readonly market: MarketHandle;
   readonly plan: BacktestPlan;
   readonly models?: ModelFiles;
-  /** Earlier contents, for a plan with decisions based on the data known at their time. */
+  /** Earlier contents of the market. Present for a plan whose decisions use data known at their time. */
   readonly known?: EarlierContentFiles;
   /** Log entries in order. */
   readonly entries: readonly PublicationEntry[];

@@ -45,7 +45,7 @@ export interface NeededRisk {
   readonly benchmark: ComparedWith | null;
   /** The served market; null if no market is served. */
   readonly market: MarketHandle | null;
-  /** True if the market has the content of the run, so that its numbers of shares apply to the run. */
+  /** True if the market has the content of the run. Its numbers of shares then apply to the run. */
   readonly isMarketOfRun: boolean;
 }
 
@@ -55,17 +55,19 @@ export interface NeededExposures {
   /** Numeric datapoints as canonical texts. */
   readonly fields: readonly string[];
   /**
-   * Index that provides the universe for BETA, with every document that it refers to; null if BETA is not needed or the
-   * index is unknown.
+   * Index that provides the universe for BETA, with every document that it refers to. It is null if BETA is not needed
+   * or the index is unknown.
    */
   readonly universe: ComparedWith | null;
   readonly benchmark: ComparedWith | null;
   /**
-   * Columns of the benchmark's stored run if it covers the whole history on the market, so that the benchmark need not
-   * run again.
+   * Columns of the benchmark's stored run, so that the benchmark need not run again. It is null unless that run covers
+   * the whole history on the market.
    */
   readonly benchmarkColumns: string | null;
-  /** Market of the run; null if securities are groups themselves, no datapoint is read and there is no comparison. */
+  /**
+   * Market of the run. It is null if each security is its own group, no datapoint is read and there is no comparison.
+   */
   readonly market: MarketHandle | null;
 }
 
@@ -75,20 +77,20 @@ export interface NeededLimits {
   /** Reference column that identifies issuers, or IDENTIFIER. */
   readonly by: string;
   readonly findings: readonly Finding[];
-  /** Market of the run; null if securities are their own issuers and no constraint reads a datapoint. */
+  /** Market of the run. It is null if each security is its own issuer and no constraint reads a datapoint. */
   readonly market: MarketHandle | null;
 }
 
 export interface NeededMemory {
   readonly runId: string;
   readonly memory: RiskMemory;
-  /** Reference that requires the run's benchmark, unless the request names another benchmark. */
+  /** Reference of the risk. It requires the run's benchmark, unless the request names another benchmark. */
   readonly against: RiskReference;
   /** Reference data of the factor model; set together with a market. */
   readonly benchmark: ComparedWith | null;
   /**
-   * The served market, in which at least one of the run's securities must have a price; null if no such market is
-   * served.
+   * The served market, or null if there is no suitable one. At least one of the run's securities must have a price in
+   * it.
    */
   readonly market: MarketHandle | null;
 }
@@ -106,7 +108,7 @@ type MergedNeeds<N extends keyof Needed> = [N] extends [never]
     ? All
     : never;
 
-/** Input of the view of a route: its parameters, and the resolved data. */
+/** Input of the view of a route. Contains the parameters of the route and the resolved data. */
 type InputOf<Q> = Q extends RunViewQuestion
   ? {
       readonly view: Q['view'];
@@ -156,8 +158,8 @@ export interface CompareViewInput {
 }
 
 /**
- * Index to compare a run with, and every document that it refers to; without a document, the identifier of a security
- * or series of the market.
+ * Index to compare a run with, and every document that it refers to. Without a document, it is the identifier of a
+ * security or series of the market.
  */
 export interface ComparedWith {
   readonly indexId: string;
@@ -171,7 +173,7 @@ export interface MeasuringModel extends ModelFile {
   readonly observedStart: string;
 }
 
-/** Source of the factors of a view: a stored model, or an estimate over the window of the run. */
+/** Source of the factors of a view. It is a stored model, or an estimate over the window of the run. */
 export type FactorMeasure =
   | { readonly stored: FactorModelFile }
   | {
@@ -193,8 +195,6 @@ export interface FactorModelFile {
   readonly names: readonly string[];
   readonly observedStart: string;
   readonly observedEnd: string;
-  /**
-   * Dates of an imported model, with the factors of one date after another in the file; absent for an estimated model.
-   */
+  /** Dates of an imported model, whose factors follow each other in the file. Absent for an estimated model. */
   readonly dates?: readonly ModelDate[];
 }

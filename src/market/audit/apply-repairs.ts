@@ -58,8 +58,8 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
 }
 
 /**
- * Returns true if a repair changes the results computed from a content. A split action changes nothing if prices are
- * already adjusted for splits.
+ * Returns true if a repair changes the results computed from a content. A repair that adds a split changes nothing if
+ * prices are already adjusted for splits.
  */
 export function changesContent(content: MarketContent, adjustment: Adjustment, repair: Repair): boolean {
   const hasAction = (row: ActionRow) => content.actions.some((action) => isSameAction(action, row));

@@ -43,7 +43,8 @@ export function auditMarket(
   const warnings: DataWarning[] = [];
   for (const history of listSecurityHistories(content, adjustment)) {
     warnings.push(...findDoubtfulPrices(history, fieldNames, panels), ...findDoubtfulBars(history, content));
-    // A price that includes reinvested dividends does not fall on ex-dates, so it does not show the size of dividends.
+    // Dividends are not checked against prices that include reinvested dividends. Such prices do not fall on ex-dates
+    // and do not show the size of dividends.
     if (adjustment !== 'total') warnings.push(...findDoubtfulDividends(history, content));
     if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);
   }

@@ -15,28 +15,30 @@ const DUPLICATE_DAYS = 7;
 const DUPLICATE_TOLERANCE = 0.15;
 /** Yield below which the unit is wrong, if all dividends of a security are below it. */
 const YIELD_MIN = 1e-3;
-/** Tolerance for recognising a small dividend as a hundredth of the usual one. */
+/** Tolerance within which a small dividend counts as a hundredth of the usual dividend. */
 const HUNDREDTH_TOLERANCE = 0.12;
-/** Yield from which a dividend is visible in the price move of its day. */
+/** Minimum yield of a dividend that is visible in the price move of its day. */
 const VISIBLE_YIELD = 0.03;
 /**
- * Maximum deviation of the price move from a real dividend, in standard deviations; the lower limit applies from a
- * yield of a tenth.
+ * Maximum deviation of the price move from a real dividend, in standard deviations. The lower maximum applies to yields
+ * of at least a tenth.
  */
 const SIGMAS_MISSED = 4;
 const SIGMAS_MISSED_LARGE = 2.5;
 const YIELD_LARGE = 0.1;
-/** Range of yields of a proposed dividend; values outside are not proposed. */
+/** Range of yields of a dividend that is proposed as a correction. Dividends outside the range are not proposed. */
 const PROPOSED_YIELD_MIN = 1e-4;
 const PROPOSED_YIELD_MAX = 0.05;
 /** Number of dividends on each side that define the usual size. */
 const NEIGHBOUR_COUNT = 4;
-/** Ratio up to which two dividends have similar size; larger if the suspected error is a factor of a hundred. */
+/**
+ * Maximum ratio of two dividends that have similar size. It is larger if the suspected error is a factor of a hundred.
+ */
 const SIMILAR_FACTOR = 2;
 const SIMILAR_HUNDREDFOLD_FACTOR = 4;
 /** Log odds at which the price move of one day decides about a dividend. */
 const LOG_ODDS_CLEAR = 2;
-/** Minimum yield of a dividend that is searched in adjusted prices; rounding hides smaller ones. */
+/** Minimum yield of a dividend that is searched in adjusted prices. Rounding of prices hides smaller dividends. */
 const YIELD_ADJUSTED_MIN = 5e-4;
 /** Number of bars before a dividend that show how many decimals adjusted prices have. */
 const ROUNDING_BARS = 20;
@@ -77,7 +79,7 @@ function listPayments({ close, returns, sigma, actions }: SecurityHistory): Paym
           bar > 0 &&
           bar < close.length,
       )
-      // the previous close is on the share basis of the ex-date, like the amount
+      // The previous close is on the share basis of the ex-date, and so is the amount.
       .map(({ action, bar }) => ({
         action,
         bar,
@@ -111,7 +113,10 @@ const isDenied = ({ yield: share, move, sigma }: Payment) =>
   move + share > (share > YIELD_LARGE ? SIGMAS_MISSED_LARGE : SIGMAS_MISSED) * sigma &&
   move > -share / 2;
 
-/** Finds a dividend whose size contradicts the price, unless the security paid the same amount at other times. */
+/**
+ * Finds a dividend whose size contradicts the price. Ignores the dividend if the security paid the same amount at other
+ * times.
+ */
 function findDeniedSize(
   payment: Payment,
   payments: readonly Payment[],
@@ -137,8 +142,8 @@ function findDeniedSize(
 }
 
 /**
- * Finds a dividend stated on the share basis before a split of the same days: it is consistent with neither other
- * dividends nor the price.
+ * Finds a dividend that is stated per share before a split of the same days. Such a dividend is consistent with neither
+ * other dividends nor the price.
  */
 function findOldBasisSize(
   history: SecurityHistory,
@@ -165,7 +170,7 @@ function findOldBasisSize(
   );
 }
 
-/** Finds a dividend that is a hundredth of the others, or of the usual price fall on ex-dates. */
+/** Finds a dividend that is a hundredth of the other dividends, or a hundredth of the usual price fall on ex-dates. */
 function findSmallSize(payment: Payment, payments: readonly Payment[], hundredfold: number): DataWarning | undefined {
   const { action, yield: share } = payment;
   if (share >= YIELD_MIN) return undefined;
@@ -192,8 +197,8 @@ function findSmallSize(payment: Payment, payments: readonly Payment[], hundredfo
 }
 
 /**
- * Probability that all dividends of a security are a hundredth of their true size, as its price implies. The prior for
- * securities with such small dividends is one in ten.
+ * Probability that all dividends of a security are a hundredth of their true size, as its price implies. The assumed
+ * probability before any evidence is one in ten for securities with such small dividends.
  */
 function computeHundredfoldProbability(payments: readonly Payment[]): number {
   const smallPayments = payments.filter((payment) => payment.yield < YIELD_MIN);
@@ -202,7 +207,7 @@ function computeHundredfoldProbability(payments: readonly Payment[]): number {
   return 1 / (1 + 9 * Math.exp(-sum));
 }
 
-/** Returns the log odds that a dividend is `times` times the stated one, given the price move of its day. */
+/** Returns the log odds that the true dividend is `times` the stated one. The evidence is the price move of its day. */
 const computeLogOdds = ({ yield: share, move, sigma }: Payment, times: number) =>
   computeLogStudent((move + times * share) / sigma) - computeLogStudent((move + share) / sigma);
 
@@ -234,7 +239,7 @@ function* findDuplicates(payments: readonly Payment[], doubted: ReadonlySet<Paym
     const [first, second] = [payments[i - 1]!, payments[i]!];
     if (gaps[i]! > DUPLICATE_DAYS || doubted.has(first) || doubted.has(second)) continue;
     if (!isNear(second.action.value / first.action.value, 1, DUPLICATE_TOLERANCE)) continue;
-    // Some securities pay every week. If the price fell on both dates, both dividends were paid.
+    // Securities that pay every week have short gaps too. If the price fell on both dates, both dividends were paid.
     const otherGaps = gaps.filter((_, j) => j > 0 && j !== i);
     const isUsual = otherGaps.length > 1 && gaps[i]! > 0 && 2 * gaps[i]! > findUpperMedian(otherGaps);
     if (isUsual || [first, second].every((payment) => computeLogOdds(payment, 0) < -LOG_ODDS_CLEAR)) continue;

@@ -7,19 +7,19 @@ import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.j
 
 /** Minimum suspicious move; smaller moves are assumed to be real. */
 const MOVE_MIN = 0.25;
-/** Minimum suspicious move in standard deviations; smaller moves are ordinary as well. */
+/** Minimum suspicious move in standard deviations. Smaller moves are assumed to be ordinary. */
 const SIGMAS_MIN = 8;
 /** Minimum size of a move that is reported even if no cause is found. */
 const JUMP_MIN = 0.5;
-/** Maximum number of bars before a wrong print is followed by a correct one. */
+/** Maximum number of bars with a wrong price before the correct price returns. */
 const RETURN_BARS = 5;
-/** Fraction of the move (in logs) that reverses in one bar after a wrong print. A real fall recovers gradually. */
+/** Fraction of a move (in logs) that reverses in one bar after a wrong price. A real fall recovers gradually. */
 const RETURN_STEP = 0.6;
 /** Minimum growth of a split in either direction. */
 const SPLIT_MIN = 1.2;
 /** Number of bars after a split within which the price must not jump back by its ratio. */
 const REVERSAL_BARS = 20;
-/** Maximum log distance between a price step and a split ratio at which the step counts as that split. */
+/** Maximum log distance between a price step and a split ratio. Within it, the step counts as that split. */
 const RATIO_TOLERANCE = 0.01;
 const CONFIDENCE_AWAY = 0.8;
 /** Factors between units, such as pence and pounds or a misplaced decimal point. */
@@ -31,7 +31,7 @@ const PRICE_FIELDS = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
 /** Fields that belong to a price: volume without a price is a separate data warning. */
 const BAR_FIELDS = [...PRICE_FIELDS, 'VOLUME'];
 
-/** Finds price jumps that no action explains: prints that reverse, wrong units, missing splits. */
+/** Finds price jumps that no action explains: wrong prices that reverse, wrong units, and missing splits. */
 export function* findDoubtfulPrices(
   history: SecurityHistory,
   fieldNames: readonly string[],
@@ -65,7 +65,7 @@ export function* findDoubtfulPrices(
 }
 
 /**
- * Returns the growth of each bar including the cash of its actions. The returns of prices as traded already include
+ * Returns the growth of each bar, including the cash of its actions. Returns of prices as traded already include
  * splits.
  */
 function explainGrowths({ returns, close, actions }: SecurityHistory, { adjustment }: AuditPanels): Float64Array {
@@ -84,8 +84,8 @@ function listStructuralBars({ actions }: SecurityHistory): ReadonlySet<number> {
 }
 
 /**
- * Returns the first bar at which the price, on the share basis of its day, suddenly returns to its value before bar
- * `b`; undefined if it does not return or recovers slowly.
+ * Returns the first bar at which the price suddenly returns to its value before bar `b`, on the share basis of its day.
+ * Returns undefined if the price does not return or recovers slowly.
  */
 function findReturnBar({ returns, sigma, days }: SecurityHistory, b: number): number | undefined {
   let level = 1 + returns[b]!;
@@ -101,7 +101,7 @@ function findReturnBar({ returns, sigma, days }: SecurityHistory, b: number): nu
   return undefined;
 }
 
-/** Describes a print that is wrong for some bars and then correct again. */
+/** Describes a price that is wrong for some bars and then correct again. */
 function createPrintWarning(
   history: SecurityHistory,
   b: number,
@@ -148,7 +148,8 @@ function createPrintWarning(
 }
 
 /**
- * Returns the split that explains a growth, if that is more probable than not and the price does not jump back by it.
+ * Returns the split that explains a growth. The split must be more probable than not, and the price must not jump back
+ * by its ratio.
  */
 function findMissedSplit(
   history: SecurityHistory,
@@ -172,7 +173,7 @@ function findMissedSplit(
   return splitReading;
 }
 
-/** Returns the recorded action with the split of a jump if its date differs from the jump. */
+/** Returns the recorded action with the split of a jump, if its date differs from that of the jump. */
 const findMisdatedAction = ({ misdated }: SecurityHistory, b: number, ratio: number) =>
   [...misdated].find(({ bar, action }) => Math.abs(bar - b) <= EX_DATE_BARS && isSplitOf(action, ratio));
 
@@ -231,7 +232,10 @@ function createSplitWarning(
 const findRecordedAction = ({ actions }: SecurityHistory, b: number) =>
   actions.find(({ bar, action }) => bar === b && ACTION_KINDS[action.type] === 'ratio')?.action;
 
-/** Returns a repair that adds a split action, or sets the action of that day to the ratio implied by the price. */
+/**
+ * Returns a repair that adds a split action with the ratio that the price implies. If there is an action on that day,
+ * the repair changes it.
+ */
 function createActionRepair(history: SecurityHistory, b: number, ratio: number): Repair {
   const recordedAction = findRecordedAction(history, b);
   if (recordedAction === undefined)
@@ -246,8 +250,8 @@ function createActionRepair(history: SecurityHistory, b: number, ratio: number):
 }
 
 /**
- * Returns a repair that restates the history before a split on the share basis after it; volume and share counts are
- * restated only if they are on the basis before the split.
+ * Returns a repair that converts the history before a split to the share basis after it. Volume and share counts are
+ * converted only if they are on the basis before the split.
  */
 function createRestatement(
   history: SecurityHistory,
@@ -299,7 +303,7 @@ function findNearestFactor(factors: readonly number[], ratio: number, tolerance:
   return nearestFactor !== undefined && Math.abs(ratio / nearestFactor - 1) < tolerance ? nearestFactor : undefined;
 }
 
-/** Describes a price whose unit changes permanently. The shorter side is assumed to be wrong. */
+/** Describes a price whose unit changes permanently. The shorter part of the history is assumed to be wrong. */
 function createUnitWarning(history: SecurityHistory, b: number, unit: number, columns: readonly string[]): DataWarning {
   const { identifier, close, returns, sigma } = history;
   let end = close.length;

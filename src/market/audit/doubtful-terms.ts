@@ -7,10 +7,10 @@ import type { DataWarning } from './data-warning.js';
 
 const MOVE_KINDS: ReadonlySet<string> = new Set(['cash', 'ratio']);
 
-/** Finds implausible terms of corporate actions and unknown currencies, which only their source can correct. */
+/** Finds implausible terms of corporate actions and unknown currencies. Only their source can correct them. */
 export function findDoubtfulTerms(content: MarketContent, adjustment: Adjustment): DataWarning[] {
   const actions = findActionWarnings(content, adjustment)
-    // The sizes of dividends and splits are checked against price moves elsewhere.
+    // Excludes the sizes of dividends and splits, which are compared with price moves elsewhere.
     .filter(({ code, action: { type } }) => code !== 'ACTION_SIZE' || !MOVE_KINDS.has(ACTION_KINDS[type]))
     .map(({ action: { identifier, type, exDay, value }, code, message, evidence }): DataWarning => {
       const date = formatDay(exDay);

@@ -4,8 +4,8 @@ import type { MarketContent } from '../content/market-content.js';
 const NAMES_MIN = 10;
 
 /**
- * Computes the cumulative log return of the market: the sum of the daily median log growth of CLOSE over securities
- * with a bar on the day and on the day before. Days with fewer than ten such securities add nothing.
+ * Computes the cumulative log return of the market. The return of a day is the median log growth of CLOSE over
+ * securities with a bar on the day and on the day before. Days with fewer than ten such securities add nothing.
  * @returns [T] @cost one pass over CLOSE and a sort a day
  */
 export function computeMarketLevel({ identifiers, dates, fields }: MarketContent): Float64Array {

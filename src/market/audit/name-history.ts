@@ -14,18 +14,21 @@ export interface SecurityHistory {
   readonly days: Int32Array;
   readonly close: Float64Array;
   /**
-   * Close divided by the previous close on the same share basis, minus 1; NaN for the first bar. Misdated splits are
-   * ignored.
+   * Close divided by the previous close on the same share basis, minus 1. It is NaN for the first bar. Splits with a
+   * wrong date are ignored.
    */
   readonly returns: Float64Array;
   /**
-   * Typical size of a return around each bar: the median absolute return of the sixty surrounding bars, scaled to a
-   * standard deviation.
+   * Typical size of a return around each bar. It is the median absolute return of the sixty surrounding bars, scaled to
+   * a standard deviation.
    */
   readonly sigma: Float64Array;
-  /** Actions with the bar on which they take effect; bar B if that is after the last one. */
+  /** Actions with the bar on which they take effect. The bar is B if an action takes effect after the last bar. */
   readonly actions: readonly DatedAction[];
-  /** Splits that prices as traded show on a nearby bar without an action, instead of on the bar of their ex-date. */
+  /**
+   * Splits whose date is wrong: prices as traded show the split on a nearby bar without an action, and not on the bar
+   * of its ex-date.
+   */
   readonly misdated: ReadonlySet<DatedAction>;
 }
 
@@ -36,15 +39,15 @@ interface DatedAction {
 
 /** Number of bars on each side from which the usual volatility is estimated. */
 const WINDOW_BARS = 30;
-/** Minimum volatility; without it, every tick of a quiet price would be unusual. */
+/** Minimum volatility. Without it, every small move of a stable price would be unusual. */
 const SIGMA_MIN = 0.005;
 const RATIO_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
 /**
- * Maximum distance in bars between a split in the prices and an action with the same ratio that counts as the same
- * split with another ex-date.
+ * Maximum distance in bars between a split in the prices and an action with the same ratio. Within it, they count as
+ * the same split with a wrong ex-date.
  */
 export const EX_DATE_BARS = 5;
-/** Minimum log ratio of a misdated split; ordinary moves hide smaller ratios. */
+/** Minimum log ratio of a split whose date can be checked. Ordinary moves hide smaller ratios. */
 const MISDATED_MIN = Math.log(1.2);
 /** Inverse of the median absolute value of a standard normal. */
 const MEDIAN_TO_DEVIATION = 1.4826;
@@ -116,8 +119,8 @@ function computeReturns(close: Float64Array, splits: readonly DatedAction[]): Fl
 }
 
 /**
- * Returns true if the price shows the ratio of an action on a nearby bar without a split action instead of on its own
- * bar.
+ * Returns true if the price shows the ratio of an action on a nearby bar without a split action, and not on the bar of
+ * the action.
  */
 function isMisdated(close: Float64Array, { bar, action }: DatedAction, splits: readonly DatedAction[]): boolean {
   const size = Math.abs(Math.log(action.value));

@@ -25,7 +25,7 @@ const SHARE_OF_SPLITS: ReadonlyMap<number, number> = new Map([
 const UNRECORDED_PER_YEAR: Readonly<Record<Adjustment, number>> = { none: 0.03, splits: 0.008, total: 0.008 };
 const DAYS_PER_YEAR = 365.25;
 
-/** Number of bars before a move from which usual volatility is estimated, and its minimum. */
+/** Number of bars before a move from which usual volatility is estimated. The second value is the minimum number. */
 const BARS_BEFORE = 30;
 const BARS_BEFORE_MIN = 10;
 /** Number of bars after a move that show whether the move was news. */
@@ -34,22 +34,23 @@ const USUAL_MIN = 0.006;
 const MEDIAN_TO_DEVIATION = 1.4826;
 
 /**
- * Tails of real moves: density of a log move x is `scale a u^3 0.4^(a-3) / x^(a+1)` at a usual move u. The exponents
- * and the scale were fitted to 1,250 real moves of at least 0.29 in logs, of 2,080 securities, 1990 to 2023.
+ * Distributions of large real moves. The density of a log move x is `scale a u^3 0.4^(a-3) / x^(a+1)` at a usual move
+ * u. The exponents and the scale were fitted to 1,250 real moves of at least 0.29 in logs, of 2,080 securities, 1990 to
+ * 2023.
  */
 const FALL_TAIL = { scale: 0.3, exponent: 4 };
 const RISE_TAIL = { scale: 0.24, exponent: 6 };
 
 /**
- * Standard deviation of the log ratio of the day's volume to the previous volume: around the split ratio (or 0) after a
- * split, around the quadruple volume after news.
+ * Standard deviation of the log ratio of the day's volume to the usual volume after a split. Its mean is 0 or the log
+ * of the split ratio. After news, mean and deviation are those of `NEWS_VOLUME`.
  */
 const VOLUME_SPREAD = 0.4;
 const NEWS_VOLUME = { centre: 1.5, spread: 0.9 };
 const VOLUME_BARS = 20;
 const VOLUME_BARS_MIN = 5;
 
-/** Number of bars on either side of a split within which reported share counts change by its ratio. */
+/** Number of bars before and after a split within which reported share counts must change by its ratio. */
 const SHARES_BARS = 65;
 const SHARES_TOLERANCE = 0.03;
 const SHARES_LOG_ODDS = 4;
@@ -83,9 +84,9 @@ export interface SplitReading {
 }
 
 /**
- * Returns the split that best explains a growth, with its probability: the prior probability of the ratio, times the
- * density of the remaining move, relative to the density of a real move of that size. A split is not news: volatility
- * after the split, and the traded number of shares or value, are the same as before.
+ * Returns the split that best explains a growth, with its probability. The probability is the prior probability of the
+ * ratio, times the density of the remaining move, relative to the density of a real move of that size. A split is not
+ * news: volatility after the split, and the traded number of shares or value, are the same as before.
  * @param growth of the bar, on the share basis of its day and including the cash of recorded actions
  * @param isRecorded returns true if an action confirms a split of this ratio on the day
  */

@@ -12,12 +12,12 @@ import { readDate, readIdentifier, type CellLocation, type CheckedRows, createNe
 const ACTION_TYPES = Object.keys(ACTION_KINDS);
 const STATUSES = ['announced', 'paid', 'cancelled'];
 
-/** Structural actions whose value is a ratio of shares and is required. */
+/** Types of structural actions that need a value, which is a ratio of shares. */
 const SHARE_RATIOS: ReadonlySet<string> = new Set(['RIGHTS_ISSUE', 'SPIN_OFF', 'MERGER']);
 
 /**
- * Creates the reader of corporate actions. @param isOwn true if the service wrote the rows itself; rows that an earlier
- * version accepted then give warnings instead of errors
+ * Creates the reader of corporate actions. @param isOwn true if the service wrote the rows itself. Rows that an earlier
+ * version accepted then give warnings and no errors
  */
 export function createActionRows(problems: Problems, isOwn = false): CheckedRows<readonly CorporateAction[]> {
   const actions: CorporateAction[] = [];
@@ -29,8 +29,8 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
     if (names === undefined) return undefined;
     let fileRow = 0;
     /**
-     * Returns the position of a column in the file, -1 if it is absent, and the location of its cell in the current
-     * row.
+     * Returns the position of a column in the file and the location of its cell in the current row. The position is -1
+     * if the column is absent.
      */
     const locateColumn = (name: string) => {
       const column = names.indexOf(name);
@@ -158,8 +158,8 @@ type MergerCells = {
 };
 
 /**
- * Returns false, with a finding, if a merger names no security other than its own. The cash of a merger is optional;
- * its shares are of a single security.
+ * Returns false, with a finding, if a merger names no other security. The cash of a merger is optional, and its shares
+ * are of a single security.
  */
 function hasRelatedSecurity(
   { identifier, type, exDay, value, related }: MergerCells,
@@ -260,7 +260,8 @@ function readStatus(cell: Cell | undefined, path: CellLocation, problems: Proble
 }
 
 /**
- * Returns the cash that a merger pays in addition to shares; null if there is none, undefined if the cell is invalid.
+ * Returns the cash that a merger pays in addition to shares. Returns null if there is none, undefined if the cell is
+ * invalid.
  */
 function readCash(
   type: ActionType | undefined,

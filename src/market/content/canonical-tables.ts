@@ -4,7 +4,7 @@ import type { MarketContent } from './market-content.js';
 
 /**
  * Returns the tables of a content as canonical JSON, byte-identical to `toCanonicalJson` of rows as objects by column
- * name; the order of columns therefore does not matter. A separate implementation is used for speed, because every load
+ * name. The order of columns therefore does not matter. This separate implementation is faster, because every load
  * hashes the tables.
  * @cost 0.1 µs a cell
  */
@@ -16,7 +16,10 @@ export function encodeCanonicalTables({
   return `{"actions":${JSON.stringify(actions.map(orderMembers))},"reference":${encodeReference(reference)},"universes":${JSON.stringify(universes.map(orderSpellMembers))}}`;
 }
 
-/** Returns an action with its members in code-point order, and cash and election terms only if it has them. */
+/**
+ * Returns an action with its members in code-point order. Cash and election terms are present only if the action has
+ * them.
+ */
 const orderMembers = ({
   announcedDay,
   cash,

@@ -26,8 +26,8 @@ export interface ChangedHistories {
 export const DIFFERENCES_MAX = 3;
 
 /**
- * Returns the day of the last stored bar of each security. @cost one pass backwards from the last day to the last bar
- * of each security
+ * Returns the day of the last stored bar of each security. @cost one pass backwards from the last day, which ends at
+ * the last bar of each security
  */
 export function findLastDays({ identifiers, dates, fields }: Panels): Int32Array {
   const panels = [...fields.values()];
@@ -39,8 +39,8 @@ export function findLastDays({ identifiers, dates, fields }: Panels): Int32Array
 }
 
 /**
- * Compares the bars of a source with the stored bars, in the stored columns: for stored securities up to their last
- * bar, for new securities up to the last day of the store.
+ * Compares the bars of a source with the stored bars, in the stored columns. Compares stored securities up to their
+ * last bar, and new securities up to the last day of the store.
  * @param until last day of accepted bars
  * @cost one pass over the cells of both
  */
@@ -91,8 +91,8 @@ interface Field {
 }
 
 /**
- * Returns both versions on their combined axes, up to the last stored day. Rows begin at a cell, -1 if a version lacks
- * the day.
+ * Returns both versions on their combined axes, up to the last stored day. Each day has the first cell of its row in
+ * both versions, which is -1 if a version lacks the day.
  */
 function alignVersions(heldPanels: Panels, fresh: Panels) {
   const [before, after] = [heldPanels.identifiers.length, fresh.identifiers.length];

@@ -21,19 +21,21 @@ const FORMAT = 2;
 
 /** Known digests of parts of a content. */
 export interface CachedDigests {
-  /** Digests of the blocks of the first days, of a content with the same identifiers and fields. */
+  /** Digests of the blocks of the first days, taken from a content with the same identifiers and fields. */
   readonly blocks?: CachedBlockDigests;
   /** Digests that were computed while the content was read. Valid only if the panels are the same objects. */
   readonly computedBlocks?: ComputedBlocks | undefined;
   /** Digest of identical tables. */
   readonly tables?: Uint8Array;
-  /** Digests of identical tables for the blocks of the first days, of a content that begins with the same days. */
+  /**
+   * Digests of identical tables for the blocks of the first days, taken from a content that begins with the same days.
+   */
   readonly history?: CachedBlockDigests;
 }
 
 /**
- * Returns the SHA-256 (hex) of the canonical content. It does not depend on the format, the order of rows and columns,
- * or the number of files, and changes if any value changes.
+ * Returns the SHA-256 (hexadecimal) of the canonical content. It changes if any value changes. It does not depend on
+ * the format, the order of rows and columns, or the number of files.
  */
 export async function computeContentHash(content: MarketContent): Promise<string> {
   return (await digestContent(content)).hash;
@@ -75,7 +77,7 @@ export async function digestContent(
   return { hash, digests: { blocks, tables, history: computeHistoryDigests(content, cachedDigests.history) } };
 }
 
-/** Digests the tables. A store without series keeps the digest of versions that had no series. */
+/** Computes the digest of the tables. A store without series keeps the digest of versions that had no series. */
 function computeTablesDigest({ reference, actions, universes, series }: ContentTables): Uint8Array {
   const hash = createHash('sha256').update(encodeCanonicalTables({ reference, actions, universes }));
   for (const { identifier, currency, name, days, closes } of series?.values() ?? [])
@@ -86,7 +88,7 @@ function computeTablesDigest({ reference, actions, universes, series }: ContentT
   return hash.digest();
 }
 
-/** Bytes hashed before the thread yields to other work: some ten milliseconds. */
+/** Number of bytes that are hashed before the thread turns to other work. Hashing them takes some ten milliseconds. */
 const RESTING_BYTES = 16 << 20;
 
 /** Counts the rows of a content by table. @cost one pass over CLOSE */

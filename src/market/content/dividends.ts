@@ -11,8 +11,8 @@ export function computeCumulativeRatio(actions: readonly CorporateAction[]): num
 }
 
 /**
- * Returns ordinary dividends per share over the twelve calendar months that end on a day, each divided by the splits
- * between it and that day. If prices are adjusted for splits, the amounts are already on one basis.
+ * Returns the ordinary dividends per share over the twelve calendar months that end on a day. Each dividend is divided
+ * by the splits between it and that day. If prices are adjusted for splits, the amounts are already on one basis.
  */
 export function computeTrailingDividend(
   actions: readonly CorporateAction[],

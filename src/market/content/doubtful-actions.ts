@@ -26,7 +26,7 @@ interface Prices {
   readonly content: MarketContent;
   readonly adjustment: Adjustment;
   readonly position: ReadonlyMap<string, number>;
-  /** Splits that earlier prices do not include, by security. */
+  /** Splits by security, if earlier prices do not include them. */
   readonly splits: ReadonlyMap<string, readonly CorporateAction[]>;
   /** Actions that end a security, by security. */
   readonly endings: ReadonlyMap<string, readonly CorporateAction[]>;
@@ -38,10 +38,10 @@ interface Close {
 }
 
 /**
- * Warns of implausible actions that can still be applied: two endings or splits of one security on one day, an
- * announcement after the ex-date or election date, an ending before the last bar, cash of at least the previous close,
- * a subscription price above it, a final price far from it, a split that no close shows, shares of a security without a
- * price.
+ * Warns of implausible actions that can still be applied. These are: two endings or splits of one security on one day;
+ * an announcement after the ex-date or election date; an ending before the last bar; cash of at least the previous
+ * close; a subscription price above it; a final price far from it; a split that no close shows; shares of a security
+ * without a price.
  * @param adjustment prices that include dividends do not show the size of dividends
  * @cost O(1) per action, plus the sessions on which its security has no bar
  */
@@ -107,7 +107,7 @@ function findLateAnnouncement(action: CorporateAction, { day, member, words }: L
 /** Types of actions that end a security for its holders. */
 const ENDING_TYPES: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
 
-/** Number of sessions that are searched for later bars. A later return of the security is a different case. */
+/** Number of sessions that are searched for later bars. If a security returns later, another check applies. */
 const SEARCHED_SESSIONS = 20;
 
 function findEndWarning(action: CorporateAction, { content, position }: Prices): ActionWarning | undefined {
@@ -181,7 +181,7 @@ function findSplitWarning(action: CorporateAction, prices: Prices): ActionWarnin
 const UNMOVED_MAX = 0.2;
 
 /**
- * Reports several endings of one security on one day, of which only one can be applied. In an offer, a holder chooses
+ * Reports several endings of one security on one day. Only one of them can be applied. In an offer, a holder chooses
  * between cash and shares.
  */
 function findEndingConflict(action: CorporateAction, { endings }: Prices): ActionWarning | undefined {
@@ -232,8 +232,8 @@ const isElective = ({ electionDay, electionDefault }: CorporateAction) =>
 const APPLIED_TYPES: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE'];
 
 /**
- * Returns the ending of a day that is applied: preferably one that states the payment; among several of one type, the
- * last in the table.
+ * Returns the ending of a day that is applied. An ending that states the payment is preferred. Among several of one
+ * type, the last in the table is applied.
  */
 function chooseAppliedEnding(endings: readonly CorporateAction[]): CorporateAction | undefined {
   const decisiveEndings = endings.filter(({ type, value }) => type === 'TICKER_CHANGE' || value > 0);
@@ -309,7 +309,10 @@ function findCloseFrom(identifier: string, day: Day, { content, position }: Pric
   return undefined;
 }
 
-/** Returns the last close of a security before a day, on the share basis of that day; undefined if there is none. */
+/**
+ * Returns the last close of a security before a day, on the share basis of that day. Returns undefined if there is
+ * none.
+ */
 function findCloseBefore(identifier: string, day: Day, { content, position, splits }: Prices): Close | undefined {
   const { identifiers, dates, fields } = content;
   const n = position.get(identifier);

@@ -5,7 +5,7 @@ import { quoteText } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
 import { readDate, type CellLocation } from './table-rows.js';
 
-/** Terms of an action with an election by its holder. */
+/** Terms of an action in which its holder chooses between cash and shares. */
 export type ElectionTerms = Pick<CorporateAction, 'scripRatio' | 'electionDay' | 'electionDefault'>;
 
 interface ElectionCell {
@@ -21,7 +21,10 @@ interface ElectionCells {
 
 const DIVIDENDS: ReadonlySet<ActionType> = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND']);
 
-/** Returns the election terms of an action, empty if it has no election; undefined if one of its cells is invalid. */
+/**
+ * Returns the election terms of an action. They are empty if the action has no election, and undefined if one of their
+ * cells is invalid.
+ */
 export function readElection(
   type: ActionType,
   { ratio, date, byDefault }: ElectionCells,

@@ -5,13 +5,13 @@ import { BLOCK_DAYS, createBlockDigests, type ComputedBlocks } from '../panels/d
 import type { DayFollower } from '../threads/scatter-rows.js';
 
 /**
- * Digests of blocks of days, computed as days are completed. Large panels in shared memory are hashed in a separate
- * thread; other panels are hashed at once, while they are in the processor cache.
+ * Digests of blocks of days, which are computed as days are completed. Large panels in shared memory are hashed in a
+ * separate thread. Other panels are hashed at once, while they are in the processor cache.
  */
 export interface GrowingDigests extends Required<DayFollower> {
   /**
-   * Returns the digests of blocks completed since the last `begin`, as far as available; undefined before the first
-   * `begin`.
+   * Returns the available digests of blocks that were completed since the last `begin`. Returns undefined before the
+   * first `begin`.
    */
   awaitBlocks(): Promise<ComputedBlocks | undefined>;
   /** Ends the thread. */
@@ -24,7 +24,7 @@ export function createGrowingDigests(): GrowingDigests {
   let digests = new Map<number, Uint8Array>();
   let digestOf: ((block: number) => Uint8Array) | undefined;
   let thread: Worker | undefined;
-  /** Serial number of the current panels, and number of pending blocks of the thread. */
+  /** Serial number of the current panels, and number of blocks that the thread has not hashed yet. */
   let [turn, awaited] = [0, 0];
   let onSettled = () => {};
 

@@ -5,8 +5,8 @@ import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { BLOCK_DAYS, DIGEST_BYTES, type CachedBlockDigests } from '../panels/day-blocks.js';
 
 /**
- * Fact about one day from the tables of a store: an action, reference values that take effect, or a membership that
- * begins or ends.
+ * Fact about one day from the tables of a store. It is an action, a reference value that takes effect, or a membership
+ * that begins or ends.
  */
 interface Fact {
   /** Day of the fact; -Infinity if it has always applied. */
@@ -17,9 +17,9 @@ interface Fact {
 type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes' | 'series'>;
 
 /**
- * Returns a SHA-256 for each block of days over the facts about its days: two stores with equal digests up to a block
- * have equal facts about every day up to its end. Memberships never overlap, so their start and end dates up to a day
- * describe them completely.
+ * Returns a SHA-256 for each block of days over the facts about its days. Two stores with equal digests up to a block
+ * have equal facts about every day up to its end. Memberships never overlap, so that their start and end dates up to a
+ * day describe them completely.
  * @param cachedBlockDigests digests to reuse.
  * @cost O(rows of the tables)
  */
@@ -81,7 +81,8 @@ function* iterateFacts({ reference, actions, universes }: Omit<Tables, 'dates'>,
   const isWithin = (day: number): boolean => day <= to && (after === undefined || day > after);
   for (const action of actions) {
     const { identifier, type, value, exDay, payDay, announcedDay, related, subscriptionPrice } = action;
-    // A paid action was announced earlier. Both statuses give the same figures.
+    // Treats an announced action as paid, because a paid action was announced earlier. Both statuses give the same
+    // figures.
     const status = action.status === 'announced' ? 'paid' : action.status;
     const { scripRatio, electionDay, electionDefault } = action;
     const election = [scripRatio, electionDay, electionDefault];

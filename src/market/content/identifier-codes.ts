@@ -6,7 +6,7 @@ import { IDENTIFIERS_MAX } from './market-limits.js';
 /** Codes of identifiers, numbered in the order of their first occurrence. */
 export interface IdentifierCodes {
   /**
-   * Returns the code of an identifier; undefined, with a finding, if the text is not a valid identifier.
+   * Returns the code of an identifier. If the text is not a valid identifier, returns undefined and adds a finding.
    * @param row of the file
    */
   codeOf(text: string | null, file: IdentifierFile, row: number): number | undefined;

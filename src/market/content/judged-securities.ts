@@ -12,10 +12,10 @@ import type { Restatement, RowCounts } from './restatements.js';
 import { areRestated, splitRestatement, type SplitRestatement } from './split-restatement.js';
 import { compareTables } from './table-changes.js';
 
-/** Security whose stored history differs in the source. All stored data of the security is kept. */
+/** Security whose stored history differs in the source. The store keeps all of its data for the security. */
 export interface Rejection {
   readonly identifier: string;
-  /** Differences in the bars of its history; for a new security, in bars on stored days. */
+  /** Differences in the bars of its history. For a new security, these are bars on stored days. */
   readonly bars: RowCounts;
   /** Differences in the actions of its history. */
   readonly actions: RowCounts;
@@ -25,10 +25,10 @@ export interface Rejection {
   readonly first: readonly Restatement[];
 }
 
-/** Decision of a refresh about each security. Securities in neither map keep their history and gain later bars. */
+/** Decision of a refresh about each security. A security in neither map keeps its history and receives later bars. */
 export interface SecurityJudgement {
   readonly rejected: ReadonlyMap<string, Rejection>;
-  /** Securities with their split; all data of the source is accepted for them. */
+  /** Securities with their split. For them, all data of the source is accepted. */
   readonly restated: ReadonlyMap<string, SplitRestatement>;
   /** Actions of all securities after the refresh. */
   readonly actions: readonly CorporateAction[];
@@ -47,8 +47,8 @@ export interface JudgeOptions {
 }
 
 /**
- * Decides on each security as a whole, its bars and its corporate actions: a changed history is rejected unless a split
- * explains the change.
+ * Decides about each security as a whole, with its bars and its corporate actions. A changed history is rejected unless
+ * a split explains the change.
  * @param actions of the source.
  * @cost one pass over the cells of both if all bars were delivered, and a comparison of the actions
  */
@@ -106,7 +106,7 @@ interface ActionLists {
     readonly storedActions: readonly CorporateAction[];
     readonly fresh: readonly CorporateAction[];
   };
-  /** Returns the maximum difference at which two amounts of a derived dividend count as equal. */
+  /** Returns the maximum difference at which two amounts count as equal, if the dividend was derived from prices. */
   errorOf(action: CorporateAction): number;
   /** Securities with changed actions in their history. */
   readonly changed: ReadonlyMap<string, ChangedActions>;
@@ -114,8 +114,8 @@ interface ActionLists {
 }
 
 /**
- * Returns the actions of each security in both versions. A derived dividend that differs only by rounding keeps its
- * stored amount.
+ * Returns the actions of each security in both versions. A dividend that was derived from prices keeps its stored
+ * amount if it differs only by rounding.
  */
 function listActions(
   storedContent: MarketContent,
@@ -209,8 +209,8 @@ interface Versions {
 }
 
 /**
- * Returns the split for which a security was restated; undefined if the split does not explain every difference in its
- * history.
+ * Returns the split by which the history of a security was converted. Returns undefined if the split does not explain
+ * every difference.
  */
 function findRestatement(
   identifier: string,

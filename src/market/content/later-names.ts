@@ -8,8 +8,8 @@ import { computeHistoryDigest, computeHistoryDigests } from './history.js';
 import { hashAxes, type PrefixMark } from './prefix.js';
 
 /**
- * Returns the marks that a market would have on a day without the securities whose first bar is later: one mark without
- * the table rows of these securities, and one mark with these rows. Returns none if every security has a bar by then.
+ * Returns marks (hashes) of a market on a day without the securities whose first bar is later. One mark is without the
+ * table rows of these securities, and one is with these rows. Returns none if every security has a bar by then.
  * @cost a pass over the panels up to the day; other work of the thread runs between blocks
  */
 export async function computeMarksWithoutLater(market: MarketData, day: Day): Promise<readonly PrefixMark[]> {

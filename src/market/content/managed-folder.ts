@@ -5,7 +5,7 @@ import { isUnavailable } from '#domain/refusals/refusal.js';
 import { flushFolder } from './write-market.js';
 
 /**
- * Name of the file that marks a folder as created by the engine. Files with names that begin with a dot are never read
+ * Name of the file that marks a folder as created by the service. Files with names that begin with a dot are never read
  * as data.
  */
 const MARKER_FILE = '.divisor-store.json';
@@ -13,9 +13,9 @@ const TRASH_PREFIX = '.trash-';
 /** Prefix of a new folder until it is complete. */
 const DRAFT_PREFIX = '.draft-';
 
-/** Folders that the engine creates for stores, all in one folder of its home. */
+/** Folders that the service creates for stores, all in one subfolder of its data folder. */
 export interface ManagedFolders {
-  /** Creates a marked folder for a version of a store; folders of older versions remain. */
+  /** Creates a marked folder for a version of a store. Folders of older versions remain. */
   create(datasetId: string): Promise<string>;
   /**
    * Creates a marked folder with this name and fetches its files from another machine. Does nothing if the folder
@@ -25,19 +25,19 @@ export interface ManagedFolders {
   /** Removes a folder only if it has the mark of the store. @returns true if it was removed */
   remove(folder: string, datasetId: string): Promise<boolean>;
   /**
-   * Removes the folder of failed work, unless the document of the folder may be on disk: after a failed commit this is
-   * unknown until the next start, which removes unreferenced folders. Never rejects.
+   * Removes the folder of failed work, unless a document that names the folder may be on disk. After a failed commit,
+   * this is unknown until the next start, which removes unreferenced folders. Never rejects.
    */
   discardFailed(folder: string, datasetId: string, failure: unknown): Promise<void>;
   /**
-   * Removes, at start, every marked folder that no store refers to, such as remains of a crash, except folders created
-   * by this process.
+   * Removes every marked folder that no store refers to, such as the remains of a crash. Called at the start. Keeps
+   * folders that this process created.
    */
   sweep(named: ReadonlySet<string>): Promise<void>;
 }
 
 export function createManagedFolders(root: string): ManagedFolders {
-  /** Folders and drafts created before the sweep, which must not remove them: work may begin before the sweep ends. */
+  /** Folders created before `sweep` ends, which must not remove them: work may begin earlier. */
   const ownFolders = new Set<string>();
   let isSwept = false;
 
@@ -108,7 +108,9 @@ export function createManagedFolders(root: string): ManagedFolders {
   };
 }
 
-/** Returns the store in the mark of a folder; undefined if the folder has no valid mark. */
+/**
+ * Returns the id of the store in the marker file of a folder. Returns undefined if the folder has no valid marker file.
+ */
 async function readMarkedStore(folder: string): Promise<string | undefined> {
   const text = await readFile(join(folder, MARKER_FILE), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;

@@ -14,7 +14,7 @@ export interface ComparedColumns {
   readonly columns?: readonly string[];
   /** Last day to compare. Default: the last day. */
   readonly to?: Day;
-  /** Last day on which values of new bars are reported as well. Default: none. */
+  /** Last day of new bars whose values are reported as well. Default: no values of new bars are reported. */
   readonly lateTo?: Day;
 }
 
@@ -74,7 +74,8 @@ export function compareBars(
 }
 
 /**
- * Returns the days of each version after their common beginning, whose bars are in the same memory and therefore equal.
+ * Returns the days of each version after their common beginning. The bars of the common beginning are in the same
+ * memory and therefore equal.
  */
 function listUnsharedDays(
   before: Panels,
@@ -95,7 +96,9 @@ function listUnsharedDays(
   return [old.slice(sharedCount), now.slice(sharedCount)];
 }
 
-/** Returns accessors of one version on the combined axes of both: cells of missing days and securities are -1. */
+/**
+ * Returns functions that read one version on the combined axes of both. Cells of missing days and securities are -1.
+ */
 function createSide(panels: Panels, identifiers: readonly string[], names: readonly string[]) {
   const width = panels.identifiers.length;
   const rowByDay = new Map([...panels.dates].map((day, t) => [day, t]));
@@ -112,7 +115,7 @@ function createSide(panels: Panels, identifiers: readonly string[], names: reado
   };
 }
 
-/** Returns true if any field has a value in a cell; false if there is no such cell. */
+/** Returns true if any field has a value in a cell. Returns false if the cell does not exist. */
 export function hasAnyValue(panels: readonly (Float64Array | undefined)[], cell: number): boolean {
   if (cell < 0) return false;
   for (let f = 0; f < panels.length; f++) {
@@ -122,7 +125,7 @@ export function hasAnyValue(panels: readonly (Float64Array | undefined)[], cell:
   return false;
 }
 
-/** Returns columns that only the later version has, with values up to a day. */
+/** Returns columns that only the later version has. They must have values up to a day. */
 export function findNewColumns(before: Panels, after: Panels, to: Day): string[] {
   const rows = after.dates.reduce((count, day) => (day <= to ? count + 1 : count), 0);
   return [...after.fields]

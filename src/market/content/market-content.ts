@@ -2,7 +2,7 @@ import type { CorporateAction, Membership, ReferenceTable } from '#domain/market
 import type { SeriesTable } from '#domain/market/series.js';
 import type { Panels } from '../panels/panels.js';
 
-/** Values of a store, independent of the name and source of the store. */
+/** Values of a store. They do not depend on the name and source of the store. */
 export interface MarketContent extends Panels {
   readonly reference: ReferenceTable;
   readonly actions: readonly CorporateAction[];

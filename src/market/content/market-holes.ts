@@ -8,8 +8,8 @@ const WEEKDAYS_PER_WEEK = 5;
 
 /**
  * Warns of gaps in a whole market: more than ten weekdays in a row without any bar (GAP_LONG). The history of a single
- * security cannot show such gaps, because the sessions are the dates of the store. A market with dates usually that far
- * apart (monthly closes) has no gaps.
+ * security cannot show such gaps, because the sessions are the dates of the store. A market whose dates are usually
+ * that far apart (monthly closes) has no gaps.
  * @param dates of the store, ascending
  * @cost O(dates)
  */

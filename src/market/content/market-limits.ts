@@ -11,12 +11,12 @@ export const IDENTIFIERS_MAX = 50_000;
 /** Maximum number of rows of the series dataset: a thousand daily series over twenty years. */
 export const SERIES_ROWS_MAX = 5_000_000;
 
-/** Maximum number of cells of a paged panel: 4 GiB of float64, 30 years of 50,000 securities. */
+/** Maximum number of cells of a panel that is kept in files: 4 GiB of float64, 30 years of 50,000 securities. */
 const PAGED_CELLS_MAX = 2 ** 29;
 
 /**
- * Returns the maximum size in bytes of the panels of a store with this number of fields, which exceeds memory if panels
- * can be paged.
+ * Returns the maximum size in bytes of the panels of a store with this number of fields. It exceeds the memory if
+ * panels can be kept in files.
  */
 export function computePanelBytesMax(fields: number): number {
   const { panelBytes: inMemory } = findMemoryLimit();
@@ -30,7 +30,7 @@ export class RowsFault extends Error {
   override readonly name = 'RowsFault';
 }
 
-/** Reports a finding and returns true if a market of this shape exceeds the limits of a store. */
+/** Returns true and reports a finding if a market of this shape exceeds the limits of a store. */
 export function refuseSize(
   shape: { readonly dates: number; readonly identifiers: number; readonly fields: number },
   problems: Problems,

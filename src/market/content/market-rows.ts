@@ -24,10 +24,10 @@ export interface MarketFile {
   readonly label: string;
   /** Column names as the file writes them. */
   readonly written: readonly string[];
-  /** Columns of the keys; -1, with a finding, if the file lacks the column. */
+  /** Columns of the keys. The number is -1, with a finding, if the file lacks the column. */
   readonly identifierColumn: number;
   readonly dateColumn: number;
-  /** Field position by column; -1 for key columns and ignored columns. */
+  /** Position of the field of each column. It is -1 for key columns and ignored columns. */
   readonly fieldOf: Int32Array;
   /** Identifier code of all rows, if the file has no identifier column. */
   readonly code?: number | undefined;
@@ -38,17 +38,17 @@ export interface MarketFile {
 }
 
 /**
- * Collects rows of the market dataset in the order of the files, before the axes are known, from formats that are read
- * row by row. Every problem of a row is reported when the row is added.
+ * Collects rows of the market dataset from formats that are read row by row. The rows are in the order of the files,
+ * and the axes are not known yet. Every problem of a row is reported when the row is added.
  */
 export interface MarketRows {
   /**
-   * Begins a file; returns undefined, with a finding, if its columns are not those of a market dataset.
+   * Begins a file. If its columns are not those of a market dataset, returns undefined and adds a finding.
    * @param table name of the file, sheet or table in its source. Default: the last part of the label.
    * @param heading rows above its header
    */
   beginFile(label: string, written: readonly string[], table?: string, heading?: Heading): MarketFile | undefined;
-  /** Begins a row with its keys. A row with an undefined key, which was rejected before, is only counted. */
+  /** Begins a row with its keys. If a key is undefined, because it was rejected before, the row is only counted. */
   beginRow(code: number | undefined, day: Day | undefined): void;
   /** Sets a number of the current row. */
   setNumber(file: MarketFile, column: number, value: number): void;
@@ -56,14 +56,14 @@ export interface MarketRows {
   refuseNumber(file: MarketFile, column: number, text: string): void;
   /** Reports the current row as unreadable. @param first text of its first cell */
   refuseRow(file: MarketFile, message: string, first?: string): void;
-  /** Adds a row of cells; null is an unreadable row, which is only counted. */
+  /** Adds a row of cells. Null is an unreadable row, which is only counted. */
   addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void;
   /**
-   * Returns the code of the identifier of the next row; undefined, with a finding, if the text is not a valid
-   * identifier.
+   * Returns the code of the identifier of the next row. If the text is not a valid identifier, returns undefined and
+   * adds a finding.
    */
   codeOf(file: MarketFile, text: string | null): number | undefined;
-  /** Returns the day of the next row; undefined, with a finding, if the cell is not a day. */
+  /** Returns the day of the next row. If the cell is not a day, returns undefined and adds a finding. */
   dayOf(file: MarketFile, cell: Cell | undefined): Day | undefined;
   readonly rows: number;
   /** Returns the identifiers of the rows so far. */
@@ -72,7 +72,7 @@ export interface MarketRows {
   toPanels(): Panels | undefined;
 }
 
-/** Collector of rows with columns that already have their final names. */
+/** Collector of rows whose columns already have their final names. */
 export interface NamedMarketRows extends MarketRows {
   /** Begins a file. @param names of its columns, '' for an ignored column */
   openFile(file: Pick<MarketFile, 'label' | 'written'>, names: readonly string[]): MarketFile;
@@ -86,7 +86,7 @@ export interface MarketRowsOptions {
   readonly isPart?: boolean;
   readonly rowsMax?: number;
   readonly onDuplicate?: DuplicatePolicy;
-  /** Merges rows of several files for one security and date into one bar if each file supplies different fields. */
+  /** Merges rows of several files for one security and date into one bar. Each file must supply different fields. */
   readonly isJoined?: boolean;
 }
 

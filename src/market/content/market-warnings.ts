@@ -4,17 +4,19 @@ import { findFirstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
 import type { Problems } from '../tables/problems.js';
 
-/** Maximum difference of a growth from 1 without an explaining action that gives no warning. */
+/** Maximum difference of a growth from 1 without a warning, if no action explains the growth. */
 export const JUMP_MAX = 0.5;
 
 /**
- * Bounds within which a growth is not a jump under any rounding; most bars are decided by a product, which is cheaper
- * than a quotient.
+ * Limits between which a growth is not a jump under any rounding. A product, which is cheaper than a quotient, decides
+ * this for most bars.
  */
 const ORDINARY_MIN = 1.01 - JUMP_MAX;
 const ORDINARY_MAX = 0.99 + JUMP_MAX;
 
-/** Maximum number of sessions without a bar, inside a history or at its end, that gives no warning. */
+/**
+ * Maximum number of sessions without a bar that gives no warning. The sessions may be inside a history or at its end.
+ */
 export const GAP_SESSIONS_MAX = 10;
 
 /** Maximum free float, with a tolerance for the rounding of quotients. */
@@ -23,11 +25,11 @@ const FLOAT_MAX = 1 + 1e-9;
 export const ENDING_ACTIONS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
 
 /**
- * Reports suspect data in a market without rejecting it. Sessions are the dates of the store; a bar is a CLOSE.
+ * Reports suspect data in a market without rejecting it. Sessions are the dates of the store, and a bar is a CLOSE.
  * PRICE_JUMP: the growth from bar to bar differs from 1 by more than a half, and no action took effect in between.
- * GAP_LONG: more than ten sessions without a bar inside a history. STALE_TAIL: more than ten sessions without a bar at
- * its end, and no action that ends the security. ACTION_WITHOUT_PRICE: the security has no bar on the session on which
- * an action takes effect; endings need only a history. OUT_OF_RANGE: a free float above 1.
+ * GAP_LONG: more than ten sessions inside a history have no bar. STALE_TAIL: more than ten sessions at the end of a
+ * history have no bar, and no action ends the security. ACTION_WITHOUT_PRICE: the security has no bar on the session on
+ * which an action takes effect; for an ending, any earlier bar is enough. OUT_OF_RANGE: a free float is above 1.
  * @cost one pass over CLOSE, and one over FREE_FLOAT.
  */
 export function warnOfMarket(content: MarketContent, problems: Problems): void {
@@ -38,8 +40,8 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
   const lastClose = new Float64Array(assets);
   const checkBar = createBarCheck(content, problems);
   /**
-   * `isWhole`: every security has a bar on the previous day. `isBehind`: the recorded last bars are older than the
-   * previous day.
+   * `isWhole` is true if every security has a bar on the previous day. `isBehind` is true if the recorded last bars are
+   * older than the previous day.
    */
   let [isWhole, isBehind] = [false, false];
   const restorePreviousBars = (t: number): void => {
@@ -92,7 +94,7 @@ interface Bar {
   readonly price: number;
 }
 
-/** Returns a function that reports unusual bars, given the previous bar. */
+/** Returns a function that compares a bar with the previous bar and reports unusual bars. */
 function createBarCheck(content: MarketContent, problems: Problems): (bar: Bar, before: number, last: number) => void {
   const { identifiers, dates } = content;
   const actions = listActionSessions(content);
@@ -136,7 +138,7 @@ function warnOfTails(content: MarketContent, lastBar: Int32Array, problems: Prob
   });
 }
 
-/** Reports free floats above 1 in a single finding; they are probably percentages or numbers of shares. */
+/** Reports all free floats above 1 in a single finding. They are probably percentages or numbers of shares. */
 function warnOfFloats({ fields, identifiers, dates }: MarketContent, problems: Problems): void {
   const floats = fields.get('FREE_FLOAT');
   if (floats === undefined) return;
@@ -165,7 +167,7 @@ function warnOfActions(content: MarketContent, lastBar: Int32Array, problems: Pr
       n !== undefined &&
       lastBar[n]! >= 0 &&
       (ENDING_ACTIONS.has(type) || (session < dates.length && !Number.isNaN(close[session * identifiers.length + n])));
-    // an action after the last date of the store is announced, not misplaced
+    // An action after the last date of the store is announced and has no wrong date.
     if (hasPrice || (n !== undefined && session === dates.length)) continue;
     problems.warning({
       code: 'ACTION_WITHOUT_PRICE',

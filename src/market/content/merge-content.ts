@@ -18,8 +18,8 @@ import type { Problems } from '../tables/problems.js';
 import { compareMemberships } from './universe-rows.js';
 
 /**
- * Merges two contents. Values present in both must be equal: a difference is reported and nothing is merged. The
- * addition may end an open membership.
+ * Merges two contents. Values that are in both must be equal. If they differ, the difference is reported and nothing is
+ * merged. The addition may end an open membership.
  * @returns undefined, with a finding, if the contents contradict each other.
  */
 export function mergeContents(
@@ -179,8 +179,8 @@ function mergeReference(referenceTable: ReferenceTable, added: ReferenceTable, p
 }
 
 /**
- * Merges actions. An added action that changes terms of a stored action other than its payment is rejected, because
- * otherwise both would apply.
+ * Merges actions. Rejects an added action that changes terms of a stored action, except its payment, because otherwise
+ * both actions would apply.
  */
 function mergeActions(
   corporateActions: readonly CorporateAction[],

@@ -4,8 +4,9 @@ import { allocateGrowablePanel, removeEmptyLines, type Panels } from '../panels/
 import type { SecurityJudgement } from './judged-securities.js';
 
 /**
- * Returns merged panels with changes on stored days. A restated security takes the bars of the source; a rejected
- * security keeps the stored bars; any other security has the stored bars followed by the later bars of the source.
+ * Returns merged panels with changes on stored days. A security whose history was converted for a split takes the bars
+ * of the source. A rejected security keeps the stored bars. Any other security has the stored bars, followed by the
+ * later bars of the source.
  * @cost one pass over the cells of both, and a copy
  */
 export function mergeRestatedPanels(
@@ -52,7 +53,7 @@ export function mergeRestatedPanels(
 const getValueAt = (panel: Float64Array | undefined, cell: number, isHeld: boolean): number =>
   isHeld && panel !== undefined ? panel[cell]! : Number.NaN;
 
-/** Returns the position of each day in a second list of days; -1 if it is missing there. */
+/** Returns the position of each day in a second list of days. The position is -1 if the day is missing there. */
 function findPositions(days: Int32Array, others: Int32Array): Int32Array {
   const positionByDay = new Map([...others].map((day, t) => [day, t]));
   return Int32Array.from(days, (day) => positionByDay.get(day) ?? -1);

@@ -11,7 +11,9 @@ export interface PriceLocation {
 
 type Closes = Pick<MarketData, 'identifiers' | 'dates' | 'fields'>;
 
-/** Returns a content with some closes replaced; the same object if it has none of these securities and sessions. */
+/**
+ * Returns a content with some closes replaced. Returns the same object if it has none of these securities and sessions.
+ */
 export function overridePrices<C extends Closes>(
   content: C,
   overrides: readonly (PriceLocation & { readonly price: number })[] = [],
@@ -41,7 +43,7 @@ export function copyCloses<C extends Closes>(content: C, otherCloses: Closes, pl
   );
 }
 
-/** Returns the cell of a close in the panels; undefined if the security or the session is missing. */
+/** Returns the cell of a close in the panels. Returns undefined if the security or the session is missing. */
 export function findCell({ identifiers, dates }: Closes, { identifier, date }: PriceLocation): number | undefined {
   const day = parseValidDay(date);
   const row = findLastAtMost(dates, day);

@@ -6,15 +6,18 @@ import type { MarketContent } from './market-content.js';
 import { ENDING_ACTIONS, GAP_SESSIONS_MAX } from './market-warnings.js';
 
 /**
- * Minimum share of the expected securities without a bar that makes a date suspect. Halts, suspensions or stale quotes
- * of single securities stay below it; a partial delivery of a vendor does not.
+ * Share of the expected securities without a bar from which on a date is suspect. Halts, suspensions or stale quotes of
+ * single securities stay below it. A partial delivery of a vendor does not.
  */
 const PARTIAL_SHARE = 0.1;
 
-/** Minimum number of securities without a bar. A single security may be halted, even in a small market. */
+/**
+ * Minimum number of securities without a bar for a suspect date. A single security may be halted, even in a small
+ * market.
+ */
 const PARTIAL_NAMES_MIN = 2;
 
-/** Maximum number of dates with an individual finding, the latest ones. Earlier dates share one finding. */
+/** Maximum number of dates with an individual finding. These are the latest dates; earlier dates share one finding. */
 const DATES_MAX = 5;
 
 /** Maximum number of securities in the paths of a finding, and in its message. */
@@ -29,10 +32,10 @@ interface PartialDate {
 
 /**
  * Returns dates on which only some securities have a bar: PARTIAL_DATE. A security is expected on a date if it has a
- * bar on one of the ten dates before and did not end since: inside its history it has a later bar; at the end no action
- * ends it. A security is not expected if the calendar of its EXCHANGE has no session or, without an exchange, if one of
- * the calendars of the stored indices has none. A date is partial if at least two securities and a tenth of the
- * expected ones are missing.
+ * bar on one of the ten dates before and has not ended since. It has not ended if it has a later bar, or if no action
+ * ends it. A security is not expected if the calendar of its EXCHANGE has no session. If it has no exchange, the
+ * calendars of the stored indices decide: it is not expected if one of them has no session. A date is partial if at
+ * least two securities and a tenth of the expected ones are missing.
  * @param codes of the calendars of the stored indices
  * @param open opens the calendars of the service; called once, and only if any calendar is in use
  * @returns warnings, the latest dates first
@@ -49,7 +52,7 @@ export function findPartialDates(
   const isClosed = createClosureCheck(content, codes, callOnce(open));
   const lastBar = new Int32Array(assets).fill(-1);
   const results: PartialDate[] = [];
-  /** True if every security has a bar on the previous day and `lastBar` does not yet record it. */
+  /** True if every security has a bar on the previous day and `lastBar` does not record this yet. */
   let isBehind = false;
   for (let t = 0; t < dates.length; t++) {
     const row = t * assets;
@@ -91,8 +94,8 @@ function isWhole(close: Float64Array, row: number, assets: number): boolean {
 }
 
 /**
- * Returns the last date on which each security is expected: its last bar, or the last date of the store if it may
- * return.
+ * Returns the last date on which each security is expected. It is the date of its last bar, or the last date of the
+ * store if the security may return.
  */
 function computeLastExpected({ identifiers, dates, actions }: MarketContent, close: Float64Array): Int32Array {
   const assets = identifiers.length;
@@ -117,7 +120,9 @@ function computeLastExpected({ identifiers, dates, actions }: MarketContent, clo
   });
 }
 
-/** Returns a function that returns true if calendars show that a security does not trade on a day. */
+/**
+ * Returns a function that checks if a security does not trade on a day. It returns true only if calendars show this.
+ */
 function createClosureCheck(
   { identifiers, reference: { columns, rows } }: MarketContent,
   codes: readonly string[],

@@ -29,8 +29,8 @@ export interface MarketPrefix {
 }
 
 /**
- * Returns the latest ex-date up to which a market may lack cash actions when its prefix is computed; -Infinity if there
- * is none.
+ * Returns the latest ex-date up to which a market may lack cash actions when its prefix is computed. Returns -Infinity
+ * if there is none.
  */
 export function findSettledDay({ dates }: Pick<MarketData, 'dates'>, day: Day): number {
   return findLastCompleteDay(dates, day) ?? -Infinity;
@@ -63,7 +63,9 @@ export function createPrefix(market: MarketData, digests: ContentDigests, day: D
 /** Parts of a prefix that are hashed from the market. */
 type PrefixRest = Pick<MarketPrefix, 'axes' | 'rest' | 'restHistory'>;
 
-/** Maximum number of days whose hashes are cached. Extending a run needs the day on which it ended and its new end. */
+/**
+ * Maximum number of days whose hashes are cached. Extending a run needs the day on which it ended and the new last day.
+ */
 const DAYS_MAX = 4;
 
 /** Cached prefixes of the most recently requested days. */
@@ -107,7 +109,7 @@ export interface PrefixMark {
   readonly day: Day;
   readonly axes: string;
   readonly rows: number;
-  /** SHA-256 (hex) over the digests of the prefix, independent of the declared price basis. */
+  /** SHA-256 (hexadecimal) over the digests of the prefix. It does not depend on the declared price basis. */
   readonly hash: string;
 }
 
@@ -122,7 +124,7 @@ function countWholeBlocks(rows: number): number {
   return Math.floor(rows / BLOCK_DAYS);
 }
 
-/** Returns the kind of the first difference between two prefixes; null if they are equal. */
+/** Returns the kind of the first difference between two prefixes. Returns null if they are equal. */
 export function comparePrefixes(a: MarketPrefix, b: MarketPrefix): 'names' | 'history' | null {
   if (a.axes !== b.axes) return 'names';
   const hasSameNames =
@@ -139,9 +141,9 @@ function isEqual(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /**
- * Returns true if reference values that take effect after a day could change results before the day: a security without
- * earlier values is no longer treated as an exchange rate, and a currency in which nothing traded becomes part of a
- * pair.
+ * Returns true if reference values that take effect after a day could change results before the day. This happens in
+ * two cases: a security without earlier values is no longer treated as an exchange rate, or a currency in which nothing
+ * traded becomes part of a pair.
  */
 export function changesEarlierDays({ reference: { columns, rows } }: MarketData, day: Day): boolean {
   const currencyColumn = columns.indexOf('CURRENCY');

@@ -11,7 +11,7 @@ export interface NonPositiveRate {
   readonly count: number;
 }
 
-/** Returns the series named by a currency pair that have values of 0 or less. @cost O(values) */
+/** Returns the series that are named by a currency pair and have values of 0 or less. @cost O(values) */
 export function findRatesNotAboveZero(series: SeriesTable): NonPositiveRate[] {
   return [...series.values()].flatMap(({ identifier, days, closes }) => {
     const isPair = parsePair(identifier)?.every(isCurrency) === true;

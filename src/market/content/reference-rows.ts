@@ -111,8 +111,9 @@ export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTa
 type Kind = 'number' | 'boolean' | 'text';
 
 /**
- * Returns the type of a column, decided by all its values so that text-only and typed formats give the same table:
- * numbers if every value is a number or the text of a number without leading zeros, booleans likewise, otherwise text.
+ * Returns the type of a column. All values of the column decide, so that text-only and typed formats give the same
+ * table. The type is number if every value is a number or the text of a number without leading zeros. The same applies
+ * to booleans. Otherwise it is text.
  */
 function detectKind(rows: readonly RawRow[], position: number): Kind {
   let numbers = 0;

@@ -15,7 +15,7 @@ export interface RefreshResult {
   /** True if no bar of a stored day changed. */
   readonly isHistoryKept: boolean;
   /**
-   * Number of used days in the memory of the panels, after which the next refresh writes. Undefined if the memory
+   * Number of used days in the memory of the panels. The next refresh writes after these days. Undefined if the memory
    * cannot be extended.
    */
   readonly taken: SharedArrayBuffer | undefined;
@@ -24,8 +24,8 @@ export interface RefreshResult {
 /**
  * Returns the content of a store after a refresh. With `full`, every bar up to `until` and every table comes from the
  * source. Otherwise each security is accepted or rejected as a whole: a security with an unchanged history gets its
- * later bars and actions, a security restated for a split is replaced, and any other security keeps its bars and
- * actions.
+ * later bars and actions; a security whose history was converted for a split is replaced; any other security keeps its
+ * bars and actions.
  * @param used number of used days in the memory of the stored panels; later days are written after them without copying
  * the stored ones.
  * @cost one pass over the cells of both; only over the added days if no other data arrived, securities and fields are
@@ -102,7 +102,7 @@ function createNextPanels(
   return { panels, taken: createUsedDays(panels.dates.length) };
 }
 
-/** Returns the later days of a source without the rejected securities. */
+/** Returns the days of a source after a given day, without the rejected securities. */
 function removeSecurities(fresh: Panels, rejected: SecurityJudgement['rejected'], after: Day): Panels {
   if (!fresh.identifiers.some((identifier) => rejected.has(identifier))) return fresh;
   const columns = fresh.identifiers.flatMap((identifier, n) => (rejected.has(identifier) ? [] : [n]));
@@ -158,7 +158,7 @@ function appendLaterPanels(
   return { panels, taken: createUsedDays(panels.dates.length) };
 }
 
-/** Returns some rows of a source, without new columns that are empty in these rows. */
+/** Returns some rows of a source. Omits new columns that are empty in these rows. */
 function selectLaterPart(heldPanels: Panels, fresh: Panels, rows: readonly number[]): PanelPart {
   const width = fresh.identifiers.length;
   const isUsed = (panel: Float64Array): boolean =>
@@ -185,7 +185,7 @@ function addsOnlyDays(heldPanels: Panels, { panels, rows }: PanelPart): boolean 
 }
 
 /**
- * Claims the memory after the stored days; returns false if there is too little memory or another version has claimed
+ * Claims the memory after the stored days. Returns false if there is too little memory or another version has claimed
  * it.
  */
 function claimSpareRows(heldPanels: Panels, usedDays: SharedArrayBuffer | undefined, days: number): boolean {
@@ -202,8 +202,8 @@ function claimSpareRows(heldPanels: Panels, usedDays: SharedArrayBuffer | undefi
 }
 
 /**
- * Returns the stored panels followed by later days of the same securities and fields, in the same memory if it was
- * claimed.
+ * Returns the stored panels, followed by later days of the same securities and fields. The days are in the same memory
+ * if it was claimed.
  */
 function addLaterDays(heldPanels: Panels, { panels, rows }: PanelPart, isTaken: boolean): Panels {
   const width = heldPanels.identifiers.length;

@@ -8,16 +8,16 @@ export interface AcceptedSplit {
   readonly identifier: string;
   /** Number of shares after the split per share before it. */
   readonly ratio: number;
-  /** First date whose prices are not divided; null if there is none yet. */
+  /** First date whose prices are not divided. It is null if there is no such date yet. */
   readonly date: string | null;
 }
 
-/** Maximum number of securities with an individual finding; the others are counted in one. */
+/** Maximum number of securities with an individual finding. A single finding counts the others. */
 const FINDINGS_MAX = 20;
 
 const countText = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
 
-/** Returns one finding for each security whose restatement for a split was accepted. */
+/** Returns one finding for each security whose history was converted for a split and accepted. */
 export function splitFindings(splits: readonly AcceptedSplit[]): Finding[] {
   return limitItems(splits, 'SPLIT_RESTATED', ({ identifier, ratio, date }) => {
     const [one, other] = ratio >= 1 ? [ratio, 1] : [1, 1 / ratio];
@@ -78,7 +78,7 @@ export function reportLateBars(late: number): Finding[] {
   return [{ severity: 'info', code: 'LATE_BARS', path: 'market', message, count: late }];
 }
 
-/** Returns individual findings of the first items, and one finding that counts the remaining items. */
+/** Returns individual findings of the first items. A further finding counts the remaining items. */
 function limitItems<T extends { readonly identifier: string }>(
   items: readonly T[],
   code: 'SPLIT_RESTATED' | 'HISTORY_CHANGED',

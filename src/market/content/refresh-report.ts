@@ -19,13 +19,13 @@ import { RESTATEMENTS_MAX, type Restatement, type RowCounts, type TableChanges }
 import { compareTables, type SideTable } from './table-changes.js';
 
 export interface RefreshOptions {
-  /** Last day to add; stored later days are unchanged. Null: all days. */
+  /** Last day to add. Stored days after it are unchanged. Null adds all days. */
   readonly until: Day | null;
-  /** True to take every value from the source instead of only days after the last stored one. */
+  /** True to take every value from the source. Otherwise only days after the last stored one are taken. */
   readonly full: boolean;
   /** True if the source delivered all bars, including those of stored days. */
   readonly isWhole: boolean;
-  /** Tables that remain unchanged because the source supplied no data for them. */
+  /** Tables that remain unchanged, because the source supplied no data for them. */
   readonly unchangedTables?: readonly TableKind[];
   /** Closes of stored sessions that are always taken from the source. */
   readonly accepted?: readonly PriceLocation[] | undefined;
@@ -48,14 +48,21 @@ export interface RefreshReport {
   readonly end: string;
   readonly restatements: readonly Restatement[];
   readonly restatements_total: number;
-  /** Differences on stored days that the refresh did not accept; null if there were none or all were accepted. */
+  /**
+   * Differences on stored days that the refresh did not accept. It is null if there were none, or if all were accepted.
+   */
   readonly left_out: OmittedBars | null;
-  /** Securities with a restated history after a split, which was accepted. */
+  /** Securities whose history was converted for a split. The refresh accepted the new history. */
   readonly split_restatements: readonly AcceptedSplit[];
-  /** Securities that keep their bars and actions because their history differs in the source; at most 200. */
+  /**
+   * Securities that keep their bars and actions, because their history differs in the source. At most 200 are listed.
+   */
   readonly rejected: readonly RejectedSecurity[];
   readonly rejected_total: number;
-  /** Findings: SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED by dataset, LATE_BARS. */
+  /**
+   * Findings of the refresh. SPLIT_RESTATED and HISTORY_CHANGED concern a security, HISTORY_CHANGED also a dataset, and
+   * LATE_BARS all late bars.
+   */
   readonly findings: readonly Finding[];
 }
 
@@ -164,7 +171,7 @@ const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number =>
   items.reduce((total, item) => total + valueOf(item), 0);
 const createCounts = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
 
-/** Counts bars after the last stored day; without `full`, other bars do not differ. */
+/** Counts bars after the last stored day. Without `full`, all other bars are equal. */
 function countAddedBars(heldPanels: Panels, refreshedPanels: Panels): MarketChanges {
   const panels = [...refreshedPanels.fields.values()];
   let addedBars = 0;
@@ -194,7 +201,7 @@ function findOmittedBars(rejections: readonly Rejection[], columns: readonly str
   };
 }
 
-/** Warns of changed rows on stored days, because earlier results were computed from different data. */
+/** Warns of changed rows on stored days. Earlier results were computed from different data. */
 function createTableFindings(tables: Readonly<Record<SideTable, TableChanges>>, lastDay: Day): Finding[] {
   return Object.entries(tables).flatMap(([tableKind, { history }]): Finding[] => {
     const { added, changed, removed } = history;

@@ -1,15 +1,15 @@
 import type { ValueConflict } from '../tables/row-conflicts.js';
 
-/** Treatment of repeated rows of one security and date. */
+/** Treatment of several rows with the same security and date. */
 export type DuplicatePolicy = 'refuse' | 'identical' | 'first' | 'last';
 
 export interface RepetitionTerms {
   readonly onDuplicate: DuplicatePolicy;
-  /** True to merge rows of several files into one bar if each file supplies different fields. */
+  /** True to merge rows of several files into one bar. Each file must supply different fields. */
   readonly isJoined: boolean;
 }
 
-/** Returns true if a repeated row of a cell is accepted, and applies its changes. */
+/** Returns true if a repeated row of a cell is accepted. Applies the changes that the row makes. */
 export function isMet(
   { onDuplicate, isJoined }: RepetitionTerms,
   panels: readonly Float64Array[],
@@ -28,7 +28,7 @@ export function isMet(
   return true;
 }
 
-/** Returns the first field in which a repeated row of a cell differs; undefined if all values are equal. */
+/** Returns the first field in which a repeated row of a cell differs. Returns undefined if all values are equal. */
 export function findValueConflict(
   {
     fields,

@@ -1,7 +1,7 @@
 import type { ReferenceValue } from '#domain/market/market-data.js';
 import type { TableKind } from '../tables/table-kinds.js';
 
-/** Value changed by the source; null for a missing value. */
+/** Value that the source has changed. A missing value is null. */
 export interface Restatement {
   readonly dataset: TableKind;
   readonly identifier: string;
@@ -32,7 +32,7 @@ export type RowChanges = RowCounts & RestatedValues;
 /** Maximum number of listed restatements; the remaining ones are counted. */
 export const RESTATEMENTS_MAX = 1000;
 
-/** Collects restatements: creates only the first ones and counts the remaining ones. */
+/** Collects changed values. Stores only the first ones and counts the others. */
 export function createRestatements(): { add(make: () => Restatement): void; listRestatements(): RestatedValues } {
   const restatements: Restatement[] = [];
   let total = 0;

@@ -7,19 +7,19 @@ export const BLOCK_ROWS = 1 << BLOCK_BITS;
 /** Number of bytes of paged blocks allocated together as one file. */
 const SLAB_BYTES = 64 << 20;
 
-/** Memory for rows whose number is not known in advance. */
+/** Memory for a number of rows that is not known in advance. */
 export interface RowBlocks {
   integers(): Int32Array;
   floats(): Float64Array;
 }
 
-/** Allocates blocks of zeros, which are paged when their total size exceeds the limit for panels. */
+/** Allocates blocks of zeros. When their total size exceeds the limit for panels, blocks are kept in files. */
 export function createRowBlocks(): RowBlocks {
   let heldBytes = 0;
   let slab = allocatePanels(0);
   let usedRows = 0;
 
-  /** Reserves space in a slab; undefined if blocks are still in memory. */
+  /** Reserves space in a file. Returns undefined if blocks are still in memory. */
   function reserveSpace(bytes: number): { readonly slab: SharedArrayBuffer; readonly at: number } | undefined {
     heldBytes += bytes;
     if (!isPaged(heldBytes)) return undefined;

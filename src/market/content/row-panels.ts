@@ -52,7 +52,8 @@ export function toPanels(collected: CollectedRows, problems: Problems, options: 
   const dates = listDistinctDays(codeBlocks, dayBlocks, rows);
   const shape = { dates: dates.length, identifiers: order.length, fields: fields.length };
   if (refuseSize(shape, problems)) return undefined;
-  // Duplicates among rejected rows are reported as well, including whether their values differ.
+  // Builds the panels even after errors: duplicates among rejected rows are then reported too, including whether their
+  // values differ.
   const panels =
     isSound || onDuplicate === 'identical'
       ? fields.map(() => allocateEmptyPanel(shape.dates * shape.identifiers, shape.fields))
@@ -66,7 +67,7 @@ export function toPanels(collected: CollectedRows, problems: Problems, options: 
   });
 }
 
-/** Writes every row to its cell; returns false, with a finding, if two rows have the same cell. */
+/** Writes every row to its cell. Returns false, with a finding, if two rows have the same cell. */
 function writePanels(
   { identifiers, fields, codeBlocks, dayBlocks, valueBlocks, rows, files }: CollectedRows,
   { columnOf, dates, panels }: EmptyPanels,

@@ -4,8 +4,8 @@ import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { createRestatements, type TableChanges } from './restatements.js';
 
 /**
- * Compares two versions of the series. Values after the last day of a series, and the values of a new series, do not
- * count as history.
+ * Compares two versions of the series. Values after the last day of a series are not part of its history, and neither
+ * are the values of a new series.
  * @param isLiteral true to report late values as well, for days up to the last stored one
  * @cost one pass over the values of both
  */
@@ -57,7 +57,7 @@ function listAttributes(
   ).filter(([, was, is]) => was !== is);
 }
 
-/** Yields the days on which two versions of a series differ, ascending; NaN for a missing value. */
+/** Yields the days on which two versions of a series differ, ascending. A missing value is NaN. */
 function* iterateDifferences(
   old: PriceSeries | undefined,
   newSeries: PriceSeries | undefined,

@@ -17,7 +17,7 @@ interface SeriesRows {
 }
 
 /**
- * Creates the reader of the dataset `series`. Values may have any sign, because interest rates can be negative; a row
+ * Creates the reader of the dataset `series`. Values may have any sign, because interest rates can be negative. A row
  * without a value is ignored.
  */
 export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
@@ -95,7 +95,7 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
   };
 }
 
-/** Returns the number of a cell, NaN for an empty cell; undefined, with a finding, for any other content. */
+/** Returns the number of a cell, NaN for an empty cell. For any other content, returns undefined and adds a finding. */
 function closeIn(
   cell: Cell | undefined,
   { column, path }: { readonly column: string; readonly path: CellLocation },
@@ -112,7 +112,9 @@ function closeIn(
   return value === undefined ? undefined : value + 0; // + 0 converts a negative zero to 0
 }
 
-/** Returns the common attribute of all rows of a series; if a row differs, the first value, with a finding. */
+/**
+ * Returns the common attribute of all rows of a series. If a row differs, returns the first value and adds a finding.
+ */
 function findCommonAttribute(
   earlierValue: string | null,
   come: string | null,

@@ -13,8 +13,8 @@ const LISTED_MAX = 3;
 const WEEKDAY_NAMES = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
 /**
- * Warns of bars on days that are not a session of any calendar in use: NOT_A_SESSION. These are the calendars of the
- * stored indices and of the reference column EXCHANGE. Days outside the coverage of all of them are ignored.
+ * Warns of bars on days that are not a session of any calendar in use: NOT_A_SESSION. The calendars in use are those of
+ * the stored indices and of the reference column EXCHANGE. Days that none of them covers are ignored.
  * @param codes of the calendars of the stored indices
  * @param open opens the calendars of the service; called only if any calendar is in use
  * @cost one pass over the days, and over the bars of days without a session

@@ -12,7 +12,7 @@ interface SheetTable {
   readonly problems: Problems;
 }
 
-/** Returns true if a mapped table has two header rows; then rows may be longer than the header. */
+/** Returns true if a mapped table has two header rows. Its rows may then be longer than the header. */
 export const hasTwoHeaders = (mapping: Mapping | null): boolean => mapping?.layout === 'wide' && mapping.field === null;
 
 /** Passes rows of a sheet to the reader of a table. Reports formulas, and values to the right of the header. */

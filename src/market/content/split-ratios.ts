@@ -1,10 +1,10 @@
 /** Maximum term of a split ratio, and maximum integer ratio. */
 const SPLIT_TERM_MAX = 10;
 const SPLIT_INTEGER_MAX = 100;
-/** Minimum ratio of a split; a smaller change is more probably a cash payment. */
+/** Minimum ratio of a split. A smaller change is more probably a cash payment. */
 export const SPLIT_RATIO_MIN = 1.2;
 
-/** Split ratios, ordered by the sum of their terms; ratios with a large term that is not round come last. */
+/** Split ratios, ordered by the sum of their terms. Ratios with a large term that is not round come last. */
 export const SPLIT_RATIOS = [
   ...Array.from({ length: SPLIT_TERM_MAX ** 2 }, (_, i) => [
     1 + Math.floor(i / SPLIT_TERM_MAX),
@@ -18,7 +18,8 @@ export const SPLIT_RATIOS = [
   .map(([a, b]) => a! / b!);
 
 /**
- * Returns the sum of the terms of a ratio, increased if a large term is not round so that the ratio is ordered last.
+ * Returns the sum of the terms of a ratio. The result is larger if a large term is not round, so that the ratio comes
+ * last in the order.
  */
 function computeRatioOrder(terms: readonly number[]): number {
   const isOdd = terms.some((term) => term > SPLIT_TERM_MAX && term % 5 !== 0);

@@ -4,11 +4,11 @@ import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/mar
 import { SPLIT_RATIO_MIN, SPLIT_RATIOS } from './split-ratios.js';
 import { SINGLE_PRECISION, computeUnit } from './written-precision.js';
 
-/** A history that a vendor has divided by a split ratio. */
+/** History that a vendor has divided by a split ratio. */
 export interface SplitRestatement {
   /** Number of shares after the split per share before it. */
   readonly ratio: number;
-  /** First day with undivided prices; null if neither the store nor the source has such a day yet. */
+  /** First day with prices that are not divided. It is null if neither the store nor the source has such a day yet. */
   readonly exDay: Day | null;
   /** Last day with divided prices. */
   readonly lastDivided: Day;
@@ -17,7 +17,7 @@ export interface SplitRestatement {
 /** Two versions of the bars of one security on its stored days. */
 export interface TwoHistories {
   readonly days: readonly Day[];
-  /** Values of each field in both versions, NaN if missing. */
+  /** Values of each field in both versions. A missing value is NaN. */
   readonly fields: ReadonlyMap<string, { readonly stored: readonly number[]; readonly fresh: readonly number[] }>;
   /** First close of the source after these days. */
   readonly next: { readonly day: Day; readonly close: number } | null;
@@ -29,17 +29,17 @@ export interface TwoHistories {
 /** Fields that a split divides. */
 const PRICE_FIELDS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
 
-/** Minimum number of divided bars that prove a ratio if there is no later close. */
+/** Minimum number of divided bars that prove a ratio, if there is no later close. */
 const BARS_MIN = 3;
 
 /** Maximum relative rounding of volumes. */
 const VOLUME_ROUNDING_MAX = 0.01;
 
 /**
- * Finds the split that explains the difference between two versions of a history. Before a date, prices are divided by
- * the ratio and volumes multiplied by it, within the rounding of the vendor. From that date on, nothing differs. Each
- * other field is divided, multiplied or unchanged throughout. The close must be more continuous across the date than
- * before.
+ * Finds the split that explains the difference between two versions of a history. Before a date, prices must be divided
+ * by the ratio and volumes multiplied by it, within the rounding of the vendor. From that date on, nothing may differ.
+ * Each other field must be divided, multiplied or unchanged throughout. The close must change less across the date than
+ * in the stored version.
  * @returns undefined if no split explains the change
  * @cost a pass over the history for each ratio consistent with the closes, usually one
  */
@@ -58,7 +58,7 @@ export function splitRestatement(histories: TwoHistories): SplitRestatement | un
     ({ type, exDay, status }) =>
       ACTION_KINDS[type] === 'ratio' && status !== 'cancelled' && exDay > lastDivided && exDay <= to,
   );
-  // If prices are unadjusted, a split would be applied twice to prices that are already divided.
+  // Rejects the split if prices are unadjusted. It would be applied a second time to prices that are already divided.
   if (split !== undefined && adjustment === 'none') return undefined;
   return { ratio, exDay: split?.exDay ?? nextBar?.day ?? null, lastDivided };
 }
@@ -151,8 +151,8 @@ export interface RestatedActions {
 }
 
 /**
- * Returns true if the actions of a history are restated like its prices: cash before the split is divided, all other
- * terms are unchanged.
+ * Returns true if the actions of a history are converted like its prices. Cash before the split must be divided, and
+ * all other terms unchanged.
  */
 export function areRestated(
   { ratio, lastDivided }: SplitRestatement,

@@ -11,9 +11,11 @@ export type SideTable = Exclude<TableKind, 'market'>;
 /** Row of a table, without its key. */
 interface TableRow {
   readonly identifier: string;
-  /** First day on which the row applies; null if it has always applied. */
+  /** First day on which the row applies. It is null if the row has always applied. */
   readonly day: Day | null;
-  /** Day from which the row no longer applies, if any. Two versions of a continued row differ only in this. */
+  /**
+   * Day from which the row no longer applies, if any. If a row was continued, its two versions differ only in this day.
+   */
   readonly end?: number;
   /** Values by column. A column without a value is omitted. */
   readonly values: ReadonlyMap<string, ReferenceValue>;
@@ -36,7 +38,7 @@ export interface StoredBars {
   readonly identifiers: readonly string[];
   /** Last day with a bar. */
   readonly lastDay: Day;
-  /** True to report later events as ordinary changes, and the values of late rows as well. */
+  /** True to report later events as ordinary changes. The values of late rows are then reported too. */
   readonly isLiteral?: true;
 }
 
@@ -77,7 +79,7 @@ const NO_CHANGES: TableChanges = {
   total: 0,
 };
 
-/** Returns true if two versions of an action differ only in its status, from announced to paid. */
+/** Returns true if two versions of an action differ only in its status, which changed from announced to paid. */
 function isPaidSince(was: TableRow, is: TableRow): boolean {
   const columns = [...new Set([...was.values.keys(), ...is.values.keys()])].filter(
     (column) => was.values.get(column) !== is.values.get(column),
@@ -94,7 +96,7 @@ interface Rules {
   /** Returns true if a row, or either of its two versions, applies to stored days. */
   isHistory(rows: readonly TableRow[]): boolean;
   /**
-   * Returns true if a row differs only by later events: an open membership has ended, or an announced action is paid.
+   * Returns true if a row differs only by later events. An open membership has ended, or an announced action is paid.
    */
   isContinued(was: TableRow, is: TableRow): boolean;
   /** Returns true if the values of a new row are reported. */
@@ -148,7 +150,7 @@ function findFirstDay(rows: readonly TableRow[]): number {
   return rows.length === 2 && endDays.length === 2 ? Math.min(...endDays) : (rows[0]!.day ?? -Infinity);
 }
 
-/** Returns the rows of one key that only one of the versions has, in order. */
+/** Returns the rows of one key that only one of the versions has. Their order is kept. */
 function findUnequalRows(before: readonly TableRow[], after: readonly TableRow[]): [TableRow[], TableRow[]] {
   const formatText = ({ values }: TableRow): string =>
     JSON.stringify([...values].toSorted(([a], [b]) => compareText(a, b)));
@@ -172,7 +174,7 @@ function listReferenceRows({ columns, rows }: ReferenceTable): Rows {
   );
 }
 
-/** Groups actions by security, type and ex-date, which a corrected dividend keeps. */
+/** Groups actions by security, type and ex-date. A corrected dividend keeps these three. */
 function listActionRows(actions: readonly CorporateAction[]): Rows {
   return groupByKey(
     actions.map((action) => {

@@ -7,8 +7,8 @@ import type { Problems } from '../tables/problems.js';
 /** Reader of the rows of a dataset, cell by cell. */
 export interface CheckedRows<T> {
   /**
-   * Begins a file and returns a function that reads its rows; undefined if the columns do not belong to the dataset. A
-   * null row is unreadable and only counted.
+   * Begins a file and returns a function that reads its rows. Returns undefined if the columns do not belong to the
+   * dataset. A null row is unreadable and only counted.
    */
   beginFile(
     label: string,
@@ -18,18 +18,18 @@ export interface CheckedRows<T> {
   toTable(): T;
 }
 
-/** Returns the location of a cell. Called only if the cell has a problem. */
+/** Function that returns the location of a cell. It is called only if the cell has a problem. */
 export type CellLocation = () => string;
 
-/** Column of a file; -1 for a missing column, which the header check reports. */
+/** Column of a file. It is -1 if the column is missing; the check of the header reports this. */
 interface Column {
   readonly column: number;
   readonly path: CellLocation;
 }
 
 /**
- * Returns a function that reads a cell of a required column; undefined if the cell is rejected or the column is
- * missing.
+ * Returns a function that reads a cell of a required column. It returns undefined if the cell is rejected or the column
+ * is missing.
  */
 export function createNeededReader(cells: readonly (Cell | undefined)[], problems: Problems) {
   return <T>(
@@ -38,7 +38,7 @@ export function createNeededReader(cells: readonly (Cell | undefined)[], problem
   ): T | undefined => (column < 0 ? undefined : read(cells[column], path, problems));
 }
 
-/** Returns an asset identifier; undefined, with a finding, if the cell contains none. */
+/** Returns an asset identifier. If the cell contains none, returns undefined and adds a finding. */
 export function readIdentifier(cell: Cell | undefined, path: CellLocation, problems: Problems): string | undefined {
   const text = readText(cell);
   if (text !== null && isAssetIdentifier(text)) return text;
@@ -46,7 +46,7 @@ export function readIdentifier(cell: Cell | undefined, path: CellLocation, probl
   return undefined;
 }
 
-/** Returns a day, null for an empty cell; undefined, with a finding, for any other content. */
+/** Returns a day, null for an empty cell. For any other content, returns undefined and adds a finding. */
 export function readDate(cell: Cell | undefined, path: CellLocation, problems: Problems): Day | null | undefined {
   const day = readDay(cell);
   if (day === undefined) {

@@ -8,14 +8,14 @@ export interface UnknownCurrency {
   readonly identifier: string;
   readonly table: 'reference' | 'series';
   readonly currency: string;
-  /** First day on which the currency applies; null if it is not stated. */
+  /** First day on which the currency applies. It is null if the data does not state it. */
   readonly from: string | null;
   readonly message: string;
 }
 
 /**
- * Returns currencies of securities and series that are neither ISO 4217 codes nor minor units, and for which the store
- * has no exchange rate.
+ * Returns currencies of securities and series that are unknown. Such a currency is neither an ISO 4217 code nor a minor
+ * unit, and the store has no exchange rate for it.
  * @cost O(securities, series and reference rows)
  */
 export function findUnknownCurrencies({ identifiers, reference, series }: MarketContent): UnknownCurrency[] {

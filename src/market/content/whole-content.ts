@@ -4,14 +4,14 @@ import type { ContentTables, MarketContent } from './market-content.js';
 import type { Problems } from '../tables/problems.js';
 import { reportSeries } from './series-rows.js';
 
-/** Returns the series of a content as a member, which is absent if there are none. */
+/** Returns an object with the series of a content. The object is empty if there are no series. */
 export function getSeries(series: SeriesTable): Pick<MarketContent, 'series'> {
   return series.size === 0 ? {} : { series };
 }
 
 /**
- * Combines panels and tables into one content; undefined, with a finding, if an identifier is in both market and
- * series.
+ * Combines panels and tables into one content. If an identifier is both a security and a series, returns undefined and
+ * adds a finding.
  */
 export function joinContent(panels: Panels, tables: ContentTables, problems: Problems): MarketContent | undefined {
   reportSeries(panels.identifiers, tables.series, problems);

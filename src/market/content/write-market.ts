@@ -7,7 +7,7 @@ import type { FileDigest } from '../formats/digest-file.js';
 import { writeParquet, type RowGroup } from '../formats/write-parquet.js';
 import type { ParquetColumn } from '#base/parquet/columns.js';
 
-/** Number of rows per row group: the default of DuckDB, small enough to hold a few columns in memory. */
+/** Number of rows per row group. It is the default of DuckDB, and small enough to keep a few columns in memory. */
 const GROUP_ROWS = 122_880;
 
 /**
@@ -33,14 +33,14 @@ export async function writeMarket(
   return files;
 }
 
-/** Makes the directory entries of a folder durable, if the platform supports it. */
+/** Writes the directory entries of a folder to disk, if the platform supports it. */
 export async function flushFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => {});
   await handle?.close();
 }
 
-/** Yields the bars by day, then identifier; a cell without a value in any field gives no row. */
+/** Yields the bars by day, then identifier. A cell without a value in any field gives no row. */
 function* createMarketGroups(
   { identifiers, dates, fields }: MarketContent,
   onProgress: (fraction: number) => void,

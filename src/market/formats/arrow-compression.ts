@@ -1,12 +1,15 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { CompressionType, MessageReader, type Message } from 'apache-arrow';
 
-/** Number of bytes read for the first messages of a stream: its schema, and the metadata of a batch. */
+/**
+ * Number of bytes that are read for the first messages of a stream. These messages are its schema and the metadata of a
+ * batch.
+ */
 const HEAD_BYTES = 4 << 20;
 
 /**
- * Returns true if the first batch of an Arrow stream uses an unsupported compression; false if its metadata is not
- * within the first 4 MiB.
+ * Returns true if the first batch of an Arrow stream uses an unsupported compression. Returns false if its metadata is
+ * not within the first 4 MiB.
  */
 export function isUnreadCompression(path: string): boolean {
   const messages = new MessageReader(readHead(path));

@@ -30,12 +30,12 @@ compressionRegistry.set(CompressionType.LZ4_FRAME, {
 
 const READ_BUFFER_BYTES = 8 << 20;
 
-/** Number of rows per row group; short record batches are combined, because each group has a cost for readers. */
+/** Number of rows per row group. Short record batches are combined, because each group has a cost for readers. */
 const GROUP_ROWS = 1 << 17;
 
 /**
- * Writes the rows of an Arrow stream as a Parquet file. Numbers become doubles, and timestamps become days, as when
- * Parquet files are read. Columns of other types give findings.
+ * Writes the rows of an Arrow stream as a Parquet file. Numbers become doubles and timestamps become days, as for
+ * Parquet files. Columns of other types give findings.
  * @returns true if it was written
  * @cost 0.2 µs a number, 0.3 µs a text.
  */

@@ -1,12 +1,12 @@
 /**
- * Minimum and maximum number of slots of a byte dictionary, powers of two. It starts small, because most files are
- * small, and grows. Beyond three quarters of the maximum, texts are looked up individually.
+ * Minimum and maximum number of slots of a dictionary, powers of two. The dictionary starts small, because most files
+ * are small, and grows. When three quarters of the maximum are used, further texts are not cached.
  */
 const SLOTS_MIN = 1 << 8;
 const SLOTS_MAX = 1 << 16;
 
 /**
- * Returns a function that caches values by the bytes of their spelling, so that each text is decoded once. A spelling
+ * Returns a function that caches values by the bytes of their spelling. Each text is therefore decoded once. A spelling
  * without a value is looked up each time, because each occurrence gives a finding.
  */
 export function createByteTexts(

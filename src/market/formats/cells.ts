@@ -3,10 +3,10 @@ import { toDay, parseDay, type Day } from '#domain/time/days.js';
 /** Texts of the rows above the header of a table. */
 export type Heading = readonly (readonly string[])[];
 
-/** Cell of a table as read from its file format; null if it is empty. */
+/** Cell of a table as read from its file format. An empty cell is null. */
 export type Cell = string | number | bigint | boolean | Date | null;
 
-/** Rows of a table, a few thousand at a time; every row has one cell per column. */
+/** Rows of a table, a few thousand at a time. Every row has one cell per column. */
 export interface CellBatch {
   readonly rows: readonly (readonly Cell[])[];
 }
@@ -24,7 +24,7 @@ const DAY_MIN: Day = toDay({ year: 1, month: 1, day: 1 });
 const DAY_MAX: Day = toDay({ year: 9999, month: 12, day: 31 });
 
 /**
- * Returns the number in a cell, NaN if it is missing, undefined for any other content. Only a decimal point is
+ * Returns the number in a cell. Returns NaN if it is missing, undefined for any other content. Only a decimal point is
  * accepted; infinities are rejected.
  */
 export function readNumber(cell: Cell | undefined): number | undefined {
@@ -39,7 +39,10 @@ export function readNumber(cell: Cell | undefined): number | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** Returns the day in a cell, null if the cell is empty, undefined for an invalid day. The time of day is ignored. */
+/**
+ * Returns the day in a cell. Returns null if the cell is empty, undefined for an invalid day. The time of day is
+ * ignored.
+ */
 export function readDay(cell: Cell | undefined): Day | null | undefined {
   if (cell === null || cell === undefined) return null;
   if (cell instanceof Date) return toWireDay(Math.floor(cell.getTime() / MS_PER_DAY));
@@ -52,7 +55,7 @@ export function readDay(cell: Cell | undefined): Day | null | undefined {
 
 const toWireDay = (day: Day): Day | undefined => (day >= DAY_MIN && day <= DAY_MAX ? day : undefined);
 
-/** Returns the text in a cell, null if the cell is empty. Numbers are returned as written, dates as their day. */
+/** Returns the text in a cell, null if the cell is empty. A number is returned as written, a date as its day. */
 export function readText(cell: Cell | undefined): string | null {
   if (cell === null || cell === undefined) return null;
   if (cell instanceof Date) {
@@ -63,7 +66,7 @@ export function readText(cell: Cell | undefined): string | null {
   return text === '' ? null : text;
 }
 
-/** Formats a cell for a message: a date as its day, other values as written. */
+/** Formats a cell for a message. A date has the form of its day; other values are formatted as written. */
 export const formatWrittenCell = (cell: Cell | undefined): string =>
   cell instanceof Date && !Number.isNaN(cell.getTime()) ? readText(cell)! : String(cell);
 

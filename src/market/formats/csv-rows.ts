@@ -2,13 +2,13 @@ import { detectDelimiter, parseCsv } from 'hucre/csv';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { TableRows } from '#domain/personal/account-table.js';
 
-/** Maximum length of a row with line breaks in quotes; a longer row lacks its closing quote. */
+/** Maximum length of a row with line breaks in quotes. If a row is longer, its closing quote is probably missing. */
 const QUOTED_BYTES_MAX = 1_000_000;
 const DELIMITERS: ReadonlySet<string> = new Set([',', ';', '\t']);
 
 /**
- * Parses the rows of a CSV text by RFC 4180, separated by commas, semicolons or tabs like its header. Spaces around
- * cells and blank rows are ignored.
+ * Parses the rows of a CSV text by RFC 4180. The header determines the delimiter: comma, semicolon or tab. Spaces
+ * around cells and blank rows are ignored.
  * @param lines lines of the text without their line breaks
  * @throws Refusal VALIDATION_FAILED for a quote that is not closed
  */

@@ -3,9 +3,9 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 
 /**
- * In-memory DuckDB called synchronously through its C interface; rows are copied to memory of the caller. This suits a
- * separate thread: a chunk of five columns takes 4 µs in addition to its decoding, compared with 70 µs for the Node
- * package, which uses another thread for each call.
+ * DuckDB in memory that is called synchronously through its C interface. Rows are copied to memory of the caller. It
+ * suits a separate thread: a chunk of five columns takes 4 µs in addition to its decoding. The Node package takes 70
+ * µs, because it uses another thread for each call.
  */
 export interface DirectDuckDb {
   /** Maximum number of rows per chunk. */
@@ -113,7 +113,7 @@ interface Calls {
   readonly prepareError: (statement: bigint) => string | null;
   readonly executeStreaming: (statement: bigint, result: Uint8Array) => number;
   readonly resultError: (result: Uint8Array) => string | null;
-  /** Returns the result in the form that is passed by value. */
+  /** Returns the result in the form in which it is passed by value. */
   readonly resultOf: (result: Uint8Array) => object;
   readonly fetch: (result: object) => Address;
   readonly size: (chunk: Address) => number;

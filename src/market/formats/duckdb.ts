@@ -5,8 +5,8 @@ import { createRequire } from 'node:module';
 import { type Cell, TEXT_BYTES_MAX } from './cells.js';
 import { TEXT_BYTES } from './short-names.js';
 
-// Loaded by `require`, because `import` takes 0.1 s more to search all CommonJS files for export names, and the first
-// load would wait for it.
+// Loads the package by `require`. `import` takes 0.1 s more, because it searches all CommonJS files for export names,
+// and the first load of a store would wait for it.
 const require = createRequire(import.meta.url);
 const {
   DuckDBInstance,
@@ -27,7 +27,7 @@ const TYPE_IDS: Readonly<Record<Kind, readonly DuckDbApi.DuckDBTypeId[]>> = {
 /** Memory limit of DuckDB, in addition to panels. */
 const MEMORY_LIMIT = '1GiB';
 
-/** DuckDB with one connection, and further connections for concurrent statements. */
+/** DuckDB with one connection. Further connections run concurrent statements. */
 export interface DuckDb {
   readonly connection: DuckDBConnection;
   connect(): Promise<DuckDBConnection>;
@@ -38,8 +38,8 @@ export interface DuckDb {
 let preparedInstance: Promise<Instance> | undefined;
 
 /**
- * Opens the database for the next `openDuckDb` in advance, unless one is already open. Called by processes that wait
- * for work. @cost 10 ms
+ * Opens the database for the next `openDuckDb` in advance, unless one is already open. For processes that wait for
+ * work. @cost 10 ms
  */
 export function prepareDuckDb(): void {
   preparedInstance ??= DuckDBInstance.create(':memory:');
@@ -47,8 +47,8 @@ export function prepareDuckDb(): void {
 }
 
 /**
- * Creates a separate DuckDB in memory that can read only the given files or the attached database: no network, no other
- * file, no extension, and no statement that could change that.
+ * Creates a separate DuckDB in memory that can read only the given files or the attached database. It cannot use the
+ * network, another file, an extension, or a statement that could change these limits.
  */
 export async function openDuckDb(readable: ReadableFiles): Promise<DuckDb> {
   const pendingInstance = preparedInstance ?? DuckDBInstance.create(':memory:');
@@ -73,8 +73,8 @@ export async function openDuckDb(readable: ReadableFiles): Promise<DuckDb> {
 }
 
 /**
- * Returns a simpler error for a database file that another process has open for writing, because the message of DuckDB
- * contains paths and a web address; undefined for other errors.
+ * Returns a simpler error for a database file that another process has open for writing. The message of DuckDB contains
+ * paths and a web address. Returns undefined for other errors.
  */
 function findLockFault(error: unknown): Error | undefined {
   const message = error instanceof Error ? error.message : '';
@@ -93,8 +93,8 @@ interface ReadableFiles {
 }
 
 /**
- * Returns the statements that restrict a DuckDB to permitted files. Its file cache is disabled: the operating system
- * caches files already, and touching new memory costs more than reading again.
+ * Returns the statements that restrict a DuckDB to permitted files. They disable its file cache: the operating system
+ * caches files already, and use of new memory costs more than reading again.
  */
 export function formatSettings({ files = [], attach, settings = '' }: ReadableFiles): string {
   return `
@@ -120,13 +120,13 @@ const BOUNDED_TYPE =
   /^(?:BOOLEAN|U?(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL|DATE|TIME|TIMESTAMP|INTERVAL|UUID)\b(?!.*\[)/;
 
 /**
- * Returns the SQL of a value that fails inside DuckDB if its text is too long. @param what description of the value for
- * the message
+ * Returns the SQL of a value. It fails inside DuckDB if the text of the value is too long. @param what description of
+ * the value for the message
  */
 export const formatBoundText = (value: string, what: string) =>
   `CASE WHEN strlen((${value})::VARCHAR) > ${TEXT_BYTES_MAX} THEN error(${quoteText(`${what} has a text of more than ${TEXT_BYTES_MAX} bytes`)}) ELSE ${value} END`;
 
-/** Returns the SQL of a source column with bounded texts. */
+/** Returns the SQL of a source column, which fails if a text is too long. */
 export function formatBoundColumn({ name, type }: { readonly name: string; readonly type: string }): string {
   const column = quoteName(name);
   return BOUNDED_TYPE.test(type)
@@ -143,7 +143,7 @@ let chunksSince = 0;
 type Kind = 'integer' | 'double' | 'text';
 
 /**
- * Yields the rows of a query as they arrive, without storing the whole result: the next chunk is fetched while the
+ * Yields the rows of a query as they arrive. The whole result is never stored: the next chunk is fetched while the
  * previous one is processed.
  * @param kinds of the columns that `readIntegers`, `readDoubles` and `readTexts` will read; null for other columns.
  */
@@ -173,27 +173,31 @@ export async function* streamChunks(
 }
 
 /**
- * Collects unused chunks, if the process may request a collection. The engine does not count the memory of chunks
- * outside its heap, so without collections the operating system would supply new pages instead of reusing that memory.
+ * Collects unused chunks, if the process may request a garbage collection. The engine does not count the memory of
+ * chunks outside its heap. Without collections, the operating system would supply new pages, and that memory would not
+ * be reused.
  */
 function collectChunks(): void {
   chunksSince = (chunksSince + 1) % CHUNKS_BETWEEN_COLLECTIONS;
   if (chunksSince === 0) void globalThis.gc?.({ type: 'minor' });
 }
 
-/** Returns the doubles of a column in place. The query must return doubles, with NaN for null. */
+/** Returns the doubles of a column without copying them. The query must return doubles, with NaN for null. */
 export function readDoubles(chunk: DuckDBDataChunk, column: number): Float64Array {
   const { buffer, byteOffset } = readData(chunk, column, Float64Array.BYTES_PER_ELEMENT);
   return new Float64Array(buffer, byteOffset, chunk.rowCount);
 }
 
-/** Returns the integers of a column in place; dates as days since 1970. The query must return integers without null. */
+/**
+ * Returns the integers of a column without copying them. Dates are days since 1970. The query must return integers
+ * without null.
+ */
 export function readIntegers(chunk: DuckDBDataChunk, column: number): Int32Array {
   const { buffer, byteOffset } = readData(chunk, column, Int32Array.BYTES_PER_ELEMENT);
   return new Int32Array(buffer, byteOffset, chunk.rowCount);
 }
 
-/** Returns the texts of a column in place, in the form of `createNameTable`. */
+/** Returns the texts of a column without copying them, in the form that `createNameTable` uses. */
 export function readTexts(chunk: DuckDBDataChunk, column: number): Int32Array {
   const { buffer, byteOffset } = readData(chunk, column, TEXT_BYTES);
   return new Int32Array(buffer, byteOffset, (chunk.rowCount * TEXT_BYTES) / Int32Array.BYTES_PER_ELEMENT);
@@ -206,7 +210,7 @@ function readData({ chunk, rowCount }: DuckDBDataChunk, column: number, width: n
   return bindings.vector_get_data(bindings.data_chunk_get_vector(chunk, column), rowCount * width);
 }
 
-/** Converts a value to a cell: values of special DuckDB types become a number, a date or text. */
+/** Converts a value to a cell. Values of special DuckDB types become a number, a date or a text. */
 export function toCell(value: DuckDBValue): Cell {
   if (
     value === null ||

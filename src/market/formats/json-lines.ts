@@ -4,8 +4,8 @@ import type { Cell } from './cells.js';
 const LINE_BYTES_MAX = 1 << 20;
 
 /**
- * Number of lines whose members determine the columns of a file. A member that first appears later is reported as
- * unknown.
+ * Number of lines whose members determine the columns of a file. If a member first appears in a later line, it is
+ * reported as unknown.
  */
 const HEADER_LINES = 1000;
 
@@ -23,7 +23,7 @@ export class JsonLinesFault extends Error {
 
 export interface JsonLinesReader {
   /**
-   * Called with the columns of the file; returns the receiver of its rows, or undefined to stop. An invalid line is
+   * Called with the columns of the file. Returns the receiver of its rows, or undefined to stop. An invalid line is
    * passed as null.
    */
   readonly onHeader: (columns: string[]) => ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
@@ -32,7 +32,7 @@ export interface JsonLinesReader {
 }
 
 /**
- * Reads lines of JSON objects. The columns are all members of the first lines; nested values are rejected. Empty lines
+ * Reads lines of JSON objects. The columns are all members of the first lines. Nested values are rejected. Empty lines
  * are skipped and not counted. Reading ends if none of the first lines is an object.
  * @throws JsonLinesFault for an unterminated line.
  * @cost one JSON.parse a line, about 1 µs for ten members.
@@ -62,7 +62,7 @@ export async function readJsonLines(
   const readCells = (row: Record<string, unknown> | null) =>
     row && columns.map((name) => row[name] as Cell | undefined); // checked by `parseObject`
 
-  /** Returns the row of a line; undefined for an empty line; null, with a finding, for an invalid line. */
+  /** Returns the row of a line. Returns undefined for an empty line, and null, with a finding, for an invalid line. */
   function parseRow(bytes: Uint8Array): Record<string, unknown> | null | undefined {
     try {
       const text = decode(bytes);

@@ -64,7 +64,8 @@ function reserveOutput(output: Output, blockMax: number): void {
 }
 
 /**
- * Decodes a block after the existing output, to which matches in the block may refer. @param end of the available space
+ * Decodes a block after the existing output. Matches in the block may refer to that output. @param end end of the
+ * available space
  */
 function decodeBlock(block: Uint8Array, output: Output, end: number): void {
   const { bytes } = output;

@@ -7,7 +7,9 @@ import { formatBoundColumn, streamChunks, openDuckDb, quoteName, quoteText } fro
 /** Shape of the JSON lines that represent the rows of a Parquet file. */
 export interface ParquetLines {
   readonly header: readonly string[];
-  /** True if a row is an account with a list of its lots; such a row is an object, any other row an array of texts. */
+  /**
+   * True if a row is an account with a list of its lots. Such a row is an object; any other row is an array of texts.
+   */
   readonly isNested: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Size of a text in the memory of DuckDB, in bytes: four bytes of length, then up to twelve bytes of UTF-8 padded with
- * zeros.
+ * Size in bytes of a text in the memory of DuckDB. Four bytes of length are followed by up to twelve bytes of UTF-8,
+ * padded with zeros.
  */
 export const TEXT_BYTES = 16;
 const WORDS_PER_TEXT = TEXT_BYTES / Int32Array.BYTES_PER_ELEMENT;
@@ -9,15 +9,15 @@ const WORDS_PER_TEXT = TEXT_BYTES / Int32Array.BYTES_PER_ELEMENT;
 const SHORT_BYTES_MAX = 12;
 
 /**
- * Function that returns the positions of the identifiers in a column of texts, -1 for an unknown text. The result is
- * valid until the next call.
+ * Function that returns the positions of the identifiers in a column of texts. An unknown text has position -1. The
+ * result is valid until the next call.
  */
 export type PositionsOf = (texts: Int32Array) => Int32Array;
 
 /**
- * Finds identifiers by their bytes in the memory of DuckDB instead of a join. Rows usually repeat an order: an
- * identifier follows the same identifier, or the identifier that it followed on the day before. Texts are therefore
- * compared with the expected identifier, and few are looked up.
+ * Finds identifiers by their bytes in the memory of DuckDB, without a join. Rows usually repeat an order: an identifier
+ * follows the same identifier, or the identifier that it followed on the day before. Texts are therefore compared with
+ * the expected identifier, and few are looked up.
  * @param positions of each spelling of an identifier
  * @returns a function that creates a lookup for one stream of rows; undefined if a spelling is too long
  * @cost 3 ns a row
@@ -39,7 +39,7 @@ export function createNameTable(positions: ReadonlyMap<string, number>): (() => 
 }
 
 function createReader(table: Int32Array, slots: Int32Array, columns: Int32Array): PositionsOf {
-  /** Most recent successor of each spelling; initially the next spelling of the table. */
+  /** Most recent successor of each spelling. At first, this is the next spelling of the table. */
   const nextColumns = columns.map((_, s) => (s + 1) % columns.length);
   let result = new Int32Array(0);
   let last = 0;
@@ -67,7 +67,10 @@ function areEqualTexts(a: Int32Array, i: number, b: Int32Array, j: number): bool
   return a[i + 1] === b[j + 1] && a[i + 2] === b[j + 2] && a[i + 3] === b[j + 3] && a[i] === b[j];
 }
 
-/** Returns a hash table of spellings: a power of two of slots, at most half of them used; -1 for an empty slot. */
+/**
+ * Returns a hash table of spellings. The number of slots is a power of two, and at most half of them are used. An empty
+ * slot is -1.
+ */
 function createSlots(table: Int32Array): Int32Array {
   const count = table.length / WORDS_PER_TEXT;
   const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * count + 1))).fill(-1);

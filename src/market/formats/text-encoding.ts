@@ -3,8 +3,8 @@ import type { ENCODINGS } from '#domain/documents/mapping.js';
 export type TextEncoding = (typeof ENCODINGS)[number];
 
 /**
- * Yields the bytes of a text as UTF-8. A byte order mark overrides the given encoding; without either, the bytes are
- * passed through unchanged.
+ * Yields the bytes of a text as UTF-8. A byte order mark takes precedence over the given encoding. If there is neither,
+ * the bytes are passed through unchanged.
  * @cost none if the bytes are UTF-8
  */
 export async function* convertToUtf8(
@@ -28,7 +28,9 @@ export async function* convertToUtf8(
   yield decode(undefined);
 }
 
-/** Function that decodes the next bytes to UTF-8; for `undefined`, it returns the remaining bytes at the end. */
+/**
+ * Function that decodes the next bytes to UTF-8. For `undefined`, which marks the end, it returns the remaining bytes.
+ */
 type Decode = (bytes: Uint8Array | undefined) => Uint8Array;
 
 /** Length of the longest byte order mark. */

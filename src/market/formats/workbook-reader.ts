@@ -14,7 +14,7 @@ export class WorkbookFault extends Error {
   }
 }
 
-/** Maximum number of columns and rows read from a sheet. A cell outside is an attack or a mistake. */
+/** Maximum number of columns and rows that are read from a sheet. A cell outside is an attack or a mistake. */
 const COLUMNS_MAX = 1024;
 const ROWS_MAX = 1_048_576;
 /** Maximum number of shared texts. */
@@ -34,21 +34,21 @@ const EPOCH_1900 = toDay({ year: 1899, month: 12, day: 30 });
 const EPOCH_1904 = toDay({ year: 1904, month: 1, day: 1 });
 const MS_PER_DAY = 86_400_000;
 
-/** Represents a cell with a formula, which is reported and never computed. */
+/** Stands for a cell with a formula. Formulas are reported and never computed. */
 export const FORMULA = Symbol('formula');
 
 /** Cell of a sheet. */
 export type SheetCell = Cell | typeof FORMULA | undefined;
 
 /**
- * Receives the rows of one sheet after its header row; undefined to skip the sheet. Row numbers start at 1, and empty
- * rows are skipped.
+ * Receives the rows of one sheet after its header row. It is undefined to skip the sheet. Row numbers start at 1, and
+ * empty rows are skipped.
  */
 export type SheetSink = ((cells: readonly SheetCell[], row: number) => void) | undefined;
 
 /**
- * Reads an Excel workbook (.xlsx) sheet by sheet, as a stream. Numbers with a date format become dates, texts lose a
- * leading apostrophe that prevents formulas, and formulas are reported and never computed.
+ * Reads an Excel workbook (.xlsx) sheet by sheet, as a stream. Numbers with a date format become dates. Texts lose a
+ * leading apostrophe that prevents formulas. Formulas are reported and never computed.
  * @param onSheet receives the name of a sheet, the texts of its header, and the rows above the header.
  * @param skipOf number of rows of a sheet before its header, not counting empty rows
  * @throws WorkbookFault, ZipFault, XmlFault
@@ -241,7 +241,10 @@ function listTexts(cells: readonly SheetCell[]): string[] {
   return texts;
 }
 
-/** Returns the column of a reference such as `AB12`, counted from 0; the next column if the cell has no reference. */
+/**
+ * Returns the column of a reference such as `AB12`, counted from 0. Returns the next column if the cell has no
+ * reference.
+ */
 function parseColumn(reference: string | undefined, next: number): number {
   const letters = /^([A-Z]{1,3})\d/.exec(reference ?? '')?.[1];
   if (letters === undefined) return next;
@@ -282,7 +285,7 @@ function readValue(
   }
 }
 
-/** Removes the apostrophe before a text that otherwise would be read as a formula. */
+/** Removes the apostrophe before a text. Without the apostrophe, a spreadsheet would read the text as a formula. */
 function removeFormulaMark(text: string): Cell {
   return text === '' ? null : removeProtection(text);
 }

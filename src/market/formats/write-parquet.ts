@@ -11,8 +11,8 @@ export interface RowGroup {
 }
 
 /**
- * Writes a Parquet file. It is uncompressed, so that equal rows give equal bytes on every platform and version, and
- * keys and slowly changing columns are dictionary-encoded. The file is flushed to disk.
+ * Writes a Parquet file and flushes it to disk. The file is uncompressed, so that equal rows give equal bytes on every
+ * platform and version. Keys and slowly changing columns are dictionary-encoded.
  * @returns its size and SHA-256 (hex).
  * @cost 0.7 GB/s.
  */

@@ -4,11 +4,14 @@ import { fromBuffer, type Entry, type ZipFile } from 'yauzl';
 
 /** Maximum number of members of a workbook: a workbook with four sheets has about twenty. */
 const PARTS_MAX = 64;
-/** Maximum number of members of an archive: with one file per security, more than the widest index needs. */
+/**
+ * Maximum number of members of an archive. With one file per security, it exceeds the number of securities of the
+ * widest index.
+ */
 export const FILES_MAX = 5000;
 /** Maximum decompressed size of all members together: four times the decoded size of the largest upload. */
 export const INFLATED_BYTES_MAX = 200 << 20;
-/** Maximum compression ratio of a member above the tiny size: tables compress by a factor of ten or twenty. */
+/** Maximum compression ratio of a member that is not tiny. Tables compress by a factor of ten or twenty. */
 const RATIO_MAX = 100;
 const TINY_BYTES = 1 << 20;
 
@@ -81,7 +84,7 @@ async function* readContent(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Ar
     file.openReadStream(entry, (error, opened) => (error ? reject(new ZipFault(formatError(error))) : resolve(opened)));
   });
   try {
-    // The stream fails if it is longer than the archive declares; the checksum is verified only here.
+    // The stream fails if it is longer than the archive declares. The checksum is verified only here.
     let checksum = 0;
     for await (const chunk of stream) {
       const bytes = chunk as Buffer; // chunks are buffers because no encoding is set

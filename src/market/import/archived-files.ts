@@ -6,11 +6,11 @@ import { WorkbookFault } from '../formats/workbook-reader.js';
 import { XmlFault } from '../formats/xml-tokens.js';
 import { FILES_MAX, INFLATED_BYTES_MAX, openZip, ZipFault, type ZipMember } from '../formats/zip-reader.js';
 
-/** Readable files of an archive, treated like files of a folder. */
+/** Readable files of an archive. They are treated like files of a folder. */
 export interface ArchivedFiles {
   /** Members except those added by operating systems. */
   readonly members: readonly ZipMember[];
-  /** True if the tables are workbooks, as in a folder without a text file of the market. */
+  /** True if the tables are workbooks. They are used if there is no text file of the market, as in a folder. */
   readonly areWorkbooks: boolean;
 }
 
@@ -21,7 +21,7 @@ const WORKBOOK_MARK = '[Content_Types].xml';
 const ZIP_MARK = 'PK';
 
 /**
- * Returns the files of an archive. A CSV file that is not an archive is the market as the only file.
+ * Returns the files of an archive. If the bytes are a CSV file and no archive, the market is the only file.
  * @throws ZipFault
  */
 export async function readArchivedFiles(
@@ -53,7 +53,7 @@ export const getBaseName = (name: string): string => name.split('/').at(-1)!;
 /** Returns true if an operating system added a member to the archive: its name begins with a dot or two underscores. */
 const isSystemFile = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
 
-/** Returns the dataset that the name of a table states; with a mapping, the market for other mapped names. */
+/** Returns the dataset that the name of a table states. With a mapping, other mapped names are the market. */
 export function findTableKind(name: string, mapping: Mapping | null = null): TableKind | undefined {
   return findTable(name) ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
 }

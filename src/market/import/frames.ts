@@ -7,7 +7,7 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import { formatCellPath, type Problems } from '../tables/problems.js';
 
-/** Table in JSON. Of the row labels in `index`, if present, only their number is read. */
+/** Table in JSON. If row labels are present in `index`, only their number is read. */
 export interface Frame {
   readonly index?: readonly unknown[];
   readonly columns: readonly string[];
@@ -81,7 +81,7 @@ function addFrameRow(row: readonly unknown[], number: number, { name, columns, a
 }
 
 /**
- * Converts a JSON value to a cell; an array or object becomes its text, which the reader of the column then reports.
+ * Converts a JSON value to a cell. An array or object becomes its text, which the reader of the column then reports.
  */
 function toCell(value: unknown): Cell {
   if (value === null || value === undefined) return null;

@@ -10,7 +10,7 @@ export interface UploadedTable {
   readonly format: TableFormat;
 }
 
-/** Answer to a process that has sent the header of an import, with instructions for the remaining data. */
+/** Answer to a process that has sent the header of an import. It contains instructions for the remaining data. */
 export interface ImportResponse {
   /** Folder into which the store is written. */
   readonly folder: string;

@@ -9,8 +9,8 @@ import { writeArrowAsParquet } from '../formats/arrow-to-parquet.js';
 import { refuseAppendedAdjustment, type ImportResult, addRowsRead } from './perform-import.js';
 
 /**
- * Reads one table that was sent as a file, as the market of a new store or as an addition to a store. An Arrow stream
- * is first converted to Parquet, so that both formats are read and their problems reported in the same way.
+ * Reads one table that was sent as a file. The table is the market of a new store or an addition to a store. An Arrow
+ * stream is first converted to Parquet, so that both formats are read, and their problems reported, in the same way.
  * @returns undefined, with a finding, if the table is invalid or contradicts the stored content.
  */
 export async function importTable(

@@ -30,8 +30,8 @@ export interface ImportResult {
 }
 
 /**
- * Reads the body of an import: first its header, from which the caller decides whether and where to store it, then its
- * data.
+ * Reads the body of an import: first its header, then its data. From the header, the caller decides whether and where
+ * to store the data.
  * @returns undefined, with a finding, if the data is invalid or contradicts the stored content.
  * @throws Refusal MALFORMED_REQUEST, VALIDATION_FAILED for a body that is not an import
  */
@@ -75,7 +75,7 @@ export async function performImport(
   );
 }
 
-/** Returns the content after an append, with its row counts and those of the request. */
+/** Returns the content after an append, with its numbers of rows and those of the request. */
 export const addRowsRead = (content: MarketContent, rowsRead: SourceResult['rows']) => ({
   content,
   rows: countTableRows(content),

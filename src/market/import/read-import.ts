@@ -36,7 +36,7 @@ export interface ImportedContent {
   readonly derived: DerivedActions | null;
 }
 
-/** Reads an import and reports every problem by sheet, row and column; returns undefined if there is any. */
+/** Reads an import and reports every problem by sheet, row and column. Returns undefined if there is any problem. */
 export async function readImport(
   source: ImportSource,
   problems: Problems,
@@ -82,11 +82,12 @@ interface TableReadInput {
   readonly problems: Problems;
 }
 
-/** Returns the name of a table in findings: the dataset, followed by the name of the table if it differs. */
+/** Returns the name of a table in findings. It is the dataset, followed by the name of the table if that differs. */
 const formatLabel = (table: TableKind, name: string) => (findTableKind(name) === table ? table : `${table}/${name}`);
 
 /**
- * Returns a receiver of the rows of a sheet; undefined, with a finding, if its columns do not belong to its dataset.
+ * Returns a receiver of the rows of a sheet. If the columns do not belong to the dataset, returns undefined and adds a
+ * finding.
  */
 function createSheetSink(
   { table, label, columns }: { readonly table: TableKind; readonly label: string; readonly columns: readonly string[] },
@@ -160,7 +161,7 @@ async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInp
           terms,
         );
     } catch (error) {
-      // for a text file, any error other than CsvFault means that the archive itself is damaged
+      // For a text file, any error other than CsvFault means that the archive itself is damaged.
       if (!isImportedWorkbook && !(error instanceof CsvFault)) throw error;
       reportFault(error, label, problems);
     }

@@ -15,7 +15,7 @@ interface CorrectedMapping {
 }
 
 /**
- * Returns a corrected mapping for rejected data, with the questions about it; undefined if no finding implies a
+ * Returns a corrected mapping for rejected data, with the questions about it. Returns undefined if no finding implies a
  * correction.
  */
 export function correctMapping(
@@ -47,7 +47,7 @@ export function correctMapping(
     return addEncoding(mapping, encodingFinding);
   const correctedMapping = correctNumbers(mapping, findings, isFree);
   if (correctedMapping !== undefined) return correctedMapping;
-  // Several tables of one security give a separate finding; choosing between their rows is not a question of
+  // Several tables of one security give a separate finding. The choice between their rows is not a question of
   // duplicates.
   const repeatedFinding =
     isFree('on_duplicate') && listFindings('DUPLICATE_ID').length === 0
@@ -63,7 +63,8 @@ export function correctMapping(
 }
 
 /**
- * Sets the treatment of repeated rows of a security and date: equal rows are read once, otherwise the last row is read.
+ * Sets the treatment of repeated rows of a security and date. If the rows are equal, one of them is read; otherwise the
+ * last row is read.
  */
 function correctRepeated(
   mapping: Mapping,
@@ -149,7 +150,7 @@ function correctNumbers(
 /** Returns the column of a finding: the text after its row number. Column names may contain points (Vol.). */
 const getColumn = ({ path }: Finding) => /\[row \d+\]\.(.*)$/.exec(path)?.[1] ?? path.slice(path.indexOf('.') + 1);
 
-/** Explains several rows per day of a source without an identifier column, which was then not recognised. */
+/** Explains why a source has several rows per day: its identifier column was not recognised. */
 const explainMissingIdentifier = (mapping: Mapping) =>
   isWholeName(mapping) ? ' If a column contains the identifiers, set columns to identifier=COLUMN.' : '';
 
@@ -174,7 +175,10 @@ function addThousands(mapping: Mapping, apart: readonly string[]): CorrectedMapp
   };
 }
 
-/** Ignores columns that contain values other than numbers. If adjusted closes are ignored, no dividends are derived. */
+/**
+ * Ignores columns that contain values other than numbers. If adjusted closes are ignored, no dividends are derived from
+ * them.
+ */
 function ignoreColumns(
   mapping: Mapping,
   nonNumeric: readonly Finding[],
@@ -203,7 +207,7 @@ function formatLocation({ file, path, value }: Finding): string {
   return `${[file, path].filter((place) => place !== undefined).join(' ')}${text}`;
 }
 
-/** Returns a hint to ignore damaged files if only some of many are damaged. */
+/** Returns a hint to ignore damaged files. Returns it only if some of many files are damaged. */
 function formatFileHint({ identifier_from: from }: Mapping, findings: readonly Finding[]): string {
   const files = [...new Set(findings.flatMap(({ file }) => file ?? []))].toSorted();
   if (files.length === 0 || from?.startsWith('file:') !== true) return '';

@@ -2,8 +2,8 @@ import { readText, type Cell } from '../formats/cells.js';
 import { ask, type ProposalDraft } from './draft.js';
 
 /**
- * Reports that currencies next to prices are ignored, and names the setting that declares the currency. @param where
- * column or row
+ * Reports that currencies next to prices are ignored. Names the setting that declares the currency. @param where column
+ * or row
  */
 export function askCurrency(draft: ProposalDraft, where: string, cells: readonly (Cell | undefined)[]): void {
   const codes = [...new Set(cells.map((cell) => readText(cell) ?? '').filter((text) => text !== ''))];

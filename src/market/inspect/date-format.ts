@@ -9,8 +9,8 @@ export interface DateFormat {
 }
 
 /**
- * Range of days that a market may contain, in days since 1970-01-01. A text that parses to a day outside it is not a
- * date.
+ * Range of days that a market may contain, in days since 1970-01-01. If a text parses to a day outside it, the text is
+ * not a date.
  */
 const EPOCH_DAY_RANGE = { from: -56_000, to: 36_500 } as const;
 
@@ -34,8 +34,8 @@ export function detectDateFormat(cells: readonly (Cell | undefined)[]): DateForm
       format: commonFormats[0]!,
       others: commonFormats.slice(1).filter((format) => !hasSameOrder(commonFormats[0]!, format)),
     };
-  // Epoch units from seconds to nanoseconds differ by factors of a thousand: at most one of them gives days in this
-  // range. Days of 1970 are excluded.
+  // Epoch units from seconds to nanoseconds differ by factors of a thousand. At most one of them therefore gives days
+  // in this range. Days of 1970 are excluded.
   const epoch = EPOCHS.find((format) => {
     const dayReader = createDayReader(format);
     return filledCells.every((cell) => {
@@ -46,7 +46,10 @@ export function detectDateFormat(cells: readonly (Cell | undefined)[]): DateForm
   return epoch && { format: epoch, others: [] };
 }
 
-/** Returns true if two formats differ only in the width of their numbers and are equivalent for the same texts. */
+/**
+ * Returns true if two formats differ only in the width of their numbers. Such formats are equivalent for the same
+ * texts.
+ */
 const hasSameOrder = (a: string, b: string) => describeOrder(a) === describeOrder(b);
 const describeOrder = (format: string) =>
   [...format.replaceAll(/[^YMD]/g, '')].filter((letter, i, all) => letter !== all[i - 1]).join('');

@@ -7,7 +7,7 @@ const hasBadDates = (findings: readonly Finding[]) =>
   findings.some(({ severity, code }) => severity === 'error' && code === 'BAD_DATE');
 
 /**
- * Chooses another format if the current one could not parse every date: the first rows fitted several formats, and a
+ * Chooses another format if the current one could not parse every date. The first rows fitted several formats, and a
  * later row decides. The question is removed if only one format remains.
  * @param questions changed in place
  * @returns the chosen format; undefined if the current one is kept
@@ -21,8 +21,8 @@ export function chooseAfterReading(questions: Question[], findings: readonly Fin
 }
 
 /**
- * Removes formats that cannot parse every row from a question about dates, and removes the question if only the
- * proposed format remains.
+ * Removes formats that cannot parse every row from a question about dates. If only the proposed format remains, removes
+ * the question.
  * @param questions changed in place
  * @param readBy reads the data with another format and returns the findings
  */

@@ -12,7 +12,10 @@ import { detectVendor } from './vendors.js';
 /** Maximum number of preamble rows before the header. */
 export const PREAMBLE_MAX = 20;
 
-/** Minimum share of cells in a row that must be fields, identifiers or numbers for the row to count as such. */
+/**
+ * Minimum share of cells in a row that must be fields, identifiers or numbers. With this share, the whole row counts as
+ * such.
+ */
 export const MAJORITY_SHARE = 0.6;
 
 /** Returns true if a cell is a number in any notation, except a text for a missing number. */
@@ -111,8 +114,8 @@ export function proposeDays(draft: ProposalDraft, written: readonly (Cell | unde
 }
 
 /**
- * Returns the cells with days, without the words and empty cells of a footer below them, such as a source, a note or
- * totals.
+ * Returns the cells with days. Words and empty cells of a footer below them, such as a source, a note or totals, are
+ * omitted.
  */
 function removeFooter(cells: readonly (Cell | undefined)[]): readonly (Cell | undefined)[] {
   const last = cells.findLastIndex((cell) => !isFooterText(readText(cell) ?? ''));

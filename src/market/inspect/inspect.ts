@@ -42,13 +42,13 @@ export type InspectedData =
 /** Data that is read in place. */
 type OpenedData = Exclude<InspectedData, { readonly kind: 'parquet' }>;
 
-/** Result of an inspection: the proposal for reading the data, and its effect. */
+/** Result of an inspection. Contains the proposal for reading the data, and its effect. */
 export interface Inspection {
   /** Files, sheets or tables of the market. */
   readonly files: number;
   readonly rows_read: number;
   readonly mapping: Mapping;
-  /** Table of the market in a database, if its name differs. */
+  /** Names of the tables in a database, if the market has another name than its dataset. */
   readonly tables: TableNames;
   readonly adjustment: Adjustment;
   readonly basis: Basis;
@@ -74,7 +74,7 @@ export interface InspectionTerms {
 /** Maximum number of bars in a preview. */
 const PREVIEW_ROWS = 10;
 
-/** Maximum number of further readings after corrections: duplicates twice, zeros, text columns. */
+/** Maximum number of further readings after corrections. Duplicates may need two, zeros and text columns one each. */
 const TRIALS_MAX = 6;
 
 /** Parts of a reading that are evaluated. */
@@ -94,8 +94,8 @@ interface Source {
 }
 
 /**
- * Inspects data, proposes a mapping, then reads the data with it. Findings are corrected if the data implies the
- * correction. Nothing is stored.
+ * Inspects data, proposes a mapping, and then reads the data with it. If a finding implies a correction, the mapping is
+ * corrected. Nothing is stored.
  * @cost one to six readings of the source, and one more for each further date format
  */
 export async function inspect(inspected: InspectedData, inspectionTerms: InspectionTerms = {}): Promise<Inspection> {
@@ -117,8 +117,8 @@ async function inspectSource(inspected: OpenedData, inspectionTerms: InspectionT
 }
 
 /**
- * Adds findings about unreadable files. Other files are inspected nevertheless; a question asks whether to ignore the
- * unreadable ones.
+ * Adds findings about unreadable files. The other files are inspected nevertheless, and a question asks whether to
+ * ignore the unreadable ones.
  */
 function addUnread(inspection: Inspection, unread: readonly Finding[]): Inspection {
   const names = unread.map(({ file, path }) => file ?? path);
@@ -149,7 +149,7 @@ async function inspectReadable(
 }
 
 /**
- * Returns true if the answers state columns or fields, so that a table is read although no market was recognised in it.
+ * Returns true if the answers state columns or fields. A table is then read even if it was not recognised as a market.
  */
 const hasColumnAnswer = ({ columns, field, fields }: Answers) => (columns ?? field ?? fields ?? null) !== null;
 
@@ -281,7 +281,7 @@ async function tryMapping(source: Source, proposal: Proposal, { answers, trialsM
     const correction = trial < trialsMax ? correctMapping(terms.mapping!, problems, answers) : undefined;
     if (correction !== undefined) {
       terms = { ...terms, mapping: correction.mapping };
-      // The last of several questions about a field is kept: rows with different values are not duplicates.
+      // Keeps only the last of several questions about a field. Rows with different values are not duplicates.
       const questionIndex = questions.findIndex(({ field }) => field === correction.question?.field);
       if (questionIndex >= 0) questions.splice(questionIndex, 1);
       if (correction.question !== undefined) questions.push(correction.question);
@@ -316,7 +316,7 @@ const createBasis = (adjustment: Adjustment, reason: string): Basis => ({
   others: listAlternativeBases(adjustment),
 });
 
-/** Returns the price basis. Adjusted closes can show it: if they imply no split, closes are adjusted for splits. */
+/** Returns the price basis. Adjusted closes can show it: if they imply no split, the closes are adjusted for splits. */
 function getBasis(proposal: Proposal, read: TrialResult | undefined, questions: Question[]): Basis {
   if (proposal.adjustment !== null) return createBasis(proposal.adjustment, proposal.reason ?? '');
   const splits = read?.derived?.splits;

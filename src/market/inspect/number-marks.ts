@@ -10,16 +10,19 @@ import { ask, type ProposalDraft } from './draft.js';
 import type { Question } from './question.js';
 import type { Sample } from './sample.js';
 
-/** Ambiguous numbers with a mark before three digits: in 1,234 and 1.234 the mark separates thousands or decimals. */
+/**
+ * Numbers with a mark before three digits, which are ambiguous. In 1,234 and 1.234, the mark separates thousands or
+ * decimals.
+ */
 const AMBIGUOUS_NUMBER = { ',': /^[+-]?[1-9]\d{0,2},\d{3}$/, '.': /^[+-]?[1-9]\d{0,2}\.\d{3}$/ } as const;
 
-/** Minimum share of texts with a decimal comma from which the comma is the decimal mark; a note may contain a comma. */
+/** Share of texts with a decimal comma from which on the comma is the decimal mark. A note may contain a comma. */
 const COMMAS_MIN = 0.1;
 
 /**
  * Determines decimal and thousands marks from the numbers: 7,5 or 1.234,5 has a decimal comma, 7.5 or 1,234.5 a decimal
- * point. If only numbers such as 1,234, or only numbers such as 1.234, occur, the delimiter decides: a comma between
- * cells implies a decimal point. With another delimiter, a question is asked.
+ * point. If all numbers are like 1,234, or all are like 1.234, the delimiter decides: a comma between cells implies a
+ * decimal point. With another delimiter, a question is asked.
  * @param ofBars numbers of bars, which may have signs and units
  */
 export function proposeNumberMarks(
@@ -65,7 +68,7 @@ export function proposeNumberMarks(
 const listNumbers = (cells: readonly (Cell | undefined)[]) =>
   cells.flatMap((cell) => (typeof cell === 'string' && /\d/.test(cell) ? [cell.trim()] : []));
 
-/** Reads currency signs and units and reports this in a question; the currency itself must be declared elsewhere. */
+/** Reads currency signs and units, and reports this in a question. The currency itself must be declared elsewhere. */
 function readUnits(draft: ProposalDraft, texts: readonly string[]): void {
   const first = texts.find((text) => splitUnits(text) !== undefined);
   if (first === undefined) return;
@@ -89,8 +92,8 @@ export function createUnitsQuestion(text: string): Question {
 }
 
 /**
- * Recognises share counts with points between thousands, such as 58.490 next to 14.82: every point separates thousands,
- * and no number without a point is larger.
+ * Recognises share counts with points between thousands, such as 58.490 next to 14.82. Every point must separate
+ * thousands, and no number without a point may be larger.
  */
 export function countMarks(draft: ProposalDraft, cells: readonly (Cell | undefined)[]): void {
   if (draft.mapping.decimal === ',' || (draft.mapping.thousands ?? null) !== null) return;

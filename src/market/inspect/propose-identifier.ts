@@ -34,15 +34,18 @@ export function proposeIdentifier(draft: ProposalDraft, named: string | undefine
   return true;
 }
 
-/** Matches headings of text columns that are not identifiers: currency, exchange, or attributes of a security. */
+/**
+ * Matches headings of text columns that are not identifiers, such as currency, exchange or other attributes of a
+ * security.
+ */
 const ATTRIBUTE_HEADING = /curr|w(ä|ae)hrung|devise|exchange|b(ö|oe)rse|sector|industry|country|type|status|exdiv/i;
 
 /** Matches a change in percent, which is not an identifier. */
 const PERCENT_TEXT = /^[+-]?[\d.,]+ ?%$/;
 
 /**
- * Proposes a text column with an unknown heading. If days repeat, this is the column that best distinguishes the rows
- * of a day; otherwise the only text column of the only table.
+ * Proposes a text column with an unknown heading. If days repeat, it is the column that best distinguishes the rows of
+ * a day. Otherwise it is the only text column of the only table.
  */
 function proposeTextIdentifier(draft: ProposalDraft, { header, date, column, samples }: Tables): boolean {
   const listTexts = (name: string) => column(name).map((cell) => readText(cell) ?? '');
@@ -78,15 +81,17 @@ export const isWorded = (cells: readonly (Cell | undefined)[]) =>
   cells.some((cell) => readText(cell) !== null) && !cells.some(isPlainNumber);
 
 /**
- * Returns true if a column with an identifier heading contains no valid identifiers: each file contains one security,
- * and the column its company name.
+ * Returns true if a column with an identifier heading contains no valid identifiers. Each file then contains one
+ * security, and the column contains its company name.
  */
 const isIdentifiedByFile = (name: string, cells: readonly (Cell | undefined)[], samples: readonly Sample[]) =>
   samples.length > 1 &&
   findRole(name) === 'identifier' &&
   cells.every((cell) => !isAssetIdentifier(readText(cell) ?? ''));
 
-/** Proposes a label above the header if it states the identifier in every table: `Security | AAPL US Equity`. */
+/**
+ * Proposes a label above the header, such as `Security | AAPL US Equity`, if it states the identifier in every table.
+ */
 function proposeHeadingIdentifier(draft: ProposalDraft, { samples }: Tables): boolean {
   const { skip_rows: above = 0 } = draft.mapping;
   const headings = samples.map(({ rows }) => rows.slice(0, above).map(listTexts));
@@ -159,7 +164,8 @@ function findCommonPattern(names: readonly string[], namedBy: TableNameSource): 
   const reverse = (text: string) => [...text].toReversed().join('');
   const sharedStart = names.reduce(countSharedLetters);
   const sharedEnd = reverse(names.map(reverse).reduce(countSharedLetters));
-  // Letters common to all identifiers belong to the identifiers, so a pattern begins and ends at a separator.
+  // Letters that all identifiers have in common belong to the identifiers. A pattern therefore begins and ends at a
+  // separator.
   const prefix = /^.*[_\-. ]/.exec(sharedStart)?.[0] ?? '';
   const suffix = /[_\-. ].*$/.exec(sharedEnd)?.[0] ?? '';
   return `${prefix}{identifier}${suffix}`;

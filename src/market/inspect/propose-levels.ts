@@ -17,8 +17,8 @@ import { FIELD_ROLES, findRole, assignRoles } from './roles.js';
 import type { Sample } from './sample.js';
 
 /**
- * Proposes a mapping for a table with two header levels: two header rows, or columns named by pairs. Returns false if
- * the table has another form.
+ * Proposes a mapping for a table with two header levels. The levels are two header rows, or column names that are
+ * pairs. Returns false if the table has another form.
  */
 export function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
   const pairs = findFieldLevels(listTexts(sample.rows[0]!));
@@ -63,8 +63,8 @@ export function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
 }
 
 /**
- * Returns true if the row above the fields is the last row of a preamble, a label with its value such as `Currency |
- * USD`, instead of a row of identifiers.
+ * Returns true if the row above the fields is the last row above the table, and not a row of identifiers. Such a row is
+ * a label with its value, for example `Currency | USD`.
  */
 const isHeading = ([label = '', ...values]: readonly string[], [date = '', ...fields]: readonly string[]) =>
   label !== '' &&
@@ -119,8 +119,8 @@ function proposeTwoLevels(draft: ProposalDraft, { fields, sample, date, skip, bo
 }
 
 /**
- * Returns the cells after the first, without cells equal to it, which are the headings of day columns next to each
- * security.
+ * Returns the cells after the first one. Omits cells equal to the first cell, which are the headings of day columns
+ * next to each security.
  */
 const removeDateCells = ([date, ...row]: readonly string[]) => row.filter((text) => text !== date);
 

@@ -91,7 +91,7 @@ export function proposeLong(
 const isBarColumn = ({ columns = {}, adjusted_close: adjusted }: ProposalDraft['mapping'], name: string) =>
   name === adjusted || Object.values(columns).includes(name);
 
-/** Derives dividends from adjusted closes, and reports a separate dividend column of the vendor. */
+/** Derives dividends from adjusted closes. Reports a dividend column that the vendor supplies as well. */
 function useAdjustedCloses(draft: ProposalDraft, adjusted: string, dividendColumn: string | undefined): void {
   draft.mapping.adjusted_close = adjusted;
   if (dividendColumn === undefined) return;

@@ -32,8 +32,8 @@ function isCounter(header: Sample['rows'][number], body: Sample['rows'], i: numb
 }
 
 /**
- * Returns the position of the date column: before the identifiers, possibly after a row counter, or after them;
- * undefined if there is none.
+ * Returns the position of the date column. It is before the identifiers, possibly after a row counter, or after them.
+ * Returns undefined if there is none.
  */
 function findDayColumn(draft: ProposalDraft, header: Sample['rows'][number], body: Sample['rows']): number | undefined {
   const row = body[0]!; // the caller checks that there is a row
@@ -102,13 +102,13 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
 }
 
 /**
- * Maximum number of attribute rows between the identifiers and the first day, such as codes, currencies and types of
- * data.
+ * Maximum number of attribute rows between the identifiers and the first day. Such rows contain codes, currencies or
+ * types of data.
  */
 const TERMS_MAX = 4;
 
 /**
- * Returns the row with the identifiers. If attribute rows are below it, as in Datastream files, this is the last row
+ * Returns the row with the identifiers. If attribute rows are below it, as in files of Datastream, it is the last row
  * with an identifier label.
  */
 function findIdentifierRow(rows: Sample['rows'], position: number): number {
@@ -124,7 +124,8 @@ function findIdentifierRow(rows: Sample['rows'], position: number): number {
 }
 
 /**
- * Minimum number of bar fields in a header for its columns to count as fields. OPEN and LOW alone may be two companies.
+ * Minimum number of bar fields in a header. With fewer, its columns do not count as fields: OPEN and LOW alone may be
+ * two companies.
  */
 const BAR_FIELDS_MIN = 3;
 
@@ -134,7 +135,10 @@ function areBarFields(names: readonly string[]): boolean {
   return fields.size >= BAR_FIELDS_MIN || (names.length <= COLUMNS_OF_BARS_MAX && names.some(isVolume));
 }
 
-/** Maximum number of columns of a table that counts as bars of one security because it has a volume column. */
+/**
+ * Maximum number of columns of a table that has a volume column. With at most this number, the table counts as bars of
+ * one security.
+ */
 const COLUMNS_OF_BARS_MAX = 12;
 
 const isVolume = (name: string) => findRole(name) === 'VOLUME' && name.length > 5;
@@ -165,8 +169,8 @@ function askFields(draft: ProposalDraft, fields: Readonly<Record<string, string>
       field: 'field',
       question: 'The table does not state the field of its numbers. CLOSE is assumed.',
       taken: 'CLOSE',
-      // Returns the fields of tables by name. A store must have closes, so a single table without a field name can only
-      // contain closes.
+      // Returns the fields of tables by name. A store must have closes. A single table without a field name can
+      // therefore only contain closes.
       required: samples.length > 1 || fileRole !== undefined,
       others: FIELD_ROLES.filter((role) => role !== 'CLOSE' && role !== 'adjusted'),
     });

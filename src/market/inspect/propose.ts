@@ -21,7 +21,7 @@ export interface Proposal {
 }
 
 /**
- * Proposes a mapping for tables; undefined if they contain no recognisable market.
+ * Proposes a mapping for tables. Returns undefined if they contain no recognisable market.
  * @param answers to questions that are already answered
  */
 export function proposeMapping(
@@ -41,7 +41,7 @@ export function proposeMapping(
     (ownProposal.mapping.layout === 'long' || Object.keys(ownProposal.mapping.fields).length > 0)
   )
     return ownProposal;
-  // A table of many securities may be accompanied by other tables with days, such as an index; the market is the table
+  // A table of many securities may have other tables with days next to it, such as an index. The market is the table
   // with identifiers.
   const long = later
     .map((sample) => createProposal(sample, tables, answers))
@@ -58,7 +58,7 @@ interface Tables {
   readonly namedBy: TableNameSource;
 }
 
-/** Proposes a mapping for all tables from one of them; undefined if its form is unknown. */
+/** Proposes a mapping for all tables from one of them. Returns undefined if its form is unknown. */
 function createProposal(
   sample: Sample,
   { read: samples, filled, dated, namedBy }: Tables,
@@ -88,7 +88,7 @@ function createProposal(
   return { ...rest, ...getAdjustment(draft), mapping: applyAnswers(mapping, answers) };
 }
 
-/** Returns files or sheets that are not part of the market: notes, lists of securities, an index by day. */
+/** Returns files or sheets that are not part of the market, such as notes, lists of securities, or an index by day. */
 function listForeignTables(
   { layout, columns = {}, identifier_from: from }: ProposalDraft['mapping'],
   samples: readonly Sample[],
@@ -103,7 +103,10 @@ function listForeignTables(
   return samples.filter(isForeign).map(({ name }) => name);
 }
 
-/** Ignores tables without days, or with days but without identifiers, such as notes and lists of securities. */
+/**
+ * Ignores tables without days, and tables with days but without identifiers. Examples are notes and lists of
+ * securities.
+ */
 function excludeColumn(draft: ProposalDraft, names: readonly string[], lacking: string): void {
   draft.mapping.ignore = [...(draft.mapping.ignore ?? []), ...names];
   const question = `${names.join(', ')} ${names.length === 1 ? 'has' : 'have'} ${lacking} and ${names.length === 1 ? 'is' : 'are'} ignored.`;
@@ -113,7 +116,7 @@ function excludeColumn(draft: ProposalDraft, names: readonly string[], lacking: 
 /** Returns a mapping in which answers replace recognised values. */
 export function applyAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ...answers }: Answers): Mapping {
   const definedAnswers = Object.fromEntries(Object.entries(answers).filter(([, value]) => value !== undefined));
-  // Answers add to the ignored columns of the vendor and do not replace them.
+  // Answers add to the ignored columns of the vendor. They do not replace them.
   const ignoredNames = [...new Set([...(mapping.ignore ?? []), ...(answers.ignore ?? [])])];
   return Mapping.parse({
     ...mapping,

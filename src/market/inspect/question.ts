@@ -4,17 +4,17 @@ import type { MarketData } from '#domain/market/market-data.js';
 
 export type Adjustment = MarketData['adjustment'];
 
-/** Open question about the data, with the assumption made and the field that answers it. */
+/** Open question about the data. Contains the assumption that was made, and the field that answers the question. */
 export interface Question {
   readonly field: keyof Mapping | 'adjustment';
   readonly question: string;
-  /** Assumption until the question is answered; null if there is none. */
+  /** Assumption that applies until the question is answered. It is null if there is none. */
   readonly taken: string | null;
   /** Known alternatives. */
   readonly others: readonly string[];
   /** True if the data must not be read before the question is answered. */
   readonly required: boolean;
-  /** Securities with different rows for one date, if the question is about duplicates. */
+  /** Securities that have different rows for one date. Present if the question is about duplicates. */
   readonly conflicts?: readonly RowConflict[];
 }
 

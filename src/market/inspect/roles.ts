@@ -149,7 +149,7 @@ const ROLE_HEADINGS: Readonly<Record<Role, readonly string[]>> = {
     'laag',
     'tradelow',
   ],
-  // German tables with a column Stück use Volumen for the turnover in money
+  // German tables with a column Stück (number of shares) use Volumen for the turnover in money.
   VOLUME: [
     'volume',
     'vol',
@@ -172,7 +172,7 @@ const ROLE_HEADINGS: Readonly<Record<Role, readonly string[]>> = {
   adjusted: ['adjclose', 'adjustedclose', 'closeadj', 'adjustedcloseprice', 'adjprice', 'priceadjusted'],
 };
 
-/** Roles of bar fields, by which two header rows are recognised. */
+/** Roles of bar fields. Two header rows are recognised by them. */
 export const FIELD_ROLES = [
   'CLOSE',
   'OPEN',

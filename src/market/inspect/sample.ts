@@ -33,7 +33,7 @@ export const DEFAULT_ENCODING: TextEncoding = 'windows-1252';
 export const isOfEncoding = ({ code, accepted }: Finding): boolean =>
   code === 'UNREADABLE_FILE' && accepted?.includes(DEFAULT_ENCODING) === true;
 
-/** Origin of table names: files or sheets; null if names cannot contain an identifier. */
+/** Origin of table names: files or sheets. It is null if names cannot contain an identifier. */
 export type TableNameSource = 'file' | 'sheet' | null;
 
 /** Number of sampled rows of a table: more than a preamble, a header and a month of days. */
@@ -52,7 +52,7 @@ interface SampleTerms {
   readonly ignore?: readonly string[] | undefined;
 }
 
-/** Reads the first rows of files of one format. Problems of a file are reported. */
+/** Reads the first rows of files of one format. Reports problems of a file and continues. */
 export async function sampleFiles(
   files: readonly SourceFile[],
   problems: Problems,
@@ -80,7 +80,7 @@ function selectSpread<T>(files: readonly T[]): readonly T[] {
 
 type Rows = Omit<Sample, 'name'>;
 
-/** Reads rows of a text file; if it is not UTF-8 and no encoding is specified, as windows-1252. */
+/** Reads rows of a text file. If the file is not UTF-8 and no encoding is specified, reads it as windows-1252. */
 async function readTextRows(file: SourceFile, problems: Problems, terms: SampleTerms): Promise<Rows> {
   const result = createProblems();
   const rows = await readEncodedRows(file, result, terms);
@@ -124,13 +124,13 @@ async function readEncodedRows(file: SourceFile, problems: Problems, { encoding,
   return { rows, delimiter };
 }
 
-/** Returns the delimiter between the first two cells of a record; undefined for a single cell. */
+/** Returns the delimiter between the first two cells of a record. Returns undefined if the record has a single cell. */
 function detectDelimiter({ bytes, starts, ends, cells }: CsvRecord): string | undefined {
   if (cells < 2) return undefined;
   return /[,;\t|]/.exec(String.fromCharCode(...bytes.subarray(ends[0], starts[1])))?.[0];
 }
 
-/** Reads the first rows of a Parquet file; undefined, with a finding, if the file cannot be read. */
+/** Reads the first rows of a Parquet file. If the file cannot be read, returns undefined and adds a finding. */
 async function readParquetRows(file: SourceFile, duck: DuckDb, problems: Problems): Promise<Rows | undefined> {
   try {
     return { rows: await findFirstRows(file, duck), index: await readPandasIndex(file, duck) };
@@ -150,7 +150,9 @@ async function findFirstRows(file: SourceFile, { connection }: DuckDb): Promise<
   return [names, ...queryResult.getRows().map((row) => row.map(toCell))];
 }
 
-/** Returns the index columns in the pandas metadata of a data frame; none for an index of positions. */
+/**
+ * Returns the index columns in the pandas metadata of a data frame. Returns none if the index only numbers the rows.
+ */
 function listIndexColumns(metadata: string): readonly string[] {
   try {
     const { index_columns: index } = JSON.parse(metadata) as { readonly index_columns?: unknown };
@@ -235,7 +237,9 @@ async function sampleArchive(
   return { names: sampledMembers.map(({ name }) => getBaseName(name)), samples };
 }
 
-/** Returns the first rows of the only sheet of a workbook; undefined, with a finding, if it cannot be read. */
+/**
+ * Returns the first rows of the only sheet of a workbook. If it cannot be read, returns undefined and adds a finding.
+ */
 async function readWorkbookRows(
   { name }: ZipMember,
   problems: Problems,

@@ -9,7 +9,7 @@ export interface Vendor {
   readonly columns: readonly string[];
   /** Pattern of the file name, if the columns alone are not sufficient. */
   readonly file?: RegExp;
-  /** Part of the mapping that column headings do not imply. */
+  /** Part of the mapping that does not follow from column headings. */
   readonly mapping: Partial<Mapping>;
   /** Price basis of closes; null if the vendor supplies several. */
   readonly adjustment: MarketData['adjustment'] | null;
@@ -49,7 +49,7 @@ const createTradedQuestion = (factors: string): Question => ({
   required: false,
 });
 
-/** Vendors with the columns that identify their tables. If several match, the one with the most columns is used. */
+/** Vendors with the columns that identify their tables. If several match, the vendor with the most columns is used. */
 export const VENDORS: readonly Vendor[] = [
   {
     name: 'Yahoo Finance',

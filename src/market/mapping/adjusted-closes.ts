@@ -9,8 +9,8 @@ import { removeEmptyLines, type Panels } from '../panels/panels.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
 /**
- * Rounding rules of vendors that are tried in turn: one rounding, a rounding after every dividend, or rounding of
- * unrounded closes.
+ * Rounding rules of vendors, which are tried in turn: one rounding, a rounding after every dividend, or rounding of
+ * closes that were not rounded before.
  */
 const ROUNDINGS = [
   ...[1, 2, 4, 8].map((times) => ({ relative: times * SINGLE_PRECISION, units: 0 })),
@@ -21,16 +21,20 @@ const ROUNDINGS = [
 const SPLIT_CASH_MAX = 0.05;
 
 /**
- * Maximum amount, as a fraction of the price, that does not count as a dividend, because adjusted closes are rounded.
+ * Maximum amount that does not count as a dividend, as a fraction of the price. Smaller amounts arise because adjusted
+ * closes are rounded.
  */
 const DIVIDEND_MIN = 1e-6;
 
-/** Fraction of the previous price from which a dividend is suspect, like a price move without an action. */
+/**
+ * Fraction of the previous price from which on a dividend is suspect. A price move of this size without an action is
+ * suspect too.
+ */
 const LARGE_DIVIDEND = 0.5;
 
-/** Minimum number of decimals to which a dividend is rounded if prices have more decimals: cents. */
+/** Minimum number of decimals of a rounded dividend: cents. It applies if prices have more decimals. */
 const CASH_DECIMALS = 2;
-/** Maximum number of decimals to which a dividend is rounded: the full precision of a price with few digits. */
+/** Maximum number of decimals of a rounded dividend. It is the full precision of a price with few digits. */
 const CASH_DECIMALS_MAX = 15;
 
 /** Interval of numbers consistent with rounding. */
@@ -48,7 +52,7 @@ interface Closes {
   readonly refused: readonly (readonly [day: Day, adjusted: number])[];
 }
 
-/** A plateau: days on which the adjusted close is a constant multiple of the close. */
+/** Days on which the adjusted close is a constant multiple of the close (a plateau). */
 interface Plateau {
   /** Position of the first day of the plateau. */
   readonly from: number;
@@ -71,10 +75,10 @@ interface SecurityActions {
 }
 
 /**
- * Derives cash dividends, and splits if closes are as traded. Between two ex-dates, the adjusted close is a constant
- * multiple m of the close, up to the vendor's rounding. On an ex-date vendors multiply all earlier adjusted closes by 1
- * - dividend / previous close, so that dividend = previous close x (1 - m before / m after). An unexplained fall of the
- * multiple gives a warning.
+ * Derives cash dividends, and also splits if closes are as traded. Between two ex-dates, the adjusted close is a
+ * constant multiple m of the close, up to the vendor's rounding. On an ex-date, vendors multiply all earlier adjusted
+ * closes by 1 - dividend / previous close, so that dividend = previous close x (1 - m before / m after). If the
+ * multiple falls without an explanation, a warning is given.
  * @cost O(days x securities)
  */
 export function deriveActions(panels: Panels, adjustment: MarketData['adjustment'], problems: Problems): DerivedMarket {
@@ -131,7 +135,7 @@ function collectActions(
   if (closes.refused.length > 0) problems.warning(describeNonPositiveClose(identifier, closes.refused));
   const [first, ...steps] = listSteps(listPlateaus(closes, adjustment), adjustment);
   const decimals = Math.min(CASH_DECIMALS, countDecimals(closes.close) ?? CASH_DECIMALS);
-  // Multiple after the actions so far, consistent with the rounding of all days.
+  // Multiple after the actions so far. It is consistent with the rounding of all days.
   let factor = first?.factor ?? { low: 1, high: 1 };
   for (const { from, factor: range, split, rounding } of steps) {
     const rise = divideRanges(range, factor);
@@ -164,14 +168,14 @@ function collectActions(
   return { actions, errors };
 }
 
-/** Plateau with the ratio of the split at its beginning; 1 if there is no split. */
+/** Plateau with the ratio of the split at its beginning. The ratio is 1 if there is no split. */
 interface Step extends Plateau {
   readonly split: number;
 }
 
 /**
- * Returns the plateaus with their splits. A split without cash changes the multiple exactly by its ratio, so that the
- * ranges of both plateaus constrain each other.
+ * Returns the plateaus with their splits. A split without cash changes the multiple exactly by its ratio. The range of
+ * each plateau therefore limits the range of the other.
  */
 function listSteps(plateaus: readonly Plateau[], adjustment: MarketData['adjustment']): Step[] {
   const steps = plateaus.map((plateau, i) => {
@@ -203,7 +207,7 @@ function createFallProblem(identifier: string, day: Day, rise: number): Problem 
   };
 }
 
-/** Describes adjusted closes of 0 or less, which a dividend above the price would cause. */
+/** Describes adjusted closes of 0 or less. A dividend above the price would cause them. */
 function describeNonPositiveClose(identifier: string, refusedCloses: Closes['refused']): Problem {
   const [day, first] = refusedCloses[0]!; // the list is not empty
   const last = refusedCloses.at(-1)!;
@@ -231,8 +235,8 @@ function createLargeDividend(
 }
 
 /**
- * Returns the plateaus of a security with the smallest rounding that gives the fewest unexplained falls of the
- * multiple. Dividends only raise the multiple; rounding changes it in both directions.
+ * Returns the plateaus of a security. Uses the smallest rounding with the fewest unexplained falls of the multiple:
+ * dividends only raise the multiple, but rounding changes it in both directions.
  */
 function listPlateaus(closes: Closes, adjustment: MarketData['adjustment']): Plateau[] {
   const unit = computeUnit(closes.adjusted);
@@ -255,7 +259,7 @@ const isFall = (plateaus: readonly Plateau[], i: number, adjustment: MarketData[
 const isSplit = (plateaus: readonly Plateau[], i: number, adjustment: MarketData['adjustment']) =>
   adjustment === 'none' && findSplitRatio(divideRanges(plateaus[i]!.factor, plateaus[i - 1]!.factor)) !== 1;
 
-/** Divides days into plateaus, each as long as one multiple fits its days. */
+/** Divides days into plateaus. Each plateau is as long as one multiple fits its days. */
 function dividePlateaus(
   { close, adjusted }: Closes,
   relative: number,
@@ -275,7 +279,9 @@ function dividePlateaus(
   return plateaus;
 }
 
-/** Returns the simplest split ratio consistent with a rise, with little or no cash; 1 if there is none. */
+/**
+ * Returns the simplest split ratio that is consistent with a rise and little or no cash. Returns 1 if there is none.
+ */
 function findSplitRatio({ low, high }: Range): number {
   if (high > 1 && low < SPLIT_RATIO_MIN) return 1;
   const exactRatio = SPLIT_RATIOS.find((ratio) => ratio >= low && ratio <= high);
@@ -292,15 +298,15 @@ const divideRanges = (above: Range, below: Range): Range => ({
 
 const scaleRange = ({ low, high }: Range, by: number): Range => ({ low: low * by, high: high * by });
 
-/** Returns the intersection of two ranges; a single number between them if rounding separates them. */
+/** Returns the intersection of two ranges. If rounding separates them, returns a single number between them. */
 function intersectRanges(range: Range, otherRange: Range): Range {
   const low = Math.max(range.low, otherRange.low);
   return { low, high: Math.max(low, Math.min(range.high, otherRange.high)) };
 }
 
 /**
- * Returns the middle of a range, rounded to the smallest number of decimals, at least `decimals`, at which the rounding
- * error is within the error of the vendor.
+ * Returns the middle of a range, rounded to as few decimals as possible but at least `decimals`. The rounding error
+ * stays within the error of the vendor.
  */
 function roundWithin(range: Range, { error, decimals }: { readonly error: number; readonly decimals: number }): number {
   const exact = computeMiddle(range);

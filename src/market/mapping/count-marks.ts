@@ -17,12 +17,12 @@ interface CountMarks {
 }
 
 /**
- * Creates warnings about share counts with exactly three decimals, such as 58,490 next to 14,82, in which the comma may
- * separate thousands. Returns undefined if the mapping states the thousands mark or has a decimal point.
+ * Creates warnings about share counts with exactly three decimals, such as 58,490 next to 14,82. The comma may separate
+ * thousands there. Returns undefined if the mapping states the thousands mark or has a decimal point.
  */
 export function createCountMarks({ decimal, thousands }: Mapping, problems: Problems): CountMarks | undefined {
   if (decimal !== ',' || thousands === ',') return undefined;
-  /** First suspect count by field; null if the comma of another count of the field is a decimal mark. */
+  /** First suspect count by field. It is null if another count of the field has a comma that is a decimal mark. */
   const suspects = new Map<string, Problem | null>();
 
   function recordCell(field: string, cell: Cell | undefined, { file, row }: CellLocation): void {

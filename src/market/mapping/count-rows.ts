@@ -4,8 +4,8 @@ import type { MarketContent } from '../content/market-content.js';
 import type { RowsByTable } from '../tables/table-kinds.js';
 
 /**
- * Returns a read in which the number of market rows excludes rows that the mapping merged or ignored, such as repeated
- * rows of a security and date.
+ * Returns a read whose number of market rows excludes rows that the mapping merged or ignored. Such rows are, for
+ * example, repeated rows of a security and date.
  * @cost one pass over the cells, if rows may have been merged or ignored
  */
 export function recountMarketRows<T extends { readonly content: MarketContent; readonly rows: RowsByTable }>(

@@ -2,7 +2,9 @@ import { toDay, formatDay, parseDay, type Day } from '#domain/time/days.js';
 import type { EPOCH_FORMATS } from '#domain/documents/mapping.js';
 import { readDay, type Cell } from '../formats/cells.js';
 
-/** Function that returns the day in a cell: null if the cell is empty, undefined if it is not a valid day. */
+/**
+ * Function that returns the day in a cell. It returns null if the cell is empty, undefined if it is not a valid day.
+ */
 export type DayReader = (cell: Cell | undefined) => Day | null | undefined;
 
 const SECONDS_PER_DAY = 86_400;
@@ -53,7 +55,7 @@ export const COMMON_FORMATS = [
   'D-M-YYYY',
 ] as const;
 
-/** Returns a reader of days in a format; null stands for YYYY-MM-DD. Date cells are returned unchanged. */
+/** Returns a reader of days in a format. Null means YYYY-MM-DD. Date cells are returned unchanged. */
 export function createDayReader(format: string | null): DayReader {
   if (format === null) return readDay;
   const parseText = Object.hasOwn(UNITS_PER_DAY, format)
@@ -95,7 +97,8 @@ function createPatternReader(format: string): (text: string) => Day | undefined 
 }
 
 /**
- * Returns the number of characters at a position that match a token of a format, as many as possible; 0 if none match.
+ * Returns the number of characters at a position that match a token of a format. Matches as many as possible; returns 0
+ * if none match.
  */
 function matchToken(token: string, text: string, position: number): number {
   const digitsPart = DIGITS_BY_TOKEN[token];
@@ -136,7 +139,10 @@ function combineDayParts({
   return parseDay(formatDay(result)) === result && isSameDate(result, { year, month, day }) ? result : undefined;
 }
 
-/** Returns true if a day has the year, month and day from which it was computed; 30 February becomes another date. */
+/**
+ * Returns true if a day has the year, month and day from which it was computed. It is false, for example, for 30
+ * February, which becomes another date.
+ */
 function isSameDate(parsedDay: Day, { year, month, day }: { year: number; month: number; day: number }): boolean {
   return formatDay(parsedDay) === `${String(year).padStart(4, '0')}-${padTwo(month)}-${padTwo(day)}`;
 }

@@ -3,7 +3,10 @@ import type { MarketFile, MarketRows } from '../content/market-rows.js';
 import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
 import { readText, type Cell, type Heading } from '../formats/cells.js';
 
-/** Maximum number of rows below the last bar of a table that count as a footer, such as a source, a note or totals. */
+/**
+ * Maximum number of rows below the last bar of a table that count as a footer. A footer is, for example, a source, a
+ * note or totals.
+ */
 const FOOTER_ROWS_MAX = 10;
 
 /** Maximum number of footer texts in a finding. */
@@ -17,8 +20,8 @@ const DATE_TEXT =
 export const isFooterText = (text: string): boolean => !DATE_TEXT.test(text);
 
 /**
- * Returns true if a text that fills its row belongs to a footer: it consists of several words and is not the beginning
- * of a truncated row.
+ * Returns true if a text that fills its row belongs to a footer. It must consist of several words, and must not be the
+ * beginning of a truncated row.
  */
 const isSentence = (text: string): boolean => isFooterText(text) && /[\s:]/.test(text);
 
@@ -28,8 +31,8 @@ interface DeferredProblem {
 }
 
 /**
- * Wraps the reader of tables that may end with a footer: up to ten rows below the last bar with words, or nothing,
- * instead of a day. A footer is ignored with one warning. If another bar follows, the rows are errors.
+ * Wraps the reader of tables that may end with a footer. A footer is up to ten rows below the last bar that have words,
+ * or nothing, in place of a day. It is ignored with one warning. If another bar follows, the rows are errors.
  * @param rowsOn creates a reader that reports to the given problems
  */
 export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems: Problems): MarketRows {
@@ -45,14 +48,17 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   /** Problems of the current row, if it may belong to a footer. */
   let currentProblems: DeferredProblem[] | null = null;
 
-  /** Reports the problems of the held rows, which are not a footer because a later row has a bar or another error. */
+  /**
+   * Reports the problems of the rows that might have been a footer. They are none, because a later row has a bar or
+   * another error.
+   */
   function refuseFooter(): void {
     for (const { deferredProblems } of footer) deferredProblems.forEach(report);
     footer = [];
     currentProblems = null;
   }
 
-  /** Holds a row as part of the footer, or reports its problems. */
+  /** Keeps a row as part of the footer, or reports its problems. */
   function settle(deferredProblems: DeferredProblem[], text: string | undefined, counted: number): void {
     const mayBeFooter = text !== undefined && hasBars && footer.length < FOOTER_ROWS_MAX;
     if (mayBeFooter) {
@@ -72,7 +78,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
     [footer, currentProblems, hasBars] = [[], null, false];
   }
 
-  /** Returns true if a text is the number of rows above it, as at the end of files by EOD Historical Data. */
+  /** Returns true if a text is the number of rows above it. Files of EOD Historical Data end with such a number. */
   const isCount = (text: string) => text === String(rows.rows - 1 - rowsBefore);
 
   function beginFile(...parameters: [string, readonly string[], string?, Heading?]): MarketFile | undefined {
@@ -148,11 +154,11 @@ interface FooterRow {
   readonly counted: number;
 }
 
-/** Problems of which some can be held back while the kind of their row is unknown. */
+/** Collector of problems. It can keep problems back while the kind of their row is unknown. */
 interface ProblemCatcher {
   readonly problems: Problems;
   readonly report: (problem: DeferredProblem) => void;
-  /** Adds the problems of `read` to a list instead of reporting them. */
+  /** Runs `read` and adds its problems to a list without reporting them. */
   catching<T>(deferredProblems: DeferredProblem[], read: () => T): T;
 }
 
@@ -191,7 +197,7 @@ function createIgnoredFooter(footer: readonly FooterRow[], table: MarketFile): P
   };
 }
 
-/** Returns the text in the date column; undefined if it does not belong to a footer. */
+/** Returns the text in the date column. Returns undefined if it does not belong to a footer. */
 function findFooterText(deferredProblems: readonly DeferredProblem[]): string | undefined {
   const result = deferredProblems.find(({ problem }) => problem.code === 'BAD_DATE')?.problem;
   if (result === undefined) return undefined;

@@ -27,14 +27,16 @@ export interface MappedFile extends MarketFile {
 
 /** Reader of the cells of a mapped market. Rows of a file are counted from 1. */
 export interface MappedCells {
-  /** Returns the day of a cell; null if the cell is empty, undefined if it is not a valid day. */
+  /** Returns the day of a cell. Returns null if the cell is empty, undefined if it is not a valid day. */
   readonly readDay: ReturnType<typeof createDayReader>;
-  /** Returns the day of a row; undefined, with a finding, if the cell is not a day. */
+  /** Returns the day of a row. If the cell is not a day, returns undefined and adds a finding. */
   dayOf(file: MarketFile, cell: Cell | undefined, row: number): Day | undefined;
-  /** Returns the number of a cell; NaN if it is empty, undefined if it is not a number. */
+  /** Returns the number of a cell. Returns NaN if it is empty, undefined if it is not a number. */
   numberOf(file: MarketFile, column: number, cell: Cell | undefined, row: number): number | undefined;
   refuseNumber(file: MarketFile, column: number, text: string, row: number): void;
-  /** Returns a price under the rules of the mapping for zero and negative prices; NaN if it is missing. */
+  /**
+   * Returns a price under the rules of the mapping for zero and negative prices. Returns NaN if the price is missing.
+   */
   priceOf(isPrice: boolean, value: number): number;
   /** Reports warnings that require all rows. */
   report(): void;
@@ -66,8 +68,8 @@ export function createMappedCells(
   }
 
   /**
-   * Reports a text instead of a number; in a column that the mapping does not name, only at the end, because the column
-   * may contain no numbers at all.
+   * Reports a text in place of a number. In a column that the mapping does not name, it is reported only at the end,
+   * because the column may contain no numbers at all.
    */
   function refuseNumber(file: MarketFile, column: number, text: string, row: number): void {
     const name = (file as MappedFile).names[column]!; // files are opened as MappedFile

@@ -7,19 +7,23 @@ import { isWholeName } from './market-tables.js';
 
 const isSameName = (a: string, b: string) => a.trim().toLowerCase() === b.trim().toLowerCase();
 
-/** Returns the position of a column with exactly this name, otherwise ignoring case; -1 if there is none. */
+/**
+ * Returns the position of a column with exactly this name, otherwise of one that differs only in case. Returns -1 if
+ * there is none.
+ */
 export function findPosition(columns: readonly string[], name: string): number {
   const exactColumn = columns.findIndex((column) => column.trim() === name.trim());
   return exactColumn >= 0 ? exactColumn : columns.findIndex((column) => isSameName(column, name));
 }
 
 /**
- * Target name of the adjusted-close column until dividends are derived from it. It cannot be a column name of a source.
+ * Target name of the adjusted-close column until dividends are derived from it. No column of a source can have this
+ * name.
  */
 export const ADJUSTED_CLOSE = '\u0000adjusted close';
 
 /**
- * Returns the target names of the columns of a long table, '' for ignored columns.
+ * Returns the target names of the columns of a long table. The name of an ignored column is ''.
  * @returns undefined, with a finding, if a required column is absent.
  */
 export function mapColumns(
@@ -59,8 +63,8 @@ interface UnfoundColumn {
 }
 
 /**
- * Returns true if the absence of a mapped column in a file is an error: the column is required, another column already
- * has its target name, or a column has a similar name. Otherwise the column may be in other files.
+ * Returns true if the absence of a mapped column in a file is an error. It is one if the column is required, if another
+ * column already has its target name, or if a column has a similar name. Otherwise the column may be in other files.
  */
 function isMissed({ name, from, written, names, needed }: UnfoundColumn): boolean {
   const column = getColumnName('market', name);
@@ -109,7 +113,10 @@ function formatColumns(written: readonly string[]): string {
     : ` Its columns are ${columnNames.slice(0, LISTED_COLUMNS_MAX).join(', ')}${remainderText}.`;
 }
 
-/** Returns the target names of columns, '' for ignored columns, unnamed columns, and names already used. */
+/**
+ * Returns the target names of columns. The name is '' for ignored columns, unnamed columns, and names that are already
+ * used.
+ */
 export function renameColumns(mapping: Mapping, written: readonly string[]): string[] {
   const names = written.map(() => '');
   for (const [name, from] of Object.entries(mapping.columns)) {

@@ -23,7 +23,7 @@ export interface MarketInterpretation {
 /** Interpretation of a market without a mapping. */
 export const DEFAULT_TERMS: MarketInterpretation = { mapping: null, adjustment: 'none' };
 
-/** Content, and the counts of derived actions; null if no derivation was requested. */
+/** Content, and the numbers of derived actions. They are null if no derivation was requested. */
 export interface CompleteContent {
   readonly content: MarketContent;
   readonly derived: DerivedActions | null;
@@ -43,7 +43,7 @@ export function createMarketRowsOn(
 }
 
 /**
- * Combines panels and tables into one content, with the actions derived from adjusted closes.
+ * Combines panels and tables into one content. Adds the actions that were derived from adjusted closes.
  * @returns undefined, with a finding, if the tables contradict the panels.
  */
 export function completeMappedContent(
@@ -74,7 +74,9 @@ export function completeMappedContent(
   return content && { content, derived, dividendErrors: errors };
 }
 
-/** Rejects dividends from two sources, and derivation of dividends from closes that already include them. */
+/**
+ * Rejects dividends from two sources. Also rejects the derivation of dividends from closes that already include them.
+ */
 function refuseTwice({ actions }: ContentTables, adjustment: MarketData['adjustment'], problems: Problems): void {
   if (adjustment === 'total')
     problems.error({

@@ -12,7 +12,7 @@ import { createUnreadTerms } from './unread-terms.js';
 import { mapColumns } from './mapped-columns.js';
 import { createTextColumns } from './text-columns.js';
 
-/** Creates the reader of market rows in a vendor's format; problems refer to the vendor's column names. */
+/** Creates the reader of market rows in a vendor's format. Problems state the column names of the vendor. */
 export function createMappedRows(mapping: Mapping, problems: Problems, options: MarketRowsOptions = {}): MarketRows {
   const rows = createMarketRows(problems, {
     ...options,

@@ -11,17 +11,17 @@ export function isMarketTable({ fields, identifier_from: from, ignore }: Mapping
   return from?.startsWith('file:') !== true || findFileIdentifier(from, name) !== undefined;
 }
 
-/** Returns the identifier in a file name by the pattern of a mapping; undefined if the name does not match. */
+/** Returns the identifier in a file name by the pattern of a mapping. Returns undefined if the name does not match. */
 export function findFileIdentifier(pattern: string, name: string): string | undefined {
   const [before = '', after = ''] = pattern.slice('file:'.length).split('{identifier}');
   const isLike = name.startsWith(before) && name.endsWith(after) && name.length > before.length + after.length;
   return isLike ? name.slice(before.length, name.length - after.length) : undefined;
 }
 
-/** Returns true if all rows of a table belong to one security, stated by its name or heading. */
+/** Returns true if all rows of a table belong to one security. The name or heading of the table states the security. */
 export const isWholeName = ({ identifier_from: from }: Mapping): boolean => /^(file|heading):/.test(from ?? '');
 
-/** Returns the identifier of a table from its name or heading; undefined if neither states it. */
+/** Returns the identifier of a table from its name or heading. Returns undefined if neither states it. */
 export function findTableIdentifier(from: string, name: string, heading: Heading): string | undefined {
   if (from.startsWith('file:')) return findFileIdentifier(from, name);
   return findLabelledValue(from.slice('heading:'.length), heading);

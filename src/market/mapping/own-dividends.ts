@@ -3,11 +3,13 @@ import type { Problems } from '../tables/problems.js';
 
 const DIVIDEND_COLUMNS = /^(cash)?dividends?(cash)?$|^div(cash|amount)$/;
 
-/** Returns the column of cash dividends of a vendor, such as Dividends or divCash; undefined if there is none. */
+/** Returns the vendor's column of cash dividends, such as Dividends or divCash. Returns undefined if there is none. */
 export const findDividendColumn = (columns: readonly string[]): string | undefined =>
   columns.find((name) => DIVIDEND_COLUMNS.test(name.toLowerCase().replaceAll(/[^a-z]/g, '')));
 
-/** Returns a function that reports once that the dividends of a vendor are ignored, and how they can be used. */
+/**
+ * Returns a function that reports once that the dividends of a vendor are ignored. The report explains how to use them.
+ */
 export function createDividendReader({ columns, adjusted_close: adjusted, ignore }: Mapping, problems: Problems) {
   let isReported = false;
   return (written: readonly string[]) => {

@@ -1,8 +1,8 @@
 import type { Problems } from '../tables/problems.js';
 
 /**
- * Returns an identifier with points instead of slashes, which identifiers must not contain: BRK/B US Equity becomes
- * BRK.B US Equity.
+ * Returns an identifier with points in place of slashes, because identifiers must not contain slashes: BRK/B US Equity
+ * becomes BRK.B US Equity.
  */
 export const replaceSlashes = (identifier: string) => identifier.replaceAll('/', '.');
 

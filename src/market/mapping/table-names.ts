@@ -6,14 +6,14 @@ import type { Heading } from '../formats/cells.js';
 import { findTableIdentifier, isWholeName } from './market-tables.js';
 
 /**
- * Function that returns the identifier of a table from its name or heading; undefined, with a finding, if neither
- * states it.
+ * Function that returns the identifier of a table from its name or heading. If neither states it, it returns undefined
+ * and adds a finding.
  */
 export type TableNames = (label: string, table: string, heading: Heading) => string | undefined;
 
 /**
- * Creates a function that names tables and rejects two tables of one identifier; if the mapping states the treatment of
- * duplicates, it only reports them.
+ * Creates a function that names tables and rejects two tables of one identifier. If the mapping states the treatment of
+ * duplicates, the function only reports them.
  */
 export function createTableNames(mapping: Mapping, problems: Problems): TableNames {
   const tables = new Map<string, string>();

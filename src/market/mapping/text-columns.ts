@@ -15,14 +15,14 @@ interface TextLocation {
   readonly column: number;
 }
 
-/** Collector of texts in columns that a mapping does not name; such a column may contain no numbers at all. */
+/** Collector of texts in columns that a mapping does not name. Such a column may contain no numbers at all. */
 export interface TextColumns {
   /** Names of fields that contain a number. */
   readonly numbered: Set<string>;
   add(name: string, text: string, place: TextLocation): void;
   /** Returns true if a column contained a text. */
   has(name: string): boolean;
-  /** Reports texts among numbers as errors; a column with only texts is ignored with a warning. */
+  /** Reports texts among numbers as errors. If a column has only texts, ignores it with a warning. */
   report(): void;
 }
 

@@ -13,7 +13,7 @@ const simplify = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}]/gu, '
 export const findCurrencyColumn = (columns: readonly string[]): string | undefined =>
   columns.find((name) => CURRENCY_COLUMN.test(simplify(name)));
 
-/** Returns a function that reports each ignored attribute column once, and how to read it. */
+/** Returns a function that reports each ignored attribute column once. The report explains how to read it. */
 export function createUnreadTerms({ columns, ignore }: Mapping, problems: Problems) {
   const reportedColumns = new Set(Object.values(columns));
   return (written: readonly string[]) => {

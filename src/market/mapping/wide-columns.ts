@@ -10,12 +10,12 @@ export interface WideColumn {
 }
 
 /**
- * Columns of a wide table: the position of the date column, and the content of each other column; undefined for an
- * ignored column.
+ * Columns of a wide table. Contains the position of the date column and the content of each other column, which is
+ * undefined for an ignored column.
  */
 export interface WideColumns {
   readonly date: number;
-  /** Position of the date column for each column, in a table with a date column next to each security. */
+  /** Position of the date column for each column. Present for a table with a date column next to each security. */
   readonly days?: readonly number[];
   readonly columns: readonly (WideColumn | undefined)[];
 }
@@ -26,7 +26,10 @@ const NAMELESS_INDEX = /^(__index_level_0__|Unnamed: 0)?$/;
 /** Matches a column with two levels as named by pandas in Parquet files: ('Close', 'AAPL'). */
 const TWO_LEVELS = /^\(\s*(['"])(.*)\1\s*,\s*(['"])(.*)\3\s*\)$/;
 
-/** Returns the date column of a wide table: the mapped column, otherwise the column named date, otherwise the first. */
+/**
+ * Returns the date column of a wide table. It is the mapped column, otherwise the column named date, otherwise the
+ * first column.
+ */
 function findDateColumn({ columns }: Mapping, written: readonly string[]): number {
   const dateColumn = findPosition(written, columns['date'] ?? 'date');
   return dateColumn >= 0 ? dateColumn : 0;
@@ -52,7 +55,8 @@ const markDateColumns = ({ columns }: Mapping, written: readonly string[]): read
   written.map((name) => name.trim().toLowerCase() === (columns['date'] ?? 'date').trim().toLowerCase());
 
 /**
- * Returns the position of the date column for each column: the nearest date column on its left, if there are several.
+ * Returns the position of the date column for each column. If there are several, it is the nearest date column on its
+ * left.
  */
 function createDayColumns(date: number, isDay: readonly boolean[]): Pick<WideColumns, 'date' | 'days'> {
   if (isDay.filter(Boolean).length < 2) return { date };
@@ -61,8 +65,8 @@ function createDayColumns(date: number, isDay: readonly boolean[]): Pick<WideCol
 }
 
 /**
- * Returns the columns of a table with two-level names, written as tuples by pandas; undefined if no column has such a
- * name.
+ * Returns the columns of a table whose names are tuples of two levels, as pandas writes them. Returns undefined if no
+ * column has such a name.
  */
 export function findTupleColumns(mapping: Mapping, written: readonly string[]): WideColumns | undefined {
   const levels = written.map(findLevels);
@@ -82,7 +86,7 @@ export function findTupleColumns(mapping: Mapping, written: readonly string[]): 
   };
 }
 
-/** Returns the two levels of a column name; undefined if it has another form. */
+/** Returns the two levels of a column name. Returns undefined if the name has another form. */
 function findLevels(column: string): readonly [string, string] | undefined {
   const match = TWO_LEVELS.exec(column.trim());
   return match === null ? undefined : [match[2]!, match[4]!];
@@ -129,7 +133,7 @@ function createColumn(mapping: Mapping, [field, identifier]: readonly [string, s
   return { identifier: identifier.trim(), field: getField(mapping, field) };
 }
 
-/** Returns true if the first of two levels contains the fields, judged by the number of known fields. */
+/** Returns true if the first of two levels contains the fields. The level with more known fields counts. */
 function areFields(mapping: Mapping, first: readonly string[], second: readonly string[]): boolean {
   const countFields = (names: readonly string[]) => names.filter((name) => isField(mapping, name)).length;
   const [a, b] = [countFields(first), countFields(second)];

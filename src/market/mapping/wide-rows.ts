@@ -15,9 +15,9 @@ import {
   type WideColumns,
 } from './wide-columns.js';
 
-/** Wide table with one column per security. Its columns are known when its header is complete. */
+/** Wide table with one column per security. Its columns are known once its header is complete. */
 export interface WideFile extends MarketFile {
-  /** Null until the second header row is read, undefined if the table is unreadable. */
+  /** Null until the second header row is read. Undefined if the table is unreadable. */
   columns: OpenedColumns | null | undefined;
   rowsMet: number;
 }
@@ -29,9 +29,9 @@ interface OpenedColumns extends WideColumns {
 
 /** Reader of tables with one column per security. */
 export interface WideRows {
-  /** Begins a table; undefined, with a finding, if the field of its numbers is unknown. */
+  /** Begins a table. If the field of its numbers is unknown, returns undefined and adds a finding. */
   beginFile(label: string, written: readonly string[], table: string): WideFile | undefined;
-  /** Adds the bars of a row; null is an unreadable row, which is only counted. */
+  /** Adds the bars of a row. Null is an unreadable row, which is only counted. */
   addCells(file: WideFile, values: readonly (Cell | undefined)[] | null): void;
 }
 
@@ -109,7 +109,10 @@ export function createWideRows(
     }
   }
 
-  /** Returns the day next to a number; undefined if both are empty, or with a finding if there is no valid day. */
+  /**
+   * Returns the day next to a number. Returns undefined if both are empty. If there is no valid day, returns undefined
+   * and adds a finding.
+   */
   function readAdjacentDay(
     { days, file }: OpenedColumns,
     i: number,
@@ -137,7 +140,8 @@ export function createWideRows(
 }
 
 /**
- * Returns true if a row below the header has no numbers: it is the name of an index, or attributes such as CURRENCY.
+ * Returns true if a row below the header has no numbers. Such a row is the name of an index, or contains attributes
+ * such as CURRENCY.
  */
 function isAboveDays({ date, file, columns }: OpenedColumns, cells: readonly (Cell | undefined)[]): boolean {
   const { readers } = file as MappedFile; // files are opened as MappedFile
@@ -147,13 +151,15 @@ function isAboveDays({ date, file, columns }: OpenedColumns, cells: readonly (Ce
   );
 }
 
-/** Returns the field of a wide table: null if its columns state the fields, undefined if the field is unknown. */
+/**
+ * Returns the field of a wide table. Returns null if its columns state the fields, undefined if the field is unknown.
+ */
 function findTableField(mapping: Mapping, table: string): string | null | undefined {
   if (Object.keys(mapping.fields).length > 0) return isMarketTable(mapping, table) ? mapping.fields[table]! : undefined;
   return mapping.field;
 }
 
-/** Describes a wide table whose second row already contains numbers, although a second header row was expected. */
+/** Describes a wide table in which a second header row was expected, but whose second row already contains numbers. */
 const createMissingFieldProblem = (label: string): Problem => ({
   code: 'MISSING_COLUMN',
   path: label,

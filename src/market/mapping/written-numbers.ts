@@ -3,7 +3,7 @@ import { isKnownColumn } from '../tables/table-kinds.js';
 import { readNumber, type Cell } from '../formats/cells.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
-/** Thousands marks by kind; apostrophes and spaces each include several characters. */
+/** Thousands marks by kind. The kinds apostrophe and space each include several characters. */
 const THOUSANDS = { ',': ',', '.': '.', "'": "'\u2019", ' ': ' \u00a0\u2009\u202f' } as const;
 
 type Thousands = keyof typeof THOUSANDS;
@@ -40,7 +40,7 @@ export const COUNT_FIELDS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTS
 
 type NumberReader = (cell: Cell | undefined) => number | undefined;
 
-/** Returns the number in a cell with a decimal comma, NaN or undefined as in `readNumber`. */
+/** Returns the number in a cell with a decimal comma. Returns NaN or undefined in the cases of `readNumber`. */
 export function readCommaNumber(cell: Cell | undefined): number | undefined {
   if (typeof cell !== 'string') return readNumber(cell);
   const text = cell.trim();
@@ -48,14 +48,17 @@ export function readCommaNumber(cell: Cell | undefined): number | undefined {
   return readNumber(text.replaceAll(THOUSANDS_MARK, '').replace(',', '.'));
 }
 
-/** Returns the thousands mark of a number with a decimal point, such as 1,234 or 1'234.5; undefined if it has none. */
+/**
+ * Returns the thousands mark of a number with a decimal point, such as 1,234 or 1'234.5. Returns undefined if it has
+ * none.
+ */
 export function findThousandsMark(cell: unknown): Exclude<Thousands, '.'> | undefined {
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
   return ([',', "'", ' '] as const).find((mark) => GROUPED_NUMBERS[mark].number.test(text));
 }
 
-/** Returns a reader of numbers with the given thousands mark and a decimal point, otherwise like `readNumber`. */
+/** Returns a reader of numbers with the given thousands mark and a decimal point. It is otherwise like `readNumber`. */
 const createThousandsReader =
   (mark: Thousands): NumberReader =>
   (cell) => {
@@ -63,7 +66,10 @@ const createThousandsReader =
     return readNumber(typeof cell === 'string' && number.test(cell.trim()) ? cell.trim().replaceAll(marks, '') : cell);
   };
 
-/** Returns the number in a cell with any thousands mark and a decimal point, NaN or undefined as in `readNumber`. */
+/**
+ * Returns the number in a cell with any thousands mark and a decimal point. Returns NaN or undefined in the cases of
+ * `readNumber`.
+ */
 export const parseAnyThousands = (cell: Cell | undefined): number | undefined =>
   createThousandsReader(findThousandsMark(cell) ?? ',')(cell);
 
@@ -81,7 +87,7 @@ const createCountReader =
 export const isGroupedCount = (cell: Cell | undefined, mark: ',' | '.'): cell is string =>
   typeof cell === 'string' && GROUPED_INTEGERS[mark].test(cell.trim());
 
-/** Splits a number into digits, exponent and currency sign; undefined if a text has neither sign nor unit. */
+/** Splits a number into digits, exponent and currency sign. Returns undefined if a text has neither sign nor unit. */
 export function splitUnits(
   cell: unknown,
 ): { readonly number: string; readonly exponent: string; money: string } | undefined {
@@ -101,8 +107,8 @@ function addUnits(numberReader: NumberReader): NumberReader {
 }
 
 /**
- * Returns the number reader of a field. Units are read only in bar fields and fields named by the mapping, because 3M
- * may be a company elsewhere.
+ * Returns the number reader of a field. Units are read only in bar fields and in fields that the mapping names.
+ * Elsewhere, 3M may be a company.
  */
 export function createNumberReader({ decimal, thousands, units, columns }: Mapping, field: string): NumberReader {
   const numberReader = createPlainReader(decimal, thousands, COUNT_FIELDS.has(field));

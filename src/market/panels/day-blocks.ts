@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { compareText } from '#domain/refusals/findings.js';
 import type { Panels } from './panels.js';
 
-/** Number of days per hashed block: an append to a store changes only the last block. */
+/** Number of days per block that is hashed. An append to a store changes only the last block. */
 export const BLOCK_DAYS = 64;
 
 export const DIGEST_BYTES = 32;
@@ -20,8 +20,8 @@ export interface ComputedBlocks {
 }
 
 /**
- * Returns a function that computes the SHA-256 of a block over its days and then its values, field by field in the
- * order of their names.
+ * Returns a function that computes the SHA-256 of a block. It hashes the days of the block, then its values, field by
+ * field in the order of their names.
  */
 export function createBlockDigests({ identifiers, dates, fields }: Panels): (block: number) => Uint8Array {
   const assets = identifiers.length;
@@ -36,7 +36,10 @@ export function createBlockDigests({ identifiers, dates, fields }: Panels): (blo
   };
 }
 
-/** Computes the digest of one block. @param values of its fields in the order of their names, [days x assets] each */
+/**
+ * Computes the digest of one block. @param values values of its fields in the order of their names, [days x assets]
+ * each
+ */
 export function computeBlockDigest(days: Int32Array, values: readonly Float64Array[]): Uint8Array {
   const hash = createHash('sha256').update(days);
   for (const cells of values) hash.update(cells);

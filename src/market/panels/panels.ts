@@ -10,7 +10,7 @@ export interface Panels {
   readonly fields: ReadonlyMap<string, Float64Array>;
 }
 
-/** Returns the number of bytes of the panels of a store of this shape. */
+/** Returns the number of bytes that the panels of a store of this shape need. */
 export function computePanelBytes(shape: {
   readonly dates: number;
   readonly identifiers: number;
@@ -19,7 +19,10 @@ export function computePanelBytes(shape: {
   return shape.dates * shape.identifiers * shape.fields * Float64Array.BYTES_PER_ELEMENT;
 }
 
-/** Returns a panel of zeros. @param fields number of panels of the store, which are paged together */
+/**
+ * Returns a panel of zeros. @param fields number of panels of the store; together they decide if panels are kept in
+ * files
+ */
 export function createZeroPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
   const bytes = cells * Float64Array.BYTES_PER_ELEMENT;
   return new Float64Array(allocatePanels(bytes, fields * bytes));
@@ -37,12 +40,12 @@ export function allocateEmptyPanel(cells: number, fields = 1): Float64Array<Shar
 }
 
 /**
- * Number of days that can be appended to a served panel in place: a year of refreshes. Unwritten memory takes no
- * physical memory.
+ * Number of days that can be appended to a served panel without a copy. It is enough for a year of refreshes. Memory
+ * that is not written takes no physical memory.
  */
 const RESERVED_DAYS = 256;
 
-/** Opens a growable panel on a file that another process fills; undefined if the file must be read instead. */
+/** Opens a growable panel on a file that another process fills. Returns undefined if the file must be read. */
 export function openPanel(file: PagedFile, days: number, assets: number): SharedArrayBuffer | undefined {
   return openPagedFile(file, computePanelBytes({ dates: days + RESERVED_DAYS, identifiers: assets, fields: 1 }));
 }
@@ -76,8 +79,8 @@ export function createNoPanels(fields: readonly string[]): Panels {
 }
 
 /**
- * Removes the days and identifiers without a value in any field, so that equal values have equal axes regardless of
- * empty rows in the files.
+ * Removes the days and identifiers without a value in any field. Equal values then have equal axes, even if files have
+ * empty rows.
  * @cost one pass over the cells; nothing is copied if every day and identifier has a value.
  */
 export function removeEmptyLines(panels: Panels): Panels {

@@ -1,17 +1,15 @@
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { PagedFile } from '#kernels/memory/paged-memory.js';
 
-/**
- * Messages by which the reading process transfers a market to the serving process, in batches of days, through files.
- */
+/** Messages of the reading process to the serving process. They transfer a market in batches of days, through files. */
 export type TransferMessage =
-  /** Panels of this shape follow; panels sent before are discarded. */
+  /** Panels of this shape follow. Panels that were sent before are discarded. */
   | {
       readonly kind: 'shape';
       readonly days: number;
       readonly assets: number;
       readonly fields: readonly string[];
-      /** File of each panel, if all panels are paged; then no `days` message follows. */
+      /** File of each panel, if all panels are kept in files. Then no `days` message follows. */
       readonly files?: readonly PagedFile[];
     }
   /** A file contains the values of all panels for a range of days, field after field. */
@@ -29,7 +27,7 @@ export type TransferMessage =
       readonly dates: Extent;
       readonly tables: Extent;
       readonly actionPlaces: Extent;
-      /** Bytes before and after the files of separately stored panels, panel after panel. */
+      /** Bytes before and after the files of panels that have separate files, panel after panel. */
       readonly edges: Extent;
     };
 
@@ -49,7 +47,7 @@ export const isFull = (error: unknown): boolean =>
   error instanceof Error && FULL_CODES.has((error as NodeJS.ErrnoException).code ?? '');
 
 /**
- * Maximum number of bytes per read or write call: a call occupies one of the few threads for file access, and cannot be
+ * Maximum number of bytes per read or write call. A call occupies one of the few threads for file access and cannot be
  * cancelled.
  */
 const CALL_BYTES_MAX = 8 << 20;
@@ -110,8 +108,8 @@ export function listEdges(memory: ArrayBufferLike, file: PagedFile, bytes: numbe
 }
 
 /**
- * Bytes per batch: large enough to outweigh the cost of a message, and small enough to be transferred while the next
- * batch is read.
+ * Number of bytes per batch. It is large enough to outweigh the cost of a message, and small enough to be transferred
+ * while the next batch is read.
  */
 const BATCH_BYTES = 4 << 20;
 

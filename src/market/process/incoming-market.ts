@@ -16,7 +16,7 @@ import { reportPanelMemory } from '../panels/gc-pressure.js';
 export interface IncomingMarket {
   /** Processes the next message of the transfer. */
   take(step: TransferMessage): void;
-  /** Returns the market in shared memory, with spare days, after the last message; undefined before. */
+  /** Returns the market in shared memory, with spare days. Returns undefined before the last message has arrived. */
   market(): Promise<SharedMarket> | undefined;
   /** Stops reading; resolves after all reads have settled. */
   stop(): Promise<void>;
@@ -25,8 +25,8 @@ export interface IncomingMarket {
 }
 
 /**
- * Number of concurrent reads. Most of the time is spent on touching new memory, which each read does on a separate
- * core.
+ * Number of concurrent reads. Most of the time is spent on the first access to new memory, which each read does on a
+ * separate core.
  */
 const READ_CONCURRENCY = 2;
 
@@ -39,15 +39,14 @@ interface Shape {
 interface Field {
   readonly name: string;
   readonly values: SharedArrayBuffer;
-  /** File that the other process fills, if its panels are paged. */
+  /** File that the other process fills. Present if its panels are kept in files. */
   readonly file: PagedFile | undefined;
-  /** True if the memory maps this file, which then need not be read. */
+  /** True if the memory maps this file. The file then need not be read. */
   readonly isOpened: boolean;
 }
 
 /**
- * Reads a market while the outgoing market writes it, and removes the files: their names are removed as soon as they
- * are opened.
+ * Reads a market while the other process writes it. Removes the names of the files as soon as they are opened.
  * @cost 0.5 s/GiB, off the event loop
  */
 export function createIncomingMarket(): IncomingMarket {
@@ -74,7 +73,7 @@ export function createIncomingMarket(): IncomingMarket {
     });
   }
 
-  /** Allocates the panels. @throws Error ENOSPC if the disk has no space for paged panels */
+  /** Allocates the panels. @throws Error ENOSPC if the disk has no space for panels in files */
   function begin({ days, assets, fields, files: paged = [] }: TransferMessage & { kind: 'shape' }): void {
     const createField = (name: string, f: number): Field => {
       const file = paged[f];
@@ -105,7 +104,8 @@ export function createIncomingMarket(): IncomingMarket {
   }
 
   /**
-   * Reads separately stored panels: the bytes before and after their files, and whole panels that could not be mapped.
+   * Reads panels that have separate files. Reads the bytes before and after their files, and whole panels that could
+   * not be mapped.
    */
   async function readPaged({ days, assets, fields }: Shape, path: string, edges: Extent): Promise<void> {
     const bytes = days * assets * Float64Array.BYTES_PER_ELEMENT;

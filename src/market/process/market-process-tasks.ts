@@ -32,14 +32,12 @@ import { openCalendars } from '../serving/calendar-files.js';
 
 prepareDuckDb();
 
-/**
- * Resident memory above which a process ends after its task, so that its memory is returned to the operating system.
- */
+/** Resident memory above which a process ends after its task. Its memory then returns to the operating system. */
 const REUSED_BYTES_MAX = 192 * 2 ** 20;
 
 /**
- * Entry point of the process started by `runMarketTask`: receives one request, sends reports, then waits for the next
- * request or ends.
+ * Entry point of the process that `runMarketTask` starts. It receives one request, sends reports, and then waits for
+ * the next request or ends.
  */
 waitForTask();
 
@@ -62,7 +60,7 @@ function waitForTask(): void {
   });
 }
 
-// The parent process has ended, so nobody receives reports.
+// Ends this process when the parent process has ended, because nobody receives reports.
 process.once('disconnect', () => process.exit(0));
 
 function createFailureReport(error: unknown): MarketTaskReport {
@@ -144,7 +142,7 @@ async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): 
       : outgoingMarket?.finish(content).catch((cause: unknown) => {
           throw new WriteFault(`The data could not be handed over: ${formatReason(cause)}`, { cause });
         });
-  // Warnings about a part of a market would concern data that is present in the whole market.
+  // Skips the warnings for a part of a market. They would concern data that is present in the whole market.
   const isWhole = !('isPart' in request.input && request.input.isPart === true);
   const { codes, closures = {} } = request.options.calendars;
   const calendars = { codes, open: () => correctCalendars(openCalendars(), closures) };
@@ -157,7 +155,7 @@ async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): 
     const contentDigests = await digestContent(content, { computedBlocks: await growing.awaitBlocks() }); // the last blocks were hashed meanwhile
     return { ...contentDigests, warnings, readWarnings };
   };
-  // Meanwhile, the threads for file access write the rest of the transfer.
+  // Hashes and checks the content while the threads for file access write the rest of the transfer.
   const [, files, { hash, digests, warnings, readWarnings }] = await Promise.all([transfer(), result.files(), check()]);
   const summary = {
     contentHash: hash,
@@ -177,7 +175,7 @@ async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): 
   return { kind: 'done', summary, digests };
 }
 
-/** Content, with the files from which it was read or to which it is written. */
+/** Content, with its files. The content was read from these files, or is written to them. */
 interface WrittenContent {
   readonly content: MarketContent;
   readonly adjustment: Adjustment;
@@ -196,7 +194,7 @@ async function perform(
   problems: Problems,
   follower: DayFollower,
 ): Promise<WrittenContent | undefined> {
-  // Modules that are not needed for reading files are loaded on demand, because the first load of a store waits for the
+  // Loads modules that are not needed for reading files on demand, because the first load of a store waits for the
   // start of this process.
   const writeText = (folder: string, content: MarketContent) => async () =>
     (await import('../content/write-market.js'))

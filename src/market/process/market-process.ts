@@ -38,13 +38,13 @@ const FOLDER_PREFIX = 'divisor-';
 const SHARED_MEMORY = '/dev/shm';
 
 export interface MarketTaskOptions {
-  /** Identity of the market to load into shared memory; null for a check only. */
+  /** Identity of the market that is loaded into shared memory. It is null if the data is only checked. */
   readonly load: Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency'> | null;
   /** Body of a request that the process reads. */
   readonly body?: Uint8Array;
   /** Decides how to handle an import, given its header. An error of this function ends the process and the task. */
   readonly onImport?: (header: ImportHeader) => Promise<ImportResponse>;
-  /** Calendars of the stored indices; bars on days that are not a session of any of them give warnings. */
+  /** Calendars of the stored indices. A bar on a day that is not a session of any of them gives a warning. */
   readonly calendars?: UsedCalendars;
   readonly onProgress?: (fraction: number, message: string) => void;
   readonly signal?: AbortSignal;
@@ -207,7 +207,10 @@ function requireOutcome(report: FinalReport): Extract<FinalReport, { kind: 'done
   throw new Error(`the process reported ${report.kind} at its end`);
 }
 
-/** Returns the memory limit for a child process; this process opens its paged memory and loads its panels. */
+/**
+ * Returns the memory limit for a child process. It has folders for panels, because this process opens their files and
+ * loads them.
+ */
 function computeMemoryLimit(folders: readonly string[], loads: boolean): MemoryLimit {
   const limit = findMemoryLimit();
   const pagedLimit = limit.folder === null ? limit : { ...limit, folder: folders.at(-1)!, keepsNames: true };
@@ -328,8 +331,9 @@ function exchangeMessages(
 }
 
 /**
- * Returns the folders for the transfer in order of preference: in-memory folders if available, because the files are
- * read back and removed at once; then temporary folders; last the folder of paged memory, for data that exceeds memory.
+ * Returns the folders for the transfer in order of preference. In-memory folders come first if they are available,
+ * because the files are read back and removed at once. Temporary folders follow. The last folder is for panels in
+ * files, for data that exceeds memory.
  */
 function listSharedFolders(): readonly string[] {
   const { folder } = findMemoryLimit();

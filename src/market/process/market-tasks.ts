@@ -23,9 +23,9 @@ import type { SqlNeeds, SqlOrder, SqlOutcome } from '../sql/sql-order.js';
 import type { SyntheticSpec } from '../synthetic/spec.js';
 
 /**
- * Tasks on whole stores in a separate process. Readers run native code and hold whole files: a crash, a runaway task or
- * a cancellation must only affect one task and not the service. This interface is the complete boundary between the
- * processes.
+ * Tasks on whole stores, which run in a separate process. Readers run native code and keep whole files in memory. A
+ * crash, a runaway task or a cancellation must only affect one task and not the service. This interface is the complete
+ * boundary between the processes.
  */
 export interface MarketTasks {
   /** Reads the files of a store. */
@@ -42,13 +42,13 @@ export interface MarketTasks {
     readonly tables: TableNames;
     readonly terms?: MarketInterpretation;
   };
-  /** Reads the body of an import, after the decision about its header, and writes it as a store. */
+  /** Reads the body of an import and writes it as a store. The caller decides about its header before. */
   importBody: Record<string, never>;
   /** Reads a table sent as a file and writes it as a store. */
   importTable: TableImport;
   /** Inspects data and proposes a mapping, or reads the data with a given mapping. Stores nothing. */
   inspect: { readonly inspected: InspectedData; readonly inspectionTerms: InspectionTerms };
-  /** Runs a query, and requests the tables that the query reads. */
+  /** Runs a query. Requests the tables that the query reads. */
   query: SqlOrder;
   /** Writes the rows of a Parquet file as lines of JSON. */
   parquetLines: { readonly from: string; readonly to: string };
@@ -64,8 +64,8 @@ export type MarketTaskRequest = {
 
 export interface TaskOptions {
   /**
-   * Files through which the market is transferred to the caller, which reads them into shared memory. The next file is
-   * used when the previous one is full. Null for a check only.
+   * Files through which the market is transferred to the caller, which reads them into shared memory. When a file is
+   * full, the next one is used. Null if the data is only checked.
    */
   readonly sharedFiles: readonly string[] | null;
   /** File with the body of a request; null if the task has none. */
@@ -80,7 +80,7 @@ export interface TaskOptions {
 export interface ContentSummary {
   readonly contentHash: string;
   readonly identifiers: number;
-  /** First and last day of the market dataset; null if it has no dates. */
+  /** First and last day of the market dataset. It is null if the dataset has no dates. */
   readonly start: Day | null;
   readonly end: Day | null;
   readonly rows: RowsByTable;
@@ -97,7 +97,7 @@ export interface ContentSummary {
   readonly dividendErrors?: readonly DividendError[];
   /** Warnings about the content; at most 201. */
   readonly warnings: readonly Finding[];
-  /** Warnings of the reading that a later check of the content would not find. */
+  /** Warnings about the reading of the data. A later check of the content would not find them. */
   readonly readWarnings?: readonly Finding[];
 }
 

@@ -17,19 +17,19 @@ import {
 
 /** Market that is being sent to another process. */
 export interface OutgoingMarket {
-  /** Begins with panels, whose days are sent as they are completed. Panels sent earlier are discarded. */
+  /** Begins with panels. Their days are sent as they are completed. Panels that were sent earlier are discarded. */
   begin(panels: Panels): void;
   /** Sends a range of days, which must not change afterwards. */
   send(from: number, to: number): void;
   /**
-   * Sends the rest of a content, or all of the content if its panels differ from those of `begin`. Called once, at the
-   * end.
+   * Sends the rest of a content. If its panels differ from those of `begin`, sends all of the content. Called once, at
+   * the end.
    * @throws ENOSPC if no file has space for the rest
    */
   finish(content: MarketContent): Promise<void>;
 }
 
-/** Returns the files of panels; undefined unless all panels are paged. */
+/** Returns the files of panels. Returns undefined unless all panels are kept in files. */
 function findFiles({ fields }: Panels): readonly PagedFile[] | undefined {
   const files = Array.from(fields.values(), ({ buffer, byteOffset }) =>
     byteOffset === 0 ? findPagedFile(buffer) : undefined,
@@ -42,7 +42,7 @@ function sliceEdges({ fields }: Panels, files: readonly PagedFile[]): Uint8Array
   return files.flatMap((file, f) => listEdges(panels[f]!.buffer, file, panels[f]!.byteLength));
 }
 
-/** Number of concurrent writes: each occupies one of the threads for file access, which readers also need. */
+/** Number of concurrent writes. Each occupies one of the threads for file access, which readers also need. */
 const WRITE_CONCURRENCY = 2;
 
 interface OutputFile {
@@ -52,9 +52,9 @@ interface OutputFile {
 }
 
 /**
- * Writes a market to the first of several files with enough space, and continues in the next file when one is full:
- * shared memory is often small in a container. A paged market is written to the last file, which is on a disk. The
- * files must not exist yet; only their owner can read them.
+ * Writes a market to the first of several files with enough space. When a file is full, continues in the next one,
+ * because shared memory is often small in a container. A market with panels in files is written to the last file, which
+ * is on a disk. The files must not exist yet; only their owner can read them.
  * @cost 0.4 s/GiB, off the thread
  */
 export function createOutgoingMarket(

@@ -10,20 +10,20 @@ import {
 } from './process-pool.js';
 import { ENTER_GROUP, openReaderGroups, type ReaderGroup, type ReaderGroups } from './reader-groups.js';
 
-/** Entry point of the process that starts the processes of market tasks and relays messages in both directions. */
+/** Entry point of the process that starts the processes of market tasks. It passes messages on in both directions. */
 
 /**
- * Heap of a market process, sufficient for a JSON import of the largest accepted size and its checks. Panels are
- * outside the heap.
+ * Heap of a market process in megabytes. It is enough for a JSON import of the largest accepted size and its checks.
+ * Panels are outside the heap.
  */
 const HEAP_MEGABYTES = 1536;
 
-/** Number of threads for file access and waiting for rows: three scans, one digest and two writes run concurrently. */
+/** Number of threads for file access. Three scans wait for rows while one digest and two writes run. */
 const THREADS = 6;
 
 /**
- * Requests large pages from the operating system, because every page of the panels is touched for the first time, which
- * is slow. Has no effect if they are unavailable.
+ * Setting that requests large pages from the operating system. The first access to a page is slow, and a process
+ * accesses every page of the panels for the first time. Has no effect if large pages are unavailable.
  */
 const LARGE_PAGES = 'glibc.malloc.hugetlb=1';
 
@@ -43,12 +43,12 @@ const [bytesMax, groupFolder] = [Number(process.argv[2] ?? 0), process.argv[3] ?
 
 /** Shell arguments that apply the memory limit of the pool to a process; none if the system cannot limit memory. */
 const limitArguments = createLimitArguments(bytesMax);
-/** Control groups of the processes; undefined if no group is delegated to the service. */
+/** Control groups of the processes. They are undefined if the service may not manage a control group. */
 const groups = findGroups(groupFolder);
 
 /**
- * Returns the shell arguments for a limit of private memory. Linux counts private writable memory against this limit,
- * whether it was touched or not; it does not count shared memory and reserved address space, of which the engine uses
+ * Returns the shell arguments for a limit of private memory. Linux counts all private writable memory against this
+ * limit, even if it is unused. It does not count shared memory and reserved address space, of which the service uses
  * much.
  */
 function createLimitArguments(bytes: number): readonly string[] {
@@ -83,10 +83,10 @@ function sendUnlimited(limit: ReaderLimit, reason: string): void {
 
 const childrenById = new Map<number, ChildProcess>();
 
-/** Requests sent to a waiting process that has not answered yet; the process may have ended already. */
+/** Requests that were sent to a waiting process and not answered yet. The process may have ended already. */
 const unansweredOrders = new Map<number, object>();
 
-/** Process that has loaded its code and waits for a request, so that the next task starts at once. */
+/** Process that has loaded its code and waits for a request. The next task then starts at once. */
 let spareChild: { readonly child: ChildProcess; readonly wait: NodeJS.Timeout } | undefined;
 
 process.on('message', (order: ProcessPoolOrder) => {
@@ -103,7 +103,7 @@ process.on('message', (order: ProcessPoolOrder) => {
     });
 });
 
-// The service has ended. The child processes detect the end of this process.
+// Ends this process when the service has ended. The child processes detect the end of this process.
 process.once('disconnect', () => process.exit(0));
 
 function start(id: number, request: object): void {
@@ -180,7 +180,7 @@ function endChild(id: number, event: ProcessPoolEvent): void {
   prepare(); // a store that was read is usually read again
 }
 
-/** Starts a spare process if no process is working, because working processes need the processor. */
+/** Starts a process in advance, but only if no process is working, because working processes need the processor. */
 function prepare(waitMs?: number): void {
   if (childrenById.size === 0 && spareChild === undefined) keepSpare(startProcess(), waitMs);
 }

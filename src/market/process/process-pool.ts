@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 /** Orders to the process pool. */
 export type ProcessPoolOrder =
   /**
-   * Starts a process that waits for the next request for at most this time, unless another process already waits or
-   * will wait.
+   * Starts a process that waits for the next request, for at most this time. Does nothing if another process already
+   * waits or will wait.
    */
   | { readonly kind: 'prepare'; readonly waitMs: number }
   /** Starts a process and sends its request. */
@@ -28,7 +28,7 @@ export type ProcessPoolEvent =
       readonly signal: NodeJS.Signals | null;
     };
 
-/** Report of a process to the pool only: its task is done, and it can accept another task. */
+/** Report of a process to the pool only. The task of the process is done, and it can accept another task. */
 export interface FreeProcess {
   readonly kind: 'free';
 }
@@ -51,7 +51,7 @@ interface ProcessPool {
   readonly listeners: Map<number, Listener>;
 }
 
-/** Mechanism that limits the memory of a process: RLIMIT_DATA limits private memory, cgroup all memory. */
+/** Mechanism that limits the memory of a process. RLIMIT_DATA limits private memory; cgroup limits all memory. */
 export type ReaderLimit = 'RLIMIT_DATA' | 'cgroup';
 
 /** Memory limit of each process, enforced by the operating system. */
@@ -76,7 +76,7 @@ let pool: ProcessPool | undefined;
 let lastId = 0;
 
 /**
- * Starts a process for a market task. Its parent is a small permanent process: forking copies the page tables of the
+ * Starts a process for a market task. Its parent is a small permanent process. A fork copies the page tables of the
  * parent, which would pause a service with gigabytes of panels for a tenth of a second or more.
  */
 export function startMarketProcess(request: object, listener: Listener): MarketProcess {
@@ -92,13 +92,13 @@ export function startMarketProcess(request: object, listener: Listener): MarketP
 }
 
 /**
- * Time for which a process waits for a task before it ends. After that, the next task starts another process, which
+ * Time for which a process waits for a task before it ends. Afterwards, the next task must start another process, which
  * takes about 0.3 s.
  */
 export const SPARE_WAIT_MS = 60_000;
 
 /**
- * Starts a process that waits for the first task, which then starts at once. Later tasks use the process of the
+ * Starts a process that waits for the first task, so that the task starts at once. Later tasks use the process of the
  * previous task. The process takes 85 MiB.
  */
 export function prepareMarketProcess(waitMs = SPARE_WAIT_MS): void {
@@ -115,7 +115,8 @@ function openProcessPool(): ProcessPool {
   const child = fork(fileURLToPath(new URL('./process-pool-main.js', import.meta.url)), limitArguments, {
     serialization: 'advanced',
     execArgv: [],
-    // The environment contains keys and passwords that readers of files do not need.
+    // Passes almost no environment variables. The environment contains keys and passwords that readers of files do not
+    // need.
     env: { TZ: 'UTC', ...(process.env['TMPDIR'] ? { TMPDIR: process.env['TMPDIR'] } : {}) },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
@@ -144,7 +145,7 @@ function openProcessPool(): ProcessPool {
 }
 
 /**
- * Sets whether the child process keeps the event loop alive. An idle pool does not, and ends with the process that
+ * Sets whether the child process keeps the event loop alive. An idle pool does not. It ends with the process that
  * opened it.
  */
 function setKeepsAlive(child: ChildProcess, keepsAlive: boolean): void {

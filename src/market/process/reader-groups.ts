@@ -9,7 +9,7 @@ export interface ReaderGroup {
   close(): void;
 }
 
-/** Control groups below a group that is delegated to the service. */
+/** Control groups below a group that the service may manage. */
 export interface ReaderGroups {
   open(): ReaderGroup;
 }
@@ -21,8 +21,8 @@ const CONTROLLERS = 'cgroup.subtree_control';
 export const ENTER_GROUP = 'echo $$ > "$1/cgroup.procs" && shift';
 
 /**
- * Prepares a cgroup v2 for groups of processes, each with a limit of all its memory: private memory, memory shared with
- * the service, and cached files.
+ * Prepares a cgroup v2 for groups of processes. Each group limits all memory of its process: private memory, memory
+ * shared with the service, and cached files.
  * @throws Error if the folder is not a control group, or is not delegated to the service
  */
 export function openReaderGroups(parent: string, bytes: number, shell: string): ReaderGroups {

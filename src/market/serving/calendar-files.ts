@@ -8,8 +8,8 @@ import { CalendarIndex } from '#domain/calendars/rule-file.js';
 export const CALENDAR_FOLDER = fileURLToPath(new URL('../../../../data/calendars', import.meta.url));
 
 /**
- * Opens the calendars of a folder of rule files. Only the index is read here; the file of a calendar is read at its
- * first use.
+ * Opens the calendars of a folder of rule files. Reads only the index now; the file of a calendar is read at its first
+ * use.
  * @throws if the folder has no valid index
  */
 export function openCalendars(folder: string = CALENDAR_FOLDER): ExchangeCalendars {

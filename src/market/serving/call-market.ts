@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Markets, ServedMarket } from './markets.js';
 
-/** Market of a call; undefined after the end of the call. */
+/** Market that a call reads. It is undefined after the end of the call. */
 interface Context {
   market: ServedMarket | undefined;
 }
@@ -9,8 +9,8 @@ interface Context {
 const calls = new AsyncLocalStorage<Context | undefined>();
 
 /**
- * Runs a call on a market: all code that the call awaits reads this market, regardless of the active store. Work that
- * continues after the call does not keep the market in memory.
+ * Runs a call on a market. All code that the call awaits reads this market, even if another store becomes active. Work
+ * that continues after the call does not keep the market in memory.
  */
 export async function onMarket<T>(market: ServedMarket, work: () => T | Promise<T>): Promise<T> {
   const context: Context = { market };
@@ -25,8 +25,8 @@ export async function onMarket<T>(market: ServedMarket, work: () => T | Promise<
 export const runOffMarket = <T>(work: () => T): T => calls.run(undefined, work);
 
 /**
- * Returns the market of the current call; undefined outside calls, which read the active store. @throws Error after the
- * end of the call
+ * Returns the market of the current call. Returns undefined outside calls, where code reads the active store. @throws
+ * Error after the end of the call
  */
 export function getCallMarket(): ServedMarket | undefined {
   const context = calls.getStore();
@@ -35,7 +35,7 @@ export function getCallMarket(): ServedMarket | undefined {
   return context.market;
 }
 
-/** Returns markets with the market of the current call, otherwise the active market. */
+/** Wraps access to markets. It returns the market of the current call if there is one, otherwise the active market. */
 export function createCallMarkets<M extends Markets>(active: M): M {
   return {
     ...active,

@@ -3,7 +3,10 @@ import type { MarketData } from '#domain/market/market-data.js';
 export interface CoverageHistory {
   /** Number of securities with a price on each date, [T]. */
   readonly priced: Int32Array;
-  /** Number of securities between their first and last price on each date, inclusive, [T]. */
+  /**
+   * Number of securities that should have a price on each date, [T]. A security should have one from its first to its
+   * last price.
+   */
   readonly expected: Int32Array;
 }
 

@@ -2,12 +2,12 @@ import { createMarketKey, type MarketIdentity } from '#domain/market/market-iden
 import type { ServedMarket } from './markets.js';
 
 /**
- * Markets of this process by identity. A content remains as long as the identity with which it was added is referenced:
- * by a pending event, the input of a task, or the served market. No explicit release is needed.
+ * Markets of this process by identity. A content remains in memory as long as the identity with which it was added is
+ * referenced: by a pending event, the input of a task, or the served market. No explicit release is needed.
  */
 export interface MarketContents {
   add(market: ServedMarket): void;
-  /** Returns the content of the same or an equal identity; undefined if this process does not have it. */
+  /** Returns the content of the same or an equal identity. Returns undefined if this process does not have it. */
   find(identity: MarketIdentity): ServedMarket | undefined;
 }
 

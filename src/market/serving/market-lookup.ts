@@ -5,7 +5,7 @@ import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 
 /** Lookup of the positions and actions of securities in a market. */
 export interface MarketLookup {
-  /** Returns the column of a security; undefined if the market dataset lacks it. */
+  /** Returns the column of a security. Returns undefined if the market dataset does not contain it. */
   positionOf(identifier: string): number | undefined;
   /** Returns true if any dataset contains the identifier. */
   holds(identifier: string): boolean;
@@ -13,7 +13,7 @@ export interface MarketLookup {
   actionsOf(identifier: string): readonly CorporateAction[];
   /** Returns the memberships of a security in any universe. */
   membershipsOf(identifier: string): readonly Membership[];
-  /** Returns the first and last date with a CLOSE; null if the security has none. */
+  /** Returns the first and last date with a CLOSE. Returns null if the security has none. */
   datesOf(identifier: string): { readonly start: Day; readonly end: Day } | null;
   /** Identifiers of all datasets, in code-point order. */
   readonly allIdentifiers: readonly string[];
@@ -21,7 +21,7 @@ export interface MarketLookup {
 
 const lookupsByMarket = new WeakMap<MarketData, MarketLookup>();
 
-/** Rows of a table by security, cached by table, because versions of a store may share tables. */
+/** Rows of a table by security. They are cached by table, because versions of a store may share tables. */
 const positionsByGroup = new WeakMap<readonly object[], ReadonlyMap<string, readonly object[]>>();
 
 /** Returns the lookup of a market, created at its first use. @cost O(securities + actions) once, then O(1) a call */
@@ -91,7 +91,7 @@ function groupByIdentifier<T extends { readonly identifier: string }>(
 }
 
 /**
- * Returns the latest value of a security on or before a day, at most `staleMax` dates of the store old.
+ * Returns the latest value of a security on or before a day. The value is at most `staleMax` dates of the store old.
  * @returns NaN if there is none
  */
 export function findValueAt(market: MarketData, field: string, position: number, day: Day, staleMax: number): number {
@@ -106,7 +106,7 @@ export function findValueAt(market: MarketData, field: string, position: number,
   return Number.NaN;
 }
 
-/** Returns the row of the store on which an action takes effect; the number of dates for a future action. */
+/** Returns the row of the store on which an action takes effect. For a future action, returns the number of dates. */
 export function findEffectiveRow(market: MarketData, { exDay }: CorporateAction): number {
   return findFirstAtLeast(market.dates, exDay);
 }

@@ -21,7 +21,7 @@ interface Head {
   readonly format: typeof FORMAT;
   readonly market: Pick<MarketHandle, 'datasetId' | 'contentHash' | 'adjustment' | 'currency'>;
   readonly loadedAt: string;
-  /** Number of bytes of each part, in order; `panel` is the size of a single panel. */
+  /** Number of bytes of each part, in order. `panel` is the size of a single panel. */
   readonly dates: number;
   readonly tables: number;
   readonly actionPlaces: number;
@@ -38,9 +38,9 @@ interface Parts<T> {
   readonly history: T;
 }
 
-/** Maximum size of the head in bytes; it contains names of source files, each a few hundred bytes. */
+/** Maximum size of the head in bytes. The head contains names of source files, each a few hundred bytes. */
 const HEAD_BYTES_MAX = 64 << 20;
-/** Number of bytes copied per turn of the event loop: a millisecond or two. */
+/** Number of bytes that are copied in one turn of the event loop. Copying them takes a millisecond or two. */
 const TURN_BYTES = 8 << 20;
 
 /** Market read from a snapshot, ready to be opened. */
@@ -142,7 +142,7 @@ async function readHead(file: FileHandle): Promise<{ readonly head: Head; readon
   const length = new DataView(start.buffer).getUint32(0, true);
   const text = new Uint8Array(Math.min(length, HEAD_BYTES_MAX));
   await readInto(file, [text], start.length);
-  // written by `encodeSnapshot` and verified by the digest of the file
+  // `encodeSnapshot` wrote the text, and the digest of the file was verified.
   const head = JSON.parse(new TextDecoder().decode(text)) as Head;
   if (head.format !== FORMAT)
     throw new Refusal('DOCUMENT_UNREADABLE', 'The snapshot of the market is of another format.');

@@ -3,7 +3,7 @@ import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { VersionFile } from '../sources/known-files.js';
 
-/** Immutable version of the served store. A request that has a reference to it always sees this version. */
+/** Version of the served store. It never changes: a request that has a reference to it always sees this version. */
 export interface ServedMarket {
   readonly handle: MarketHandle;
   /** Identity of the market, in events and in the input of tasks. */
@@ -11,7 +11,7 @@ export interface ServedMarket {
   /** Data opened in this thread, for lookups. */
   readonly market: MarketData;
   readonly loadedAt: string;
-  /** Source files at the time when all of them were read. A refresh need not read unchanged files again. */
+  /** Source files with their state when all of them were read. A refresh need not read unchanged files again. */
   readonly files: readonly VersionFile[];
 }
 
@@ -19,7 +19,7 @@ export interface Markets {
   /** Returns the served version; undefined if none is served. */
   served(): ServedMarket | undefined;
   /**
-   * Returns the served version; undefined if no store is active, for responses that contain less data without a market.
+   * Returns the served version. Returns undefined if no store is active; a response then contains less data.
    * @throws Refusal STORE_UNAVAILABLE while the store is being read after a restart
    */
   current(): ServedMarket | undefined;
@@ -29,8 +29,8 @@ export interface Markets {
    */
   require(): ServedMarket;
   /**
-   * Resolves when the reading of the store after a restart has succeeded or failed. Work queued before the restart
-   * waits for it, so that it does not fail while data is being read.
+   * Resolves when the reading of the store after a restart has succeeded or failed. Work that was queued before the
+   * restart waits for it, so that the work does not fail while data is being read.
    */
   settled(): Promise<void>;
 }

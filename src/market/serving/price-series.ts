@@ -41,7 +41,8 @@ const PRICE_FIELDS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE
 const COUNT_FIELDS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
 /**
- * Returns the bars of one security as requested: adjusted, then aggregated by week or month, then cut to the window.
+ * Returns the bars of one security in the requested form. They are adjusted, then aggregated by week or month, then cut
+ * to the window.
  */
 export function computePriceSeries(bars: SecurityBars, request: SeriesRequest): DatedTable {
   const { dates, fields, names, position } = bars;
@@ -123,7 +124,8 @@ export interface AdjustmentFactors {
 /**
  * Returns factors that convert every row to the share basis of the last row. For `total`, prices also grow like a
  * holding with all cash reinvested: adjusted CLOSE divided by the previous one is the growth of the session in the
- * total variant. The last bar keeps its price. A store with prices already adjusted to that degree has factors of 1.
+ * total variant. The last bar keeps its price. If the prices of a store are already adjusted to that degree, the
+ * factors are 1.
  */
 export function computeAdjustmentFactors(
   bars: Pick<SecurityBars, 'dates' | 'actions' | 'adjustment'>,
@@ -142,8 +144,8 @@ export function computeAdjustmentFactors(
   }
   if (adjust === 'splits') return { price, shares };
 
-  // The factor changes between sessions only if an action affects the share. The loop follows a carried price, so that
-  // an action on a session without a bar is included.
+  // The factor changes between sessions only if an action affects the share. The loop keeps the last price, so that an
+  // action on a session without a bar is included.
   const steps = new Float64Array(sessions).fill(1);
   let carriedClose = Number.NaN;
   for (let t = 0; t < sessions; t++) {
@@ -219,8 +221,8 @@ function aggregatePeriods(
 }
 
 /**
- * Aggregates the values of a period: the first OPEN, the highest HIGH, the lowest LOW, the sum of VOLUME, the last
- * value of any other field.
+ * Aggregates the values of a period. Uses the first OPEN, the highest HIGH, the lowest LOW, the sum of VOLUME, and the
+ * last value of any other field.
  */
 function aggregateColumn(name: string, all: readonly number[]): number {
   const values = all.filter((value) => value === value);

@@ -16,36 +16,38 @@ export interface FailedLoad {
   readonly error: ErrorDetail;
 }
 
-/** Holder of the served market, which is replaced in one assignment. No other module stores it. */
+/** Holder of the served market. One assignment replaces it, and no other module stores it. */
 export interface ServedMarkets extends Markets {
-  /** Returns the event that a market is served, for the transaction that makes its dataset active. */
+  /**
+   * Returns the event that this market is served. The transaction that makes its dataset active publishes the event.
+   */
   activation(market: ServedMarket): CommitEvent<'market-activated'>;
   /** Serves the market that the event activates. @throws Error if this process has not loaded its content */
   activate(event: CommitEvents['market-activated']): void;
-  /** Updates the declared properties of the served market, if it has the content of the event. */
+  /** Updates the declared properties of the served market. Does nothing if it has another content than the event. */
   declare(event: CommitEvents['market-declared']): void;
   /**
-   * Returns the memory of a market of this process by its identity. It is always found for an identity from `served`
-   * that is still referenced.
+   * Returns the memory of a market of this process by its identity. The market is always found if `served` returned the
+   * identity and it is still referenced.
    * @throws Refusal NO_DATA_SOURCE if the market was replaced and is no longer referenced
    */
   handleOf(identity: MarketIdentity): MarketHandle;
   /** Returns the content of an identity; undefined if this process does not have it. */
   find(identity: MarketIdentity): ServedMarket | undefined;
-  /** Registers an earlier content under its identity; the content is kept as long as the identity is referenced. */
+  /** Registers an earlier content under its identity. The content is kept as long as the identity is referenced. */
   hold(market: ServedMarket): void;
   /** Serves a market from now on. */
   serve(market: ServedMarket): void;
   /**
-   * Announces the store that was active before a restart: until it is served or `settle` is called, no response states
+   * Announces the store that was active before a restart. Until it is served or `settle` is called, no response states
    * that there is no data.
    */
   expect(datasetId: string): void;
-  /** Returns the id of the announced store until it is served or `settle` is called. */
+  /** Returns the id of the announced store. Returns undefined after it was served or `settle` was called. */
   awaited(): string | undefined;
-  /** Returns the active store that could not be read, until another store is served. */
+  /** Returns the active store that could not be read. Returns undefined once another store is served. */
   failure(): FailedLoad | undefined;
-  /** Reports that the first load has ended, and the reason if the previous store could not be read. */
+  /** Reports that the first load has ended. Contains the reason if the previous store could not be read. */
   settle(failure?: FailedLoad): void;
 }
 
@@ -145,7 +147,10 @@ export function describeFailure({ datasetId, error }: FailedLoad): string {
   return `The active data store ${datasetId} could not be read: ${error.message} Fix its source and activate it again, or activate another.`;
 }
 
-/** Prepares a loaded market and its lookup for serving. Requests for the currently served market do not wait. */
+/**
+ * Prepares a loaded market and its lookup for serving. Works in small steps, so that requests for the currently served
+ * market do not wait.
+ */
 export async function prepareServedMarket(
   handle: MarketHandle,
   loadedAt: string,

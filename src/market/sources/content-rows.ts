@@ -19,7 +19,8 @@ import { createUniverseRows } from '../content/universe-rows.js';
 import { getSeries } from '../content/whole-content.js';
 
 /**
- * Receiver of the rows of one table, null for an unreadable row; undefined if the columns do not belong to the dataset.
+ * Receiver of the rows of one table. It is undefined if the columns do not belong to the dataset. An unreadable row is
+ * null.
  */
 export type RowSink = ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
 
@@ -33,14 +34,14 @@ export interface TableLocation {
 export interface ContentRows {
   /** Begins a table of cells. @param table its name and heading */
   beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TableLocation): RowSink;
-  /** Begins a CSV file; market numbers are parsed directly from its bytes. */
+  /** Begins a CSV file. Numbers of the market are parsed directly from its bytes. */
   beginCsv(
     tableKind: TableKind,
     label: string,
     columns: readonly string[],
     table?: TableLocation,
   ): ((record: CsvRecord) => void) | undefined;
-  /** Begins a market table with numbers that are set individually. */
+  /** Begins a market table whose numbers are set individually. */
   beginMarket(
     label: string,
     columns: readonly string[],

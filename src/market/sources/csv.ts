@@ -34,7 +34,7 @@ export interface CsvRecord {
 export class CsvFault extends Error {
   override readonly name = 'CsvFault';
   readonly record: number;
-  /** Accepted alternatives, if the value has a closed set of them. */
+  /** Accepted values, if there is a closed set of them. */
   readonly accepted: readonly string[] | undefined;
   constructor(record: number, message: string, accepted?: readonly string[]) {
     super(message);
@@ -53,8 +53,8 @@ interface CsvTerms {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Reads records of comma-separated values (RFC 4180; the header determines the delimiter: comma, semicolon, tab or
- * bar). Quoted cells may contain delimiters, line breaks and doubled quotes. Empty lines are skipped.
+ * Reads records of comma-separated values (RFC 4180). The header determines the delimiter: comma, semicolon, tab or
+ * bar. Quoted cells may contain delimiters, line breaks and doubled quotes. Empty lines are skipped.
  * @param onHeader receives the column names and the lines above them; returns a receiver of the records, undefined to
  * stop. A record may have more or fewer cells than the header.
  * @throws CsvFault for an invalid file.

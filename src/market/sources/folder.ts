@@ -16,10 +16,10 @@ export type TableFiles = Readonly<Record<TableKind, readonly SourceFile[]>>;
 /** Maximum number of files of one store: one file per day for eighty years. */
 const FILES_MAX = 30_000;
 
-/** Maximum number of directory entries that are searched for market files, including files of other kinds. */
+/** Maximum number of directory entries that are searched for market files. The entries include files of other kinds. */
 const ENTRIES_MAX = 4 * FILES_MAX;
 
-/** Maximum depth of folders below the folder of a dataset; far above the usual number of partition keys. */
+/** Maximum depth of folders below the folder of a dataset. It is far above the usual number of partition keys. */
 const DEPTH_MAX = 8;
 
 const FILE_ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile, 'format' | 'isGzipped'> }[] = [
@@ -34,11 +34,12 @@ const FILE_ENDINGS: readonly { readonly ending: string; readonly as: Pick<Source
 ];
 
 /**
- * Returns the files of a store's folder by dataset: `market.parquet`, `market.csv`, `market.jsonl` (the latter two also
- * as `.gz`) or a folder `market/` of files of one of these formats, with or without hive partitions; likewise the other
- * datasets. Files with names that begin with a dot or an underscore are ignored. Files are in the order of their
- * labels. With a mapping and no file named like the market dataset, the market consists of the remaining files. These
- * may be workbooks if there are no others, with `reference.xlsx` and similar files in addition.
+ * Returns the files of a store's folder by dataset. The market is `market.parquet`, `market.csv`, `market.jsonl` (the
+ * latter two also as `.gz`) or a folder `market/` of files of one of these formats, with or without hive partitions.
+ * Files of the other datasets have the same formats. Files with names that begin with a dot or an underscore are
+ * ignored. Files are in the order of their labels. If there is a mapping and no file is named like the market dataset,
+ * the market consists of the remaining files. These may be workbooks if there are no others, with `reference.xlsx` and
+ * similar files in addition.
  */
 export async function listFolderFiles(
   folder: string,
@@ -79,7 +80,7 @@ export async function listFolderFiles(
         problems,
       });
     else if (tables.market === undefined) {
-      // An explicitly named table may be among other files.
+      // A table that the request names may be among other files.
       const marketNames = new Set(isMapped ? files.market.map(({ path }) => basename(path)) : []);
       reportAbsent(
         table,
@@ -98,7 +99,7 @@ export async function listFolderFiles(
   return { market: [], reference: [], corporate_actions: [], universes: [], series: [] };
 }
 
-/** Reports that the market is absent, and files that may be a dataset with a misspelt name. */
+/** Reports that the market is absent. Also reports files that may be a dataset with a misspelt name. */
 function reportAbsent(table: TableKind, names: readonly string[], problems: Problems): void {
   const similarName = names.find(
     (name) =>
@@ -141,13 +142,13 @@ export interface FolderTerms {
 }
 
 interface Listing {
-  /** Field with the location of the dataset: the dataset itself, or the field of `tables`. */
+  /** Field with the location of the dataset. It is the dataset itself, or the field of `tables`. */
   readonly field: string;
   readonly locations: Locations;
   readonly problems: Problems;
 }
 
-/** Returns the files of a mapped market: readable files of the folder that do not belong to another dataset. */
+/** Returns the files of a mapped market: all readable files of the folder that do not belong to another dataset. */
 async function mapFiles(
   folder: string,
   names: readonly string[],
@@ -156,7 +157,7 @@ async function mapFiles(
 ): Promise<SourceFile[]> {
   const isEngineFile = (name: string) =>
     !/^[._]/.test(name) && detectFormat(name) !== undefined && isMarketTable(mapping, name);
-  // A workbook next to text or Parquet files is documentation and not data.
+  // Workbooks are used only if there is no text or Parquet file. Otherwise they are documentation and not data.
   for (const areWorkbooks of [false, true]) {
     const isRead = (name: string) => isEngineFile(name) && isWorkbook(name) === areWorkbooks;
     const folderFiles = names
@@ -178,7 +179,7 @@ async function mapFiles(
 }
 
 /**
- * Returns the files in the subfolders of a folder, such as 2024/01/2024-01-02.csv; links to folders are not followed.
+ * Returns the files in the subfolders of a folder, such as 2024/01/2024-01-02.csv. Links to folders are not followed.
  */
 async function listFilesBelow(folder: string, isOwn: (name: string) => boolean): Promise<string[]> {
   const results: string[] = [];
@@ -207,7 +208,7 @@ const listTableFiles = (path: string, table: TableKind, listing: Listing) =>
 export const formatFileName = (label: string, path: string) =>
   label.includes('/') ? label.slice(label.indexOf('/') + 1) : formatTableName({ label, path });
 
-/** Returns the table name of a file. An upload has a hidden file name and is named like its table. */
+/** Returns the table name of a file. An uploaded file has an internal name, so its name is that of its table. */
 export function formatTableName({ label, path }: Pick<SourceFile, 'label' | 'path'>): string {
   const name = basename(path);
   return name.startsWith('.') ? label : name;
@@ -310,7 +311,7 @@ function createIdentity({
   return { identity: [dev, ino, size, mtimeNs, ctimeNs].join(':'), changedAt: Number(ctimeMs) };
 }
 
-/** Returns the format stated by a file name; with `table`, only if the file is named like the dataset. */
+/** Returns the format that a file name states. With `table`, returns it only if the file is named like the dataset. */
 function detectFormat(name: string, table?: string): (typeof FILE_ENDINGS)[number] | undefined {
   return FILE_ENDINGS.find(({ ending }) =>
     table === undefined ? name.endsWith(ending) && name.length > ending.length : name === table + ending,

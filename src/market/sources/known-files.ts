@@ -9,12 +9,15 @@ import type { FileDigest } from '../formats/digest-file.js';
 export interface VersionFile extends FileDigest {
   readonly dataset: TableKind;
   readonly path: string;
-  /** Null if the file was written too shortly before the reading for its identity to prove that it is unchanged. */
+  /**
+   * Identity of the file. It is null if the file was written too shortly before the reading to prove that it is
+   * unchanged.
+   */
   readonly identity: string | null;
 }
 
 /**
- * Minimum age of a file at which its identity proves that its bytes are unchanged: two writes within one tick of a file
+ * Minimum age of a file at which its identity proves that its bytes are unchanged. Two writes within one tick of a file
  * system's clock have equal times, and the coarsest clock in use ticks every two seconds.
  */
 const SETTLED_AFTER_MS = 2000;
@@ -43,8 +46,8 @@ function findSettledIdentity(
 }
 
 /**
- * Finds market files with known bytes but an unknown identity, because they were rewritten unchanged or too shortly
- * before they were read.
+ * Finds market files with known bytes but an unknown identity. They were rewritten unchanged, or too shortly before
+ * they were read.
  * @param listedAt time before any of the files was inspected, ms since 1970
  * @returns the files by path, with their new identity
  * @cost 1 ms a MiB of files with the size of a known file
@@ -76,18 +79,21 @@ export async function findVersionFileByBytes(
 /** Digests of the files of each table, by label. */
 export type TableDigests = Readonly<Partial<Record<TableKind, Readonly<Record<string, string>>>>>;
 
-/** Files of a folder that must be read if some files are known. */
+/** Files of a folder that must be read. The other files are known. */
 export interface UnreadFiles {
-  /** New or changed files of the market, and all files of other tables with an added, changed or removed file. */
+  /**
+   * Files to read: new or changed files of the market, and all files of every other table with an added, changed or
+   * removed file.
+   */
   readonly files: TableFiles;
-  /** True if known files of the market have changed or disappeared, so that bars of any day may differ. */
+  /** True if known files of the market have changed or disappeared. Bars of any day may then differ. */
   readonly isMarketChanged: boolean;
   /** Unchanged files of all datasets. */
   readonly unchanged: readonly VersionFile[];
   /** Tables with only unchanged files. */
   readonly unchangedTables: readonly TableKind[];
   /**
-   * Digests of the files of other tables with neither an added nor a removed file: their files may have been rewritten
+   * Digests of the files of other tables without added and removed files. Their files may have been rewritten
    * unchanged.
    */
   readonly digests: TableDigests;

@@ -5,8 +5,9 @@ import type { Problem } from '../tables/problems.js';
 /** Folders of this machine from which stores may be read. */
 export interface Locations {
   /**
-   * Returns the real path of a folder or file below one of the roots. A location outside gives LOCATION_NOT_ALLOWED
-   * whether it exists or not; an absent location inside, or a location of another kind, gives LOCATION_NOT_FOUND.
+   * Returns the real path of a folder or file below one of the roots (allowed folders). A location outside gives
+   * LOCATION_NOT_ALLOWED, whether it exists or not. Inside, an absent location or a location of another kind gives
+   * LOCATION_NOT_FOUND.
    */
   resolve(
     location: string,
@@ -23,7 +24,7 @@ export interface Locations {
  */
 export function createLocations(roots: readonly string[], machine?: string): Locations {
   const machinePhrase = machine === undefined ? '' : ` on ${machine}, which answered; other fronts may allow others`;
-  // Roots are resolved each time, because a root may be created or redirected after the start.
+  // Resolves the roots each time, because a root may be created or redirected after the start.
   const resolveRoots = async () =>
     (await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)))).filter(
       (root) => root !== undefined,
@@ -54,8 +55,8 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
 }
 
 /**
- * Returns the real path of a location; for an absent location, the path that it would have. Symbolic links in existing
- * parents are resolved.
+ * Returns the real path of a location. For an absent location, returns the path that it would have. Symbolic links in
+ * existing parents are resolved.
  */
 export async function resolveAbsentPath(path: string): Promise<string> {
   const resolvedPath = await realpath(path).catch(() => undefined);

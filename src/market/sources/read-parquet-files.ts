@@ -30,7 +30,7 @@ export async function readParquetMarket(
       path: 'market',
       message: `The files cannot be read: ${formatReason(error)}`,
     });
-  // Computes the digests while the scan of all columns has started and its rows are awaited.
+  // Computes the digests while the scan of all columns runs and its first rows have not arrived.
   let pendingDigests: Promise<void> | undefined;
   const digest = () => (pendingDigests ??= digestFilesApart(listed, digests).catch(refuse));
   try {
@@ -84,7 +84,7 @@ export async function readParquetMarket(
   }
 }
 
-/** Starts threads that read a market; undefined if the market is too small to benefit. */
+/** Starts threads that read a market. Returns undefined if the market is too small to benefit. */
 function startThreads(files: readonly SourceFile[]): Scattering | undefined {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   return bytes < SCATTERED_BYTES_MIN
@@ -93,8 +93,8 @@ function startThreads(files: readonly SourceFile[]): Scattering | undefined {
 }
 
 /**
- * Returns the files of a market with the columns of their scan; undefined, with a finding, if the scan would change
- * columns.
+ * Returns the files of a market with the columns of their scan. If the scan would change columns, returns undefined and
+ * adds a finding.
  */
 async function checkFiles(
   connection: DuckDBConnection,
@@ -116,7 +116,7 @@ export const describeUnreadableFile = ({ label }: SourceFile, error: unknown): P
   message: describeReaderFault(error) ?? `The file cannot be read: ${formatReason(error)}`,
 });
 
-/** Returns a clear message for errors that the reader describes unclearly; undefined for other errors. */
+/** Returns a clear message for errors that the reader describes unclearly. Returns undefined for other errors. */
 function describeReaderFault(error: unknown): string | undefined {
   const isCut = error instanceof Error && /no magic bytes found at end of file/i.test(error.message);
   return isCut ? 'The file is cut off, or is no Parquet file: there is no Parquet footer at its end.' : undefined;
@@ -162,7 +162,7 @@ export async function readParquetTable<T>(
   }
 }
 
-/** Passes the rows of one Parquet file to `addRow` in file order. Columns that only other files have are null. */
+/** Passes the rows of one Parquet file to `addRow`, in file order. Columns that only other files have are null. */
 async function readCells(
   connection: DuckDBConnection,
   file: SourceFile,

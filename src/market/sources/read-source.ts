@@ -134,7 +134,8 @@ async function readMarket(
       terms: { skip: terms.mapping?.skip_rows, encoding: terms.mapping?.encoding, ignore: terms.mapping?.ignore },
     });
     readBytes += file.bytes;
-    // For a single file, the empty market is reported instead; in a part of a source, an empty file is permitted.
+    // Reports an empty file only if there are several. For a single file, the empty market is reported. In a part of a
+    // source, an empty file is permitted.
     if (files.length > 1 && !isPart && rows.rows === before && problems.errors === errors)
       problems.error({
         code: 'EMPTY_DATASET',
@@ -146,7 +147,7 @@ async function readMarket(
   return { market: panels && { panels, rows: rows.rows }, identifiers: rows.names() };
 }
 
-/** Market, undefined after an error, and its identifiers if known. */
+/** Market and its identifiers. The market is undefined after an error; the identifiers may then still be known. */
 interface ReadResult {
   readonly market: TypedMarketResult | undefined;
   readonly identifiers: readonly string[];
@@ -181,7 +182,7 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
   return { table: rows.toTable(), rows: rows.rows };
 }
 
-/** Returns true if the files of a table are byte-identical to the known files, and records their digests. */
+/** Records the digests of the files of a table. Returns true if the files are byte-identical to the known files. */
 async function isAsKnown(
   tableKind: TableKind,
   files: readonly SourceFile[],

@@ -15,18 +15,18 @@ import { XmlFault } from '../formats/xml-tokens.js';
 import { ZipFault } from '../formats/zip-reader.js';
 import { readWorkbookFile, type WorkbookTerms } from './read-workbook-file.js';
 
-/** Maximum ratio of decompressed to compressed bytes; the ratio of ordinary text is lower. */
+/** Maximum ratio of decompressed to compressed bytes. Ordinary text has a lower ratio. */
 const GZIP_RATIO_MAX = 200;
 
 /** Number of bytes per read. */
 const CHUNK_BYTES = 1 << 20;
 
-/** Number of bytes per read of a gzipped file; small, so that excessive decompression is detected early. */
+/** Number of bytes per read of a gzipped file. It is small, so that excessive decompression is detected early. */
 const GZIPPED_CHUNK_BYTES = 1 << 16;
 
 /**
- * Number of decompressed bytes up to which the ratio refers to the whole file, because a file may begin with highly
- * compressible data.
+ * Number of decompressed bytes up to which their ratio to the size of the whole file is checked. Beyond it, the ratio
+ * to the bytes read so far is checked. A file may begin with highly compressible data.
  */
 const RATIO_FROM_BYTES = 1 << 24;
 
@@ -39,7 +39,7 @@ interface RowReaders {
   readonly onBytes: (bytes: number) => void;
 }
 
-/** Reads a text file or a workbook row by row; a format error becomes one finding. */
+/** Reads a text file or a workbook row by row. A format error becomes one finding. */
 export async function readRows(
   file: SourceFile,
   digests: FileDigest[],
@@ -91,7 +91,7 @@ async function* readBytes(
   onBytes: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256');
-  // The path contains no symbolic links; a link that was created since is not followed.
+  // Does not follow a symbolic link. The path contains no links, so such a link was created since.
   const handle = await open(file.path, constants.O_RDONLY | constants.O_NOFOLLOW);
   let read = 0;
   async function* readChunks(): AsyncGenerator<Uint8Array> {

@@ -35,15 +35,15 @@ export interface TypedMarketResult {
 }
 
 /**
- * Function that receives the identifiers of a market as soon as they are known, even if the market turns out to be
- * invalid.
+ * Function that receives the identifiers of a market as soon as they are known. It is called even if the market turns
+ * out to be invalid.
  */
 export type OnSecurities = (identifiers: readonly string[]) => void;
 
 /**
- * Reads a typed market source into panels: two scans of single columns give the axes, and one scan of all columns is
- * scattered into the cells. If there are errors, they are located by further scans with row numbers, so that valid
- * files have no cost for messages.
+ * Reads a typed market source into panels. Two scans of single columns give the axes. One scan of all columns then
+ * writes its values to the cells. If there are errors, further scans with row numbers locate them, so that messages
+ * cost nothing for valid files.
  * @returns undefined, with a finding, after an error.
  * @cost 0.15 µs a row and field on one core.
  */
@@ -59,7 +59,7 @@ export async function readTypedMarket(
   const identifier = quoteName(columns.identifier);
   const countConnection = await duck.connect(); // connects first, because a failing scan that is not yet awaited would end the process
   const [spellings, rowsByDay] = await awaitAll([
-    // Identifiers above the maximum length are invalid, and their bytes are not copied from DuckDB.
+    // Identifiers above the maximum length are invalid. Their bytes are not copied from DuckDB.
     readDistinctTexts(
       connection,
       `SELECT ${formatShortText('name')} FROM (SELECT DISTINCT ${identifier} AS name FROM ${scan})`,
@@ -115,7 +115,7 @@ interface Destination {
   readonly rows: number;
 }
 
-/** Fills the panels of a source, in separate threads if they are available and all identifiers are short. */
+/** Fills the panels of a source. Uses separate threads if they are available and all identifiers are short. */
 async function fillPanels(
   duck: DuckDb,
   source: TypedSource,
@@ -178,7 +178,7 @@ function formatQuery({ columns: { date, fields } }: TypedSource, name: string, f
 const PART_ROWS_MIN = 500_000;
 
 /**
- * Maximum number of concurrent scans. A scan mostly uses one thread; with more scans, the thread that fills the panels
+ * Maximum number of concurrent scans. A scan mostly uses one thread. With more scans, the thread that fills the panels
  * is slower.
  */
 const PARTS_MAX = 3;
@@ -187,8 +187,8 @@ const PARTS_MAX = 3;
 const ROW_KEYS = /^(filename|file_row_number)$/i;
 
 /**
- * Returns the rows at which a file ordered by day is divided into parts of about equal size, each beginning a block of
- * days.
+ * Returns the rows at which a file ordered by day is divided into parts of about equal size. Each part begins at the
+ * start of a block of days.
  */
 function computeBorders(rowsOfDay: Int32Array, parts: number): number[] {
   const cumulativeRows = sumRowGroups(rowsOfDay, BLOCK_DAYS).reduce<number[]>(
@@ -203,8 +203,8 @@ function computeBorders(rowsOfDay: Int32Array, parts: number): number[] {
 }
 
 /**
- * Divides the scan of a source into scans that together return each row once and skip row groups of the other scans: by
- * row within a single file, by file if there are several.
+ * Divides the scan of a source into scans that together return each row once. Each scan skips the row groups of the
+ * others. A single file is divided by row, several files by file.
  * @param borders rows of a single file at which parts after the first begin; for several files, only their number is
  * used
  */
@@ -226,8 +226,8 @@ function divideScan({ files, scan, numberedScan, columns }: TypedSource, borders
 }
 
 /**
- * Creates a table `axis` that maps every spelling of an identifier, which may include surrounding spaces, to the column
- * of its panel.
+ * Creates a table `axis` that maps every spelling of an identifier to the column of its panel. A spelling may include
+ * surrounding spaces.
  */
 async function writeAxis(connection: DuckDBConnection, positions: ReadonlyMap<string, number>): Promise<void> {
   await connection.run('CREATE TABLE axis (name VARCHAR, n INTEGER)');
@@ -240,7 +240,7 @@ async function writeAxis(connection: DuckDBConnection, positions: ReadonlyMap<st
   rows.closeSync();
 }
 
-/** Returns the SQL of a text; null for a text above the maximum length of a key. */
+/** Returns the SQL of a text. The result is null for a text above the maximum length of a key. */
 const formatShortText = (text: string) => `CASE WHEN strlen(${text}) <= ${TEXT_BYTES_MAX} THEN ${text} END`;
 
 /** Returns the distinct texts of a query with one column. */
@@ -263,7 +263,7 @@ interface Spellings {
   readonly isSound: boolean;
 }
 
-/** Counts the rows of each day; undefined if a date is null or not a valid day. */
+/** Counts the rows of each day. Returns undefined if a date is null or not a valid day. */
 async function countDays(
   connection: DuckDBConnection,
   scan: string,

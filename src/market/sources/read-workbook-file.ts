@@ -13,7 +13,10 @@ export interface WorkbookTerms {
   readonly ignore?: readonly string[] | undefined;
 }
 
-/** Function that receives the header of the only non-empty sheet and returns a receiver of its rows. */
+/**
+ * Function that receives the header of the only sheet that is not empty. It returns a receiver of the rows of the
+ * sheet.
+ */
 type OnHeader = (columns: readonly string[], heading: Heading) => SheetSink;
 
 /**

@@ -25,13 +25,13 @@ export interface SourceResult {
 export interface ReadOptions {
   /** Interpretation of the market. Default: no mapping. */
   readonly terms?: MarketInterpretation;
-  /** True if the files are only a part of a source, which may contain no bar. */
+  /** True if the files are only a part of a source. A part may contain no bar. */
   readonly isPart?: boolean;
   /** True if the service wrote the files itself. */
   readonly isOwn?: boolean;
-  /** Digests of known files; a table with equal digests is not read. */
+  /** Digests of known files. A table with equal digests is not read. */
   readonly knownDigests?: TableDigests;
-  /** Receives days of the market as soon as they are complete, if the order of reading permits it. */
+  /** Receives days of the market as soon as they are complete. Some orders of reading do not permit this. */
   readonly follower?: DayFollower;
 }
 

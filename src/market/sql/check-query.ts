@@ -114,7 +114,7 @@ function countPosition(query: string, line: number, column: number): QueryPositi
   return { line, column, start: textBefore + (line > 1 ? 1 : 0) + column - 1 };
 }
 
-/** Matches an error message of DuckDB that contains a line of the query with a mark below it. */
+/** Matches an error message of DuckDB with a line of the query and a mark below it. */
 const ERROR_POSITION = /\nLINE (\d+): ([^\n]*)\n( *)\^/;
 
 /**
@@ -131,7 +131,7 @@ export function createQueryRefusal(query: string, error: unknown, prefix = 0): R
   if (match === null) return refuseQuery(text);
   const line = Number(match[1]);
   const column = match[3]!.length - `LINE ${line}: `.length + 1 - (line === 1 ? prefix : 0);
-  // DuckDB shortens long lines with "..."; then the position of the mark is not the column.
+  // DuckDB shortens long lines with "...". The position of the mark is then not the column.
   return refuseQuery(text, match[2]!.includes('...') ? undefined : countPosition(query, line, Math.max(1, column)));
 }
 

@@ -13,7 +13,7 @@ type Vector = ReturnType<DuckDBDataChunk['getColumnVector']>;
  */
 interface VectorMemory {
   readonly items?: Float64Array | Int32Array | object;
-  /** Texts in 16 bytes each: the length, then up to 12 bytes of text. */
+  /** Texts of 16 bytes each. A text begins with its length, followed by up to 12 bytes of text. */
   readonly dataView?: DataView;
   readonly validity?: { readonly data: BigUint64Array | null; readonly offset: number };
 }
@@ -90,11 +90,14 @@ function toNumber(value: DuckDBValue): number {
 
 /** Number of cached texts, a power of two. */
 const CACHED_TEXTS = 1 << 14;
-/** Number of 32-bit words per text in a vector, and maximum length of a text stored inline. */
+/**
+ * Number of 32-bit words per text in a vector. The second value is the maximum length of a text that the vector itself
+ * contains.
+ */
 const STRING_WORDS = 4;
 const INLINE_BYTES_MAX = 12;
 
-/** Creates a reader of texts. Decoding takes most of the time, so inline texts are cached by their bytes. */
+/** Creates a reader of texts. Decoding takes most of the time, so that short texts are cached by their bytes. */
 function createTextReader() {
   const keys = new Uint32Array(CACHED_TEXTS * STRING_WORDS);
   const texts: (string | undefined)[] = Array.from({ length: CACHED_TEXTS });
@@ -144,7 +147,7 @@ function createTextReader() {
 
 const toText = (value: DuckDBValue): string | null => (value === null ? null : String(value));
 
-/** Returns the memory of a vector of texts; undefined for other types. */
+/** Returns the memory of a vector of texts. Returns undefined for other types. */
 function findWords(vector: Vector, count: number): Uint32Array | undefined {
   const { dataView } = vector as unknown as VectorMemory;
   const isAligned = dataView !== undefined && dataView.byteOffset % Uint32Array.BYTES_PER_ELEMENT === 0;

@@ -5,7 +5,7 @@ import type { TypedColumn } from './chunk-values.js';
 const COUNT_TYPE = /^(?:U?TINYINT|U?SMALLINT|INTEGER|BOOLEAN)$/;
 const NUMBER_TYPE = /^(?:U?BIGINT|U?HUGEINT|UINTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM)$/;
 
-/** Returns the columns of a result. Repeated names are numbered, and unsupported types become text. */
+/** Returns the columns of a result. Repeated names get a number, and unsupported types become text. */
 export function listResultColumns(result: DuckDBResult): readonly TypedColumn[] {
   const usedNames = new Set<string>();
   return result.columnNames().map((columnName, position) => {

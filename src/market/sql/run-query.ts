@@ -18,7 +18,7 @@ import {
 /** Number of threads per query. Several queries run concurrently with the work of the service. */
 const THREADS = 2;
 
-/** SQL settings for planning: statistics of the empty tables must not remove tables from a plan. */
+/** SQL settings for planning. The tables are empty then, and their statistics must not remove tables from a plan. */
 const PLANNING_SETTINGS = `SET disabled_optimizers = 'statistics_propagation'; SET threads = 1;`;
 
 /**
@@ -51,12 +51,12 @@ export async function runQuery(order: SqlOrder, ask: (needs: SqlNeeds) => Promis
 }
 
 /**
- * Maximum number of run tables in a plan, which take about 0.1 ms each. If the client may read more runs, only runs
- * named in the query have a table.
+ * Maximum number of tables of runs in a plan, which take about 0.1 ms each. If the client may read more runs, only runs
+ * that the query names have a table.
  */
 const PLANNED_RUNS = 1000;
 
-/** Maximum number of texts of a query that are known not to be ids of further runs. */
+/** Maximum number of texts in a query that are known not to be ids of further runs. */
 const EXCLUDED_TEXTS = 100;
 
 function createPlannedRuns(ids: readonly string[], texts: ReadonlySet<string>): PlannedRuns {

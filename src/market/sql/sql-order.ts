@@ -26,15 +26,15 @@ export interface SqlLimits {
   readonly bytes: number;
 }
 
-/** Tables that a query reads, restricted by its conditions on `index_id`. */
+/** Tables that a query reads. Conditions of the query on `index_id` limit them. */
 export interface SqlNeeds {
   readonly runs: readonly { readonly view: RunViewName; readonly indexId: string }[];
-  /** Views with the columns in the query; null for all columns. */
+  /** Views with the columns in the query. Null selects all columns. */
   readonly market: readonly { readonly view: MarketViewName; readonly columns: readonly string[] | null }[];
   readonly lists: readonly ListViewName[];
 }
 
-/** Inputs of a query: Parquet files, in the order of the needs, and rows of lists. */
+/** Inputs of a query: Parquet files, in the order in which they were requested, and rows of lists. */
 export interface SqlInputs {
   readonly runs: readonly string[];
   readonly market: readonly { readonly file: string; readonly columns: readonly string[] }[];
@@ -47,7 +47,7 @@ export interface SqlOutcome {
   readonly isTruncated: boolean;
 }
 
-/** Values of a column: days or counts, numbers, or positions in a list of texts. */
+/** Values of a column. They are days or counts, numbers, or positions in a list of texts. */
 export type ResultValues =
   | Int32Array
   | Float64Array

@@ -17,7 +17,7 @@ const SQL_TYPES: Readonly<Record<SqlColumnType, string>> = {
   flag: 'BOOLEAN',
 };
 
-/** Schema of the tables behind the views, so that a listing of tables shows only the views. */
+/** Schema of the tables behind the views. A listing of tables then shows only the views. */
 const INPUT_SCHEMA = 'input';
 
 const formatTable = (name: string) => `${INPUT_SCHEMA}.${quoteName(name)}`;
@@ -45,9 +45,9 @@ export interface PlannedRuns {
 }
 
 /**
- * Returns the SQL of empty tables with views over them, for planning: one table for each run up to a maximum number,
- * and one table for all further runs. `index_id` is constant in each table of a run, so a plan contains only tables
- * that satisfy its conditions on `index_id`.
+ * Returns the SQL of empty tables with views over them, for planning. There is one table for each run up to a maximum
+ * number, and one table for all further runs. `index_id` is constant in each table of a run, so that a plan contains
+ * only tables that satisfy its conditions on `index_id`.
  * @param views names of the views in the query; other views are empty
  */
 export function formatPlanningTables(
@@ -127,7 +127,7 @@ const formatNulls = (columns: Columns) =>
     .map(([name, type]) => `NULL::${SQL_TYPES[type]} AS ${quoteName(name)}`)
     .join(', ');
 
-/** Number of rows per INSERT statement, which limits the length of its text. */
+/** Number of rows per INSERT statement. It limits the length of the text. */
 const INSERTED_ROWS = 500;
 
 function formatInsertions(into: string, rows: readonly (readonly (string | number | null)[])[]): string[] {

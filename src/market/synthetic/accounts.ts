@@ -3,8 +3,8 @@ import type { CounterRandom } from '#kernels/random/counter-random.js';
 import type { Sector } from './names.js';
 
 /**
- * Published report of a fiscal year: the flows of the year and the book value at its end, in thousands of currency,
- * rounded.
+ * Published report of a fiscal year, in thousands of currency, rounded. Contains the flows of the year and the book
+ * value at its end.
  */
 export interface Report {
   readonly periodEnd: Day;
@@ -36,7 +36,7 @@ export interface Accounts {
 export interface Opening {
   /** Day of the first session. */
   readonly listed: Day;
-  /** True for a new listing: its latest accounts are published with the listing. */
+  /** True for a new listing. Its latest accounts are published with the listing. */
   readonly isNew: boolean;
   readonly sector: Sector;
   /** Market capitalisation, and annual dividends. */
@@ -44,22 +44,25 @@ export interface Opening {
   readonly dividends: number;
 }
 
-/** Weight of the price at the end of a year in the value that earnings follow, because earnings lag prices. */
+/** Weight of the year-end price in the value that earnings follow. It is below 1, because earnings lag prices. */
 const SMOOTHING = 0.5;
 /**
- * Standard deviation of annual earnings for the most and the least stable company, and of sales, as fractions of their
- * normal values.
+ * Standard deviation of annual earnings and of sales, as fractions of their normal values. For earnings, there is one
+ * value for the most stable and one for the least stable company.
  */
 const EARNINGS_NOISE_MIN = 0.1;
 const EARNINGS_NOISE_MAX = 0.6;
 const SALES_NOISE = 0.05;
 /** Fraction of the book value that is written off in a year in which a company becomes worthless. */
 const COLLAPSE_CHARGE = 0.8;
-/** Fraction that is written off from the book value in excess of a multiple of the market value. */
+/**
+ * Fraction of the excess book value that is written off. The excess is the book value above a multiple of the market
+ * value.
+ */
 const EXCESS_CHARGE = 0.3;
 const EXCESS_BOOK = 3;
 /**
- * Days from the end of a fiscal year to its report: the minimum, the range between companies, and the range between
+ * Days from the end of a fiscal year to its report. There is a minimum, a range between companies, and a range between
  * years.
  */
 const LAG_DAYS = 40;
@@ -71,9 +74,9 @@ const FISCAL_MONTHS = [12, 12, 12, 12, 12, 12, 12, 3, 6, 9] as const;
 const YEAR_DAYS = 365;
 
 /**
- * Opens accounts that are consistent with the market: earnings follow the value of the shares at the end of the year
- * and before, dividends equal the paid ones, and the book value grows by earnings and new shares less dividends. A
- * report depends only on data up to the end of its year.
+ * Opens accounts that are consistent with the market. Earnings follow the value of the shares at the end of the year
+ * and before. Dividends equal the paid ones. The book value grows by earnings and new shares less dividends. A report
+ * depends only on data up to the end of its year.
  * @source Ohlson (1995), Contemporary Accounting Research 11, 661-687: clean surplus.
  */
 export function openAccounts({ listed, isNew, sector, worth, dividends }: Opening, random: CounterRandom): Accounts {
@@ -115,7 +118,7 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
     dividends: isNew ? 0 : dividends,
     worth,
   });
-  // The part of the current year before the first session has the same dividends as earlier years.
+  // Assumes that the part of the current year before the first session has the same dividends as earlier years.
   const yearStart = periodEnd - YEAR_DAYS;
   let paidDividends = isNew ? 0 : dividends * Math.min((listed - yearStart) / YEAR_DAYS, 1);
 
@@ -155,7 +158,7 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
 
 const roundToThousands = (amount: number) => Math.round(amount / 1000) * 1000 + 0;
 
-/** Returns the last end of a month not after a day, for the given month. */
+/** Returns the last month end on or before a day, for the given month. */
 function findYearEndBefore(day: Day, month: number): Day {
   const { year } = toCivilDate(day);
   const end = computeMonthEnd(year, month);

@@ -8,7 +8,7 @@ export interface Birth {
   /** First random stream of the security. */
   readonly stream: number;
   /**
-   * Position among the securities that may acquire others; securities with lower positions are generated first. Null
+   * Position among the securities that may acquire others. Securities with lower positions are generated first. Null
    * for spun-off securities.
    */
   readonly rank: number | null;
@@ -40,7 +40,7 @@ export interface Company {
   readonly bars: Bars;
   /** Number of bars. */
   readonly count: number;
-  /** Session of the ending; null while the security is listed. */
+  /** Session of the ending. It is null while the security is listed. */
   readonly ended: number | null;
   readonly actions: readonly CorporateAction[];
   /** Published reports in order of days, including reports published after the last session. */

@@ -8,14 +8,14 @@ import type { SyntheticSpec } from './spec.js';
  * requested yield.
  */
 const PAYER_PROBABILITY = 0.7;
-/** Weight of the current price in the next quarterly dividend, which makes dividends follow prices over years. */
+/** Weight of the current price in the next quarterly dividend. With this weight, dividends follow prices over years. */
 export const DIVIDEND_SMOOTHING = 0.1;
 
 export interface DividendPolicy {
   readonly isPayer: boolean;
   readonly quarterlyYield: number;
   readonly perShare: number;
-  /** Month within the quarter, 0 to 2, and session of that month, of the ex-date. */
+  /** Position of the ex-date: the month within the quarter, 0 to 2, and the session of that month. */
   readonly month: number;
   readonly session: number;
   readonly payDays: number;
@@ -39,8 +39,8 @@ export function drawDividendPolicy(
 }
 
 /**
- * Returns the dates and status of a dividend: announced three weeks before the ex-date; paid if the payment date is
- * within the window.
+ * Returns the dates and status of a dividend. It is announced three weeks before the ex-date. It is paid if the payment
+ * date is within the window.
  */
 export function createDividend(exDay: Day, payDays: number, sessions: Int32Array): Partial<CorporateAction> {
   const payDay = exDay + payDays;

@@ -28,7 +28,10 @@ interface Move {
   readonly random: CounterRandom;
 }
 
-/** Sets the bar of one session around its close: high at least open and close, low at most, all on the price grid. */
+/**
+ * Sets the bar of one session around its close. The high is at least open and close, and the low is at most open and
+ * close. All prices are on the price grid.
+ */
 export function drawBar(bars: Bars, i: number, { price, before, volatility, activity, shock, random }: Move): void {
   const first = random.uniform();
   const second = random.uniform();
@@ -43,14 +46,14 @@ export function drawBar(bars: Bars, i: number, { price, before, volatility, acti
   bars.volume[i] = Math.round(activity * turnoverScale);
 }
 
-/** A uniform number of 52 bits is split into two of 26 bits, which exceeds the precision of a price. */
+/** Splits a uniform number of 52 bits into two of 26 bits, which exceeds the precision of a price. */
 const HALF = 2 ** 26;
 const takeUpperHalf = (uniform: number) => Math.floor(uniform * HALF) / HALF;
 const takeLowerHalf = (uniform: number) => uniform * HALF - Math.floor(uniform * HALF);
 
 /**
- * Returns the nearest price of the grid: cents for prices of at least one unit of currency, hundredths of cents below.
- * Never zero.
+ * Returns the nearest price of the grid. The grid has cents for prices of at least one unit of currency, and hundredths
+ * of cents below. The result is never zero.
  */
 export function toTick(price: number): number {
   const ticksPerUnit = price >= 1 ? CENT : CENT * CENT;

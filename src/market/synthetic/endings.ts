@@ -4,7 +4,8 @@ import type { Company } from './company.js';
 import { toTick } from './draw-bar.js';
 
 /**
- * Minimum number of sessions from the announcement of an ending to the last bar, and the range of additional sessions.
+ * Minimum number of sessions from the announcement of an ending to the last bar. The second value is the range of
+ * additional sessions.
  */
 const CLOSING_SESSIONS = 20;
 const CLOSING_SPREAD = 40;
@@ -13,8 +14,8 @@ const CLOSING_SPREAD = 40;
 export const LOSS_MAX = 0.6;
 
 /**
- * Ending of a security: acquisition for cash, merger for shares of another security, delisting at its price, or
- * bankruptcy.
+ * Ending of a security. It is an acquisition for cash, a merger for shares of another security, a delisting at its
+ * price, or a bankruptcy.
  */
 export type CompanyEnding = { readonly session: number; readonly offer: number } & (
   | { readonly way: 'acquired' | 'delisted' | 'bankrupt' }
@@ -97,7 +98,7 @@ export function endCompany(
     case 'acquired':
       return act('ACQUISITION', t, ending.offer);
     case 'merged': {
-      // If the acquirer is no longer listed, the last price of the security is paid in cash.
+      // Pays the last price of the security in cash if the acquirer is no longer listed.
       if (findPrice(ending.into, t) === undefined) return act('ACQUISITION', t, lastClose);
       return act('MERGER', t, ending.ratio, { related: ending.into.birth.identifier });
     }

@@ -6,7 +6,7 @@ import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 /** Volatility of a sector in addition to the market, as a fraction of market volatility. */
 const SECTOR_SHARE = 0.5;
 
-/** First random streams by purpose; the streams of securities come last. */
+/** First numbers of random streams by purpose. The streams of securities come last. */
 export const STREAMS = { market: 0, listings: 1, sectors: 2, names: 64 } as const;
 
 /** Common factors of all securities, by session. */

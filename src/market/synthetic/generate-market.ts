@@ -24,10 +24,10 @@ const VALUE_MIN = 4e8;
 const VALUE_MAX = 1.2e12;
 
 /**
- * Generates a market from a seed: a common factor and sectors, securities with fat-tailed returns and volatility
- * clusters, bars, dividends, splits, listings, spin-offs, takeovers, mergers and bankruptcies. The same spec gives a
- * bit-identical market on every platform; a spec that differs only by later sessions gives the same bars on the earlier
- * sessions.
+ * Generates a market from a seed. The market has a common factor and sectors, and securities with fat-tailed returns
+ * and volatility clusters. It has bars, dividends, splits, listings, spin-offs, takeovers, mergers and bankruptcies.
+ * Equal specs give bit-identical markets on every platform. A spec that differs only by later sessions gives the same
+ * bars on the earlier sessions.
  * @cost 0.8 µs a bar.
  */
 export function generateMarket(spec: SyntheticSpec, onProgress: (fraction: number) => void): MarketContent {
@@ -51,7 +51,7 @@ function drawInitialSecurities(spec: SyntheticSpec): Birth[] {
   return Array.from({ length: spec.assets }, (_, rank) => drawSecurity(spec, rank, 0));
 }
 
-/** Draws later listings, with a mean number per session that gives the requested number per year. */
+/** Draws later listings. The mean number per session gives the requested number per year. */
 function drawListings(spec: SyntheticSpec): Birth[] {
   const random = createCounterRandom({ seed: spec.seed, stream: STREAMS.listings });
   const rate = ((1 - SPIN_OFF_SHARE) * spec.listings_per_year * spec.assets) / SESSIONS_PER_YEAR;
@@ -72,8 +72,8 @@ function drawSecurity(spec: SyntheticSpec, rank: number, listed: number): Birth 
   const sector = random.integer(spec.sectors);
   const { industries } = SECTORS[sector]!;
   const price = Math.round((listed === 0 ? 8 + 140 * random.uniform() : 15 + 25 * random.uniform()) * 100) / 100;
-  // The reciprocal of a uniform number gives a size distribution as uneven as in real markets (Zipf's law). New
-  // securities are not among the largest.
+  // Draws the size from the reciprocal of a uniform number. Sizes are then as uneven as in real markets (Zipf's law).
+  // New securities are not among the largest.
   const value = Math.min(VALUE_MIN / Math.max(random.uniform(), 1e-6), listed === 0 ? VALUE_MAX : VALUE_MAX / 20);
   return {
     identifier,
@@ -156,8 +156,9 @@ const COLUMNS = [
 ];
 
 /**
- * Returns one row per security without accounts, then one row from every day on which it publishes accounts, because
- * accounts were unknown before. A delisted security has a last row from its delisting, with its latest accounts.
+ * Returns rows of reference data. Each security has one row without accounts, because accounts are unknown at first. It
+ * then has a row from every day on which it publishes accounts. A delisted security has a last row from its delisting,
+ * with its latest accounts.
  */
 function createReference(spec: SyntheticSpec, companies: readonly Company[]): ReferenceTable {
   const { sessions, exchange, currency } = spec;
@@ -212,8 +213,8 @@ function createReference(spec: SyntheticSpec, companies: readonly Company[]): Re
 const NO_VALUES: readonly ReferenceValue[] = Array.from({ length: 9 }, () => null);
 
 /**
- * Returns amounts in currency, then ratios: to the market capitalisation at the end of the year, and of earnings to
- * book value, if positive.
+ * Returns amounts in currency, then ratios to the market capitalisation at the end of the year. The last ratio is that
+ * of earnings to book value, if the book value is positive.
  */
 function listFigures({ sales, earnings, dividends, book, worth }: Report): readonly ReferenceValue[] {
   return [

@@ -6,11 +6,11 @@ import { SPIN_OFF_SHARE } from './spin-off.js';
 /** Annual number of special dividends of a security that pays dividends. */
 const SPECIALS_PER_YEAR = 0.01;
 
-/** Price above which a split becomes more probable, because few companies let their share price rise further. */
+/** Price above which a split becomes more probable. Few companies let their share price rise further. */
 const HIGH_PRICE = 250;
 const HIGH_PRICE_SPLITS = 9;
 
-/** Event with its probability per session, represented as an interval of (0, 1). */
+/** Event with its probability per session. The probability is an interval of (0, 1). */
 export interface Hazard {
   readonly event: 'split' | 'ending' | 'spin-off' | 'special';
   /** End of the interval. */
@@ -38,8 +38,8 @@ export function drawEvent(uniform: number, hazards: readonly Hazard[], price: nu
 }
 
 /**
- * Returns a split for expensive shares, a consolidation for cheap shares, and a split, stock dividend or bonus issue
- * for others.
+ * Returns a split for an expensive share and a consolidation for a cheap share. For other shares, returns a split,
+ * stock dividend or bonus issue.
  */
 export function drawSplit(price: number, random: CounterRandom): { readonly type: ActionType; readonly ratio: number } {
   const choice = random.integer(4);

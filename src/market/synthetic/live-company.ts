@@ -21,7 +21,7 @@ export interface Surroundings {
 
 /**
  * Simulates one security from its listing to its ending or the last session. All decisions are made in session order
- * from random streams of the security, so that a longer window only extends a shorter one.
+ * from random streams of the security. A longer window therefore only adds to a shorter one.
  */
 export function simulateCompany(birth: Birth, surroundings: Surroundings): Company {
   const life = createCompanyState(birth, surroundings);
@@ -78,7 +78,10 @@ interface Traits {
   readonly hazards: readonly Hazard[];
 }
 
-/** Begins the life of a security. The order of draws is fixed, because another order gives another market. */
+/**
+ * Creates the state of a security at its listing. The order of draws is fixed, because another order gives another
+ * market.
+ */
 function createCompanyState(birth: Birth, surroundings: Surroundings): CompanyState {
   const { spec } = surroundings;
   const { seed, sessions } = spec;
@@ -151,7 +154,7 @@ interface Change {
   growth: number;
   /** Number of shares after the session per share before it. */
   ratio: number;
-  /** Cash paid per share, after the ratio was applied. */
+  /** Cash paid per share after the ratio was applied. */
   cash: number;
 }
 

@@ -7,7 +7,8 @@ const VOWELS = 'AEIOUY';
 export const TICKERS_MAX = CONSONANTS.length * CONSONANTS.length ** 2 * VOWELS.length;
 
 /**
- * Prime that is coprime to the number of identifiers, so that consecutive identifiers look different and are distinct.
+ * Prime without a common divisor with the number of identifiers. Consecutive identifiers then look different and are
+ * distinct.
  */
 const TICKER_STEP = 7919;
 
@@ -48,15 +49,15 @@ export interface Sector {
   readonly sector: string;
   readonly industries: readonly string[];
   /**
-   * Profit margin and valuation ratios (price to earnings, price to book) of companies in the sector: centres of wide
-   * ranges.
+   * Profit margin and valuation ratios (price to earnings, price to book) of companies in the sector. Each is the
+   * centre of a wide range.
    */
   readonly margin: number;
   readonly priceToEarnings: number;
   readonly priceToBook: number;
 }
 
-/** Sectors in the order in which smaller markets use them, each with its industries. */
+/** Sectors with their industries. Smaller markets use only the first sectors. */
 export const SECTORS: readonly Sector[] = [
   {
     sector: 'Technology',
@@ -119,7 +120,7 @@ export const SECTORS: readonly Sector[] = [
   { sector: 'Real Estate', industries: ['Offices', 'Housing'], margin: 0.25, priceToEarnings: 22, priceToBook: 1.6 },
 ];
 
-/** Countries of large exchanges; securities of other exchanges have no country. */
+/** Countries of large exchanges. Securities of other exchanges have no country. */
 const COUNTRIES: Readonly<Record<string, string>> = {
   XNYS: 'US',
   XNAS: 'US',

@@ -4,7 +4,7 @@ import { computeNormalQuantile } from '#kernels/random/normal-quantile.js';
 /** Probability that a draw comes from the wide distribution, which causes the fat tails of returns. */
 const FAT_TAIL_PROBABILITY = 0.04;
 const FAT_TAIL_SCALE = 2.5;
-/** Scale of the narrow distribution, such that the mixture has variance 1. */
+/** Scale of the narrow distribution. With it, the mixture of both distributions has variance 1. */
 const ORDINARY_SCALE = Math.sqrt(
   (1 - FAT_TAIL_PROBABILITY * FAT_TAIL_SCALE * FAT_TAIL_SCALE) / (1 - FAT_TAIL_PROBABILITY),
 );
@@ -16,7 +16,7 @@ const ORDINARY_SCALE = Math.sqrt(
 function drawFatTailed(random: CounterRandom): number {
   const uniform = random.uniform();
   if (uniform < FAT_TAIL_PROBABILITY) return FAT_TAIL_SCALE * computeNormalQuantile(uniform / FAT_TAIL_PROBABILITY);
-  // The remaining interval is stretched to (0, 1); its ends may round to values outside the domain of the quantile.
+  // Stretches the remaining interval to (0, 1). Its ends may round to values for which the quantile is not defined.
   const ordinaryUniform = (uniform - FAT_TAIL_PROBABILITY) / (1 - FAT_TAIL_PROBABILITY);
   return ORDINARY_SCALE * computeNormalQuantile(Math.min(Math.max(ordinaryUniform, UNIFORM_MIN), 1 - UNIFORM_MIN));
 }
@@ -53,8 +53,7 @@ export function drawClusteredShocks(
     next() {
       sigma = Math.sqrt(variance);
       const shock = sigma * drawFatTailed(random);
-      // A shock counts as at most four standard deviations; otherwise one crash would dominate the volatility of a
-      // year.
+      // Limits a shock to four standard deviations. Otherwise one crash would dominate the volatility of a year.
       const cappedSquare = Math.min(shock * shock, 16 * variance);
       variance = (1 - reaction - persistence) * longRun + reaction * cappedSquare + persistence * variance;
       return shock;

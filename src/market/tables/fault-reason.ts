@@ -1,4 +1,4 @@
-/** Returns the reason of a failure for a finding: one line, without paths of this machine. */
+/** Returns the reason of an error in one line for a finding. The line contains no paths of this machine. */
 export function formatReason(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text

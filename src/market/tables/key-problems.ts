@@ -40,7 +40,7 @@ export interface EarlierRow {
   readonly isSame: boolean;
 }
 
-/** Returns the message for a price of zero or less, including the mapping that accepts it. */
+/** Returns the message for a price of zero or less. The message names the mapping that accepts it. */
 export function formatNonPositivePrice(column: string, value: number): string {
   const option = value < 0 ? 'negative_prices: absolute reads its amount' : 'zero_prices: missing reads it as none';
   return `${column} is ${value}; a price must be greater than 0. In a mapping, ${option}.`;

@@ -13,8 +13,8 @@ import type { Problems } from './problems.js';
 const LISTED_COLUMNS_MAX = 20;
 
 /**
- * Returns the names of the columns of a file, '' for an unreadable column. Problems are reported, and the rows are read
- * nevertheless to find their problems too.
+ * Returns the names of the columns of a file. The name of an unreadable column is ''. Problems are reported, and the
+ * rows are read nevertheless to find their problems too.
  * @returns undefined if none of the required columns is present, because the file does not belong to this dataset
  */
 export function nameFileColumns(
@@ -45,7 +45,7 @@ export function nameFileColumns(
   }
   if (missingColumns.length === REQUIRED_COLUMNS[table].length) return undefined;
   warnOfSimilarNames({ dataset: table, label, names, missing: missingColumns }, problems);
-  // A misspelt required column is not read as a custom column, because each of its cells would be rejected.
+  // A misspelt required column is not read as a custom column. Otherwise each of its cells would be rejected.
   return names.map((name, i) =>
     isRepeated(name, i) || isMeantFor(name, { dataset: table, missing: missingColumns }) ? '' : name,
   );
@@ -90,7 +90,7 @@ interface ColumnNames {
   readonly missing: readonly string[];
 }
 
-/** Warns of unknown columns with names similar to an absent known column, and reports ignored columns. */
+/** Warns of unknown columns whose names are similar to a known column that is absent. Also reports ignored columns. */
 function warnOfSimilarNames({ dataset: table, label, names, missing }: ColumnNames, problems: Problems): void {
   const absent = KNOWN_COLUMNS[table].filter((known) => !names.includes(known) && !missing.includes(known));
   const unknown = names.filter(

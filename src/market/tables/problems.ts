@@ -7,12 +7,12 @@ import {
   type Severity,
 } from '#domain/refusals/findings.js';
 
-/** Maximum number of findings reported about one store; MORE_FINDINGS counts the remaining ones. */
+/** Maximum number of findings about one store. A finding MORE_FINDINGS counts the remaining ones. */
 export const FINDINGS_MAX = 200;
 
 /**
- * Maximum number of findings with one code and column that are listed individually; above it, they are combined into
- * one finding with their count.
+ * Maximum number of findings with one code and column that are listed individually. If there are more, they are
+ * combined into one finding with their count.
  */
 export const SIMILAR_PROBLEMS_MAX = 20;
 
@@ -25,7 +25,7 @@ export interface Problem {
   readonly code: FindingCode;
   readonly path: string;
   readonly message: string;
-  /** Column of the problem, if the path contains no row from which it follows. */
+  /** Column of the problem. Needed if the path contains no row, from which the column would follow. */
   readonly column?: string;
   /** Path that identifies the file, if `path` does not. */
   readonly at?: string;
@@ -34,20 +34,21 @@ export interface Problem {
 }
 
 /**
- * Collects the problems of a store. More than SIMILAR_PROBLEMS_MAX findings with one severity, code, table and column are combined
- * into one finding with their count, the first locations and the first finding as an example. The first FINDINGS_MAX
- * findings of each severity are listed in the order of responses; a MORE_FINDINGS finding counts the remaining ones.
+ * Collects the problems of a store. More than SIMILAR_PROBLEMS_MAX findings with one severity, code, table and column
+ * are combined into one finding. It has their count, the first locations, and the first finding as an example. The
+ * first FINDINGS_MAX findings of each severity are listed in the order of responses; a MORE_FINDINGS finding counts the
+ * remaining ones.
  */
 export interface Problems {
   /**
-   * Sets the name of the file for findings with paths that begin with a label.
+   * Sets the name of the file for findings whose paths begin with a label.
    * @param label of a table or a file, or `market[AAPL` for all findings of one security
    */
   nameFile(label: string, file: string): void;
   /** Adds an error. @param times number of problems that it represents, including itself */
   error(problem: Problem, times?: number): void;
   warning(problem: Problem): void;
-  /** Records that two rows of one security and date differ, in addition to the error about the later row. */
+  /** Records that two rows of one security and date differ. The later row also has an error. */
   conflict(conflict: ValueConflict): void;
   /** Returns the conflicts by security, in the order of their first occurrence. */
   conflicts(): readonly RowConflict[];
@@ -143,7 +144,7 @@ export function createProblems(): Problems {
 const createCollection = (): CollectedProblems => ({ alike: new Map(), met: 0 });
 
 /**
- * Returns the first FINDINGS_MAX findings of one severity in the order of responses, followed by a count of the
+ * Returns the first FINDINGS_MAX findings of one severity in the order of responses. A further finding counts the
  * remaining ones.
  */
 function listValues(severity: Severity, { alike, met }: CollectedProblems): Finding[] {
@@ -180,8 +181,8 @@ function listValues(severity: Severity, { alike, met }: CollectedProblems): Find
 }
 
 /**
- * Combines several problems of one column into one finding: their number, the first locations, and the first problem as
- * an example.
+ * Combines several problems of one column into one finding. It contains their number, the first locations, and the
+ * first problem as an example.
  */
 function combineProblems({ place, first, count }: SimilarProblems): Finding {
   const example = first[0]!;
@@ -198,14 +199,14 @@ function combineProblems({ place, first, count }: SimilarProblems): Finding {
 }
 
 /**
- * Returns a location in a table: the label of its file or sheet, the data row counted from 1, and the column as
- * written.
+ * Returns a location in a table. It consists of the label of its file or sheet, the data row counted from 1, and the
+ * column as written.
  */
 export function formatCellPath(label: string, row: number, column: string): string {
   return column === '' ? `${label}[row ${row}]` : `${label}[row ${row}].${column}`;
 }
 
-/** Returns the file of a path, by its label or by the security of its bar. */
+/** Returns the file of a path. The label of the path, or the security of its bar, identifies the file. */
 function findFile(path: string, files: ReadonlyMap<string, string>): string | undefined {
   if (files.size === 0) return undefined;
   const bracketIndex = path.indexOf('[');

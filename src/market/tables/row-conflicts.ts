@@ -4,7 +4,7 @@ import { formatDay, type Day } from '#domain/time/days.js';
 export interface RowConflict {
   readonly identifier: string;
   readonly rows: number;
-  /** Date of the first such row, its first differing column, and the values of both rows. */
+  /** Date of the first such row. The first column that differs and the values of both rows follow. */
   readonly date: string;
   readonly column: string;
   readonly first: number | null;

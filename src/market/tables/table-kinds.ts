@@ -2,10 +2,10 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 
 export type TableKind = (typeof TABLE_KINDS)[number];
 
-/** Number of rows of each table. Series are absent if a store has none, as in most stores. */
+/** Number of rows of each table. Most stores have no series; their number is then absent. */
 export type RowsByTable = Readonly<Record<Exclude<TableKind, 'series'>, number>> & { readonly series?: number };
 
-/** Returns the dataset with the name of a table, ignoring case; undefined if there is none. */
+/** Returns the dataset with the name of a table, ignoring case. Returns undefined if there is none. */
 export const findTable = (name: string): TableKind | undefined =>
   TABLE_KINDS.find((table) => table === name.trim().toLowerCase());
 
@@ -67,13 +67,13 @@ export const KNOWN_COLUMNS: Record<TableKind, readonly string[]> = {
 /** Datasets that may have additional columns. */
 export const OPEN_TABLES: ReadonlySet<TableKind> = new Set(['market', 'reference']);
 
-/** Columns with values that must be greater than zero: the next return divides by the price. */
+/** Columns whose values must be greater than zero, because the next return divides by the price. */
 export const PRICE_COLUMNS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
 
 /** Columns with values that must not be negative. */
 export const COUNT_COLUMNS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT']);
 
-/** Reference columns that are always text; the code of an issuer, for example, may consist of digits. */
+/** Reference columns that are always text. The code of an issuer, for example, may consist of digits. */
 export const TEXT_COLUMNS: ReadonlySet<string> = new Set([
   'NAME',
   'CURRENCY',
@@ -95,7 +95,9 @@ const COLUMN_SPELLINGS: Record<TableKind, ReadonlyMap<string, string>> = {
   series: listSpellings('series'),
 };
 
-/** Returns the stored name of a column: the canonical spelling of a known column, otherwise the name as written. */
+/**
+ * Returns the stored name of a column. A known column has its standard spelling, any other column its name as written.
+ */
 export function getColumnName(table: TableKind, written: string): string {
   const name = written.trim();
   return COLUMN_SPELLINGS[table].get(name.toLowerCase()) ?? name;

@@ -3,7 +3,7 @@ import type { Panels } from '../panels/panels.js';
 import { digestFiles, type FileDigest } from '../formats/digest-file.js';
 import type { SourceFile } from '../formats/source-file.js';
 
-/** Orders to the hashing thread: set the panels in shared memory, hash a block of them, or hash files. */
+/** Orders to the hashing thread. It sets the panels in shared memory, hashes a block of them, or hashes files. */
 export type HashingOrder =
   | { readonly kind: 'panels'; readonly turn: number; readonly panels: Panels }
   | { readonly kind: 'block'; readonly block: number }
@@ -27,7 +27,7 @@ export function startHashing(onAnswer: (answer: HashingResult) => void, onEnd: (
 }
 
 /**
- * Hashes files like `digestFiles`, in a separate thread if the files are large.
+ * Hashes files like `digestFiles`. Uses a separate thread if the files are large.
  * @throws if a file cannot be read
  */
 export async function digestFilesApart(files: readonly SourceFile[], digests: FileDigest[]): Promise<void> {
@@ -38,7 +38,7 @@ export async function digestFilesApart(files: readonly SourceFile[], digests: Fi
   else await digestFiles(files, digests);
 }
 
-/** Returns the digests of files from a separate thread; undefined if the thread ended without an answer. */
+/** Returns the digests of files from a separate thread. Returns undefined if the thread ended without an answer. */
 async function hashInThread(files: readonly SourceFile[]): Promise<HashingResult | undefined> {
   let thread: Worker | undefined;
   try {

@@ -1,14 +1,14 @@
 import { isWritten, findMemoryLimit, writeInto, writeIntoApart } from '#kernels/memory/paged-memory.js';
 import { awaitAll } from '../panels/settle-all.js';
 
-/** Write buffer of panels that are filled in batches of days. */
+/** Buffer for writes to panels, which are filled in batches of days. */
 export interface PanelBuffer {
   batchOf(cell: number): number;
   /** Returns the first cell of a batch. */
   firstOf(batch: number): number;
-  /** Returns the cells of a batch in one panel, which must be filled before another batch is requested. */
+  /** Returns the cells of a batch in one panel. They must be filled before another batch is requested. */
   cellsOf(batch: number, field: number): Float64Array;
-  /** Ends the buffering and returns the panels, in which any cell can then be written. */
+  /** Ends the buffering and returns the panels. Any cell of them can then be written. */
   open(): readonly Float64Array[];
   /**
    * Marks a batch as filled.
@@ -19,11 +19,11 @@ export interface PanelBuffer {
   settled(): Promise<void>;
 }
 
-/** Maximum number of batches in separate memory: one per scan, and one late batch. */
+/** Maximum number of batches in separate memory. Each scan has one batch, and there may be one late batch. */
 const BUFFERED_BATCHES_MAX = 4;
 
 /**
- * Maximum number of batches that threads for file access write concurrently; the calling thread writes further batches
+ * Maximum number of batches that threads for file access write concurrently. The calling thread writes further batches
  * itself.
  */
 const CONCURRENT_WRITES_MAX = 2;
@@ -32,8 +32,9 @@ const CONCURRENT_WRITES_MAX = 2;
 const BUFFERED_SHARE = 0.5;
 
 /**
- * Creates a write buffer for panels. If panels are paged, a batch is filled in separate memory and written as a whole,
- * because page faults of a file have the highest cost. Batches stay in separate memory until `openBatch` is called.
+ * Creates a write buffer for panels. If panels are kept in files, a batch is filled in separate memory and written as a
+ * whole, because single accesses to the pages of a file cost most. Batches stay in separate memory until `openBatch` is
+ * called.
  */
 export function createPanelBuffer(panels: readonly Float64Array[], batchCells: number): PanelBuffer {
   const batchBytes = batchCells * panels.length * Float64Array.BYTES_PER_ELEMENT;
@@ -63,7 +64,7 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
   }
 
   /**
-   * Removes a batch from separate memory and returns its values; later values of the batch go directly to the panels.
+   * Removes a batch from separate memory and returns its values. Later values of the batch go directly to the panels.
    */
   function takeBatch(batch: number): readonly Float64Array[] {
     startedBatches.add(batch);
@@ -72,7 +73,7 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
     return cells;
   }
 
-  /** Returns the buffer, position and bytes of the cells of a batch in one field, as arguments for writing. */
+  /** Returns the arguments for writing the cells of a batch in one field: buffer, position and bytes. */
   function listWriteArguments(batch: number, cells: readonly Float64Array[], field: number) {
     const { buffer, byteOffset, byteLength } = panels[field]!.subarray(batch * batchCells, (batch + 1) * batchCells);
     return [buffer, byteOffset, new Uint8Array(cells[field]!.buffer, 0, byteLength)] as const;

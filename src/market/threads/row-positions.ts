@@ -1,7 +1,7 @@
 import { createDayPositions } from '../panels/day-positions.js';
 import type { Stage } from './stages.js';
 
-/** Rows of a chunk; the arrays may be longer than the number of rows. */
+/** Rows of a chunk. The arrays may be longer than the number of rows. */
 export interface StripeRows {
   readonly size: number;
   readonly days: Int32Array;
@@ -11,14 +11,16 @@ export interface StripeRows {
   readonly values: readonly Float64Array[];
 }
 
-/** Minimum average length of a run at which whole runs are copied instead of rows. */
+/** Minimum average length of a run (rows with contiguous cells). From this length on, whole runs are copied. */
 const RUN_ROWS_MIN = 8;
 
 /** Destinations of the rows of a chunk. */
 interface RowPositions {
-  /** Cell of each row, -1 for a row outside the panels. */
+  /** Cell of each row. It is -1 for a row outside the panels. */
   readonly cells: Int32Array;
-  /** First row of each run of rows with one day and contiguous cells, followed by the number of rows. */
+  /**
+   * First row of each run, followed by the number of rows. A run consists of rows with one day and contiguous cells.
+   */
   readonly runs: Int32Array;
   readonly runCount: number;
   /** False if a row has no cell. */

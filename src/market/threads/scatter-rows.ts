@@ -16,14 +16,14 @@ export interface RowTarget extends Pick<Panels, 'identifiers' | 'dates'> {
   readonly rowsOfDay: Int32Array;
 }
 
-/**
- * Observer of panels while they are filled. It is notified of complete days in whole blocks, in any order, once per
- * block.
- */
+/** Observer of panels while they are filled. It receives each block of complete days once, in any order. */
 export interface DayFollower {
   begin(panels: Panels): void;
   complete(from: number, to: number): void;
-  /** Receives the digest of a block of days from the thread that fills the block, before the block is complete. */
+  /**
+   * Receives the digest of a block of days from the thread that fills the block. This may happen before the block is
+   * complete.
+   */
   digested?(block: number, digest: Uint8Array): void;
 }
 
@@ -31,18 +31,18 @@ export interface ScatterResult {
   readonly panels: Panels;
   readonly rows: number;
   /**
-   * False if two rows share a cell, an identifier or value is invalid, or the number of rows of a day differs from the
-   * expected number.
+   * False if the rows have an error. Two rows share a cell, an identifier or value is invalid, or the number of rows of
+   * a day differs from the expected number.
    */
   readonly isSound: boolean;
 }
 
-/** Rows of one query as chunks with day, identifier, and one double per field. */
+/** Rows of one query in chunks. A row has a day, an identifier, and one double per field. */
 export interface RowStream {
   readonly chunks: AsyncIterable<DuckDBDataChunk>;
   /**
-   * Returns the positions of the identifiers of a chunk, -1 for an unknown identifier. The result is used before the
-   * next chunk is requested.
+   * Returns the positions of the identifiers of a chunk. An unknown identifier has position -1. The result is valid
+   * until the next chunk is requested.
    */
   namesOf(chunk: DuckDBDataChunk): Int32Array;
 }
@@ -50,12 +50,12 @@ export interface RowStream {
 /** Maximum number of rows per chunk; DuckDB vectors have 2,048. */
 const CHUNK_ROWS_MAX = 1 << 16;
 
-/** Minimum average length of a run at which whole runs are copied instead of rows. */
+/** Minimum average length of a run (rows with contiguous cells). From this length on, whole runs are copied. */
 const RUN_ROWS_MIN = 8;
 
 /**
  * Writes the rows of several queries to one set of panels, in any order. Consecutive rows with contiguous cells are
- * copied as one run.
+ * copied together.
  * @cost 10 ns per row of five fields in the order of the panels, otherwise 30 ns
  */
 export async function writeRows(
@@ -130,12 +130,12 @@ export function listFloors(fields: readonly string[]): number[] {
 
 /** Destinations of the rows of a chunk. */
 interface ChunkPositions {
-  /** Cell of each row, -1 for a row outside the panels. */
+  /** Cell of each row. It is -1 for a row outside the panels. */
   readonly cells: Int32Array;
-  /** First row of each run of rows with contiguous cells, followed by the number of rows. */
+  /** First row of each run, followed by the number of rows. A run consists of rows with contiguous cells. */
   readonly runs: Int32Array;
   readonly runCount: number;
-  /** False if a row has no cell, or shares its cell with another row. */
+  /** False if a row has no cell, or if another row has the same cell. */
   readonly isSound: boolean;
 }
 
@@ -195,7 +195,7 @@ interface Column {
   readonly floor: number;
 }
 
-/** Writes the columns of one chunk to their panels. Returns false if a value is below its floor or infinite. */
+/** Writes the columns of one chunk to their panels. Returns false if a value is below its minimum or infinite. */
 function writeColumns(columns: readonly Column[], places: ChunkPositions, room: PanelBuffer): boolean {
   const { cells, runs, runCount } = places;
   let isSound = true;

@@ -17,7 +17,7 @@ parentPort!.on('message', (message: ScatterMessage) => {
     if (message.kind === 'open') duckDb = openDirectDuckDb(message.settings);
     answer(message.kind === 'open' ? { kind: 'ready' } : writeParts(duckDb!, message.order)); // `open` is the first message
   } catch (fault) {
-    // The other threads do not start any further part.
+    // Prevents the other threads from starting any further part.
     if (message.kind === 'scatter') Atomics.store(message.order.next, 0, message.order.parts.length);
     answer({ kind: 'failed', message: fault instanceof Error ? fault.message : String(fault) });
   }

@@ -16,7 +16,7 @@ export type ScatterMessage =
 
 export interface ScatterOrder {
   readonly target: StripeTarget;
-  /** File to which each panel is written; undefined for a panel in memory. */
+  /** File to which each panel is written. It is undefined for a panel in memory. */
   readonly places: readonly (WritableFile | undefined)[];
   /** Panel column of each spelling of an identifier. */
   readonly positions: readonly (readonly [string, number])[];
@@ -34,16 +34,16 @@ export type ScatterReport =
   | { readonly kind: 'done'; readonly rows: number; readonly isSound: boolean }
   | { readonly kind: 'failed'; readonly message: string };
 
-/** Minimum size in bytes of the files of a market for separate reading threads, each of which takes 0.1 s to start. */
+/** Minimum size in bytes of the files of a market for separate reading threads. Each thread takes 0.1 s to start. */
 export const SCATTERED_BYTES_MIN = 64 << 20;
 
-/** Maximum number of threads that read one market; with more, the disk and the hashes are the bottleneck. */
+/** Maximum number of threads that read one market. With more threads, the disk and the hashes limit the speed. */
 const THREADS_MAX = 4;
 
-/** Maximum size of the staging memory of all threads, as a share of the memory for panels. */
+/** Maximum size of the buffers of all threads, as a share of the memory for panels. */
 const STAGED_SHARE = 0.5;
 
-/** Number of parts per thread; several parts let all threads end at about the same time. */
+/** Number of parts per thread. With several parts, all threads end at about the same time. */
 const PARTS_PER_THREAD = 4;
 
 /** Threads that read a market. */

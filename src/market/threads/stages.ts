@@ -1,6 +1,6 @@
 import { PADDING_BYTES } from '#kernels/memory/uncached-writes.js';
 
-/** Staging memory for the cells of a stripe of days, before they are copied to the panels. */
+/** Buffer for the cells of some consecutive days (a stripe) before they are copied to the panels. */
 export interface Stage {
   /** [field], [days x assets] each. */
   readonly cells: readonly Float64Array[];

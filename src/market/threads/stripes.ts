@@ -4,7 +4,7 @@ import { computeBlockDigest } from '../panels/day-blocks.js';
 import { createRowPositions, put, type StripeRows } from './row-positions.js';
 import { createStage, clearUnfilled, type Stage } from './stages.js';
 
-/** Panels that several threads fill, and the state that the threads share; arrays are in shared memory. */
+/** Panels that several threads fill. Contains the state that the threads share; all arrays are in shared memory. */
 export interface StripeTarget {
   readonly assets: number;
   /** [T] */
@@ -20,13 +20,13 @@ export interface StripeTarget {
   readonly stripeDays: number;
   /** Number of missing rows of each batch. */
   readonly left: Int32Array;
-  /** 1 for each stripe that was written as a whole. */
+  /** State of each stripe (a few consecutive days). It is 1 if the stripe was written as a whole. */
   readonly whole: Int32Array;
-  /** 1 for each filled cell outside whole stripes, [T x assets]. */
+  /** State of each cell outside whole stripes, [T x assets]. It is 1 if the cell is filled. */
   readonly filled: Uint8Array;
   /**
-   * Fields in hashing order, if a stripe is a block of days, which the filling thread hashes and writes past the cache
-   * of the operating system; otherwise null.
+   * Fields in hashing order if a stripe is a block of days. The thread that fills such a stripe also hashes it, and its
+   * writes bypass the cache of the operating system. Otherwise null.
    */
   readonly hashed: readonly number[] | null;
 }
@@ -35,7 +35,7 @@ export interface StripeTarget {
 export interface StripeListener {
   /** Called when the last row of a batch has been written to the panels. */
   complete(batch: number): void;
-  /** Called with the digest of a block of days; the digest is invalid if an error occurs. */
+  /** Called with the digest of a block of days. The digest is invalid if an error occurs. */
   digest(block: number, digest: Uint8Array): void;
 }
 
@@ -43,7 +43,7 @@ export interface StripeListener {
 const UNKNOWN_STRIPE = -1;
 const NO_STRIPE = -2;
 
-/** Placeholders for the first stripe: not yet known, or closed. */
+/** Values in place of the first stripe: not yet known, or closed. */
 export interface Stripes {
   take(rows: StripeRows): void;
   /** Writes the staged rows to the panels. */
@@ -54,22 +54,25 @@ export interface Stripes {
   end(): void;
 }
 
-/** Maximum size of a stripe over all panels, which stays in the processor cache until it is written. */
+/** Maximum size of a stripe over all panels. Such a stripe stays in the processor cache until it is written. */
 const STRIPE_BYTES_MAX = 2 << 20;
 
-/** Maximum number of stripes that a thread stages; the lower maximum applies if stripes are blocks. */
+/** Maximum number of stripes that a thread keeps in its buffers. The lower maximum applies if stripes are blocks. */
 const STAGED_STRIPES_MAX = 4;
 export const STAGED_BLOCKS_MAX = 2;
 
-/** Share of its rows below which an evicted stripe shows that rows are unordered. */
+/**
+ * Minimum share of its rows that a stripe should have when it leaves the buffers. A lower share shows that rows are
+ * unordered.
+ */
 const ORDERED_SHARE = 1 / 8;
 
 /** Minimum number of contiguous cells for a write to the file of a panel: two pages. */
 const WRITTEN_CELLS_MIN = 1024;
 
 /**
- * Returns the number of days per stripe: a power of two of at most 64, which divides `batchDays` if that is a multiple
- * of 64.
+ * Returns the number of days per stripe. It is a power of two of at most 64. It divides `batchDays` if that is a
+ * multiple of 64.
  */
 export function computeStripeDays({ assets, fields }: { readonly assets: number; readonly fields: number }): number {
   const dayBytes = assets * fields * Float64Array.BYTES_PER_ELEMENT;
@@ -87,8 +90,7 @@ export function sumRowGroups(rowsOfDay: Int32Array, days: number): Int32Array {
 
 /**
  * Fills panels together with other threads. If one thread receives all rows of a stripe of days, as in files ordered by
- * day, it fills the stripe in cached memory and writes the stripe as a whole. Other cells are written directly to the
- * panels.
+ * day, it fills the stripe in cached memory and writes it as a whole. Other cells are written directly to the panels.
  */
 export function createStripes(target: StripeTarget, listener: StripeListener): Stripes {
   const { panels, assets, batchDays, stripeDays, filled, hashed } = target;
@@ -100,7 +102,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   /** Staged stripes, earliest first. */
   const stagesByStripe = new Map<number, Stage>();
   const spareStages: Stage[] = [];
-  /** First stripe since the last flush, as long as it may become complete: another thread may have its first rows. */
+  /** First stripe since the last flush, as long as it may become complete. Another thread may have its first rows. */
   let first = UNKNOWN_STRIPE;
   let isDirect = false;
   let isSound = true;
@@ -160,7 +162,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     listener.digest(stripe, computeBlockDigest(days, values)); // here a stripe is a block
   }
 
-  /** Counts rows that have been written to the panels, and completes their batch if they are the last ones. */
+  /** Counts rows that have been written to the panels. Completes their batch if they are the last ones. */
   function reportFilled(stripe: number, rows: number): void {
     const batch = Math.floor((stripe * stripeDays) / batchDays);
     if (Atomics.sub(target.left, batch, rows) !== rows) return;

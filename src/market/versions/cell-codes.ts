@@ -1,9 +1,9 @@
 import { raiseToPower } from '#kernels/power.js';
 
 /**
- * Encoding of panel cells as bytes that compress well: numbers with few decimals are stored as integers, each as the
- * difference from the previous day, with bytes of equal significance grouped. Prices and counts take a tenth of the
- * time of doubles and half of the space.
+ * Encoding of panel cells as bytes that compress well. Numbers with few decimals are stored as integers. Each integer
+ * is the difference from the previous day, and bytes of equal significance are grouped. Prices and counts take a tenth
+ * of the time of doubles and half of the space.
  */
 
 /** Maximum number of decimals tried for the encoding as integers. */
@@ -16,7 +16,7 @@ const DECIMALS_MAX = 6;
 const DOUBLES = 255;
 const LONG_CODE = 128;
 
-/** Exclusive upper bound of long integers, such that twice a difference is exact, and their size in bytes. */
+/** Exclusive upper bound of long integers, and their size in bytes. Below the bound, twice a difference is exact. */
 const LONG_END = 2 ** 51;
 const LONG_WIDTH = 7;
 
@@ -25,7 +25,7 @@ const LONG_NONE = -LONG_END;
 
 const WORD_VALUES = 2 ** 32;
 
-/** Represents a missing value among 32-bit integers, below all of them. */
+/** Stands for a missing value among 32-bit integers. All other integers are larger. */
 const MISSING_INTEGER = -(2 ** 31);
 
 /** Upper half of the only NaN that panels contain; the lower half is 0. */
@@ -57,8 +57,8 @@ export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
 }
 
 /**
- * Reused memory of this thread for integers and bytes; new memory for each part would remain until the next garbage
- * collection.
+ * Memory of this thread for integers and bytes, which is reused. New memory for each part would remain until the next
+ * garbage collection.
  */
 const buffers = { integers: new ArrayBuffer(0), bytes: new ArrayBuffer(0) };
 
@@ -90,8 +90,8 @@ function isExact(
 }
 
 /**
- * Converts cells to integers. @returns 32-bit or long integers, depending on the bound; undefined if a value has no
- * exact integer
+ * Converts cells to integers. @returns 32-bit or long integers, depending on the bound; undefined if a value cannot be
+ * restored exactly from an integer
  */
 function findIntegers(cells: Float64Array, decimals: number, end: number): Int32Array | Float64Array | undefined {
   const form = { scale: raiseToPower(10, decimals), end };
@@ -113,7 +113,7 @@ function findIntegers(cells: Float64Array, decimals: number, end: number): Int32
 }
 
 /**
- * Returns differences as bytes in planes by significance, mapped so that small negative differences have few
+ * Returns differences as bytes, grouped by significance. Differences are mapped so that small negative ones have few
  * significant bytes.
  */
 function encodePlanes(integers: Int32Array, assets: number, decimals: number): Uint8Array {
@@ -131,7 +131,7 @@ function encodePlanes(integers: Int32Array, assets: number, decimals: number): U
   return bytes;
 }
 
-/** Returns the planes of long integers, in the format of `encodePlanes`. */
+/** Returns the bytes of long integers, in the format of `encodePlanes`. */
 function encodeLongPlanes(integers: Float64Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
   const bytes = allocateBytes(1 + LONG_WIDTH * count);

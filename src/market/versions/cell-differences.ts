@@ -8,7 +8,7 @@ import { countTableChanges, sumCounts } from './change-counts.js';
 export interface CellDifference {
   readonly table: string;
   readonly identifier: string;
-  /** YYYY-MM-DD; null for a value that has always applied. */
+  /** Date of the value, YYYY-MM-DD. It is null for a value that has always applied. */
   readonly date: string | null;
   readonly field: string;
   readonly before: ReferenceValue;
@@ -19,11 +19,11 @@ export interface DataDifference {
   /** Number of differing values up to the last day of the first content. */
   readonly cells: number;
   readonly rows: RowCounts;
-  /** First differing values, followed, on request, by values of appended bars. */
+  /** First differing values. On request, values of appended bars follow. */
   readonly changes: readonly CellDifference[];
   /** True if there are more differences than the limit. */
   readonly isCut: boolean;
-  /** Null if the second content has no later sessions. */
+  /** Bars that the second content has after the last session of the first one. Null if it has no later sessions. */
   readonly appended: AppendedBars | null;
 }
 
@@ -65,7 +65,7 @@ export function computeDifference(
       after: cell.after,
     }));
   const cells = tableCounts.reduce((sum, { total }) => sum + total, 0);
-  // Requests one more difference than the limit, which shows whether there are further differences.
+  // Requests one difference more than the limit. The additional one shows that there are further differences.
   const list = isAppendedListed
     ? [...changes, ...listAppendedCells(before, after, limit - changes.length + 1)]
     : changes;

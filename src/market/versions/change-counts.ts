@@ -10,8 +10,8 @@ export interface ChangeCounts extends RowCounts {
 }
 
 /**
- * Returns the differences between two contents, table by table: every row and value that differs or is missing in one
- * of them.
+ * Returns the differences between two contents, table by table. A row or value counts if it differs or is missing in
+ * one of them.
  * @cost one pass over the cells of both that do not share memory, a few microseconds per row of the tables
  */
 export function countTableChanges(before: MarketContent, after: MarketContent): Record<TableKind, RowChanges> {

@@ -8,13 +8,13 @@ import { createTables, encodeTables, type TableTexts } from './table-texts.js';
 /** Version of the encoding. In version 1, each panel is one part of doubles. */
 const FORMAT = 2;
 
-/** Compression level: prices compress to half; a higher level takes twice the time to save one per cent. */
+/** Compression level. Prices compress to half; a higher level takes twice the time to save one per cent. */
 const COMPRESSION_LEVEL = 1;
 
 /** Maximum size of an inflated part: a panel of 2 GiB. */
 const PART_BYTES_MAX = 2 ** 31;
 
-/** Size of a part and of a piece of a copy, in bytes of cells; a piece is encoded without a pause of the thread. */
+/** Number of bytes of cells per part of a copy, and per piece. A piece is encoded without a pause of the thread. */
 const PART_BYTES = 4 << 20;
 const PIECE_BYTES = 32 << 20;
 
@@ -28,15 +28,18 @@ interface Header {
   readonly days?: number;
 }
 
-/** Piece of a copy, and the number of the part with which the next piece begins; null after the last piece. */
+/**
+ * Piece of a copy, and the number of the part with which the next piece begins. The number is null after the last
+ * piece.
+ */
 export interface CopyPiece {
   readonly piece: readonly Uint8Array[];
   readonly next: number | null;
 }
 
 /**
- * Encodes a whole content in pieces: a header as JSON, then parts of each panel, each compressed and preceded by its
- * length.
+ * Encodes a whole content in pieces. A header in JSON is followed by the parts of each panel. Each part is compressed,
+ * and its length precedes it.
  * @param from number of the part with which the piece begins, 0 for the first
  * @cost 3 ms a megabyte of prices, 10 ms for values with many decimals
  */
@@ -81,7 +84,7 @@ function encodeLength({ length }: Buffer): Buffer {
   return bytes;
 }
 
-/** Decodes a content; panels are in shared memory. @throws Error if the bytes are not a content */
+/** Decodes a content. Its panels are in shared memory. @throws Error if the bytes are not a content */
 export function decodeContent(bytes: Uint8Array): MarketContent {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let offset = 0;

@@ -4,26 +4,29 @@ import type { ContentChange } from './content-change.js';
 import { applyListChange, type ListChange } from './list-change.js';
 import { TABLE_NAMES, createTables, encodeTables, type TableTexts } from './table-texts.js';
 
-/** Maximum number of columns. A cell is encoded as one number, exact below 2^53, with rows below 2^31. */
+/**
+ * Maximum number of columns. A cell is encoded as one number, which is exact below 2^53. The number of rows is below
+ * 2^31.
+ */
 const COLUMNS_MAX = 2 ** 22;
 const getCell = (row: number, column: number): number => row * COLUMNS_MAX + column;
 
 /** Panel under reconstruction: cells of the last content with replaced cells. */
 interface Overlay {
-  /** Panel of the last content; undefined if it lacks the field. */
+  /** Panel of the last content. It is undefined if that content has no such field. */
   readonly base: Float64Array | undefined;
   readonly cells: Map<number, number>;
 }
 
-/** Axis under reconstruction. Its items have stable ids, which begin with the items of the last content. */
+/** Axis that is being restored. Its items have fixed ids, which begin with the items of the last content. */
 interface Axis<T> {
   readonly names: T[];
   ids: number[];
 }
 
 /**
- * Reconstructs a content from the latest content and the changes back to it, latest first. Panels that are a prefix of
- * the latest panels share their memory.
+ * Restores a content from the latest content and the changes that lead back to it, latest first. A panel that equals
+ * the beginning of the latest panel shares its memory.
  * @cost proportional to the changes and the tables, and one pass over each panel that differs
  */
 export function restoreContent(last: MarketContent, changes: readonly ContentChange[]): MarketContent {

@@ -8,7 +8,7 @@ import { restoreContent } from './earlier-content.js';
 import { applyListChange, type ListChange } from './list-change.js';
 import { TABLE_NAMES, encodeTables, type SeriesLine, type TableTexts } from './table-texts.js';
 
-/** Earlier content, stored as the change from the following content. */
+/** Earlier content. It is stored as the change from the following content. */
 export interface EarlierContent {
   /** Day at whose end this content was known. */
   readonly knownOn: Day;
@@ -23,8 +23,8 @@ export interface EarlierContents {
 }
 
 /**
- * Creates the access to markets as known at the ends of days. If all later changes concern data after the day, the
- * latest market replaces the earlier content, because no computation uses data after its day.
+ * Creates the access to markets as they were known at the ends of days. If all later changes concern data after the
+ * day, the latest market is used in place of the earlier content, because no computation uses data after its day.
  * @cost proportional to the changes, once; and a reconstruction of an earlier content when it is requested, unless only
  * data after its end changed
  */
@@ -64,8 +64,8 @@ interface Stage {
 }
 
 /**
- * Returns, for each content, the first day on which any data differs from the latest content; -Infinity for changes
- * without a day.
+ * Returns, for each content, the first day on which any data differs from the latest content. Returns -Infinity if a
+ * change has no day.
  */
 function findFirstTouched(last: MarketContent, earlier: readonly EarlierContent[]): Float64Array {
   const first = new Float64Array(earlier.length);
@@ -133,7 +133,7 @@ function listPartedLines(change: ListChange<string>, after: readonly string[]): 
   return [...ownLines, ...after.filter((_, place) => isShared[place] === 0)];
 }
 
-/** Returns the first day on which a line of a table is known; -Infinity for a line without a day. */
+/** Returns the first day on which a line of a table is known. Returns -Infinity for a line without a day. */
 function getLineDay(table: keyof TableTexts, line: string): number {
   if (table === 'series') {
     const [, day, value] = JSON.parse(line) as SeriesLine; // written by `encodeTables`
@@ -145,8 +145,8 @@ function getLineDay(table: keyof TableTexts, line: string): number {
 }
 
 /**
- * Arranges a content on the columns and sessions of the latest content. Securities that the latest content lacks are
- * appended. If the latest content begins earlier, its first date is prepended, without bars.
+ * Arranges a content on the columns and sessions of the latest content. Securities that the latest content does not
+ * have are appended. If the latest content begins earlier, its first date is inserted at the beginning, without bars.
  * @throws Refusal NO_DATA_KNOWN if the content begins earlier than the latest content
  */
 function alignToAxes(last: MarketData, content: MarketContent, day: Day): MarketData {

@@ -1,6 +1,6 @@
 /**
- * Instructions for building one list from another: runs of positions, [from, count], and items that the other list
- * lacks. Lists and instructions can be serialised as JSON.
+ * Instructions for building one list from another. An instruction is a run of positions, [from, count], or items that
+ * the other list does not have. Lists and instructions can be serialised as JSON.
  */
 export type ListChange<T> = readonly (readonly [number, number] | { readonly own: readonly T[] })[];
 
@@ -32,7 +32,7 @@ export function applyListChange<T, R>(change: ListChange<T>, from: readonly R[],
   return results;
 }
 
-/** Returns the position of each item in the other list; -1 if the item is missing there. */
+/** Returns the position of each item in the other list. It is -1 if the item is missing there. */
 export function findPositions<T>(change: ListChange<T>): Int32Array {
   const count = change.reduce((sum, step) => sum + ('own' in step ? step.own.length : step[1]), 0);
   const positions = new Int32Array(count).fill(-1);

@@ -8,7 +8,7 @@ export interface TableTexts {
   readonly reference: readonly string[];
   readonly actions: readonly string[];
   readonly universes: readonly string[];
-  /** One line per series, followed by one line per value. */
+  /** Lines of the series. One line per series is followed by one line per value. */
   readonly series: readonly string[];
 }
 

@@ -23,8 +23,8 @@ export interface ProposedChange {
   /** Facts for the persons who decide. */
   readonly facts: ApprovalFacts;
   /**
-   * Day of a schedule that requests the change, with the day's earlier request. The request is not repeated if a person
-   * rejected it.
+   * Day of the schedule that requests the change, and the number of that day's earlier request. If a person rejected
+   * the earlier request, the change is not requested again.
    */
   readonly day?: (NonNullable<Approval['schedule_day']> & { readonly asked?: number | undefined }) | null;
 }
@@ -38,13 +38,13 @@ export interface ApprovalAgreement {
 }
 
 /**
- * Admission of changes: `undefined` for no change, a change that requires no approval, and an approved change are
- * admitted.
+ * Admission of changes by an approval gate. It admits `undefined` (no change), a change that requires no approval, and
+ * an approved change.
  */
 export interface Admission {
-  /** Admits a change inside its transaction, which uses up the approval. */
+  /** Admits a change inside the transaction that makes the change. The approval can then not be used again. */
   admit(tx: DocumentTransaction, proposedChange: ProposedChange | undefined): Promise<ApprovalAgreement>;
-  /** Checks the approval before work that precedes the transaction, without using it up. */
+  /** Checks the approval before the work that precedes the transaction. The approval can still be used afterwards. */
   foresee(reader: Pick<DocumentReader, 'get'>, proposedChange: ProposedChange | undefined): Promise<void>;
 }
 
@@ -53,8 +53,8 @@ export interface ApprovalGate {
   /** Returns the rule of an action; undefined if the action requires no approval. */
   getRule(action: ApprovalAction): ApprovalRules[ApprovalAction];
   /**
-   * Performs work with a transaction that admits a change. Without an approval, refuses the change and stores a request
-   * for it.
+   * Runs `work` in a transaction that needs admission. If the change has no approval, the method refuses it and stores
+   * a request for approval.
    * @throws Refusal APPROVAL_REQUIRED with the number of the request
    */
   guarded<T>(by: Authorship | undefined, work: (admission: Admission) => Promise<T>): Promise<T>;
@@ -64,7 +64,7 @@ export interface ApprovalQuery {
   readonly state?: ApprovalState | undefined;
   readonly action?: ApprovalAction | undefined;
   readonly subject?: string | undefined;
-  /** Limits the requests to those of this schedule's days, and of this session. */
+  /** Lists only requests that the days of this schedule made, and only those for this session. */
   readonly schedule_id?: string | undefined;
   readonly date?: string | undefined;
   readonly before?: number | undefined;
@@ -90,7 +90,7 @@ export interface ApprovalsDependencies {
   readonly now: () => number;
 }
 
-/** Maximum number of open requests, which exceeds the number of indices of all families of a service. */
+/** Maximum number of open requests. It is larger than the number of indices that a service has in all families. */
 const OPEN_MAX = 5000;
 
 /** Thrown for a change without the required approval; caught by `guarded`. */
@@ -182,7 +182,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
         return await work(createAdmission(authorship));
       } catch (failure) {
         if (!(failure instanceof UnapprovedChange)) throw failure;
-        // Requests of other clients count as existing, whether or not the client may read them.
+        // A request of another client counts as existing, even if the current client may not read it.
         throw createUnapprovedRefusal(await runUnrestricted(() => requestApproval(failure.requested, authorship)));
       }
     },
@@ -205,7 +205,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
           const approval = (await find(tx, approvalId))!; // Approvals are not deleted.
           const decidedApproval = applyDecision(approval, decision, { comment, decider, at: formatTime(), rules });
           await save(tx, decidedApproval);
-          // A schedule that waits for the approval publishes at once, or shows the rejection.
+          // A schedule that waits for this approval continues at once: it publishes, or reports the rejection.
           if (decidedApproval.state === 'approved' || decidedApproval.state === 'rejected')
             tx.publish({ type: 'approval-given', approval_id: approvalId });
           return decidedApproval;
@@ -222,7 +222,7 @@ const SYSTEM_AUTHORSHIP: Authorship = { author: 'local', note: null, requestId: 
 const computeDigest = ({ action, subject, content }: ProposedChange): string =>
   createHash('sha256').update(toCanonicalJson({ action, subject, content })).digest('hex');
 
-/** Refuses a change if a person rejected the same figures in an earlier request. @throws Refusal APPROVAL_CLOSED */
+/** Refuses a change if a person rejected an earlier request for the same content. @throws Refusal APPROVAL_CLOSED */
 function assertNotRejected(previousApproval: Approval | undefined, digest: string): void {
   if (previousApproval?.state !== 'rejected' || previousApproval.digest !== digest) return;
   const { author, comment } = previousApproval.history.findLast(({ action }) => action === 'rejected')!; // the earlier request was rejected
@@ -243,7 +243,7 @@ const matchesQuery = (
   (schedule === undefined || approval.schedule_day?.schedule_id === schedule) &&
   (date === undefined || approval.schedule_day?.date === date);
 
-/** Returns facts in the form for clients that do not support `facts`. */
+/** Converts approval facts to `detail`, for clients that do not support the member `facts`. */
 function createDetail({ kind, ...members }: ApprovalFacts): Record<string, unknown> {
   if (kind !== 'amend' || !('changes' in members)) return members;
   const changes = members.changes.flatMap(({ fields }) => fields.map((field) => ({ op: 'replace', ...field })));

@@ -12,7 +12,7 @@ export type ApprovalDecision = 'approve' | 'reject' | 'withdraw' | 'comment';
 /** Person or key that decides. */
 export interface Decider {
   readonly by: Authorship;
-  /** Names of the person or key that a list of approvers may contain. */
+  /** Names by which a list of approvers can refer to the person or the key. */
   readonly names: readonly string[];
   readonly scopes: ReadonlySet<string>;
 }
@@ -89,7 +89,9 @@ function assertMayDecide(approval: Approval, decision: ApprovalDecision, { decid
     );
 }
 
-/** Returns true if a step and an author belong to one person: two keys with the same name do. */
+/**
+ * Returns true if the same person took the step and wrote the change. Two keys with the same name belong to one person.
+ */
 const isSamePerson = (step: ApprovalStep, { author, keyId = null }: Authorship): boolean =>
   step.key_id === keyId || step.author === author;
 

@@ -4,13 +4,13 @@ import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/
 import { parseStored } from '#store/read-stored.js';
 import { isOpen } from './decide.js';
 
-/** Documents of approvals, and the list of open requests, which is searched by content. */
+/** Stored approvals, and the list of open requests. Open requests are found by the digest of their content. */
 export interface StoredApprovals {
   find(reader: Pick<DocumentReader, 'get'>, approvalId: number): Promise<Approval | undefined>;
-  /** Returns the open approval of a content, identified by its digest. */
+  /** Returns the open approval for the content with this digest. */
   findOpen(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined>;
   save(tx: DocumentTransaction, approval: Approval): Promise<void>;
-  /** Removes expired requests from the list of open requests. @returns the number of open requests */
+  /** Removes expired requests from the list of open requests. @returns number of requests that remain open */
   dropExpired(tx: DocumentTransaction): Promise<number>;
   lastNumber(reader: Pick<DocumentReader, 'lastNumber'>): Promise<number>;
   /**

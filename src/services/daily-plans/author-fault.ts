@@ -2,12 +2,15 @@ import type { DayDocument } from '#domain/daily-plans/day-document.js';
 import { findStepKind } from '#domain/daily-plans/step-catalogue.js';
 import type { Keys } from '../operations/keys.js';
 
-/** Format of key ids. Other authors are subjects of tokens; only their provider knows their rights. */
+/**
+ * Format of key ids. An author with another id is the subject of a token; the service cannot check the rights of that
+ * subject.
+ */
 const KEY_ID = /^[A-Za-z0-9]{12}$/;
 
 /**
- * Returns the reason why a day may no longer be performed on behalf of its author: the key was revoked, has expired or
- * lacks a scope of a step. A newer key with the same name is accepted in its place.
+ * Returns the reason why the author's key can no longer run a day: the key was revoked, it has expired, or it lacks a
+ * scope that a step needs. If a newer key has the same name, the newer key is checked instead.
  */
 export function findAuthorFault(
   keys: Pick<Keys, 'findScopes'>,

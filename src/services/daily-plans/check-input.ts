@@ -40,10 +40,10 @@ export interface CheckSubject {
   readonly restated: ReadonlySet<string> | null;
 }
 
-/** Number of sessions whose published levels are compared with the run: a year. */
+/** Number of sessions for which published levels are compared with the run: about one year. */
 const COMPARED_SESSIONS = 260;
 
-/** Error codes for tables that an index does not have; an overlay, for example, has no constituents. */
+/** Error codes for a table that this kind of index does not have. For example, an overlay has no constituents. */
 const CHECKS_WITHOUT_TABLE: ReadonlySet<string> = new Set([
   'VALIDATION_FAILED',
   'NO_DATA_AT_DATE',
@@ -60,8 +60,8 @@ interface TableTerms {
 }
 
 /**
- * Returns the rows of a table of a run; null if its kind of index has no such table, or the table has no rows on the
- * date.
+ * Reads the rows of one table of a run. Returns null if this kind of index has no such table, or if the table has no
+ * rows on the date.
  */
 export async function readTable(
   exports: CheckInputDependencies['exports'],

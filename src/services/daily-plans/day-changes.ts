@@ -3,7 +3,7 @@ import { formatDayId } from './stored-days.js';
 
 /** Changes of days by any process. */
 export interface DayChanges {
-  /** Begins to watch a day: no later change is missed. */
+  /** Starts to watch a day. The caller sees every change after this call. */
   watch(scheduleId: string, date: string): DayWatch;
   close(): void;
 }
@@ -13,7 +13,10 @@ export interface DayWatch {
   next(waitMs: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Maximum wait for the notification of a change: an outage of the database may lose a notification. */
+/**
+ * Maximum wait in ms for a notification of a change. After this time the day is read again, because a database outage
+ * can lose a notification.
+ */
 const NOTIFICATION_MS = 5_000;
 
 export function followDayChanges(documents: Pick<DocumentStore, 'subscribe'>): DayChanges {

@@ -21,7 +21,7 @@ import { refuseMissingDay, hasEnded, readDay, readState, type StoredDays } from 
 
 /** Request to perform a day now. */
 export interface RunDayRequest {
-  /** Steps whose results are removed first, so that they are performed again. */
+  /** Steps to repeat. Their results are removed first. */
   readonly again: readonly StepType[];
   readonly reason: string | null;
 }
@@ -35,8 +35,8 @@ export interface Backfill {
 /** Decisions of people about days. */
 export interface DayDecisions {
   /**
-   * Performs a day immediately, under the current schedule; a day that is being performed is performed again after its
-   * round. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED
+   * Runs a day immediately with the current schedule. If the day is running, it runs again after the current round.
+   * @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED
    */
   run(scheduleId: string, date: string, request: RunDayRequest, by: Authorship): Promise<ScheduleDay>;
   /** Ends a day that is not done. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, DAY_ENDED */
@@ -64,9 +64,12 @@ export interface DayDecisionsDependencies {
 /** Calendars and the present time. */
 type Clock = Pick<DayDecisionsDependencies, 'calendars' | 'now'>;
 
-/** Decision with the members that differ from the defaults. */
+/** Decision without the members that have default values. */
 type JudgementDraft = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'reason'> & Partial<Judgement>;
-/** Day after a decision, with its entry for the register and the change that other persons must approve, if any. */
+/**
+ * Result of a decision: the changed day, an entry for the register, and the change that another person must approve, if
+ * any.
+ */
 interface DecidedDay {
   readonly day: DayDocument;
   readonly draft: JudgementDraft;
@@ -87,7 +90,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
     await tx.put('judgement', formatNumberedId(draft.schedule_id, seq), judgement);
   }
 
-  /** Changes a day that has not ended according to a person's decision. */
+  /** Applies a person's decision to a day that has not ended. */
   async function makeDecision(
     scheduleId: string,
     date: string,
@@ -223,8 +226,8 @@ function listBackfillSessions(
 }
 
 /**
- * Returns the day for its next round under the present schedule; creates the day if it has not begun. A running day
- * keeps the request until the end of its round.
+ * Returns the day for its next round under the current schedule. Creates the day if it does not exist. A running day
+ * stores the request and runs again when its round ends.
  */
 function createRenewal(
   storedDay: DayDocument | undefined,

@@ -1,7 +1,7 @@
 import { LOG_LINES_MAX, type DayDocument, type StoredItem, type StoredStep } from '#domain/daily-plans/day-document.js';
 import type { StoredDays } from './stored-days.js';
 
-/** Day while it is performed: changes are made in memory, and written as often as the disk permits. */
+/** Access to a day while it runs. Changes are made in memory and written to disk as often as the disk permits. */
 export interface DayKeeper {
   day(): DayDocument;
   step(position: number): StoredStep;
@@ -12,7 +12,8 @@ export interface DayKeeper {
   dropItems(position: number, isDropped: (item: StoredItem) => boolean): Promise<void>;
   log(position: number, time: string, message: string): Promise<void>;
   /**
-   * Writes the end of a round and releases the lease in the same write, because readers of the end may change the day.
+   * Writes the end of a round and releases the lease in the same write. A client that reads the end can therefore
+   * change the day at once.
    * @throws LeaseLost
    */
   end(change: (day: DayDocument) => DayDocument): Promise<void>;

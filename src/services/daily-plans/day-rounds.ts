@@ -122,7 +122,7 @@ export function createDayRounds({
 const describeFailure = (failure: unknown): string =>
   isUnavailable(failure) ? failure.message : 'A step failed unexpectedly. The log of the service contains the cause.';
 
-/** Returns a day that ends because its exchange was closed. */
+/** Returns a day with the state of a closed exchange: no step runs. */
 const createClosedDay = (day: DayDocument, reason: string, timestamp: string): DayDocument => ({
   ...day,
   state: 'skipped',

@@ -16,7 +16,7 @@ import { refuseMissingDay } from './stored-days.js';
 
 export interface DayList {
   readonly days: ScheduleDaySummary[];
-  /** Next day to begin; null at the end of the calendar, and for a disabled schedule. */
+  /** Next day of the schedule; null at the end of the calendar and for a disabled schedule. */
   readonly next: { readonly date: string; readonly due_at: string } | null;
 }
 
@@ -53,7 +53,7 @@ export interface DaysDependencies extends DayDecisionsDependencies {
 export function createDays(dependencies: DaysDependencies): Days {
   const { documents, schedules, days, changes, artifacts, calendars, now } = dependencies;
 
-  /** Returns the date of the first open day that later days wait for. */
+  /** Returns the date of the first open day that stops later days. */
   async function findHoldingDay(scheduleId: string): Promise<string | undefined> {
     const { open } = await days.state(scheduleId);
     for (const date of open) {

@@ -65,7 +65,9 @@ export function createMissedDay(schedule: AuthoredPlan, dueDay: DueDay, atMs: nu
   };
 }
 
-/** Returns the steps of a day under another plan. Steps at the same position keep their results. */
+/**
+ * Returns the steps of a new plan. If the old plan has the same step at the same position, the step keeps its result.
+ */
 const copyCompletedSteps = (plan: ScheduleDocument, { plan: previousPlan, steps }: DayDocument): StoredStep[] =>
   plan.steps.map((step, k) =>
     JSON.stringify(step) === JSON.stringify(previousPlan.steps[k]) && steps[k] !== undefined
@@ -73,10 +75,10 @@ const copyCompletedSteps = (plan: ScheduleDocument, { plan: previousPlan, steps 
       : createStoredStep(step),
   );
 
-/** Codes of results that are dropped when a person performs a day: a rejected change is requested again. */
+/** Codes of results that are removed when a person runs a day again. A rejected change is then requested again. */
 const RERUN_REASON: ReadonlySet<string | null> = new Set(['APPROVAL_REQUIRED', 'APPROVAL_CLOSED']);
 
-/** Returns a day that is performed again from a time: it keeps the results of all steps except the steps in `again`. */
+/** Returns a day that runs again at a given time. Every step keeps its result, except the steps in `again`. */
 export function renewDay(storedDay: DayDocument, { again, ...schedule }: Renewal, timestamp: string): DayDocument {
   const { renewal: _renewal, ...day } = storedDay;
   const steps = copyCompletedSteps(schedule.plan, day).map((step, k) =>

@@ -31,7 +31,7 @@ export interface RoundEnd {
 /** Maximum number of reasons that a sentence names. */
 const NAMED_INDICES_MAX = 3;
 
-/** Performs a round of a day: every step in order, for the indices that are not held back. */
+/** Runs one round of a day: every step in order, for all indices that are not blocked. */
 export async function performRound(terms: PerformTerms): Promise<RoundEnd> {
   const { keeper, carriedIndices, order } = terms;
   const { plan, date } = keeper.day();
@@ -58,7 +58,7 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
     started_at: previousStep.started_at ?? timestamp(),
     code: null,
   });
-  // The performer matches the type of the step; TypeScript does not infer this through the union.
+  // `performers[spec.type]` accepts this spec, but TypeScript cannot infer this from the union.
   const performSpec = performers[spec.type] as Performer<never>;
   const outcome = await performSpec(createContext(position, spec, terms) as never).catch((failure: unknown) =>
     createRefusedStep(failure, terms.signal),
@@ -75,7 +75,7 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
 }
 
 /**
- * Returns the result of a step that is refused as a whole, for example without a served store.
+ * Returns the result of a step that was refused as a whole, for example because no store is served.
  * @throws the failure itself if it is not a refusal
  */
 function createRefusedStep(failure: unknown, signal: AbortSignal): StepOutcome {
@@ -87,14 +87,14 @@ function createRefusedStep(failure: unknown, signal: AbortSignal): StepOutcome {
 function createContext(position: number, spec: Step, terms: PerformTerms): StepContext<Step> {
   const { keeper, order, carriedIndices, timestamp, signal } = terms;
   const heldBefore = new Set(carriedIndices.map(({ index_id }) => index_id));
-  /** Returns true if an earlier day or step holds back an index. */
+  /** Returns true if an earlier day or an earlier step blocks an index. */
   const isBlocked = (id: string): boolean =>
     heldBefore.has(id) ||
     keeper
       .day()
       .steps.slice(0, position)
       .some(({ items }) => items.some((item) => item.index_id === id && item.state !== 'done'));
-  /** Returns true if this step stopped at an index, which holds back the indices that depend on it. */
+  /** Returns true if this step stopped at an index. The indices that depend on it are then blocked as well. */
   const isStopped = (id: string): boolean =>
     keeper
       .step(position)
@@ -129,10 +129,7 @@ interface BlockedIndicesTerms {
   readonly date: string;
 }
 
-/**
- * Returns the indices that items hold back, each with the reason of the first step, and the indices that depend on
- * them.
- */
+/** Returns the blocked indices, each with the reason of its first step, and the indices that depend on them. */
 function listBlockedIndices(
   steps: readonly StoredStep[],
   { carriedIndices, order, date }: BlockedIndicesTerms,
@@ -159,11 +156,14 @@ function listBlockedIndices(
   return [...heldById.values()].toSorted((a, b) => (a.index_id < b.index_id ? -1 : 1));
 }
 
-/** Returns true for an item that waits for data, a target or an approval, or for an unavailable database or object store. */
+/**
+ * Returns true for an item that waits: for data, a target or an approval, or for a database or object store that is
+ * unavailable.
+ */
 const isWaitingItem = ({ state, code }: Pick<StoredItem, 'state' | 'code'>): boolean =>
   state === 'waiting' || code === 'STORE_UNAVAILABLE';
 
-/** Returns the end of a round. Items that belong to no index, such as a delivery, also block the day. */
+/** Returns the state in which a round ends. An item without an index, such as a delivery, also blocks the day. */
 function determineRoundEnd(heldIndices: readonly HeldIndex[], { steps }: DayDocument): RoundEnd {
   const items = steps.flatMap((step) => step.items.filter(({ state }) => state !== 'done'));
   if (heldIndices.length === 0 && items.length === 0) return { state: 'done', reason: null, held: heldIndices };

@@ -5,7 +5,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Origin } from '#jobs/origin.js';
 
-/** Result of an item; absent members become null in the stored item. */
+/** Result of an item. Members that are absent become null in the stored item. */
 export interface ItemResult extends Partial<Pick<StoredItem, 'code' | 'job_id' | 'file' | 'detail' | 'artifact'>> {
   readonly state: ItemState;
   readonly message: string;
@@ -15,9 +15,12 @@ export interface ItemResult extends Partial<Pick<StoredItem, 'code' | 'job_id' |
 export interface StepContext<S> {
   readonly spec: S;
   readonly day: () => DayDocument;
-  /** Indices of the plan in waves. Each wave depends only on earlier ones. */
+  /** Indices of the plan in groups. An index depends only on indices of earlier groups. */
   readonly waves: readonly (readonly string[])[];
-  /** Returns true if an index may be processed: neither it nor an index on which it depends is held back or waiting. */
+  /**
+   * Returns true if an index can be processed: the index and all indices on which it depends are neither blocked nor
+   * waiting.
+   */
   isOpen(indexId: string): boolean;
   /** Returns the indices of the plan on which an index depends. */
   getAncestors(indexId: string): ReadonlySet<string>;
@@ -44,17 +47,18 @@ export interface StepOutcome {
   readonly code?: string | null;
 }
 
-/** Performs a kind of step. A repetition performs only the items that are not done. */
+/** Function that runs one kind of step. When it runs again, it repeats only the items that are not done. */
 export type Performer<T extends StepType> = (context: StepContext<StepOf<T>>) => Promise<StepOutcome>;
 
 /**
- * Maximum number of indices of one wave that are processed concurrently, because they share the threads of the service.
+ * Maximum number of indices of one wave that are processed at the same time. They share the worker threads of the
+ * service.
  */
 const INDEX_CONCURRENCY = 8;
 
 /**
- * Performs a step for every open index, parents first. A refusal blocks its index; any other error is a defect and ends
- * the round.
+ * Runs a step for every open index, parents first. A refusal blocks only its index. Any other error is a defect and
+ * ends the round.
  * @returns number of indices for which the step is done
  */
 export async function performEachIndex<S>(
@@ -81,7 +85,10 @@ export const describeIndices = (count: number, outcome: string): string =>
     ? `No index ${outcome}; the indices are held back or waiting.`
     : `${formatCount(count, 'index', 'indices')} ${outcome}.`;
 
-/** Returns the result of an item that a refusal blocks, or that waits for an approval. @throws any other failure, and every failure after an abort */
+/**
+ * Returns the result of an item that was refused or waits for an approval. @throws any failure that is not a refusal,
+ * and every failure after an abort
+ */
 export function createBlockedResult(failure: unknown, signal: AbortSignal): ItemResult {
   if (!(failure instanceof Refusal) || signal.aborted) throw failure;
   const state = failure.code === 'APPROVAL_REQUIRED' ? 'waiting' : 'blocked';

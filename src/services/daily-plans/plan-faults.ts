@@ -67,7 +67,10 @@ export function listNamedDocuments({ steps }: ScheduleBody): readonly NamedDocum
   });
 }
 
-/** Sample session: file names that differ on it differ on every session, unless their date formats differ. */
+/**
+ * Date for comparing file names. Two file names that differ on this date differ on every date, unless their date
+ * formats differ.
+ */
 const SAMPLE_DAY = parseValidDay('2001-12-31');
 
 interface PlannedFile {
@@ -77,7 +80,7 @@ interface PlannedFile {
   readonly table: string;
 }
 
-/** Returns the distinct patterns that give two files of a day the same name. */
+/** Reports file name patterns that give two files of one day the same name. */
 export function reportRepeatedNames(
   schedule: string,
   body: ScheduleBody,

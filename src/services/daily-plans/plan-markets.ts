@@ -11,8 +11,8 @@ export interface PlanMarketSources {
 }
 
 /**
- * Returns the market of an index of a plan: the market of its store, otherwise the active market. @throws Refusal for
- * the same reasons as `StoreMarkets.of`
+ * Returns the market of an index of a plan. If the index names a store, it is the market of that store; otherwise it is
+ * the active market. @throws the same refusals as `StoreMarkets.of`
  */
 export async function findIndexMarket(
   { documents, markets, stores }: PlanMarketSources,

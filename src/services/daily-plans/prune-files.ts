@@ -16,7 +16,8 @@ export interface PruneTerms {
 }
 
 /**
- * Removes the files of days that ended too long ago; names, sizes and hashes remain. Runs once a day.
+ * Removes the files of days that ended more than `keepDays` ago. The names, sizes and hashes of the files remain. Runs
+ * once a day.
  * @cost a read of each older day that may still have files
  */
 export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDays, today }: PruneTerms): Promise<void> {

@@ -13,7 +13,9 @@ export interface ResumedDaysDependencies {
   readonly now: () => number;
 }
 
-/** Makes open days due immediately, a running day at the end of its round. @returns true if any day became due */
+/**
+ * Makes open days due immediately. A running day becomes due when its round ends. @returns true if any day became due
+ */
 export async function resumeDays(
   { documents, schedules, days, now }: ResumedDaysDependencies,
   isAwaited: (day: DayDocument) => boolean,
@@ -34,8 +36,8 @@ export async function resumeDays(
 }
 
 /**
- * Returns a test for days with a step that waits for an approval, and for running days, which may begin to wait for the
- * approval in this round.
+ * Returns a test for days that an approval can affect: a day with a step that waits for the approval, and a running
+ * day, which may start to wait for it.
  */
 export const waitsForApproval =
   (approvalId: number) =>

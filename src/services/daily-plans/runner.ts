@@ -12,8 +12,8 @@ import type { ScheduleReader } from './schedules.js';
 import { holdsLaterDays } from './shown-day.js';
 
 /**
- * Runner that begins days at their time and performs their steps. Only one of the processes that serve the same
- * documents performs a day.
+ * Runner that starts days at their due time and runs their steps. Several processes can serve the same documents; only
+ * one of them runs a given day.
  */
 export interface DayRunner {
   start(): void;
@@ -33,9 +33,7 @@ export interface DayRunnerDependencies extends Omit<DayRoundsDependencies, 'hold
 const TICK_MS = 5_000;
 /** Interval after a failed check, because the store may be unavailable. */
 const FAILED_TICK_MS = 15_000;
-/**
- * Maximum number of schedules with days that are performed concurrently, because each uses the threads of the service.
- */
+/** Maximum number of schedules that run days at the same time. Each schedule uses the worker threads of the service. */
 const SCHEDULE_CONCURRENCY = 4;
 
 export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner {
@@ -67,7 +65,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     log.info({ schedule_id: scheduleId, days: dueDays.length, last: dueDays.at(-1)!.date }, 'days of a schedule began');
   }
 
-  /** Performs open days of a schedule, oldest first, until one is not due. */
+  /** Runs the open days of a schedule, oldest first. Stops at the first day that is not due. */
   async function performOpenDays(scheduleId: string): Promise<void> {
     const { open } = await days.state(scheduleId);
     let earlierDays: DayDocument[] = [];
@@ -77,7 +75,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
       if (carriedIndices === undefined) return; // an earlier day waits for data, so this day would wait too
       const day = await days.claim(scheduleId, date, holder);
       if (day !== undefined) await performDay(day, carriedIndices);
-      // While a day was performed, people may have made decisions about earlier days.
+      // People may have decided about earlier days while this day was running.
       const changedDates = day === undefined ? [date] : open.slice(0, k + 1);
       const readDays = await Promise.all(changedDates.map((other) => days.get(scheduleId, other)));
       earlierDays = [...(day === undefined ? earlierDays : []), ...readDays.flatMap((other) => other ?? [])];
@@ -102,7 +100,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     return scheduleCheck;
   }
 
-  /** Logs an outage of the store where it is detected; the next turn tries again. */
+  /** Logs a failure of the store at the place where it is found. The next turn tries again. */
   function logFailure(failure: unknown, context: object, message: string): void {
     if (!isUnavailable(failure)) log.error({ ...context, err: failure }, message);
   }
@@ -144,7 +142,8 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
 }
 
 /**
- * Returns the indices that earlier open days hold back; undefined if one of these days has not progressed far enough.
+ * Returns the indices that earlier open days block. Returns undefined if later days must wait until one of these days
+ * makes progress.
  */
 function listHeldIndices(earlierDays: readonly DayDocument[]): readonly HeldIndex[] | undefined {
   const heldById = new Map<string, HeldIndex>();

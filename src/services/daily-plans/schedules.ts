@@ -57,7 +57,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
     return { schedule: { schedule_id: id, ...document, updated_at: updatedAt }, etag };
   }
 
-  /** Returns the day on which a new schedule begins, on the clocks of its exchange. */
+  /** Returns today's date in the time zone of the exchange. A new schedule starts on this day. */
   function readToday({ calendar, time_zone: zone }: ScheduleBody): string {
     return formatDay(toLocalDay(zone ?? calendars.get(calendar)!.tz, now())); // listFindings has validated the calendar
   }

@@ -1,7 +1,7 @@
 import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DayDocument, ScheduleDay, ScheduleDaySummary, StoredItem } from '#domain/daily-plans/day-document.js';
 
-/** Returns a day as clients see it, with the number of indices that each step holds back. */
+/** Converts a stored day to the response for clients. Adds the number of indices that each step blocks. */
 export function toDayResponse({
   plan,
   lease: _lease,
@@ -36,13 +36,11 @@ export function createSummary(day: DayDocument): ScheduleDaySummary {
   return { ...rest, step: steps.find(({ state }) => state !== 'done')?.type ?? null };
 }
 
-/** Returns true if later days wait for the progress of a day. */
+/** Returns true if later days must wait until this day makes progress. */
 export const holdsLaterDays = ({ state, held, plan, steps }: DayDocument): boolean =>
   state === 'running' || steps.some((step) => step.state !== 'done') || (plan.on_failure === 'stop' && held.length > 0);
 
-/**
- * Adds the reason to a waiting day that an earlier day holds: such a day has not begun, and has no other reason.
- */
+/** Adds a reason to a day that waits for an earlier day. Such a day has not started, so it has no other reason. */
 export const addHoldReason = <D extends Pick<ScheduleDay, 'state' | 'date' | 'reason'>>(
   day: D,
   unfinishedDate: string | undefined,

@@ -7,23 +7,25 @@ import { parseStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { renewDay } from './new-day.js';
 
-/** Time without a renewal of the lease after which another process may take over a day. */
+/**
+ * Lifetime of a lease in ms. If a process does not renew the lease in this time, another process may take over the day.
+ */
 export const LEASE_MS = 60_000;
 
-/** Thrown when the process that performs a day has lost the day to another process, or to a person who skipped it. */
+/** Error for a process that no longer owns a day: another process has taken the day, or a person has skipped it. */
 export class LeaseLost extends Error {}
 
-/** Stored days, each written by the process that holds its lease. */
+/** Stored days. Only the process with the lease of a day writes that day. */
 export interface StoredDays {
   get(scheduleId: string, date: string): Promise<DayDocument | undefined>;
   state(scheduleId: string): Promise<ScheduleState>;
-  /** Stores days that do not exist yet. @param through last session for which a day then exists */
+  /** Stores days that do not exist yet. @param through last session for which a day exists after the call */
   begin(scheduleId: string, days: readonly DayDocument[], through?: string): Promise<void>;
-  /** Claims a due day that no process is performing; undefined if there is no such day. */
+  /** Takes the lease of a due day that no process runs. Returns undefined if there is no such day. */
   claim(scheduleId: string, date: string, holder: string): Promise<DayDocument | undefined>;
   /** Writes a day, and keeps or releases its lease. @throws LeaseLost */
   save(day: DayDocument, terms: { readonly holder: string; readonly isOver: boolean }): Promise<void>;
-  /** Changes a day on behalf of a person, inside the transaction of that change. */
+  /** Stores a change that a person made to a day. The write belongs to the transaction of that change. */
   changeIn(tx: DocumentTransaction, day: DayDocument): Promise<void>;
 }
 
@@ -31,9 +33,7 @@ export interface StoredDaysDependencies {
   readonly documents: DocumentStore;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /**
-   * True if several processes perform days. Otherwise a lease of another process was left by a process that has ended.
-   */
+  /** True if several processes run days. If false, a lease of another process belongs to a process that has ended. */
   readonly isShared: boolean;
 }
 
@@ -64,8 +64,8 @@ export async function readState(reader: Pick<DocumentReader, 'get'>, scheduleId:
 }
 
 /**
- * Adds the waivers and requests that people stored in the meantime to the day in memory. If a decision made the day
- * due, it is performed again after its round.
+ * Adds waivers and requests that people stored since the day was read. If a decision made the day due, the day runs
+ * again after its round.
  */
 function addDecisions(
   day: DayDocument,
@@ -129,7 +129,7 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
           const { renewal } = storedDay;
           const mergedDay = { ...addDecisions(day, storedDay), lease };
           const after = isOver && renewal ? renewDay(mergedDay, renewal, formatTimestamp(now())) : mergedDay;
-          // The claim has added a running day to the state of its schedule.
+          // A running day is already in the state of its schedule; claiming the day added it.
           if (isOver || storedDay.state !== 'running') await putDay(tx, after);
           else await tx.put('schedule-day', formatDayId(day.schedule_id, day.date), after);
         },

@@ -10,7 +10,7 @@ import type { FindingDetail } from './steps/checks.js';
 /** Findings to accept. */
 export type WaiverRequest = Pick<Waiver, 'check' | 'index_id' | 'identifier' | 'reason'>;
 
-/** Returns the request for approval before findings are accepted. */
+/** Returns the request for approval that must be stored before findings are accepted. */
 export function createWaiverRequest(day: DayDocument, waiverRequest: WaiverRequest): ProposedChange {
   const { schedule_id: scheduleId, date } = day;
   const { check, index_id: index, identifier } = waiverRequest;
@@ -34,7 +34,7 @@ export function createWaiverRequest(day: DayDocument, waiverRequest: WaiverReque
   };
 }
 
-/** Returns the findings of a day that a waiver names. */
+/** Returns the findings of a day that a waiver refers to. */
 function selectFindings(
   { steps }: DayDocument,
   { check, index_id: index, identifier }: WaiverRequest,
@@ -57,7 +57,8 @@ function selectFindings(
 }
 
 /**
- * Refuses to accept findings that the checks did not report. Before and during the checks, any finding may be accepted.
+ * Refuses a waiver for findings that the checks did not report. Before and during the checks, any finding may be
+ * accepted.
  * @throws Refusal VALIDATION_FAILED
  */
 export function assertFindingExists(day: DayDocument, waiverRequest: WaiverRequest): void {
@@ -71,10 +72,10 @@ export function assertFindingExists(day: DayDocument, waiverRequest: WaiverReque
   const isChecked = steps.some((step) => CHECK_STEPS.has(step.type) && step.state === 'done');
   if (state === 'running' || !isChecked || selectFindings(day, waiverRequest).length > 0) return;
   const otherFindings = selectFindings(day, { ...waiverRequest, identifier: null });
-  // Only the first findings of a check are listed by security.
+  // A check lists only its first findings with their securities.
   if (identifier !== null && otherFindings.some((finding) => finding.identifier === null)) return;
   const familyFindings = selectFindings(day, { ...waiverRequest, index_id: null, identifier: null });
-  // Findings are in the order in which the indices were checked.
+  // Sorts the names, because findings have the order in which the indices were checked.
   const formatNames = (names: readonly (string | null)[]): string =>
     [...new Set(names)].toSorted().slice(0, NAMED_MAX).join(', ');
   if (familyFindings.length === 0)

@@ -36,7 +36,7 @@ export interface DeskQuery {
 export interface ActionDesk {
   /** Lists actions by ex-date and security. @throws Refusal NO_DATA_SOURCE */
   list(query: DeskQuery): Promise<{ readonly actions: readonly DeskAction[]; readonly total: number }>;
-  /** Returns an action with its effect on each index. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND */
+  /** Returns an action and its effect on each index. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND */
   get(actionId: string, signal: AbortSignal): Promise<DeskAction & { readonly effects: readonly DeskActionEffect[] }>;
   /** Records a decision about an action. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND, APPROVAL_REQUIRED */
   decide(actionId: string, request: DeskDecisionRequest, by: Authorship, signal: AbortSignal): Promise<DeskAction>;
@@ -47,7 +47,7 @@ export interface ActionDeskDependencies {
   readonly markets: Pick<Markets, 'require'>;
   readonly calendars: Calendars;
   readonly approvals: ApprovalGate;
-  /** Returns the effects of a security's actions on an ex-date, for every index with a stored run. */
+  /** Returns the effects that the actions of a security on one ex-date have on every index with a stored run. */
   readonly readEffects: (
     identifier: string,
     exDate: string,
@@ -149,7 +149,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
           terms,
           sources,
           differences: compareSources(terms, sources),
-          // Effects are computed only for persons who decide, because each index that holds the security is read.
+          // Effects are computed only if a person must decide, because every index that holds the security is read.
           effects: needsApproval ? [...(await readEffects(terms.identifier, terms.ex_date, signal))] : [],
         },
       } as const;
@@ -173,7 +173,10 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
 
 const VERBS = { confirmed: 'Confirm', rejected: 'Reject', reopened: 'Reopen' } as const;
 
-/** Returns the id of an action of a store, which actions with equal security, type, ex-date and related security share. */
+/**
+ * Returns the id of an action of a store. Two actions with the same security, type, ex-date and related security have
+ * the same id.
+ */
 export function computeActionId(storeId: string, { identifier, type, exDay, related }: CorporateAction): string {
   const actionKey = JSON.stringify([storeId, identifier, type, exDay, related]);
   return createHash('sha256').update(actionKey).digest('hex').slice(0, 20);
@@ -204,7 +207,7 @@ function createFlagTerms(action: CorporateAction, market: MarketData, calendars:
   const exchange = typeof code === 'string' ? calendars.get(code) : undefined;
   return {
     others: lookup.actionsOf(identifier),
-    // Without an exchange, only weekends are known to be closed.
+    // If the exchange is unknown, every day from Monday to Friday counts as a session.
     isSession: (day: Day) => (exchange === undefined ? isWeekday(day) : exchange.isSession(day)),
     closeBefore: findCloseBefore(market, identifier, exDay),
     isKnown: (other: string) => lookup.holds(other),

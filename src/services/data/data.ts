@@ -127,7 +127,10 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
   };
 }
 
-/** Returns the panels of a security and its position in them; empty panels if only other tables contain the security. */
+/**
+ * Returns the panels that contain a security, and its position in them. Returns empty panels if no panel contains the
+ * security.
+ */
 function selectBars(
   { dates, fields, identifiers }: MarketData,
   position: number | undefined,
@@ -142,7 +145,7 @@ function selectBars(
   };
 }
 
-/** Converts the values of a series to the bars of a separate market. */
+/** Converts a series to bars, so that it can be read like a security of a separate market. */
 function convertSeriesToBars({ days, closes }: PriceSeries): Omit<SecurityBars, 'adjustment'> {
   return { dates: days, fields: [{ name: 'CLOSE', values: closes }], names: 1, position: 0, actions: [] };
 }

@@ -3,7 +3,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import { listFieldNames, findReferenceKind, resolveName } from '#domain/datapoints/resolution.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 
-/** Returns the datapoints and categories that rules can read in the served store, and its universes. */
+/** Lists what rules can read in the served store: its datapoints, categories and universes. */
 export function listFields({ market }: ServedMarket): FieldList {
   const fields = listFieldNames(market).flatMap((name) => {
     const resolution = resolveName(market, { name, dataset: null });

@@ -28,7 +28,10 @@ export function parseWindow({
   };
 }
 
-/** Ensures that all names are accepted. @throws Refusal VALIDATION_FAILED with one finding per unknown name */
+/**
+ * Checks that every name is one of the accepted names. @throws Refusal VALIDATION_FAILED with one finding per unknown
+ * name
+ */
 export function assertKnownIdentifier(names: readonly string[], acceptedNames: readonly string[], path: string): void {
   const unknownNames = names.filter((name) => !acceptedNames.includes(name));
   if (unknownNames.length === 0) return;

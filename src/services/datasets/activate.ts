@@ -10,10 +10,12 @@ import { listDatasets } from '../stored/dataset-documents.js';
 /** Store to activate, with its market. */
 export interface Activation {
   readonly document: DatasetDocument;
-  /** Activations in which the market was prepared before the transaction. */
+  /** Service that makes a market active. It has prepared the market before the transaction starts. */
   readonly served: ServedMarket;
   readonly activations: Pick<Activations, 'activate' | 'readBy'>;
-  /** The version to append to the history of the store; null if the history ends with this content already. */
+  /**
+   * Version to append to the history of the store; null if the last version of the history already has this content.
+   */
   readonly version: PreparedVersion | null;
 }
 
@@ -23,8 +25,8 @@ export interface Replacement extends Omit<Activation, 'activations'> {
 }
 
 /**
- * Writes a store as the active store and deactivates all other stores. Its market is served once this write is on disk,
- * and never if the write is refused.
+ * Stores a data store as the active store and makes all other stores inactive. Its market is served after this write is
+ * on disk. If the write is refused, the market is not served.
  */
 export async function activateDataset(
   tx: DocumentTransaction,
@@ -61,7 +63,7 @@ async function recordVersion(
   await purgeDataVersions(tx, version.datasetId);
 }
 
-/** Returns true if a content contains all rows in the files of its store; a refresh may omit rows. */
+/** Returns true if the content has all rows of the store's files. A refresh can leave rows out. */
 function isWhole({ files }: DatasetDocument, servedMarket: ServedMarket): boolean {
   return files.length > 0 && files.length === servedMarket.files.length;
 }

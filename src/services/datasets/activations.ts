@@ -10,40 +10,42 @@ import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } f
 import { parseStored } from '#store/read-stored.js';
 import { writeHashed } from '../shared/write-hashed.js';
 
-/** Activation of markets, in this process only or in every process that shares the documents. */
+/** Service that makes a market active: in this process only, or in every process that shares the documents. */
 export interface Activations {
   /**
-   * Build of this engine, recorded in the stores that it has read; absent if several processes serve the data that one
-   * process read.
+   * Build of this engine, recorded in stores that it has read. Absent if several processes serve data that one of them
+   * read.
    */
   readonly readBy?: string;
-  /** Prepares a market in every process that will serve it, before the transaction that activates it. */
+  /**
+   * Prepares a market in every process that will serve it. Must be called before the transaction that makes the market
+   * active.
+   */
   prepare(servedMarket: ServedMarket): Promise<void>;
-  /** Serves a prepared market once the transaction is durable. */
+  /** Makes a prepared market active. It is served after the transaction is on disk. */
   activate(tx: DocumentTransaction, servedMarket: ServedMarket): Promise<void>;
-  /** Writes changed declarations of the active market and publishes them. */
+  /** Stores changed declarations of the active market and sends them to all processes. */
   declare(tx: DocumentTransaction, event: CommitEvents['market-declared']): Promise<void>;
-  /** Replaces the content of a store that is not active by a prepared market. */
+  /** Replaces the content of an inactive store with a prepared market. */
   replace(tx: DocumentTransaction, servedMarket: ServedMarket): Promise<void>;
   /**
-   * Returns the shared content that the document of a store describes; undefined if the content is read from the
-   * source.
+   * Returns the shared content of a store. Returns undefined if the content must be read from the source.
    * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
    */
   shared(document: DatasetDocument): Promise<ServedMarket | undefined>;
   /** Deletes the shared content of a deleted store. */
   forget(tx: DocumentTransaction, datasetId: string): Promise<void>;
-  /** Handles the event of a commit by this or another process. */
+  /** Handles the event that this process or another process activated a market. */
   onActivated(event: CommitEvents['market-activated']): void;
   /**
-   * Serves the market that the documents name as active. Costs one read if that market is served already.
+   * Serves the market that the documents name as the active market. If it is already served, the call costs one read.
    * @returns false if the documents name no active market
    * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
    */
   follow(): Promise<boolean>;
 }
 
-/** Creates the activations of a single process, whose memory contains the market. */
+/** Creates the activations of a single process. Its memory holds the market. */
 export function createLocalActivations(markets: ServedMarkets, readBy: string): Activations {
   return {
     readBy,
@@ -65,26 +67,26 @@ export function createLocalActivations(markets: ServedMarkets, readBy: string): 
   };
 }
 
-/** Id of the document that names the served market. */
+/** Id of the document that contains the id of the served market. */
 const ACTIVE = 'active';
 
-/** Returns the id of the document that names the shared content of a store. Ids of stores contain no slash. */
+/** Returns the id of the document that refers to the shared content of a store. Ids of stores contain no slash. */
 const formatSharedId = (datasetId: string): string => `store/${datasetId}`;
 
-/** Maximum number of markets that may become active while one is fetched. */
+/** Maximum number of times that the active market may change while markets are fetched. */
 const FOLLOWED_MAX = 20;
 
 export interface SharedActivationsDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly markets: ServedMarkets;
-  /** Receives the reason why a market that another process has activated could not be fetched. */
+  /** Receives the error if a market that another process activated cannot be fetched. */
   readonly onFailure: (cause: unknown) => void;
 }
 
 /**
- * Creates activations that every process follows: a market is an immutable artifact of its columns, and a document
- * names the active market. A process that cannot read the sources of a store reads the artifact.
+ * Creates activations for several processes. The columns of a market are stored as an artifact that never changes, and
+ * a document refers to the active market. A process that cannot read the source of a store reads the artifact.
  */
 export function createSharedActivations(dependencies: SharedActivationsDependencies): Activations {
   const { documents, artifacts, markets, onFailure } = dependencies;
@@ -105,7 +107,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
 
   const readActive = (reader: Pick<DocumentStore, 'get'>) => findActiveMarket(reader, ACTIVE);
 
-  /** Writes the document that names the shared content of a store. */
+  /** Stores the document that refers to the shared content of a store. */
   async function shareMarket(tx: DocumentTransaction, servedMarket: ServedMarket): Promise<ActiveMarketDocument> {
     const snapshot = snapshots.get(servedMarket.identity);
     if (snapshot === undefined) throw new Error('a market was shared that was not prepared');
@@ -121,7 +123,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     return servedMarket !== undefined && createMarketKey(servedMarket.identity) === createMarketKey(market);
   };
 
-  /** Fetches and serves markets until the served one is the active one. */
+  /** Fetches and serves markets until the active market is served. */
   async function fetchActiveMarket(): Promise<boolean> {
     for (let i = 0; i < FOLLOWED_MAX; i++) {
       const activeDataset = await readActive(documents);
@@ -139,7 +141,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     return true;
   }
 
-  /** Fetches one market at a time; a caller that arrives during a fetch checks again after it. */
+  /** Fetches one market at a time. A caller that arrives during a fetch waits for it and then checks again. */
   async function followActiveMarket(): Promise<boolean> {
     const activeDataset = await readActive(documents);
     if (activeDataset === undefined) return false;

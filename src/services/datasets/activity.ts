@@ -16,16 +16,16 @@ import {
   type StoredStore,
 } from '../stored/dataset-documents.js';
 
-/** Current activity of each store, and checks of the operations that it excludes. */
+/** Current activity of each store. Other operations are refused while a store is busy. */
 export interface DatasetActivity {
   /** Returns the current activity of a store; undefined if the store is idle. */
   of(datasetId: string): Promise<Activity | undefined>;
-  /** Ids of stores that are read outside a job: by a registration, an import or at the start. */
+  /** Ids of stores that are being read outside a job: during a registration, an import or the start of the service. */
   readonly reading: Set<string>;
-  /** Marks the store that was served before a restart as being read, until `over` resolves. */
+  /** Marks the store that was served before the restart as loading until `over` resolves. */
   resumes(datasetId: string, over: Promise<void>): void;
   isServed(datasetId: string): boolean;
-  /** Returns true if the generation of a store was abandoned. */
+  /** Returns true if the process that generated a store stopped before the store was complete. */
   isAbandoned(document: DatasetDocument): Promise<boolean>;
   /** Returns the present state of a store for the API. */
   view(document: DatasetDocument): Promise<DataStore>;
@@ -34,29 +34,28 @@ export interface DatasetActivity {
   /** Ensures that no work on a store is in progress. @throws Refusal STORE_LOADING, STORE_REFRESHING */
   assertIdle(datasetId: string): Promise<void>;
   /**
-   * Ensures that no store is being loaded: two concurrent loads would compete to be served. @throws Refusal
-   * STORE_LOADING
+   * Checks that no store is loading. Only one load may run, because its result is served. @throws Refusal STORE_LOADING
    */
   assertNoneLoads(): Promise<void>;
   /**
-   * Runs `begin` unless a load is running. Check and start are atomic.
+   * Runs `begin` if no load is running. No other load can start between the check and the start.
    * @throws Refusal STORE_LOADING
    */
   admitLoad<T>(begin: () => Promise<T>): Promise<T>;
   /**
-   * Registers a store that is read outside a job; `isLoad` if it is to be served.
+   * Marks a store as being read outside a job. `isLoad` is true if the store will be served afterwards.
    * @throws Refusal STORE_LOADING
    */
   beginReading(datasetId: string, options: { readonly isLoad: boolean }): Promise<void>;
   /**
-   * Ensures that no store has an id.
-   * @param reader the transaction that writes the store; default: the stored documents
+   * Checks that no store has this id.
+   * @param reader transaction that writes the store; default: the stored documents
    * @throws Refusal STORE_EXISTS
    */
   assertFree(datasetId: string, reader?: Pick<DocumentReader, 'get'>): Promise<void>;
-  /** Runs work with the first free id of the form stem and number; the id is reserved during the work. */
+  /** Runs work with a free id that consists of the stem and a number. The id is reserved while the work runs. */
   withFreeId<T>(idStem: string, work: (datasetId: string) => Promise<T>): Promise<T>;
-  /** Runs work on a store as the only current load. */
+  /** Runs work on a store as a load. No other load runs at the same time. */
   asReader<T>(datasetId: string, work: () => Promise<T>): Promise<T>;
 }
 
@@ -68,11 +67,11 @@ export interface DatasetActivityDependencies {
 
 export function createDatasetActivity({ documents, jobs, markets }: DatasetActivityDependencies): DatasetActivity {
   const readingIds = new Set<string>();
-  /** Ids that have been assigned to stores without documents yet. */
+  /** Ids that are reserved for stores whose documents do not exist yet. */
   const reservedIds = new Set<string>();
-  /** Id of the store that was served before a restart, while it is read again. */
+  /** Id of the store that was served before the restart; set while the store is read again. */
   let resumedId: string | undefined;
-  /** Tail of the queue of load admissions, which run one after another. */
+  /** Promise of the last admission in the queue. Admissions run one after another. */
   let lastAdmission: Promise<unknown> = Promise.resolve();
 
   async function readActivity(datasetId: string): Promise<Activity | undefined> {

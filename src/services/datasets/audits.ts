@@ -20,11 +20,11 @@ export interface DatasetAuditsDependencies {
   /** Returns the calendars of stored indices. */
   readonly calendarsInUse: () => Promise<UsedCalendars>;
   /**
-   * Returns the panels of a store: the served panels, or panels loaded for this call.
+   * Returns the panels of a store. If the store is not served, its panels are loaded for this call.
    * @throws Refusal VALIDATION_FAILED if the store is unreadable
    */
   readonly readPanels: (document: DatasetDocument, asker: Requester) => Promise<MarketHandle>;
-  /** Registers a repaired store, and serves it on request. @returns the store in the form of the API */
+  /** Registers a repaired store and, on request, serves it. @returns the store in the format of the API */
   readonly register: (repairedStore: RepairedStore, by?: Authorship) => Promise<DataStore>;
 }
 
@@ -40,10 +40,13 @@ export interface RepairedStore {
   readonly handle: MarketHandle | null;
 }
 
-/** Audits, which search stores for probable errors and write repaired stores. */
+/** Service that searches stores for probable errors and writes repaired stores. */
 export interface DatasetAudits {
   audit(document: DatasetDocument, asker: Requester): Promise<DataAudit>;
-  /** Writes a store with chosen repairs. @throws Refusal VALIDATION_FAILED for warnings that do not exist or have no repair */
+  /**
+   * Writes a new store with the selected repairs. @throws Refusal VALIDATION_FAILED if a warning does not exist or has
+   * no repair
+   */
   repair(
     document: DatasetDocument,
     request: RepairRequest & { readonly store_id: string },

@@ -13,45 +13,42 @@ export interface ContentCopiesDependencies {
 }
 
 /**
- * Copies of the latest contents of stores with sources that other programs may change. A copy keeps a served content
- * available after its source has changed.
+ * Copies of the latest contents of stores. They are made for sources that other programs can change, so that the served
+ * content remains available after its source has changed.
  */
 export interface ContentCopies {
   /**
-   * Copies a content; null if the content exceeds `MAX_COPIED_CONTENT_BYTES`. With a signal, the copy is made in the
-   * background, while the process has no other work.
+   * Copies a content. Returns null if the content exceeds `MAX_COPIED_CONTENT_BYTES`. If a signal is given, the copy is
+   * made in the background while the process has no other work.
    * @throws Refusal STORAGE_FULL, OVERLOADED
    * @cost 3 to 10 ms per megabyte of panels in a thread of the heavy lane, in pieces of some tenths of a second; disk
    * space of one sixth to one half of the panels' bytes, twice that while a copy for a bucket is written; memory for
    * one piece
    */
   of(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null>;
-  /** Copies like `of`; returns null if there is no space, because that must not prevent serving a content. */
+  /** Copies a content like `of`. Returns null if there is no disk space, because the content must be served anyway. */
   orNone(market: ServedMarket): Promise<DataCopy | null>;
   /**
-   * Writes the change to a later content next to a copy; null if the copy has too many changes or disk space is short.
+   * Stores the change to a later content together with the copy. Returns null if the copy has too many changes or if
+   * disk space is low.
    */
   change(copy: DataCopy | null, forth: HashedBytes | null): Promise<ArtifactRef | null>;
-  /**
-   * Restores the content of a store from its copy; undefined if no copy exists or the copy is unreadable. @cost of a
-   * load
-   */
+  /** Restores the content of a store from its copy. Returns undefined if there is no readable copy. @cost of a load */
   restored(head: DataHistoryDocument, like: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
 }
 
-/** Number of changes after which a new copy is due: a quarter of a year of days. */
+/** Number of changes after which a new copy is made: a quarter of a year with one change per day. */
 const CHANGES_DUE = 64;
 /**
- * Number of changes after which a copy that could not be renewed is dropped, because a restoration applies each change.
+ * Number of changes after which a copy is deleted if no new copy could be made. A restoration must apply every change.
  */
 const CHANGES_MAX = 4 * CHANGES_DUE;
 
-/** Bytes of changes, as a share of the copied content, from which a new copy is due. */
+/** A new copy is made when the changes reach this share of the bytes of the copied content. */
 const CHANGES_SHARE_DUE = 0.5;
 
 /**
- * Maximum time for which a piece waits for other work to end: a copy of 32 pieces takes eight minutes under constant
- * load.
+ * Maximum time in ms that one piece waits for other work. Under constant load, a copy of 32 pieces takes eight minutes.
  */
 const COPY_TIMEOUT_MS = 15_000;
 

@@ -8,18 +8,18 @@ import type { ContentCopies } from './content-copies.js';
 import { readHistory, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
 import type { PendingCopies } from './pending-copies.js';
 
-/** Reads a content from its location; undefined if the location cannot be read. */
+/** Function that reads a content from its location. It returns undefined if the location cannot be read. */
 export type ContentReader = () => Promise<ServedMarket | undefined>;
 
 /** Origin of a content. */
 export interface ContentOrigin {
   readonly source: DataSource;
   /**
-   * Kind of the store. Files of imported and synthetic stores belong to the service: no other program changes them, so
-   * they need no copy.
+   * Kind of the store. Files of imported and synthetic stores belong to the service. No other program changes them, so
+   * they are not copied.
    */
   readonly kind: DatasetDocument['kind'];
-  /** Reads the current content of the store's files if the latest content is not served. */
+  /** Reads the content that the store's files have now. Used if the latest content is not served. */
   readonly replaced?: ContentReader;
 }
 
@@ -33,15 +33,20 @@ interface ContentRecordingDependencies {
   readonly timestamp: () => string;
 }
 
-/** Preparation of the versions that contents add to the histories of their stores. */
+/** Service that prepares the next version in the history of a store. */
 export interface ContentRecording {
-  /** Prepares the version that a content adds to the history of its store; null if the history ends with this content. */
+  /**
+   * Prepares the version to add to the history of a store. Returns null if the last version already has this content.
+   */
   prepare(market: ServedMarket, origin: ContentOrigin): Promise<PreparedVersion | null>;
-  /** Copies the latest content of a store that is not served; null if the store has no content, or a copy exists. */
+  /**
+   * Copies the latest content of a store that is not served. Returns null if the store has no content or already has a
+   * copy.
+   */
   preserve(datasetId: string, content: ContentReader): Promise<PreservedContent | null>;
   /**
-   * Returns the latest content of a store: the served content, its copy, or the content of its files; undefined if it
-   * is lost.
+   * Returns the latest content of a store: the served content, its copy, or the content of its files. Returns undefined
+   * if none of these is available.
    */
   findLastContent(
     head: DataHistoryDocument,

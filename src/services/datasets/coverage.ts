@@ -12,7 +12,7 @@ export interface ServedDataset {
   readonly files: readonly { readonly label: string; readonly bytes: number }[];
 }
 
-/** Age in seconds after which daily data is stale: four days, so that a long weekend does not make it stale. */
+/** Age in seconds after which daily data is stale: four days, because a long weekend has no data. */
 const MARKET_STALE_SECONDS = 345_600;
 
 const SOURCES: Record<DatasetKind, string> = {
@@ -22,7 +22,7 @@ const SOURCES: Record<DatasetKind, string> = {
   synthetic: 'synthetic',
 };
 
-/** Returns the contents of the served store, by table. @param now ms since 1970 */
+/** Describes each table of the served store. @param now time in ms since 1970 */
 export function describeCoverage(
   current: ServedMarket | undefined,
   servedDataset: ServedDataset | undefined,
@@ -75,7 +75,7 @@ export function describeCoverage(
   };
 }
 
-/** Returns the size of a dataset on disk, or of the whole store if its datasets are not separate files. */
+/** Returns the size of a dataset on disk. If the datasets are not separate files, returns the size of the store. */
 function findBytes(store: ServedDataset | undefined, dataset: 'market' | 'reference'): number | null {
   const tableFiles = store?.files.filter(({ label }) => label === dataset || label.startsWith(`${dataset}/`)) ?? [];
   return tableFiles.length === 0 ? (store?.sizeBytes ?? null) : tableFiles.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -33,54 +33,53 @@ export interface DataVersionsDependencies {
 /** Served market with its position in the history of its store. */
 export interface VersionedMarket {
   readonly served: ServedMarket;
-  /** Number of the version; null for a store with a content served before versions existed. */
+  /** Number of the version; null if the content was served before versions existed. */
   readonly version: number | null;
 }
 
 /** Contents of data stores that have been served. */
 export interface DataVersions {
   /**
-   * Prepares a new version of a store for its present content; null if the content equals the latest version. Content
-   * that other programs may change is copied after it is served.
+   * Prepares a new version with the current content of a store. Returns null if the latest version has the same
+   * content. If other programs can change the source, the content is copied after it is served.
    * @cost a comparison in a worker thread, if the latest content can be read
    */
   prepare(market: ServedMarket, origin: ContentOrigin): Promise<PreparedVersion | null>;
   /**
-   * Copies the latest content of a store whose files are replaced while it is not served; null if no content of the
-   * store was served, or a copy exists.
+   * Copies the latest content of a store that is not served before its files are replaced. Returns null if the store
+   * was never served or already has a copy.
    */
   preserve(datasetId: string, content: ContentReader): Promise<PreservedContent | null>;
-  /**
-   * Returns the latest content of the store of a market from its copy; undefined if there is no copy. @cost of a load
-   */
+  /** Reads the latest content of a store from its copy. Returns undefined if there is no copy. @cost of a load */
   last(market: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
-  /** Handles the event that a content is served: copies the content if other programs may change its source. */
+  /** Called when a content is served. Copies the content if other programs can change its source. */
   onActivated: PendingCopies['onActivated'];
-  /** Copies a content that is already in use, if required. */
+  /** Copies a content that is already served, if a copy is needed. */
   copyUsed(market: ServedMarket, kind: DatasetDocument['kind']): void;
   /** Lists versions, newest first. @throws Refusal STORE_NOT_FOUND */
   list(datasetId: string, query: VersionsQuery): Promise<DataVersionList>;
   /**
-   * Returns the served store as known at a time, or its present content without a time.
+   * Returns the served store as it was known at a time. Without a time, returns the current content.
    * @throws Refusal NO_DATA_SOURCE, NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED
    */
   at(asKnownOn: AsKnownOn | undefined): Promise<VersionedMarket>;
-  /** Returns the market of `at`, for callers that do not need the version. Reads nothing without a date. */
+  /** Returns the market of `at` without the version. If no date is given, nothing is read. */
   servedAt(asKnownOn: AsKnownOn | undefined): Promise<ServedMarket>;
   /**
-   * Returns the available contents before a content of the served store. The first content of a store counts as known
-   * from the beginning of its history.
-   * @param version version of the content; null if its versions are unknown
+   * Returns the earlier contents of the served store that are available. The first content counts as known from the
+   * start of the history.
+   * @param version version of the content; null if the version is unknown
    * @throws Refusal NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   before(version: number | null): Promise<EarlierContentReferences>;
   /**
-   * Computes a DataDifference of the call's store as JSON. @throws Refusal STORE_NOT_FOUND, and the refusals of `at`
+   * Compares two versions of the store of this call. Returns a DataDifference as JSON. @throws Refusal STORE_NOT_FOUND,
+   * and the refusals of `at`
    */
   difference(datasetId: string, query: DifferenceQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
-  /** Returns the version with a content; null if no version has it. */
+  /** Returns the version that has this content; null if there is none. */
   findVersion(datasetId: string, contentHash: string): Promise<number | null>;
-  /** Resolves when pending copies have been made or abandoned. */
+  /** Resolves when every waiting copy is complete or was given up. */
   close(): Promise<void>;
 }
 
@@ -172,7 +171,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
         throw new Refusal('NO_DATA_KNOWN', `No version of the data store ${datasetId} is known.`, {
           store_id: datasetId,
         });
-      // The first content of a store counts as known from the beginning of its history.
+      // The first content of a store counts as known from the start of its history.
       const getDay = (content: DataVersionDocument): Day =>
         content.version === getFirst(head) ? BEFORE_HISTORY : computeVersionDay(content);
       let content = await requireVersion(datasetId, version);
@@ -208,7 +207,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   };
 }
 
-/** Returns the day at whose end, in UTC, a content was known. */
+/** Returns the day on which a content became known. The content counts as known at the end of that day in UTC. */
 function computeVersionDay({ known_at: knownAt }: DataVersionDocument): Day {
   return Math.floor(parseMoment(knownAt) / DAY_MS);
 }

@@ -57,7 +57,7 @@ export async function removeDataset(
     await documents.transaction(deleteRecords, { by: authorship }),
     authorship,
   );
-  // The store is already deleted. If its folder cannot be removed, the next start removes it.
+  // The store is already deleted. If its folder cannot be removed now, the next start of the service removes it.
   if (document?.managed === true && document.location !== null)
     await folders.remove(document.location, datasetId).catch(() => false);
 }

@@ -24,8 +24,8 @@ interface DatasetRestorationDependencies {
 }
 
 /**
- * Restores a version of a store: changes the store to that version, or creates a deleted store again if its data was
- * not deleted.
+ * Restores a version of a store. If the store exists, it is changed to that version. A deleted store is created again
+ * if its data still exists.
  */
 export async function restoreDataset(
   { documents, create, update, closing }: DatasetRestorationDependencies,
@@ -66,6 +66,6 @@ export async function restoreDataset(
   return { store: await create({ ...request, activate: false }, requester, authorship) };
 }
 
-/** Returns true if a client provided the location of the store's data. */
+/** Returns true if a client gave the location of the store's data. */
 const isRestored = (kind: DatasetDocument['kind']): kind is DataStoreCreate['kind'] =>
   kind === 'folder' || kind === 'database';

@@ -64,7 +64,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
     readonly after?: string | undefined;
   }): Promise<DataStoreCollection>;
   /**
-   * @returns the store, with the etag of its document while no work on the store is in progress.
+   * @returns the store and the etag of its document; the etag is present only while no work on the store is running.
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   get(datasetId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
@@ -86,14 +86,15 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   /** Creates a store with chosen repairs applied. @throws Refusal STORE_EXISTS, and the refusals of `audit` */
   repair(datasetId: string, request: RepairRequest, asker: Requester, by?: Authorship): Promise<ImportResult>;
   /**
-   * Called when the jobs have started: removes leftovers of a crash and reads the previously served store in the
+   * Called after the jobs have started. Removes what a crash left behind, and reads the previously served store in the
    * background.
-   * @param keepsServed true to serve the store's content from a copy, if one exists, ignoring changes of its source
+   * @param keepsServed true to serve the copy of the store's content, if there is one, and to ignore changes of its
+   * source
    */
   resume(keepsServed?: boolean): Promise<void>;
-  /** Called before the first request, so that the previously served store counts as loading, not as absent. */
+  /** Called before the first request. The previously served store then counts as loading and not as absent. */
   announce(): Promise<void>;
-  /** Aborts reads outside jobs; resolves when the resumption has settled and the served content is copied. */
+  /** Stops reads outside jobs. Resolves when the resumption has ended and the served content is copied. */
   close(): Promise<void>;
   /** Returns the metadata of a store in use. */
   datasetInUse(datasetId: string): Promise<ServedDataset | undefined>;
@@ -102,14 +103,14 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
 }
 
 /**
- * Limits of concurrent requests that read or import a store, each in a separate process. Waiting requests hold bodies
- * of up to 64 MiB. One key cannot occupy all slots.
+ * Limits on concurrent requests that read or import a store. Each uses its own process, and a waiting request holds a
+ * body of up to 64 MiB. One key cannot use all slots.
  */
 const READERS = { name: 'imports', runningMax: 3, waitingMax: 8, clientRunningMax: 2, clientWaitingMax: 5 };
 
 /**
- * Limits of concurrent uploads of tables, each of which may occupy the maximum body size on disk. No upload waits,
- * because its body would be received first.
+ * Limits on concurrent uploads of tables. Each upload can use the maximum body size on disk. No upload waits, because
+ * the body of a waiting upload would have to be received first.
  */
 const UPLOADS = { name: 'uploads', runningMax: 3, waitingMax: 0, clientRunningMax: 2, clientWaitingMax: 0 };
 

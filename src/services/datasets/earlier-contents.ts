@@ -34,7 +34,7 @@ export interface EarlierContents {
   requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument>;
   /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
   knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument>;
-  /** Returns an earlier content, which stays in memory until other contents are requested. */
+  /** Returns an earlier content. It stays in memory until other contents are requested. */
   content(servedMarket: ServedMarket, latest: number, version: DataVersionDocument): Promise<ServedMarket>;
   /** Returns the refusal for a content that is no longer stored. */
   refuseLost(datasetId: string, version: number): Promise<Refusal>;

@@ -15,7 +15,9 @@ export interface DatasetEventsDependencies {
   readonly folders: Pick<ManagedFolders, 'remove'>;
 }
 
-/** Handles the events of commits on stores: serves and copies another market, and removes a replaced folder. */
+/**
+ * Handles the events of commits about stores: serves another market, copies it, and removes a folder that was replaced.
+ */
 export function followDatasetEvents(dependencies: DatasetEventsDependencies): void {
   const { documents, markets, stores, activations, versions, folders } = dependencies;
   documents.subscribe('market-activated', (event) =>

@@ -14,12 +14,12 @@ import { createSyntheticSpec } from './synthetic-dataset.js';
 import type { GenerateRequest, RefreshPayload } from '#domain/jobs/payloads.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
 
-/** Creates the function that extends a synthetic market by later sessions. */
+/** Creates the function that adds later sessions to a synthetic market. */
 export function createExtension(dependencies: DatasetJobsDependencies) {
   const { markets, activations, loading, folders, files, calendars, calendarsInUse, versions, timestamp } =
     dependencies;
 
-  /** Generates the same market with later sessions. Its earlier bars are unchanged. */
+  /** Generates the same market with more sessions at the end. The earlier bars do not change. */
   async function extendSynthetic(
     document: DatasetDocument,
     { store_id: datasetId, until, dry_run: isTrial, fail_on: failOn }: RefreshPayload,

@@ -20,24 +20,24 @@ type AcceptedRead = Extract<MarketTaskResult, { readonly kind: 'accepted' }>;
 export interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
   /** Last stored day. If all bars of the new files are later, only the new files are read. */
   readonly lastDay: Day;
-  /** Files that the present version of the store was read from. */
+  /** Files from which the current version of the store was read. */
   readonly knownFiles: readonly VersionFile[];
 }
 
-/** Data in a source that is not yet in the present version of its store. */
+/** Data of a source that the current version of its store does not have yet. */
 export interface Addition {
-  /** Summary of all files and of the rows that were read. */
+  /** Counts of all files and of the rows that were read. */
   readonly summary: ContentSummary;
   readonly handle: MarketHandle;
   /** True if all bars of the source were read, including those of stored days. */
   readonly isWhole: boolean;
-  /** Tables that were not read because none of their files was added, removed or changed. */
+  /** Tables that were not read, because none of their files was added, removed or changed. */
   readonly unchangedTables: readonly TableKind[];
   /** All files that can be identified by their content. */
   readonly files: readonly VersionFile[];
 }
 
-/** Reads the new files of a folder, or the whole market if bars of stored days may have changed. */
+/** Reads the new files of a folder. If bars of stored days may have changed, reads the whole market. */
 export async function readFolderAddition(
   { folders, timestamp }: { readonly folders: FolderReading; readonly timestamp: () => string },
   source: SourceTerms,
@@ -87,8 +87,8 @@ export async function readFolderAddition(
     : undefined;
   if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
     return createAddition(unreadFiles.unchangedTables, unreadFiles.unchanged, { isWhole: false, read: part });
-  // Errors are reported for the whole folder, because one file may have a column that another file lacks, and two files
-  // may contain the same bar.
+  // Errors are reported for the whole folder. One file may have a column that another file lacks, and two files may
+  // contain the same bar.
   const isRefused = part?.kind === 'refused';
   const input = isRefused
     ? { files, terms }
@@ -102,7 +102,9 @@ export async function readFolderAddition(
   });
 }
 
-/** Returns the tables derived from the market, which are as old as the market, regardless of their files. */
+/**
+ * Returns the tables that are derived from the market. They are as recent as the market, whatever files the folder has.
+ */
 const createDerivedTables = ({ mapping }: SourceTerms): readonly TableKind[] =>
   mapping === null || mapping.adjusted_close === null ? [] : ['corporate_actions'];
 

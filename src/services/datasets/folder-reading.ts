@@ -9,11 +9,11 @@ import { digestFiles, type FileDigest } from '#market/formats/digest-file.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
 import { createTerms, type ReadRefusal, type SourceTerms } from './source-terms.js';
 
-/** Reader of folders, which may change while they are read. */
+/** Service that reads folders. A folder can change while it is read. */
 export interface FolderReading {
-  /** Lists the files of each table; undefined, with a problem, if the folder does not exist. */
+  /** Lists the files of each table. If the folder does not exist, returns undefined and adds a problem. */
   list(source: SourceTerms, problems: Problems): Promise<TableFiles | undefined>;
-  /** Reads some files of a folder, all of which must exist when they are read. */
+  /** Reads some files of a folder. All of them must still exist when they are read. */
   readFiles(
     source: SourceTerms,
     listed: TableFiles,
@@ -25,7 +25,9 @@ export interface FolderReading {
     source: SourceTerms,
     options: MarketTaskOptions,
   ): Promise<MarketTaskResult & { readonly known?: readonly VersionFile[] }>;
-  /** Returns the files of a folder if their content is that which a store was read from; undefined otherwise. */
+  /**
+   * Returns the files of a folder if they still have the content from which the store was read; otherwise undefined.
+   */
   unchanged(store: SourceTerms & Pick<DatasetDocument, 'files'>): Promise<readonly VersionFile[] | undefined>;
 }
 
@@ -105,7 +107,7 @@ export function createFolderReading({
   };
 }
 
-/** Reports all problems of a folder whose listing is refused, including those of the files found. */
+/** Reports all problems of a folder with an invalid listing, and all problems of the files in it. */
 export async function refuseFolder(
   terms: MarketInterpretation,
   files: TableFiles | undefined,
@@ -120,8 +122,8 @@ export async function refuseFolder(
 }
 
 /**
- * Returns the labels of files that only one of two listings of a folder contains; a folder that can no longer be listed
- * has no files.
+ * Returns the labels of files that only one of the two listings contains. A folder that can no longer be listed counts
+ * as empty.
  */
 function listChangedLabels(before: TableFiles, now: TableFiles | undefined): string[] {
   const collectLabels = (files: TableFiles | undefined) =>

@@ -36,7 +36,7 @@ interface CommitTerms {
   readonly by: Authorship | undefined;
 }
 
-/** Writes an imported store, serves it if it was loaded, and removes the folder that it replaced. */
+/** Writes an imported store. Serves the store if it was loaded, and removes the folder that the store used before. */
 export async function commitImport(
   {
     documents,
@@ -73,11 +73,11 @@ export async function commitImport(
     else await activateDataset(tx, { document, served: servedMarket, activations, version });
   };
   await documents.transaction(write, { by });
-  // The store now uses the new folder. If the old folder cannot be removed, the next start removes it.
+  // The store now uses the new folder. If the old folder cannot be removed, the next start of the service removes it.
   if (previous?.location != null) await folders.remove(previous.location, document.store_id).catch(() => false);
 }
 
-/** Reads the content of a store before it is replaced; undefined if the store is no longer readable. */
+/** Reads the content of a store before it is replaced. Returns undefined if the content can no longer be read. */
 async function readReplacedMarket(
   { loading, closing }: Pick<ImportCommitDependencies, 'loading' | 'closing'>,
   previousDocument: DatasetDocument | undefined,
@@ -92,7 +92,9 @@ async function readReplacedMarket(
   }
 }
 
-/** Ensures that no other process has imported into the store in the meantime, because its rows would be lost. */
+/**
+ * Checks that no other process has imported into the store since it was read. The rows of that import would be lost.
+ */
 export async function assertUnchanged(
   reader: Pick<DocumentStore, 'get'>,
   previousDocument: DatasetDocument,

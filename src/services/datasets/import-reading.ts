@@ -54,7 +54,7 @@ async function readJson(
   return readers(() => convertFailure('content', runMarketTask('importBody', {}, options)), asker);
 }
 
-/** Writes a table next to the future store and reads the table there. */
+/** Writes a table into the folder of the new store and reads it there. */
 async function readTable(
   { readers, uploads, calendarsInUse }: ImportReadingDependencies,
   { header, dataset, format, bytes }: Extract<ImportedBody, { kind: 'table' }>,
@@ -75,12 +75,12 @@ async function readTable(
   }, asker);
 }
 
-/** Identity under which panels are loaded before the header with the store's id has been read. */
+/** Identity that is used for panels before the header with the store's id has been read. */
 const UNNAMED = { datasetId: '', adjustment: 'none' } as const;
 
 /**
- * Name of a received table in the folder of its future store. The file is never read as data, and is removed with the
- * folder after a crash.
+ * File name of a received table in the folder of the new store. The file is never read as data. After a crash it is
+ * removed with the folder.
  */
 const UPLOADED = '.uploaded';
 

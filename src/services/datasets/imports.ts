@@ -62,7 +62,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   ): Promise<ImportResult> {
     const requester = { client, signal: AbortSignal.any([signal, closing]) };
     let work: { readonly header: ImportHeader; readonly datasetId: string; readonly folder: string } | undefined;
-    /** Store to replace or to append to, as it was read. */
+    /** Stored document of the store that the import replaces or appends to. */
     let previousDocument: DatasetDocument | undefined;
     const onImport = async (header: ImportHeader) => {
       const datasetId = header.store_id ?? createSlug(header.name);
@@ -91,8 +91,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       );
     } catch (failure) {
       if (work !== undefined) await folders.discardFailed(work.folder, work.datasetId, failure);
-      // Another import may have removed the files while they were read, so their absence is not a finding about the
-      // data.
+      // Another import may have removed the files during the read. Their absence is then not an error in the data.
       if (previousDocument !== undefined && failure instanceof Refusal)
         await assertUnchanged(documents, previousDocument);
       throw failure;

@@ -20,7 +20,7 @@ export interface DatasetJobs {
   readonly load: JobKind<LoadPayload>;
   readonly generate: JobKind<GeneratePayload>;
   readonly refresh: JobKind<RefreshPayload>;
-  /** Refreshes the served store, and is named after its route. */
+  /** Job kind that refreshes the served store. Its name comes from its route. */
   readonly sync: JobKind<RefreshPayload>;
 }
 
@@ -108,7 +108,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
   };
 }
 
-/** Records the reason why a store could not be read; the document still reports the earlier content. */
+/** Stores the reason why a store could not be read. The document still describes the earlier content. */
 async function noteFailure(documents: DocumentStore, datasetId: string, failure: Refusal): Promise<void> {
   await documents.transaction(
     async (tx) => {

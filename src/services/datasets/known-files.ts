@@ -7,7 +7,7 @@ interface VersionFilesDependencies {
   readonly dataVersions: Pick<DataVersions, 'before'>;
 }
 
-/** Returns the contents known before a version, as files of this process. @throws Refusal NO_DATA_KNOWN */
+/** Returns the contents that were known before a version, as files on this machine. @throws Refusal NO_DATA_KNOWN */
 export async function listVersionFilesBefore(
   { artifacts, dataVersions }: VersionFilesDependencies,
   version: number | null,

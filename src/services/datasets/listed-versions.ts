@@ -7,7 +7,10 @@ import { getFirst } from '../stored/data-history.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
-/** Returns a version of a data store, or the reason why it is unreadable; undefined if the number does not exist. */
+/**
+ * Returns a version of a data store, or the reason why the version is unreadable. Returns undefined if there is no
+ * version with this number.
+ */
 export async function readStoredVersion(
   reader: Reader,
   datasetId: string,

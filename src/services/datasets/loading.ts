@@ -31,15 +31,15 @@ export interface DatasetLoadingDependencies {
 
 export interface DatasetLoading {
   /**
-   * Returns the files of a folder if their content is unchanged since a store was read from it; undefined otherwise.
+   * Returns the files of a folder if their content has not changed since the store was read; otherwise undefined.
    * @cost 1 ms per MiB of files with unchanged names and sizes
    */
   unchanged(store: SourceTerms & Pick<DatasetDocument, 'files'>): Promise<readonly VersionFile[] | undefined>;
   /** Reads a store from its source. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
   read(source: SourceTerms, options: LoadOptions): Promise<LoadOutcome>;
   /**
-   * Reads the additions to a store's source: new files, and tables that may have changed. Reads the whole market if bars of
-   * stored days may have changed, and always from a database.
+   * Reads what was added to the source of a store: new files, and tables that may have changed. Reads the whole market
+   * from a database, and if bars of stored days may have changed.
    * @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED
    */
   readAddition(
@@ -127,11 +127,11 @@ export function createLoadedFields(summary: ContentSummary, timestamp: string): 
   };
 }
 
-/** Converts findings to the form in which documents store them. */
+/** Converts findings to the format in which documents store them. */
 export const toStoredFindings = (findings: readonly Finding[]): DatasetDocument['findings'] =>
   findings.map((finding) => ({ ...finding, accepted: finding.accepted == null ? null : [...finding.accepted] }));
 
-/** Returns the failure of a job with refused data. @param field field of the store that names its location */
+/** Returns the failure of a job whose data was refused. @param field field of the store that contains its location */
 export function recordFailure(findings: readonly Finding[], field: 'location' | 'source'): Refusal {
   return refuseWithFindings('data store', placeFindings(field, findings), 'STORE_READ_FAILED');
 }

@@ -8,12 +8,15 @@ import { readDataset } from '../stored/dataset-documents.js';
 /** Matches the path of a finding about one date. */
 const DATED_PATH = /^market\[(\d{4}-\d{2}-\d{2})\]$/;
 
-/** Returns findings of the last read about dates on which only some securities of a store have bars, latest first. */
+/**
+ * Returns the findings about partial dates, latest first: dates on which only some securities of a store have bars. The
+ * findings are from the last read.
+ */
 export function selectPartialDateFindings({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] {
   return (findings as DataAudit['partial_dates']).filter(({ code }) => code === 'PARTIAL_DATE'); // findings with this code are stored in this form
 }
 
-/** Returns true if a finding reports a gap of the whole market before its date. */
+/** Returns true for a finding that the market has no data for some days before its date. */
 export const isGap = ({ code, path }: Pick<Finding, 'code' | 'path'>): boolean =>
   code === 'GAP_LONG' && DATED_PATH.test(path);
 
@@ -21,10 +24,13 @@ export const isGap = ({ code, path }: Pick<Finding, 'code' | 'path'>): boolean =
 export const selectGapFindings = ({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] =>
   (findings as DataAudit['partial_dates']).filter(isGap); // GAP_LONG findings about dates are stored in the form of PARTIAL_DATE findings
 
-/** Function that returns the partial dates in the format of health; null if the document of the store is unreadable. */
+/**
+ * Function that returns the partial dates for the health report. It returns null if the document of the store is
+ * unreadable.
+ */
 export type PartialDatesReader = (datasetId: string) => Promise<Health['store']['partial_dates']>;
 
-/** Creates a reader that parses the document of a store again only after a change. */
+/** Creates a reader of partial dates. It reads the document of a store again only after the document changed. */
 export function createPartialDatesReader(documents: Pick<DocumentStore, 'get'>): PartialDatesReader {
   let cachedDates: { readonly etag: string; readonly dates: Health['store']['partial_dates'] } | undefined;
   return async (datasetId) => {
@@ -41,7 +47,7 @@ export function createPartialDatesReader(documents: Pick<DocumentStore, 'get'>):
   };
 }
 
-/** Returns the number of partial dates, and the latest of these dates, newest first. */
+/** Returns the number of partial dates and the latest of them, newest first. */
 export function summarisePartialDates(document: DatasetDocument): NonNullable<Health['store']['partial_dates']> {
   const latestDates: string[] = [];
   let earlierCount = 0;

@@ -13,29 +13,27 @@ export interface PendingCopiesDependencies {
   readonly copies: Pick<ContentCopies, 'of'>;
   /** Maximum time in ms that `close` waits for copies. */
   readonly copyWaitMs: number;
-  /**
-   * Called with the reason if a copy cannot be made. The copy is tried again when its content is next read or served.
-   */
+  /** Receives the reason if a copy cannot be made. The next read of the content tries again. */
   readonly onFailure: (cause: unknown) => void;
 }
 
-/** Copies of served contents that are made in the background, one at a time in a thread. */
+/** Copies of served contents. They are made in the background by a thread, one at a time. */
 export interface PendingCopies {
-  /** Announces a content that is about to be served, and that other programs may change at its source. */
+  /** Announces that a content will be served and that other programs can change its source. */
   expect(contentHash: string): void;
   /** Marks an expected content as served. */
   onActivated(event: CommitEvents['market-activated']): void;
   /** Adds a content that is already served. */
   add(market: ServedMarket): void;
   isPending(contentHash: string): boolean;
-  /** Resolves when pending copies have been made; abandons copies that take longer than `copyWaitMs`. */
+  /** Resolves when all waiting copies are complete. Stops copies that take longer than `copyWaitMs`. */
   close(): Promise<void>;
 }
 
-/** Maximum number of waiting copies. The oldest is dropped until its content is served again. */
+/** Maximum number of waiting copies. If there are more, the oldest is dropped until its content is served again. */
 const WAITING_MAX = 4;
 
-/** Maximum number of expected contents, because several loads may follow each other before one is served. */
+/** Maximum number of expected contents. Several loads can run before one content is served. */
 const EXPECTED_MAX = 16;
 
 export function createPendingCopies(dependencies: PendingCopiesDependencies): PendingCopies {

@@ -39,7 +39,7 @@ export async function findPrevious(
   return document;
 }
 
-/** Returns the refusal for a term that differs from that of the store to which data is appended. */
+/** Returns the refusal for an import whose term differs from the term of the store that it appends to. */
 function refuseTerm(term: Pick<Finding, 'path' | 'message' | 'value'>, acceptedValue: string | null): Refusal {
   const finding = { severity: 'error', code: 'NOT_IN_CHOICES', ...term } as const;
   return refuseWithFindings('request', [acceptedValue === null ? finding : { ...finding, accepted: [acceptedValue] }]);

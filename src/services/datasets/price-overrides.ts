@@ -101,8 +101,8 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
   }
 
   /**
-   * Starts the refresh that applies a change; a refresh that is already running may have read the store before the
-   * change.
+   * Starts the refresh that applies a change. A refresh that is already running does not count, because it may have
+   * read the store before the change.
    */
   async function apply(storeId: string, origin: Origin | null): Promise<string | null> {
     const request = { until: null, full: false, dry_run: false, fail_on: [] };
@@ -141,7 +141,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
           { by: noteAuthorship },
         ),
       );
-      // The data version that the refresh creates contains the reason.
+      // The refresh creates a data version, which stores the reason.
       const notedOrigin = origin && {
         ...origin,
         note: `${proposedChange.summary} ${request.reason}`.slice(0, NOTE_LENGTH_MAX),
@@ -157,7 +157,10 @@ const findOverride = (
 ): PriceOverride | undefined =>
   overrides?.find(({ identifier, date }) => identifier === location.identifier && date === location.date);
 
-/** Ensures that the price of a withdrawal is overridden. @throws Refusal VALIDATION_FAILED for a withdrawal without an override */
+/**
+ * Checks that a price has an override before the override is withdrawn. @throws Refusal VALIDATION_FAILED for a
+ * withdrawal without an override
+ */
 function assertOverridden(document: DatasetDocument, request: PriceOverrideRequest): void {
   if (request.price !== null || findOverride(document, request) !== undefined) return;
   throw refuseOverride('price', `${request.identifier} has no override on ${request.date} that could be withdrawn.`);

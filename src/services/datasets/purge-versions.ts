@@ -8,9 +8,9 @@ import { DELETED_PER_TRANSACTION, readHistory } from '../stored/data-history.js'
 import { readDataset } from '../stored/dataset-documents.js';
 
 /**
- * Drops contents of a store that exceed the number to keep. The data to reconstruct them is removed; their metadata
- * remains. All contents from the oldest content that a stored run or a published close refers to are kept, because each
- * is reconstructed from the next. Up to `DELETED_PER_TRANSACTION` contents are dropped, oldest first.
+ * Removes old contents of a store beyond the number to keep, but keeps their metadata. Each content is reconstructed
+ * from the next one. Therefore the oldest content that a stored run or a published close uses is kept, with all later
+ * contents. Removes up to `DELETED_PER_TRANSACTION` contents, oldest first.
  * @returns true if there are more contents to drop
  * @cost of a read of every stored run and published close, if there is something to drop
  */
@@ -36,11 +36,13 @@ export async function purgeDataVersions(tx: DocumentTransaction, datasetId: stri
 interface Span {
   readonly datasetId: string;
   readonly head: DataHistoryDocument;
-  /** First version that is kept, with all later versions. */
+  /** First version that is kept. All later versions are kept as well. */
   readonly before: number;
 }
 
-/** Returns the oldest version that a document refers to; if there is no such version, the first version to keep. */
+/**
+ * Returns the oldest version that a document uses. If no document uses a version, returns the first version to keep.
+ */
 async function findFirstReferencedVersion(tx: DocumentTransaction, { datasetId, head, before }: Span): Promise<number> {
   const versions = new Map<string, number>();
   for (let version = before - 1; version >= head.readable_from; version--) {
@@ -55,7 +57,7 @@ async function findFirstReferencedVersion(tx: DocumentTransaction, { datasetId, 
     for await (const body of readBodies(tx, kind)) {
       const run = readRun(body);
       if (run?.store_id !== datasetId) continue;
-      // The decisions of such a run used every earlier content.
+      // Such a run used every earlier content for its decisions.
       if ((run.request as { readonly as_known?: unknown }).as_known !== undefined) return head.readable_from;
       addReference(run.store_content_hash);
     }

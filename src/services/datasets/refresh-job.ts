@@ -22,7 +22,7 @@ import { createExtension } from './extend-synthetic.js';
 import type { RefreshPayload } from '#domain/jobs/payloads.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
 
-/** Creates the job that updates a store with later sessions of a source or of a synthetic market. */
+/** Creates the job that adds later sessions to a store, from its source or for a synthetic market. */
 export function createRefresh(dependencies: DatasetJobsDependencies) {
   const { documents, markets, stores, activations, loading, calendarsInUse, versions, timestamp } = dependencies;
   const extendSynthetic = createExtension(dependencies);
@@ -131,12 +131,12 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
   return runRefresh;
 }
 
-/** Number of dates before a refresh for which gaps are reported again, because a later delivery may fill them. */
+/** Number of dates before a refresh for which gaps are reported again. A later delivery may fill these gaps. */
 const RECENT_DATES = 5;
 
 /**
- * Returns the report of a refresh, with changes that starts accepted before it, and with the partial dates and gaps
- * among the last dates.
+ * Returns the report of a refresh. Adds the changes that earlier starts accepted, and the partial dates and gaps among
+ * the last dates.
  */
 function createReport(
   { report, warnings }: RefreshMarketOutput,
@@ -151,13 +151,13 @@ function createReport(
   };
 }
 
-/** Returns warnings about partial dates and gaps that a refresh added, and about the last stored dates. */
+/** Returns the warnings about partial dates and gaps on or after a day. */
 const selectRecentPartialDates = (warnings: readonly Finding[], from: Day): Finding[] =>
   warnings.filter(
     (warning) => (warning.code === 'PARTIAL_DATE' || isGap(warning)) && warning.path >= `market[${formatDay(from)}]`,
   );
 
-/** Returns a market without the writable memory after its last day, so that the next refresh can claim that memory. */
+/** Returns a market without the spare memory after its last day. The next refresh can then use that memory. */
 function removeSpareMemory(handle: MarketHandle): MarketHandle {
   const { taken: _, ...rest } = handle;
   return rest;
@@ -165,7 +165,7 @@ function removeSpareMemory(handle: MarketHandle): MarketHandle {
 
 type FreshData = Omit<Addition, 'kind'>;
 
-/** Returns the number of rows of each dataset after a refresh. Tables that were not read keep their numbers. */
+/** Returns the number of rows of each dataset after a refresh. A table that was not read keeps its number. */
 function countRowsAfter(
   { rows }: DatasetDocument,
   { summary, unchangedTables }: FreshData,

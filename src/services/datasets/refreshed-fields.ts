@@ -3,7 +3,7 @@ import type { RefreshMarketOutput } from '#jobs/tasks/markets.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import type { VersionFile } from '#market/sources/known-files.js';
 
-/** Returns the fields of a store's document that follow from its next version. */
+/** Returns the document fields that the next version of a store changes. */
 export const createRefreshFields = ({
   handle,
   report,
@@ -15,10 +15,12 @@ export const createRefreshFields = ({
   content_hash: handle.contentHash,
 });
 
-/** Returns true if a file belongs to a table other than the market, whose rows can be accepted without the bars. */
+/** Returns true if a file is not part of the market table. Its rows can be accepted without the bars. */
 export const isOtherTable = ({ dataset: table }: VersionFile): boolean => table !== 'market';
 
-/** Returns the files that need not be read again until they change. Excludes files with rows that were not accepted. */
+/**
+ * Returns the files that are read again only after a change. A file with rows that were not accepted is not among them.
+ */
 export function selectReusableFiles(
   files: readonly VersionFile[],
   { left_out: leftOmittedBars, rejected_total: rejectedCount }: RefreshReport,

@@ -4,7 +4,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 /** Returns the refusal of data, with all problems of the data. */
 export const refuseData = (findings: readonly Finding[]): Refusal => refuseWithFindings('data', findings);
 
-/** Returns findings with the path of a request field for those about the whole source. */
+/** Returns findings about the whole source with the path of a request field. */
 export function placeFindings(field: string, findings: readonly Finding[]): Finding[] {
   return findings.map((finding) =>
     finding.path === '' && finding.code !== 'MORE_FINDINGS' ? { ...finding, path: field } : finding,
@@ -12,8 +12,8 @@ export function placeFindings(field: string, findings: readonly Finding[]): Find
 }
 
 /**
- * Converts the failure of a reader process to a finding, if the response is not a job.
- * @param field field of the request, or of the store, that names the data
+ * Runs work and converts a failure of the reader process to a finding. For responses that are not a job.
+ * @param field field of the request or of the store that contains the location of the data
  */
 export async function convertFailure<T>(field: string, work: Promise<T>): Promise<T> {
   try {

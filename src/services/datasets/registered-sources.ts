@@ -4,8 +4,8 @@ import type { DocumentReader } from '#store/port.js';
 import { listDatasets } from '../stored/dataset-documents.js';
 
 /**
- * Refuses a folder, a market file in it, or database tables that another store reads, because two stores of one source
- * would be indistinguishable.
+ * Refuses a source that another store already reads: a folder, a market file in it, or database tables. Two stores of
+ * one source could not be distinguished.
  */
 export async function assertUnregistered(
   { kind, location, tables }: Pick<DatasetDocument, 'kind' | 'location' | 'tables'>,
@@ -26,7 +26,7 @@ export async function assertUnregistered(
   throw new Refusal('FOLDER_REGISTERED', message, { store_id: holder.store_id });
 }
 
-/** Describes which store reads a folder or a file in it, and which part. */
+/** Describes the store that already reads a folder or a file, and the part that it reads. */
 function describeRegistration(
   market: string | undefined,
   { store_id: storeId, tables: { market: marketFiles } }: Pick<DatasetDocument, 'store_id' | 'tables'>,
@@ -41,7 +41,7 @@ function describeRegistration(
   return `${subject} is already registered as the data store ${storeId}${part}.${REGISTRATION_ADVICE}`;
 }
 
-/** Advice for the usual intention of registering a source twice. */
+/** Advice for a client that registers a source twice. */
 const REGISTRATION_ADVICE = ' To read it otherwise, change that store (adjustment, mapping) or register a copy.';
 
 /** Returns true if two stores of one folder use different files as their market. */
@@ -50,7 +50,8 @@ function areTwoFiles(a: DatasetDocument['tables'], b: DatasetDocument['tables'])
 }
 
 /**
- * Returns true if two stores read the same tables of a database. A table without a name has the name of its dataset.
+ * Returns true if two stores read the same tables of a database. If no table name is given, the name of the dataset is
+ * the table name.
  */
 function haveSameTables(a: DatasetDocument['tables'], b: DatasetDocument['tables']): boolean {
   return TABLE_KINDS.every((table) => (a[table] ?? table) === (b[table] ?? table));

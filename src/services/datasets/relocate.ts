@@ -4,8 +4,8 @@ import type { DocumentStore } from '#store/port.js';
 import { listDatasets } from '../stored/dataset-documents.js';
 
 /**
- * Changes the locations of managed stores to the current folder of stores, because the documents of a home that was
- * moved, mounted elsewhere or restored still contain the old path. Called before unreferenced folders are removed.
+ * Updates the locations of managed stores. If a home was moved, mounted elsewhere or restored, its documents still
+ * contain the old path. Must be called before unreferenced folders are removed.
  * @param folder the home's folder of managed stores
  */
 export async function relocateDatasets(documents: DocumentStore, folder: string): Promise<void> {

@@ -3,8 +3,8 @@ import { hidesPassword, removePassword, type DatasetDocument } from '#domain/doc
 import { Refusal } from '#domain/refusals/refusal.js';
 
 /**
- * Returns the locations of a store after a change of its source. If only the password differs, the store is also read
- * from the new location, so that the earlier password is not stored anywhere.
+ * Returns the locations of a store after its source was changed. If only the password differs, the store is read from
+ * the new location, and the old password is no longer stored.
  */
 export function updateLocations(
   { location }: DatasetDocument,
@@ -22,8 +22,8 @@ export const isSameLocation = (a: string | null, b: string | null): boolean =>
   a !== null && b !== null && removePassword(a) === removePassword(b);
 
 /**
- * Returns the source that a version declares. @throws Refusal VERSION_NOT_RESTORABLE if the source needs a password,
- * which versions do not contain
+ * Returns the source in a stored version. @throws Refusal VERSION_NOT_RESTORABLE if the source needs a password;
+ * versions contain no passwords
  */
 export function resolveSourceLocation<T extends string | null>(source: T, version: number): T {
   if (source === null || !hidesPassword(removePassword(source))) return source;
@@ -32,7 +32,9 @@ export function resolveSourceLocation<T extends string | null>(source: T, versio
   throw new Refusal('VERSION_NOT_RESTORABLE', message, { version, source: location });
 }
 
-/** Returns a refused location as the value of its finding; no value if the location may contain a password. */
+/**
+ * Returns a refused location as the `value` of its finding. Returns no value if the location may contain a password.
+ */
 export function quoteLocation(location: string): { readonly value?: string } {
   if (isAbsolute(location)) return { value: location };
   const url = location.includes('://') && URL.canParse(location) ? new URL(location) : undefined;

@@ -38,11 +38,12 @@ export interface DatasetResumptionDependencies {
 
 /** Work on stores that a start performs once. */
 export interface DatasetResumption {
-  /** Announces, before the first request, that the previously served store is loading. */
+  /** Marks the previously served store as loading. Called before the first request. */
   announce(): Promise<void>;
   /**
-   * Removes leftovers of a crash, and serves the previously served store.
-   * @param keepsServed true to serve the store's content from a copy, if one exists, ignoring changes of its source
+   * Removes what a crash left behind, and serves the previously served store.
+   * @param keepsServed true to serve the copy of the store's content, if there is one, and to ignore changes of its
+   * source
    */
   resume(keepsServed: boolean): Promise<void>;
 }
@@ -80,7 +81,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     if (servedMarket?.identity.datasetId === datasetId) versions.copyUsed(servedMarket, kind);
   }
 
-  /** Returns true if the shared active market is served. A market that cannot be fetched is read from its source. */
+  /** Returns true if the shared active market is served. If it cannot be fetched, it is read from its source. */
   async function isFollowed(): Promise<boolean> {
     try {
       return await activations.follow();
@@ -90,10 +91,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     }
   }
 
-  /**
-   * Serves the copy of a store's content; returns false if there is no copy. @param files files that the content was
-   * read from
-   */
+  /** Serves the copy of a store's content. Returns false if there is no copy. @param files files of the content */
   async function serveCopy({ kind, ...active }: DatasetDocument, files: ServedMarket['files'] = []): Promise<boolean> {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = active;
     if (isManaged(kind) || contentHash === null) return false;
@@ -104,8 +102,8 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   }
 
   /**
-   * Serves the content that this build read from an unchanged folder; returns false if the folder must be read again,
-   * for example because the content lacks changed prices.
+   * Serves the content that this build has read from an unchanged folder. Returns false if the folder must be read
+   * again, for example because the content lacks changed prices.
    */
   async function serveUnchangedStore(active: DatasetDocument): Promise<boolean> {
     if ((active.changed_prices ?? []).length > 0) return false;
@@ -114,10 +112,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     return files !== undefined && serveCopy(active, files);
   }
 
-  /**
-   * Serves the previously served store. A failure is returned, reported in the status of the store, and retried at the
-   * next start.
-   */
+  /** Serves the previously served store. A failure is returned and stored; the next start tries again. */
   async function reloadMarket(active: DatasetDocument): Promise<FailedLoad | undefined> {
     const createFailure = (error: ErrorDetail): FailedLoad => ({ datasetId: active.store_id, error });
     activity.reading.add(active.store_id);
@@ -129,8 +124,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
       await documents.transaction(async (tx) => {
         const { document } = await requireDataset(tx, active.store_id);
         if (startImport === undefined) await tx.put('store', active.store_id, { ...document, error });
-        // A store that was activated in the meantime takes precedence: its document has replaced this store's as
-        // `active`.
+        // Another store may have been activated during the read; its document is then the active one.
         else if (document.active && markets.served() === undefined) {
           const { reloaded, version } = startImport;
           const fields = createResumedFields(document, reloaded, timestamp());
@@ -155,7 +149,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     }
   }
 
-  /** Prepares the accepted part of a source for serving. */
+  /** Prepares the accepted rows of a source for serving. */
   async function acceptSource(active: DatasetDocument, summary: ContentSummary, servedMarket: ServedMarket) {
     const isGrown = await hasGrown(active, servedMarket);
     const read = { summary, served: servedMarket };
@@ -168,15 +162,15 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   return { announce, resume };
 }
 
-/** Removes data and folders of stores that no document names, which remain after a crash. */
+/** Removes data and folders of stores without a document. A crash leaves them behind. */
 async function removeLeftovers({ documents, jobs, folders }: DatasetResumptionDependencies): Promise<void> {
   await sweepSharedFolders();
   for (const { store_id, writing } of await listDatasets(documents))
     if (writing && !(await jobs.isLive(`generate:${store_id}`))) await deleteUnwritten(documents, store_id);
   await deleteLeftovers(documents);
   const datasets = await listDatasets(documents);
-  // An unreadable document may contain the only reference to a folder, so nothing is removed if any document is
-  // unreadable.
+  // An unreadable document may be the only one that refers to a folder. If any document is unreadable, nothing is
+  // removed.
   if (datasets.length === (await documents.ids('store')).length)
     await folders.sweep(new Set(datasets.flatMap(({ location }) => location ?? [])));
 }

@@ -10,7 +10,7 @@ import { computePrefixMark, type PrefixMark } from '#market/content/prefix.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import { toStoredFindings, createLoadedFields } from './loading.js';
 
-/** Codes of findings about a content that differs from the previously served content. */
+/** Codes of findings that report a difference between the new content and the previously served content. */
 const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>([
   'HISTORY_CHANGED',
   'DATES_ADDED',
@@ -22,7 +22,7 @@ const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>([
 const STORED_FINDINGS_MAX = 20;
 
 /**
- * Summarises the served market for the document of its store.
+ * Returns a summary of the served market for the document of its store.
  * @cost a pass over fewer than 64 days and over the tables
  */
 export function summariseServed({ market, handle: { digests } }: ServedMarket): Pick<DatasetDocument, 'served'> {
@@ -34,17 +34,17 @@ export function summariseServed({ market, handle: { digests } }: ServedMarket): 
 interface ReloadedContent {
   readonly summary: ContentSummary;
   readonly served: ServedMarket;
-  /** True if the market contains the earlier served content up to its last day. */
+  /** True if the market still contains all rows of the earlier served content. */
   readonly hasGrown: boolean;
-  /** Counts of changed rows relative to the earlier content; null if that content is lost or has the same hash. */
+  /** Number of changed rows compared with the earlier content; null if that content is lost or has the same hash. */
   readonly counts: ChangeCounts | null;
-  /** Counts of the rows that the rules of a refresh accepted; absent or null if all rows were accepted unchanged. */
+  /** Number of rows that a refresh accepted; absent or null if all rows were accepted unchanged. */
   readonly report?: RefreshReport | null;
 }
 
 /**
- * Returns true if a market contains the earlier served content unchanged, apart from later days and securities listed
- * on them.
+ * Returns true if a market contains the earlier served content unchanged. Later days, and securities that were listed
+ * on them, may have been added.
  * @cost a pass over the panels if the securities differ, in turns of the event loop; otherwise the cost of
  * `summariseServed`
  */
@@ -62,7 +62,7 @@ export async function hasGrown(
   );
 }
 
-/** Returns the fields of a store's document after the store was read again; findings report a change of content. */
+/** Returns the document fields of a store that was read again. Findings report how the content changed. */
 export function createReloadFields(
   previousDocument: DatasetDocument,
   { summary, hasGrown: isGrown, counts }: ReloadedContent,
@@ -79,8 +79,8 @@ export function createReloadFields(
 }
 
 /**
- * Returns the fields of `createReloadFields` for a start, at which no person requested changes. Accepted changes are
- * recorded for the next refresh, and findings of earlier changes remain while nothing else has changed.
+ * Returns the fields of `createReloadFields` for a start of the service. No person requested the changes, so accepted
+ * changes are recorded for the next refresh. Findings about earlier changes remain until something else changes.
  */
 export function createResumedFields(
   previousDocument: DatasetDocument,
@@ -107,7 +107,7 @@ export function createResumedFields(
   };
 }
 
-/** Returns fields of a store after a start that accepted the changes that a refresh would accept. */
+/** Returns the document fields after a start that accepted the same changes as a refresh. */
 function createSettledFields(
   previousDocument: DatasetDocument,
   { summary, report }: ReloadedContent & { readonly report: RefreshReport },
@@ -158,7 +158,7 @@ function mergeStartImport(earlierImport: StartImport | null, now: StartImport): 
   };
 }
 
-/** Returns the report of a refresh with the changes that starts accepted since the previous one. */
+/** Returns the report of a refresh. Adds the changes that starts accepted since the previous refresh. */
 export function addStartImport(report: RefreshReport, startImport: StartImport | null): RefreshReport {
   if (startImport === null) return report;
   const { market } = report.datasets;
@@ -176,13 +176,13 @@ export function addStartImport(report: RefreshReport, startImport: StartImport |
 }
 
 /**
- * Returns true for the finding that a start rejected the history of a security. A refresh compares the history again,
- * and reports it itself while it differs.
+ * Returns true for the finding that a start rejected the changed history of a security. A refresh compares the history
+ * again and reports the difference itself.
  */
 const isWithheld = ({ code, path }: StartImport['findings'][number]): boolean =>
   code === 'HISTORY_CHANGED' && path.startsWith('market.');
 
-/** Returns a test that a finding is not among others, by its code and path. */
+/** Returns a test for findings. It is true if no other finding has the same code and path. */
 const isWithoutCode =
   (otherFindings: readonly { readonly code: string; readonly path: string }[]) =>
   ({ code, path }: Pick<Finding, 'path'> & { readonly code: string }): boolean =>

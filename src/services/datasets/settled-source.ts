@@ -14,7 +14,7 @@ import { selectReusableFiles } from './refreshed-fields.js';
 export interface SettledSource {
   readonly summary: ContentSummary;
   readonly served: ServedMarket;
-  /** Counts of accepted and discarded rows; null if all rows were accepted unchanged. */
+  /** Number of accepted and discarded rows; null if all rows were accepted unchanged. */
   readonly report: RefreshReport | null;
 }
 
@@ -28,8 +28,8 @@ export interface SettlingDependencies {
 type SettledStore = Pick<DatasetDocument, 'kind' | 'content_hash' | 'changed_prices'>;
 
 /**
- * Applies the rules of a refresh to a source that was read again: securities with a changed history keep their served
- * data. If the served content is lost, the whole source is accepted.
+ * Applies the rules of a refresh to a source that was read again. A security with a changed history keeps its served
+ * data. If the served content is lost, all rows of the source are accepted.
  */
 export async function settleSource(
   { kind, content_hash: hash, changed_prices: changedPrices = [] }: SettledStore,

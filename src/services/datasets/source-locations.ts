@@ -34,7 +34,9 @@ export async function resolveLocation(
     : `${resolvedLocation.place.kind}://${pathToFileURL(resolvedLocation.place.path).pathname}`;
 }
 
-/** Returns the canonical location of a new source of a store. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED */
+/**
+ * Returns the canonical location for a source that a client enters. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED
+ */
 export async function resolveSource(
   dependencies: SourceLocationsDependencies,
   { kind }: DatasetDocument,

@@ -21,7 +21,7 @@ export interface ReadRefusal {
   readonly findings: readonly Finding[];
 }
 
-/** Returns the terms on which the market of a source is read. */
+/** Returns the settings for reading the market of a source. */
 export const createTerms = ({
   mapping,
   adjustment,

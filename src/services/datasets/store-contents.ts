@@ -21,9 +21,8 @@ export interface StoreContentsDependencies {
 }
 
 /**
- * Creates a reader of the content that the document of a store describes: shared between processes, from its copy, or
- * from its source. If a source changed in the meantime and was not copied, its current content is used, as for an
- * activation.
+ * Creates a reader for the content of a store. The content comes from other processes, from its copy, or from its
+ * source. If the source has changed and there is no copy, the current content of the source is used.
  * @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, STORE_UNAVAILABLE
  */
 export function createStoreContents({

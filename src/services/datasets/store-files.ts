@@ -12,12 +12,12 @@ type StoredLocation = Pick<DatasetDocument, 'store_id' | 'location' | 'kept'>;
 export interface StoreFiles {
   /**
    * Stores the files of a complete folder.
-   * @returns the fields of the store's document that describe the files
+   * @returns the document fields that describe the files
    * @throws Refusal STORE_UNAVAILABLE, STORAGE_FULL
    */
   keep(folder: string): Promise<RetainedFiles>;
   /**
-   * Returns a store with its folder on this machine. Missing files are fetched.
+   * Returns a store whose folder is on this machine. Fetches the files that are missing.
    * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
    */
   here<S extends StoredLocation>(store: S): Promise<S>;
@@ -37,8 +37,8 @@ export interface SharedStoreFilesDependencies {
 }
 
 /**
- * Creates the storage for several processes: each file is an artifact that the store's document refers to, and a folder
- * of a home is a copy.
+ * Creates the storage for several processes. Each file is an artifact, and the store's document refers to it. A folder
+ * in a home is only a copy.
  */
 export function createSharedStoreFiles({ artifacts, folders, root }: SharedStoreFilesDependencies): StoreFiles {
   async function fetchCopies(copies: NonNullable<RetainedFiles['kept']>, folder: string): Promise<void> {
@@ -68,7 +68,9 @@ export function createSharedStoreFiles({ artifacts, folders, root }: SharedStore
   };
 }
 
-/** Notifies every process that a store's folder was replaced or removed, so that they remove their copies. */
+/**
+ * Sends an event to every process when a store's folder was replaced or removed. Each process then removes its copy.
+ */
 export function publishReplaced(tx: DocumentTransaction, previousDocument: DatasetDocument | undefined): void {
   if (previousDocument?.kept !== undefined && previousDocument.location !== null)
     tx.publish({ type: 'folder-replaced', store_id: previousDocument.store_id, folder: previousDocument.location });

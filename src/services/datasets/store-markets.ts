@@ -11,7 +11,7 @@ import { runUnrestricted } from '#store/reach/reach-context.js';
 import { currentReach, outside } from '../operations/access.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 
-/** Markets of all data stores: the active store, and other stores, which are loaded at their first use. */
+/** Markets of all data stores. The active store is in memory; another store is loaded when it is first used. */
 export interface StoreMarkets {
   /**
    * Returns the present market of a store.
@@ -19,9 +19,12 @@ export interface StoreMarkets {
    * NOT_SUPPORTED if its source cannot be read
    */
   of(datasetId: string): Promise<ServedMarket>;
-  /** Runs work on the market of a store. Default: the market of the current call. @throws Refusal, see `of` */
+  /**
+   * Runs work on the market of a store. If no store is given, the work uses the market of the current call. @throws
+   * Refusal, see `of`
+   */
   within<T>(datasetId: string | null | undefined, work: () => T | Promise<T>): Promise<T>;
-  /** Caches the new content of a store that is not active, if the content is in this process. */
+  /** Caches the new content of an inactive store, if this process has the content. */
   onContent(event: CommitEvents['store-content']): void;
   /** Releases the content of a removed store. */
   onRemoved(event: CommitEvents['store-removed']): void;
@@ -35,20 +38,20 @@ export interface StoreMarketsDependencies {
   readonly markets: Pick<ServedMarkets, 'served' | 'awaited' | 'hold' | 'find'>;
   /** Reads the content that the document of a store describes. */
   readonly load: (document: DatasetDocument) => Promise<ServedMarket>;
-  /** Maximum total size of the panels of cached stores. The most recently used store is always kept. */
+  /** Maximum total size in bytes of the panels of cached stores. The store that was used last is always kept. */
   readonly keptBytesMax: number;
 }
 
-/** Maximum number of reads of a store that changes while it is read. */
+/** Maximum number of times that a store is read if it changes during the read. */
 const READS_MAX = 3;
 
 export function createStoreMarkets({ documents, markets, load, keptBytesMax }: StoreMarketsDependencies): StoreMarkets {
   /** Markets by store, least recently used first. */
   const keptMarkets = new Map<string, ServedMarket>();
-  /** Released contents that a running call may still use. */
+  /** Contents that are no longer cached but that a running call may still use. */
   const releasedMarkets = new Map<string, WeakRef<ServedMarket>>();
   const pendingReads = new Map<string, Promise<ServedMarket>>();
-  /** Stores are read one at a time, because each read takes memory and processor time. */
+  /** Promise of the last read. Stores are read one at a time, because each read needs memory and processor time. */
   let lastRead: Promise<unknown> = Promise.resolve();
 
   function releaseMarket(datasetId: string): void {
@@ -121,7 +124,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
       const servedMarket = findServedContent(await requireStored(datasetId));
       const market = servedMarket ?? (await readMarket(datasetId));
       keepMarket(market);
-      // A read that another call began may return the content before this call.
+      // Another call may have started the read, so the content may be older than this call.
       if (servedMarket !== undefined || attempt > READS_MAX) return market;
     }
   }

@@ -154,7 +154,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
       message: 'waiting to be generated',
       origin,
     });
-    // The job may already have ended; its outcome is then stored.
+    // The job may have ended already. In that case its outcome is stored.
     const write = async (tx: DocumentTransaction): Promise<void> => {
       if ((await tx.get('store', datasetId)) === undefined && (await isLiveIn(tx, `generate:${datasetId}`)))
         await tx.put('store', datasetId, createWritingDataset(payload));
@@ -189,8 +189,8 @@ async function findLiveGeneration(
 }
 
 /**
- * Refuses a refresh of a store without a source or sessions to add. @throws Refusal NOTHING_TO_REFRESH, and the
- * refusals of `assertGeneratable`
+ * Refuses a refresh if the store has no source, or if there are no sessions to add. @throws Refusal NOTHING_TO_REFRESH,
+ * and the refusals of `assertGeneratable`
  */
 function assertRefreshable(
   document: DatasetDocument,
@@ -210,7 +210,7 @@ interface GenerationTerms {
   readonly by: Authorship | undefined;
 }
 
-/** Returns the reason why a store has no source to refresh from. */
+/** Explains why a store has no source to refresh from. */
 function explainNoSource({ kind, synthetic }: DatasetDocument): string {
   switch (kind) {
     case 'imported':
@@ -228,7 +228,7 @@ function formatLastYearEnd(timestamp: string): string {
 }
 
 /**
- * Refuses a request for which no market can be generated. @param field field of the request with the end of the market
+ * Refuses a request if no market can be generated for it. @param field request field with the end of the market
  * @throws Refusal VALIDATION_FAILED, INVALID_RANGE
  */
 function assertGeneratable(request: GenerateRequest, calendars: Calendars, field: 'end' | 'until'): void {

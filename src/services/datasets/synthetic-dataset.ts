@@ -7,7 +7,7 @@ import { type SyntheticSpec, GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
-/** Returns the document of a synthetic store before its data exists. */
+/** Returns the document of a synthetic store. It is stored before the data exists. */
 export function createWritingDataset({ store_id, name, created_at, request }: GeneratePayload): DatasetDocument {
   return {
     store_id,
@@ -40,7 +40,7 @@ export function createWritingDataset({ store_id, name, created_at, request }: Ge
   };
 }
 
-/** Removes the document of a store whose data was never completed. */
+/** Removes the document of a store if its data was never completed. */
 export async function deleteUnwritten(documents: DocumentStore, datasetId: string): Promise<void> {
   await documents.transaction(
     async (tx) => {
@@ -51,7 +51,7 @@ export async function deleteUnwritten(documents: DocumentStore, datasetId: strin
   );
 }
 
-/** Returns the input of the generator: the request with the sessions of its calendar. */
+/** Returns the input of the generator: the request and the sessions of its calendar. */
 export function createSyntheticSpec(request: GenerateRequest, calendars: Calendars): SyntheticSpec {
   const calendar = calendars.get(request.calendar);
   if (calendar === undefined) throw new Refusal('CALENDAR_NOT_COVERED', `There is no calendar ${request.calendar}.`);

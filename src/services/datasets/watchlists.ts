@@ -28,8 +28,8 @@ export interface Watchlists {
 }
 
 /**
- * Creates the service of watchlists: lists of securities that a person follows. They are separate documents and outlive
- * the store that was served at their creation.
+ * Creates the service for watchlists. A watchlist is a list of securities that a person follows. It is a separate
+ * document and remains when another store is served.
  */
 export function createWatchlists({ documents, markets }: WatchlistsDependencies): Watchlists {
   const family = openStoredFamily(documents, {

@@ -37,19 +37,19 @@ export interface ClientRecord {
 
 export interface ClientReader {
   ids(): Promise<readonly string[]>;
-  /** Returns a client; undefined if it was deleted or is unreadable. */
+  /** Returns a client. Returns undefined if it was deleted or is unreadable. */
   find(id: string): Promise<ClientRecord | undefined>;
 }
 
 /** Receivers of files, with their entitlements and targets. */
 export interface Clients extends ClientReader {
-  /** @param indexId lists only clients that may receive files of an index on a day */
+  /** @param indexId if given, lists only clients that may receive files of this index on a day */
   page(query: PageQuery & ClientFilter): Promise<StoredPage<StoredClient['client']>>;
   /** Returns a client. @throws Refusal CLIENT_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredClient>;
   /**
-   * Writes a client. A target without a secret keeps its stored secret if its address is unchanged. @throws Refusal
-   * VALIDATION_FAILED, PRECONDITION_FAILED
+   * Writes a client. If the request has no secret for a target and the address of the target is unchanged, the stored
+   * secret remains. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED
    */
   put(id: string, body: ClientBody, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredClient>;
   /** Deletes a client. @throws Refusal CLIENT_NOT_FOUND, PRECONDITION_FAILED */
@@ -85,8 +85,8 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
   }
 
   /**
-   * Returns the secrets to store with a client: the secrets in the request, and stored secrets of targets with an
-   * unchanged address.
+   * Returns the secrets to store with a client. These are the secrets in the request, and the stored secrets of targets
+   * with an unchanged address.
    */
   function listNextSecrets(body: ClientBody, storedSecrets: Secrets): Secrets {
     return Object.fromEntries(
@@ -193,8 +193,8 @@ async function readSecrets(reader: Pick<DocumentReader, 'get'>, id: string): Pro
 }
 
 /**
- * Returns the stored secret of a target. A secret that was stored for another address is not used, so that it is never
- * sent elsewhere.
+ * Returns the stored secret of a target. A secret that was stored for another address is not returned, so that it is
+ * never sent to a wrong address.
  */
 const findStoredSecret = (storedSecrets: Secrets, target: Target): Secrets[string] | undefined =>
   storedSecrets[target.name]?.owner === findSecretOwner(target) ? storedSecrets[target.name] : undefined;
@@ -212,7 +212,10 @@ function listUnknownTables({ entitlements, targets }: ClientBody): readonly (rea
   ];
 }
 
-/** Limits a key with prefixes to indices with these prefixes, which it must name. @throws Refusal FORBIDDEN_ID */
+/**
+ * Refuses indices that the client's key may not use. A key with prefixes must list indices with these prefixes. @throws
+ * Refusal FORBIDDEN_ID
+ */
 function assertOwnClient({ entitlements }: ClientBody): void {
   const reach = findCurrentReach();
   if (reach === undefined) return;

@@ -31,7 +31,7 @@ export interface DeliveryTerms {
   readonly date: string;
   readonly files: readonly DayFile[];
   readonly record: RecordKeeper;
-  /** True if delivered files are sent again when they are missing at the target. */
+  /** True if a file that was delivered before is sent again when the target no longer has it. */
   readonly isRepeat: boolean;
   readonly signal: AbortSignal;
   /** Time of records, ISO-8601. */
@@ -40,14 +40,17 @@ export interface DeliveryTerms {
 
 export interface DeliveryCounts {
   readonly delivered: number;
-  /** Number of files to attempt again in the next round. */
+  /** Number of files that the next round tries again. */
   readonly waiting: number;
   readonly failed: number;
-  /** Reason why a file was not delivered; null if all files were. */
+  /** Reason why a file was not delivered; null if all files were delivered. */
   readonly reason: string | null;
 }
 
-/** Function that delivers those files of a day that a client may receive, to one of its targets. */
+/**
+ * Function that delivers the files of a day to one target of a client. It delivers only files that the client may
+ * receive.
+ */
 export type DeliverFiles = (terms: DeliveryTerms) => Promise<DeliveryCounts>;
 
 export interface DeliverDependencies {
@@ -99,8 +102,8 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
   }
 
   /**
-   * Performs one attempt for a target.
-   * @returns true if another attempt may help
+   * Tries once to deliver the files to a target.
+   * @returns true if another attempt may succeed
    * @throws errors that the target did not cause
    */
   async function attemptDelivery(terms: DeliveryTerms, files: readonly OutgoingFile[]): Promise<boolean> {
@@ -120,7 +123,8 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
         if (isUncertain)
           record.log(timestamp(), target.name, path, 'An earlier attempt has no result: it is repeated.');
         change(path, { state: 'sending', attempts: attempts + 1 });
-        // A stored file is found at its target after a crash, but a sent message is not.
+        // A target without a path receives messages. After a crash, the service cannot check whether a message was
+        // sent, so the record is written before sending.
         if (!('path' in target)) await record.flush();
       },
       async delivered({ path }, message) {
@@ -138,7 +142,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
     try {
       const problem = destinations.findProblem(target);
       if (problem !== undefined) throw new DeliveryFault(problem, { isFinal: true });
-      // The sender matches the type of the target; TypeScript does not infer this through the union.
+      // `senders[target.type]` accepts this target, but TypeScript cannot infer this from the union.
       await (senders[target.type] as Sender<never>)({ ...job, secret: findSecret(client, target) } as never);
     } catch (failure) {
       if (signal.aborted || !(failure instanceof DeliveryFault)) throw failure;
@@ -155,8 +159,8 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
 const isOpen = (state: DeliveredFile['state']): boolean => state === 'waiting' || state === 'sending';
 
 /**
- * Returns the state of a file after a fault. Each fault is retried in the next round, because its cause may have been
- * fixed by then.
+ * Returns the state of a file after a fault. The next round always tries again, because somebody may have removed the
+ * cause.
  */
 const getFailure = (fault: DeliveryFault) =>
   ({ state: 'waiting', code: fault.code, message: fault.message }) satisfies Partial<DeliveredFile>;
@@ -180,7 +184,7 @@ function findSecret(client: ClientRecord, target: Target): string | undefined {
   }
 }
 
-/** Enters the files of a target into the record. @returns the files by their path at the target */
+/** Adds the files of a target to the record. @returns the files by their path at the target */
 function plan({
   client,
   target,

@@ -7,7 +7,7 @@ import type { S3Access } from '#store/access/s3-access.js';
 import type { CallbackDestinations } from '../operations/callback-destinations.js';
 import { DeliveryFault } from './sender.js';
 
-/** Region and origin of an object store, without a bucket. */
+/** Region and origin of an object store. The bucket is not part of it. */
 export type BucketService = Pick<S3Access, 'endpoint' | 'region' | 'keys'>;
 
 export interface DeliveryDestinationOptions {
@@ -15,14 +15,14 @@ export interface DeliveryDestinationOptions {
   readonly roots: readonly string[];
   /** Permitted hosts: `host` for the port of the scheme, or `host:port`. */
   readonly hosts: readonly string[];
-  /** Permitted buckets: `s3://bucket` or `s3://bucket/prefix`, written with the keys of the service. */
+  /** Permitted buckets: `s3://bucket` or `s3://bucket/prefix`. The service writes to them with its own keys. */
   readonly buckets: readonly string[];
   readonly callbacks: Pick<CallbackDestinations, 'findProblem'>;
   /** True if a mail server is configured. */
   readonly hasMail: boolean;
   /** Domains that may receive mail. */
   readonly mailDomains: readonly string[];
-  /** Returns the object store in the service's settings, or AWS in a region. */
+  /** Returns the object store in the service's settings, or the object store of AWS in this region. */
   readonly bucketService: (region: string | null) => BucketService;
 }
 
@@ -30,9 +30,11 @@ export interface DeliveryDestinationOptions {
 export interface DeliveryDestinations {
   /** Returns the reason why deliveries to a target are not permitted; undefined if they are permitted. */
   findProblem(target: Target): string | undefined;
-  /** Returns the access to the bucket of a target. @param secret secret of the client's key */
+  /** Returns the access data for the bucket of a target. @param secret secret of the client's key */
   createAccess(target: TargetOf<'bucket'>, secret: string | undefined): S3Access;
-  /** Ensures that a folder, after links are followed, is in a folder that the operator allows. @throws DeliveryFault */
+  /**
+   * Checks that a folder is inside a folder that the operator permits. Links are resolved first. @throws DeliveryFault
+   */
   assertFolder(path: string): Promise<void>;
 }
 
@@ -119,7 +121,7 @@ const addSlash = (url: string): string => (url.endsWith('/') ? url : `${url}/`);
 const isBelow = (path: string, roots: readonly string[]): boolean =>
   roots.some((root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep));
 
-/** Returns the path of a folder with links resolved, as far as it exists. */
+/** Returns the path of a folder with its links resolved. The part of the path that does not exist is unchanged. */
 async function resolveFolder(path: string): Promise<string> {
   const realFolder = await realpath(path).catch(() => undefined);
   if (realFolder !== undefined) return realFolder;

@@ -5,12 +5,12 @@ import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
-/** Log of deliveries: the files of clients by day of a schedule. */
+/** Log of deliveries. A record lists the files that a client received on one day of a schedule. */
 export interface DeliveryRecords {
   get(key: RecordKey): Promise<DeliveryRecord | undefined>;
   /** Lists records, newest first. */
   list(clientId: string, query: RecordQuery): Promise<readonly DeliveryRecord[]>;
-  /** Counts the files of the latest day; null if there is none, or its record cannot be read. */
+  /** Counts the files of the latest day. Returns null if there is no day, or if its record cannot be read. */
   latest(clientId: string): Promise<LatestDelivery | null>;
   keeper(key: RecordKey, version: number | null): Promise<RecordKeeper>;
 }
@@ -35,7 +35,9 @@ export interface RecordQuery {
   readonly limit: number;
 }
 
-/** Record while files are delivered: changes are made in memory, and written as often as the disk permits. */
+/**
+ * Access to a record during a delivery. Changes are made in memory and written to disk as often as the disk permits.
+ */
 export interface RecordKeeper {
   file(target: string, path: string): DeliveredFile | undefined;
   files(target: string): readonly DeliveredFile[];
@@ -95,7 +97,7 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
     },
   };
 
-  /** Returns the ids of the schedules with days that may have delivered to a client. */
+  /** Returns the ids of schedules that may have delivered files to a client. */
   async function readSchedules(clientId: string): Promise<readonly string[]> {
     const scheduleIds = await documents.ids('schedule');
     const numbers = await Promise.all(

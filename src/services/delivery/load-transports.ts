@@ -5,7 +5,10 @@ import { findBundlePath } from '#bundle';
 
 export type Transports = typeof import('./transports.js');
 
-/** Loads the packages at the first call: from a bundle, or from the compiled modules if the bundle is out of date. */
+/**
+ * Loads the packages at the first call. They come from a bundle, or from the compiled modules if the bundle is out of
+ * date.
+ */
 export const loadTransports: () => Transports = callOnce(() => {
   const address = findBundlePath('transports.cjs') ?? new URL('./transports.js', import.meta.url).href;
   return createRequire(import.meta.url)(fileURLToPath(address)) as Transports;

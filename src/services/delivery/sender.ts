@@ -30,16 +30,16 @@ export interface SendJob<T> {
 }
 
 /**
- * Sends files to a kind of target, and reports each result. A file that the target already contains with the same
- * content is not sent again.
- * @throws DeliveryFault if the target cannot be used: every file without a result has failed
+ * Function that sends files to one kind of target and reports each result. A file is not sent if the target already has
+ * it with the same content.
+ * @throws DeliveryFault if the target cannot be used; every file without a result has then failed
  */
 export type Sender<T extends TargetType> = (job: SendJob<TargetOf<T>>) => Promise<void>;
 
-/** Failure of a target, or of a file at a target. */
+/** Error of a target, or of one file at a target. */
 export class DeliveryFault extends Error {
   override readonly name = 'DeliveryFault';
-  /** True if another attempt cannot succeed until somebody changes something. */
+  /** True if an attempt can succeed only after somebody changes something. */
   readonly isFinal: boolean;
   readonly code = 'DELIVERY_FAILED' satisfies ErrorCode;
 
@@ -56,7 +56,7 @@ export class DeliveryFault extends Error {
 export const readFileName = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 export const readFolder = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 
-/** Returns a temporary name for a file that is being written, which readers do not look for. */
+/** Returns a temporary name for a file that is being written. Readers do not look for such names. */
 export const formatPartName = ({ path, sha256 }: Pick<OutgoingFile, 'path' | 'sha256'>): string =>
   `.${readFileName(path)}.${sha256.slice(0, 12)}.part`;
 
@@ -68,7 +68,7 @@ export const SENT_MESSAGE = 'Delivered.';
 export const REPLACED_MESSAGE = 'Delivered in place of another version.';
 export const PRESENT_MESSAGE = 'The same file was there already.';
 
-/** Delivers the files one after another. An error of one file does not stop the others. */
+/** Delivers the files one after another. If one file fails, the next files are still delivered. */
 export async function sendEachFile<T>(
   { files, signal, delivered, failed }: SendJob<T>,
   send: (file: OutgoingFile) => Promise<string>,

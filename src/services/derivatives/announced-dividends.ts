@@ -6,7 +6,8 @@ import type { RunViews } from '../runs/run-views.js';
 import type { AnnouncedDividends } from './futures-dividends.js';
 
 /**
- * Returns a function that lists the future dividends of an index whose level excludes them, from its latest run.
+ * Returns a function that lists the announced dividends of an index after the last date of its latest run. It is for
+ * indices whose level does not include dividends.
  * @param terms terms of the dividend points view
  */
 export function listAnnouncedDividends(

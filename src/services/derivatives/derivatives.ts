@@ -35,7 +35,9 @@ import {
   type FutureSpan,
 } from './futures-dividends.js';
 
-/** Index levels of the latest stored run in points; for a derived index, levels of the derived book. */
+/**
+ * Index levels of the latest stored run, in points. For a derived index, these are the levels of the derived portfolio.
+ */
 export interface IndexLevels {
   /** MIC of the calendar of the run. */
   readonly calendar: string;
@@ -67,7 +69,7 @@ interface Spot {
   readonly levels: IndexLevels | undefined;
 }
 
-/** Creates the pricing of derivatives on index levels: arithmetic on a few numbers, answered synchronously. */
+/** Creates the service that prices derivatives on index levels. It computes with a few numbers and answers at once. */
 export function createDerivatives({ readLevels, announcedDividends, calendars }: DerivativesDependencies): Derivatives {
   async function readSpot(indexId: string, asOf: string | null | undefined): Promise<Spot> {
     return findSpot(await readLevels(indexId), indexId, asOf);
@@ -184,7 +186,7 @@ export function createDerivatives({ readLevels, announcedDividends, calendars }:
   };
 }
 
-/** Finds the level on a date, by default the last one. @throws Refusal NO_DATA_AT_DATE */
+/** Finds the level on a date. If no date is given, the last level is used. @throws Refusal NO_DATA_AT_DATE */
 function findSpot(levels: IndexLevels, indexId: string, asOf: string | null | undefined): Spot {
   const position = asOf == null ? levels.days.length - 1 : findLastAtMost(levels.days, parseValidDay(asOf));
   const firstDay = levels.days[0];
@@ -302,7 +304,7 @@ function findSourceFaults({
   return [];
 }
 
-/** Ensures that a fair value is positive, because cash dividends may exceed the spot price; a yield cannot. */
+/** Checks that a fair value is positive. Cash dividends can exceed the spot price; a dividend yield cannot. */
 function assertPositive({ fairValue, delta }: Forward, spot: number): void {
   if (!(fairValue <= 0 && delta > 0)) return;
   throw new Refusal(
@@ -312,8 +314,8 @@ function assertPositive({ fairValue, delta }: Forward, spot: number): void {
 }
 
 /**
- * Returns a response in which all numbers are finite. @throws Refusal NUMERIC_FAILURE that names the first non-finite
- * number
+ * Checks that all numbers of a response are finite. @throws Refusal NUMERIC_FAILURE that contains the first number that
+ * is not finite
  */
 function assertFinite<T>(answer: T): T {
   const [first] = checkFinite(answer);

@@ -26,15 +26,15 @@ export function readCurveTerms(
   return { index_id: indexId, dividends, dividend_yield, dividend_source };
 }
 
-/** Life of a future, from valuation to the last expiry. */
+/** Days from the valuation of a future to the last expiry. */
 export interface FutureSpan {
   readonly asOf: Day;
   readonly days: number;
 }
 
 /**
- * Returns the dividends in a request, if any.
- * @throws Refusal VALIDATION_FAILED if the dividends contradict each other or are outside the life of the future
+ * Returns the dividends that a request contains, if any.
+ * @throws Refusal VALIDATION_FAILED if the dividends contradict each other, or are outside the life of the future
  */
 export function readDividends(request: DividendTerms, { asOf, days }: FutureSpan): PointDividend[] {
   const dividends = request.dividends.map(({ ex_date, amount }) => ({ days: parseValidDay(ex_date) - asOf, amount }));
@@ -63,7 +63,10 @@ export function readDividends(request: DividendTerms, { asOf, days }: FutureSpan
   return dividends;
 }
 
-/** Returns true if a request uses announced dividends. @throws Refusal VALIDATION_FAILED if it also gives dividends */
+/**
+ * Returns true if a request uses announced dividends. @throws Refusal VALIDATION_FAILED if the request also contains
+ * dividends
+ */
 export function isAnnounced(request: DividendTerms): request is DividendTerms & { index_id: string } {
   const { index_id, dividends, dividend_yield, dividend_source } = request;
   if (dividend_source !== 'announced') return false;
@@ -88,8 +91,8 @@ export function isAnnounced(request: DividendTerms): request is DividendTerms & 
 }
 
 /**
- * Returns announced dividends between valuation and expiry. @throws Refusal VALIDATION_FAILED if the valuation day
- * differs from that of the dividends
+ * Returns the announced dividends between valuation and expiry. @throws Refusal VALIDATION_FAILED if the valuation day
+ * is not the day for which the dividends were announced
  */
 export function selectAnnouncedDividends(
   announcedDividends: AnnouncedDividends,

@@ -25,9 +25,7 @@ interface OverridesTerms {
   readonly signal: AbortSignal;
 }
 
-/**
- * Returns the overridden prices of securities that the run of an index holds at a close, or holds from that close on.
- */
+/** Returns the overridden prices of the securities that an index holds at a close or buys at that close. */
 export async function listActiveOverrides(
   { documents, exports, markets, calendars }: ActiveOverridesDependencies,
   document: IndexDocument,

@@ -27,12 +27,12 @@ export interface ClosureEffectsDependencies {
   readonly now: () => number;
 }
 
-/** Number of indices compared in a turn of the event loop, about 10 ms. */
+/** Number of indices that are compared in one turn of the event loop: about 10 ms. */
 const INDICES_PER_TURN = 32;
 
 /**
- * Creates a comparison of two states of one calendar. @cost reads every index and the plan of its run, and published
- * logs if past sessions change
+ * Creates a function that compares two states of one calendar. @cost reads every index and the plan of its run, and
+ * published logs if past sessions change
  */
 export function createClosureEffects({ documents, calendars, schedulesOn, states, now }: ClosureEffectsDependencies) {
   const addCalendar = (calendar: ExchangeCalendar): Calendars => ({
@@ -40,7 +40,10 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     get: (code) => (code === calendar.code ? calendar : calendars.get(code)),
   });
 
-  /** Returns effective dates with their announcements as text; an empty set if an underlying index was deleted. */
+  /**
+   * Returns the effective dates and their announcements as text. Returns an empty set if an underlying index was
+   * deleted.
+   */
   async function listDates(
     computeSchedule: (document: IndexDocument) => Promise<IndexSchedule>,
     document: IndexDocument,
@@ -69,7 +72,10 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     return { found: publishedDates, last };
   }
 
-  /** Returns the reasons why the latest run of an index becomes stale; empty if the index has no run. */
+  /**
+   * Returns the reasons why recorded closures make the latest run of an index stale. Returns no reasons if the index
+   * has no run.
+   */
   async function readStaleReasons(indexId: string, recordedClosures: RecordedClosures): Promise<string[]> {
     const storedDocument = await documents.get('run', indexId);
     const run = storedDocument && readStored(storedDocument, readRun);
@@ -148,7 +154,7 @@ interface ChangedSessions {
   readonly removed: readonly string[];
 }
 
-/** Lists the dates of one set that the other set lacks, as text `DATE ANNOUNCEMENT`. */
+/** Lists the dates that are in one set but not in the other, as text `DATE ANNOUNCEMENT`. */
 const listMovedDates = (before: ReadonlySet<string>, other: ReadonlySet<string>) =>
   [...before].flatMap((text) => {
     if (other.has(text)) return [];
@@ -156,7 +162,7 @@ const listMovedDates = (before: ReadonlySet<string>, other: ReadonlySet<string>)
     return [{ date: date!, announcement: announcement! }];
   });
 
-/** Returns the sessions of both states with different hours. */
+/** Returns the sessions that are in both states but have different hours. */
 function listChangedHours(before: ExchangeCalendar, after: ExchangeCalendar): string[] {
   const changes = [...(before.recorded?.changes ?? []), ...(after.recorded?.changes ?? [])];
   const days = [...new Set(changes.map(({ date }) => parseValidDay(date)))].toSorted((a, b) => a - b);

@@ -29,7 +29,9 @@ export interface Closures {
   list(): Promise<CalendarClosures[]>;
   /** Returns the recorded changes of a calendar. @throws Refusal CALENDAR_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(code: string): Promise<StoredClosures>;
-  /** Lists the effects of changes without storing the changes. @throws Refusal CALENDAR_NOT_FOUND, VALIDATION_FAILED */
+  /**
+   * Lists the effects that changes would have. Stores nothing. @throws Refusal CALENDAR_NOT_FOUND, VALIDATION_FAILED
+   */
   computeEffect(code: string, document: ClosuresDocument): Promise<ClosureEffect>;
   /** Replaces the changes of a calendar. @throws Refusal CALENDAR_NOT_FOUND, VALIDATION_FAILED, PRECONDITION_FAILED */
   put(
@@ -52,8 +54,8 @@ export interface ClosuresDependencies {
     recorded: RecordedClosures,
   ) => Promise<ClosureEffect>;
   /**
-   * Makes open days of schedules without a session on a calendar due immediately, so that clients can wait for their
-   * end.
+   * Makes open days due immediately if their schedule has no session on that day. Clients can then wait for these days
+   * to end.
    */
   readonly endClosedDays: (code: string) => Promise<void>;
 }
@@ -93,7 +95,10 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     return (await Promise.all(calendarCodes.map(get))).map(({ closures }) => closures);
   }
 
-  /** Returns the changed sessions of all calendars, which plans contain, with the new changes of one calendar. */
+  /**
+   * Returns the changed sessions of all calendars, including the new changes of one calendar. Plans contain these
+   * sessions.
+   */
   async function mergeSessions(
     reader: Pick<DocumentReader, 'get'>,
     calendar: ExchangeCalendar,
@@ -118,7 +123,8 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
   }
 
   /**
-   * Applies the recorded changes before the response, because the event of the commit reaches other processes later.
+   * Applies the recorded changes before the response is sent. Other processes apply them later, when they receive the
+   * event of the commit.
    */
   async function followCalendar({ code }: ExchangeCalendar): Promise<void> {
     await calendars.follow();
@@ -181,7 +187,7 @@ interface ChangeAt {
   readonly changes: readonly SessionChange[];
 }
 
-/** Returns errors in a change, by the rules of its calendar. */
+/** Checks a change by the rules of its calendar and returns the errors. */
 function checkChange({ date, session, opens, closes }: SessionChange, { calendar, i, changes }: ChangeAt): Finding[] {
   const { code, coverage } = calendar;
   const day = parseValidDay(date);
@@ -199,7 +205,7 @@ function checkChange({ date, session, opens, closes }: SessionChange, { calendar
     return createError('date', `${date} is a session of ${code}; give opens or closes if its hours differ.`);
   const usualHours = findUsualHours(calendar, day);
   const [from, to] = [opens ?? usualHours?.open, closes ?? usualHours?.close];
-  // A session that usually begins or ends on another date may have an opening time after its closing time.
+  // A session can usually start or end on another date. Its opening time may then be later than its closing time.
   const isWithinDay = usualHours === undefined || (usualHours.openDay === 0 && usualHours.open < usualHours.close);
   if (session === 'open' && isWithinDay && from !== undefined && to !== undefined && from >= to)
     return createError(

@@ -7,12 +7,12 @@ import { parseStored } from '#store/read-stored.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { readJudgements } from './read-judgements.js';
 
-/** Maximum number of decisions per schedule that are searched, the latest first. */
+/** Maximum number of decisions of a schedule that are searched, newest first. */
 const SEARCHED_JUDGEMENTS_MAX = 1000;
 
 /**
- * Returns the latest decisions about the days of an index. The waivers among them are for findings of the index or of
- * its parents.
+ * Returns the latest decisions about the days of an index. A waiver is included if it accepts findings of this index or
+ * of one of its parents.
  */
 export async function listDecisions(
   documents: DocumentStore,

@@ -19,7 +19,7 @@ type Statement = GovernanceOverview['statements'][number];
 
 /** Number of newest entries of a register in the overview. */
 const LATEST = 5;
-/** Number of latest decisions of each schedule among which decisions with a reason are searched. */
+/** Number of newest decisions of each schedule in which decisions with a reason are searched. */
 const SEARCHED_DECISIONS = 20;
 /** Number of publication logs that are read at the same time. */
 const READ_CONCURRENCY = 16;
@@ -30,7 +30,7 @@ export interface OverviewDependencies {
 }
 
 /**
- * Counts the entries of all registers, and reads the newest ones.
+ * Counts the entries of all registers and reads the newest entries.
  * @cost two reads per published index, up to 20 per schedule, and a list of the indices and stores
  * @throws Refusal DOCUMENT_UNREADABLE for the audit log
  */
@@ -59,7 +59,7 @@ export async function summariseGovernance({ documents, calendars }: OverviewDepe
   };
 }
 
-/** Lists all indices with their published closes and errors. Only logs of published indices are read. */
+/** Lists all indices with their published closes and errors. Reads a log only if the index has published closes. */
 async function listStatements(documents: Documents, computeLag: LagCounter): Promise<Statement[]> {
   const errors = countByOwner(await documents.ids('publication-error'));
   const ids = await documents.ids('index');
@@ -105,7 +105,9 @@ function countByOwner(ids: readonly string[]): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** Returns the last published date of an index, and the number of entries of its log: null if it cannot be read. */
+/**
+ * Returns the last published date of an index and the number of entries in its log. Each is null if it cannot be read.
+ */
 async function readPublished(documents: Documents, indexId: string) {
   try {
     const head = await readLogHead(documents, indexId);

@@ -51,7 +51,7 @@ export function createProcedures({ documents }: { readonly documents: DocumentSt
     return { procedure: { procedure_id: id, ...document, version, updated_at: updatedAt }, etag };
   }
 
-  /** Returns findings about unknown indices; a deleted index with a published log is known. */
+  /** Returns findings about indices that do not exist. A deleted index with published closes still counts as known. */
   async function validateBody({ indices }: ProcedureDocument): Promise<Finding[]> {
     const findings: Finding[] = [];
     for (const [k, value] of (indices ?? []).entries()) {

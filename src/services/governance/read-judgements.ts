@@ -3,7 +3,7 @@ import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
-/** Yields the readable ones of the latest `limit` decisions about a schedule, newest first. */
+/** Yields the latest `limit` decisions about a schedule, newest first. Skips decisions that are unreadable. */
 export async function* readJudgements(
   documents: Pick<DocumentStore, 'get' | 'lastNumber'>,
   scheduleId: string,

@@ -28,7 +28,7 @@ export interface Statements {
   /** Returns the benchmark statement of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   statement(indexId: string, signal: AbortSignal): Promise<BenchmarkStatement>;
   /**
-   * Lists the versions of the definition with the methodology sentences that each version changed, newest first.
+   * Lists the versions of a definition, newest first. Each contains the methodology sentences that the version changed.
    * @throws Refusal INDEX_NOT_FOUND
    */
   changes(indexId: string, limit: number): Promise<readonly MethodologyChange[]>;
@@ -47,7 +47,7 @@ export interface StatementsDependencies {
   readonly timestamp: () => string;
 }
 
-/** Maximum number of register entries in a statement. Other routes list the complete registers. */
+/** Maximum number of register entries in a statement. Other routes return the complete registers. */
 const LISTED_MAX = 50;
 const REVIEWS_LISTED = 4;
 
@@ -67,8 +67,8 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
   }
 
   /**
-   * Returns the sentences that a version removed and added; empty for the first version, or if the previous version was
-   * purged.
+   * Compares the sentences of a version with the previous version: those that it removed and those that it added.
+   * Returns no sentences for the first version, or if the previous version was purged.
    */
   async function compareSentences(subject: Subject, version: number, action: string) {
     const emptyDifference = { removed: [], added: [] };
@@ -158,7 +158,7 @@ function listHierarchy(document: IndexDocument): string[] {
   ];
 }
 
-/** Returns the circumstances in which the index may not serve its purpose. */
+/** Returns the situations in which the index may not serve its purpose. */
 function listLimitations(document: IndexDocument, { covered }: { readonly covered: string | undefined }): string[] {
   const { calendar } = document;
   return [

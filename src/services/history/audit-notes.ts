@@ -5,11 +5,11 @@ import type { DocumentStore } from '#store/port.js';
 
 /** Log of audited actions that write no document. */
 export interface AuditNotes {
-  /** Records the cancellation of a job. Resolves once the entry is durable. */
+  /** Records that a job was cancelled. Resolves when the entry is on disk. */
   cancelled(jobId: string, by: Authorship): Promise<void>;
-  /** Records a refused key, at most once per minute and address. Never rejects. */
+  /** Records that a key was refused. Writes at most one entry per minute and address. Never rejects. */
   refusedKey(refused: RefusedKey): void;
-  /** Records a response, if reads are logged. Never rejects. */
+  /** Records a response if the service logs reads. Never rejects. */
   read(read: AuditedRead): void;
 }
 
@@ -39,17 +39,20 @@ export interface AuditNotesDependencies {
 }
 
 const WINDOW_MS = 60_000;
-/** Maximum number of recorded addresses per minute, so that attackers with many addresses cannot fill the disk. */
+/**
+ * Maximum number of addresses that are recorded per minute. Attackers with many addresses can therefore not fill the
+ * disk.
+ */
 const REFUSALS_MAX = 30;
 const ID_LENGTH_MAX = 200;
 
-/** Operations that return data of a run or store, and operations that read keys. */
+/** Operations that return data of a run or a store, and operations that return keys. */
 export const AUDITED_READS = {
   exports: ['exportRun', 'getRender', 'getRecord', 'getPublished', 'getPrices', 'getAssetReferences'],
   keys: ['getPrincipal', 'getPublishedKeys', 'getAudit'],
 } as const;
 
-/** Operations that are always logged, because they release the inputs of an index. */
+/** Operations that are always logged. They disclose the inputs of an index. */
 const ALWAYS_LOGGED: ReadonlySet<string> = new Set(['getPublishedBundle']);
 
 export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNotes {

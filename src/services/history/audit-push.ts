@@ -6,15 +6,18 @@ import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { readAuditBatches, readAuditHead } from '#store/audit/log.js';
 import type { DocumentStore } from '#store/port.js';
 
-/** Process that sends entries of the log to a receiver, in order and each at least once. */
+/** Process that sends the entries of the log to a receiver, in order. Each entry is sent at least once. */
 export interface AuditPush {
-  /** Starts after the last entry that the previous process sent, or with the next entry. */
+  /**
+   * Starts to send entries. It continues after the last entry that the previous process sent; if there was none, it
+   * starts with the next entry.
+   */
   start(): void;
-  /** Stops pushing; the next process sends the remaining entries. */
+  /** Stops sending. The next process sends the remaining entries. */
   close(): Promise<void>;
 }
 
-/** Sends a batch. Rejects if the receiver did not accept it. */
+/** Function that sends several entries. It rejects if the receiver did not accept them. */
 export type SendAudit = (entries: readonly AuditEntry[], signal: AbortSignal) => Promise<void>;
 
 export interface AuditPushDependencies {
@@ -27,7 +30,9 @@ export interface AuditPushDependencies {
 const INTERVAL_MS = 5_000;
 const SEND_MS = 10_000;
 const SYSLOG_PORT = 601;
-/** Facility log audit (13), severity informational (6). @source RFC 5424, section 6.2.1 */
+/**
+ * Priority of a syslog message: facility 13 (log audit), severity 6 (informational). @source RFC 5424, section 6.2.1
+ */
 const SYSLOG_PRIORITY = 13 * 8 + 6;
 const CURSOR = 'cursor';
 

@@ -26,7 +26,7 @@ export interface AuditQuery {
 /** Log of writes. */
 export interface Audit {
   /**
-   * Returns the log, after signing all its entries.
+   * Signs all entries of the log and then returns the log.
    * @throws Refusal INVALID_RANGE, DOCUMENT_UNREADABLE
    */
   read(query: AuditQuery): Promise<AuditReading>;
@@ -115,7 +115,7 @@ async function* addLimit(batches: AuditBatches, query: AuditQuery, reach: Reach 
   }
 }
 
-/** Kinds of entries with ids that begin with an id of another kind. */
+/** Kinds of entries whose ids start with the id of a document of another kind. */
 const OWNER_KINDS: Partial<Record<AuditEntry['kind'], string>> = {
   run: 'index',
   publication: 'index',
@@ -133,7 +133,7 @@ function isRequested({ at, kind, id, author }: AuditEntry, query: AuditQuery): b
   if (query.end !== undefined && time > parseMoment(query.end)) return false;
   const isOtherEntry = (queryValue: string | undefined, value: string): boolean =>
     queryValue !== undefined && queryValue !== value;
-  // Also matches entries below a document, such as the closes published for an index.
+  // An entry also matches if it belongs to the document, for example a close that was published for the index.
   const isBelow = query.id !== undefined && id.startsWith(`${query.id}/`);
   return (
     !isOtherEntry(query.kind, kind) && (isBelow || !isOtherEntry(query.id, id)) && !isOtherEntry(query.author, author)

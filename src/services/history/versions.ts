@@ -24,16 +24,19 @@ export interface VersionContent {
 
 /** Versions of documents with author and time. */
 export interface Versions {
-  /** Lists versions, newest first. @throws the refusal of the family for a document that never existed */
+  /**
+   * Lists the versions of a document, newest first. @throws the refusal of the document's kind if the document never
+   * existed
+   */
   list(subject: Subject, query: { readonly limit: number; readonly before?: number | undefined }): Promise<VersionList>;
   /**
-   * Returns a version as clients see it. @throws the refusals of `list`; VERSION_NOT_FOUND, also for the version of a
-   * deletion
+   * Returns a version in the format of the API. @throws the refusals of `list`; VERSION_NOT_FOUND, also for the version
+   * of a deletion
    */
   read(subject: Subject, version: number): Promise<VersionContent>;
   /**
-   * Returns a version as stored, for restoring it. @throws the refusals of `read`, and VERSION_NOT_RESTORABLE for a
-   * deletion
+   * Returns a version as it is stored, so that it can be restored. @throws the refusals of `read`, and
+   * VERSION_NOT_RESTORABLE for a deletion
    */
   restorable(subject: Subject, version: number): Promise<VersionContent>;
   /** Compares two versions. @throws the refusals of `read` */
@@ -42,12 +45,12 @@ export interface Versions {
   purgeDeleted(subject: Subject, by: Authorship): Promise<PurgedDocument | undefined>;
 }
 
-/** Removed parts of a deleted document: its versions and, for an index or a strategy, its published runs. */
+/** Parts of a deleted document that were removed: its versions and, for an index or a strategy, its published runs. */
 export interface PurgedDocument {
   readonly purgedRuns: number;
 }
 
-/** Noun of each family in messages, and the error code for an unknown id. */
+/** Noun for each kind of document in messages, and the error code for an unknown id. */
 const FAMILIES: Readonly<Record<VersionedKind, { readonly word: string; readonly missing: ErrorCode }>> = {
   index: { word: 'index', missing: 'INDEX_NOT_FOUND' },
   strategy: { word: 'strategy', missing: 'STRATEGY_NOT_FOUND' },
@@ -93,7 +96,10 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     return { ...version, body: toClientForm(subject, version.body) };
   }
 
-  /** Returns the methodology of an index on the served market; empty if this engine cannot read the index. */
+  /**
+   * Returns the methodology sentences of an index on the served market. Returns no sentences for other documents, and
+   * if this engine cannot read the definition.
+   */
   async function listSentences({ kind }: Subject, body: unknown): Promise<readonly string[]> {
     const document = kind === 'index' ? readIndex(body) : undefined;
     return document === undefined
@@ -156,19 +162,22 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
 /** Removes the published runs of a deleted index or strategy. @returns the number of removed runs */
 async function deleteOrphanedRuns(tx: DocumentTransaction, { kind, id }: Subject): Promise<number> {
   const other = SIBLING_KINDS[kind];
-  // An index and a strategy with the same id share run ids; the runs of the other kind are kept.
+  // An index and a strategy with the same id share run ids. The runs are kept if the other document exists.
   return other === undefined || (await tx.get(other, id)) !== undefined ? 0 : deleteRuns(tx, id, { all: true });
 }
 
 const SIBLING_KINDS: Partial<Record<VersionedKind, VersionedKind>> = { index: 'strategy', strategy: 'index' };
 
-/** Returns the document of a version as clients see it, without the passwords in URLs of data sources. */
+/** Returns a stored version in the format of the API. URLs of data sources contain no passwords. */
 function toClientForm({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
   const { source } = body;
   return kind === 'store' && typeof source === 'string' ? { ...body, source: removePassword(source) } : body;
 }
 
-/** Returns a body to be stored again, with explicit values for defaults that have changed since. */
+/**
+ * Returns the body of a version for storing it again. Where a default has changed since, the body contains the old
+ * default explicitly.
+ */
 function restoreStoredForm({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
   if (kind === 'index') return readIndex(body) ?? body;
   return kind === 'constraint-set' ? (readConstraintSet(body) ?? body) : body;

@@ -13,8 +13,8 @@ import { readStored } from '#store/read-stored.js';
 import type { ProposedChange } from '../approvals/approvals.js';
 
 /**
- * Returns the request to change the definition of an index with published closes; undefined for other indices, and for
- * an unchanged definition.
+ * Returns the request to change a definition if the index has published closes. Returns undefined for any other index,
+ * and for an unchanged definition.
  * @param after new definition; null for a deletion
  */
 export async function createDefinitionRequest(
@@ -42,7 +42,9 @@ function formatSummary(id: string, changes: readonly DefinitionChange[]): string
   return `Amend the definition of ${id} from ${dates} on.`;
 }
 
-/** Returns the change of the whole history, if any, and the appended amendments. */
+/**
+ * Returns the changes of a definition: one entry if the whole history changes, and one entry per appended amendment.
+ */
 function listDefinitionChanges(before: IndexDocument | null, after: IndexDocument): DefinitionChange[] {
   const earlierAmendments = listAmendments(before);
   const isAmendmentAppended =

@@ -4,8 +4,8 @@ import { readIndex } from '#domain/checks/validate-index.js';
 import { readRecordedClosures } from '../stored/recorded-closures.js';
 
 /**
- * Returns the calendars of stored indices, in order of their codes, with the recorded changes. Unreadable changes are
- * not applied. @cost reads every stored index
+ * Returns the calendars of all stored indices, ordered by code, with their recorded changes. Changes that are
+ * unreadable are left out. @cost reads every stored index
  */
 export async function readCalendarsInUse(documents: Pick<DocumentStore, 'list' | 'get'>): Promise<UsedCalendars> {
   const { documents: codes } = await documents.list('index', (body) => readIndex(body)?.calendar);

@@ -21,7 +21,10 @@ export interface CalendarsDependencies {
 export interface CalendarViews {
   list(): CalendarList;
   schedule(indexId: string, query: ScheduleQuery): Promise<ScheduleView>;
-  /** Returns the first effective date after a day YYYY-MM-DD; null for a deleted index, or if no date is known. */
+  /**
+   * Returns the first effective date after a day (YYYY-MM-DD). Returns null if the index was deleted, or if no later
+   * date is known.
+   */
   nextRebalance(indexId: string, after: string): Promise<string | null>;
   /** Returns the next rebalance, today or later. */
   comingRebalance(indexId: string, after: string): Promise<string | null>;
@@ -59,12 +62,12 @@ export function createCalendarViews({ calendars, readSchedule, today }: Calendar
   };
 }
 
-/** Returns true if a rebalance schedule announces its rebalances before they take effect. */
+/** Returns true if a schedule announces rebalances before they become effective. */
 function isNoticed({ effective_lag: lag, reference, announcement }: RebalanceSpec): boolean {
   return lag > 0 || reference !== undefined || announcement !== undefined;
 }
 
-/** Returns null for a deleted or unreadable definition, which has no schedule. */
+/** Returns null for a refusal: a deleted or unreadable definition has no schedule. */
 function ignoreRefusal(failure: unknown): null {
   if (failure instanceof Refusal) return null;
   throw failure;

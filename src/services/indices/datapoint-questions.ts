@@ -46,7 +46,7 @@ export interface DatapointQuestionsDependencies {
   readonly calendars: Calendars;
 }
 
-/** Id of the temporary definition that provides the terms of an expression. */
+/** Id of the temporary definition that is created to evaluate an expression. */
 const TERMS = 'TERMS-OF-AN-EXPRESSION';
 
 /** Maximum number of values in a response. */
@@ -132,7 +132,7 @@ export function createDatapointQuestions({
   return { evaluate };
 }
 
-/** Returns true if a finding concerns the client's input, not the rest of the definition. */
+/** Returns true if a finding is about the input of the client and not about the rest of the temporary definition. */
 const isOfRequest = ({ path }: Finding): boolean => /^(?:universe|datapoints|plugins|calendar|currency)\b/.test(path);
 
 interface DatapointQuery {
@@ -177,7 +177,7 @@ interface MarketCheckInput {
   readonly market: MarketData | undefined;
 }
 
-/** Reports data that an expression needs and the served market lacks. */
+/** Reports data that an expression needs but the served market does not have. */
 function findMissingData(
   tree: ExpressionNode | undefined,
   { expects, definitions, market }: MarketCheckInput,
@@ -187,7 +187,7 @@ function findMissingData(
   return checkFields([{ use, path: 'expression', rowId: null }], market, 'error', definitions);
 }
 
-/** Returns a finding if an expression calls a function that is available only in the decisions of an index. */
+/** Returns a finding if an expression calls a function that works only in the decisions of an index. */
 function findDecisionFunctions(tree: ExpressionNode, definitions: Definitions): Finding[] {
   const decisionCalls = listCalls(tree, definitions).filter(({ name }) =>
     ['is_constituent', 'member_of', 'weight_in'].includes(name),

@@ -37,13 +37,16 @@ export interface Events {
 
 type Event = EventsView['events'][number];
 
-/** Maximum number of events in a response: 200 indices with monthly reviews over two years; 3 MB as a calendar file. */
+/**
+ * Maximum number of events in a response. It is enough for 200 indices with monthly reviews over two years; a calendar
+ * file then has 3 MB.
+ */
 const EVENTS_MAX = 10_000;
 
 /** Maximum length of a window in days. */
 const DAYS_MAX = 3660;
 
-/** Number of indices with dates computed in one turn of the event loop, about 10 ms. */
+/** Number of indices whose dates are computed in one turn of the event loop: about 10 ms. */
 const INDICES_PER_TURN = 32;
 
 const EVENT_KIND_NAMES = Object.keys(EVENT_KINDS);
@@ -55,7 +58,10 @@ export function createEvents({ documents, calendars, computeSchedule, today }: E
     return { documents: indexDocuments, ...countSkipped([]) };
   }
 
-  /** Null if the underlying index of an overlay was deleted. */
+  /**
+   * Returns the schedule of an index. Returns null if the index has no schedule because an underlying index was
+   * deleted.
+   */
   const readSchedule = (index: IndexDocument): Promise<IndexSchedule | null> =>
     computeSchedule(index).catch((failure: unknown) => {
       if (failure instanceof Refusal) return null;

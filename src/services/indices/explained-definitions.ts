@@ -12,7 +12,7 @@ export interface ExplainQuestion {
   readonly runId: string | undefined;
 }
 
-/** Definition of a run, or of a stored index, for which the other documents are then read. */
+/** Definition of a run or of a stored index. For a stored index, the other documents are read afterwards. */
 export type ExplainedDefinition = Pick<QuestionDefinition, 'document' | 'version'> & Partial<QuestionDefinition>;
 
 export type ExplainedQuestion = Omit<ExplainQuestion, 'runId'> & { readonly isOfRun: boolean };
@@ -23,7 +23,7 @@ interface ExplanationDependencies {
   readonly markets: Markets;
 }
 
-/** Returns an IndexExplanation of a definition on the served market. */
+/** Explains a definition on the served market. Returns an IndexExplanation. */
 export async function explainDefinition(
   { definitions, jobs, markets }: ExplanationDependencies,
   definition: ExplainedDefinition,

@@ -20,16 +20,17 @@ interface CachedList {
 const CACHED_ROWS_MAX = 10_000;
 
 /**
- * Creates the list of stored indices. The last requested list is cached until an index or a run is written, and must
- * not be modified.
- * @cost without a cached list, a read of every index, and of the run of each index on the page
+ * Creates the list of stored indices. The last list is cached until an index or a run is written; callers must not
+ * modify it.
+ * @cost if nothing is cached, a read of every index, and of the run of each index on the page
  */
 export function createIndexList(
   documents: Pick<DocumentStore, 'get' | 'list' | 'revision'>,
 ): (query: PageQuery) => Promise<IndexCollection> {
   let cachedList: CachedList | undefined;
   return async ({ limit, after }) => {
-    // The revision is read before the documents, so that a concurrent write invalidates the list.
+    // The revision is read before the documents. A write during the read then changes the revision, and the list is not
+    // reused.
     const revision = (await Promise.all([documents.revision('index'), documents.revision('run')])).join(' ');
     if (
       cachedList !== undefined &&
@@ -69,7 +70,7 @@ async function toSummary(
   };
 }
 
-/** Returns the capture time of a stored run; null if the record has none. */
+/** Returns the time at which a stored run was made; null if its record has no time. */
 function readRunTime(body: unknown): string | null {
   const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
   return typeof run_at === 'string' ? run_at : null;

@@ -34,7 +34,7 @@ import {
 } from './question-definitions.js';
 import { formatSketch, limitHistory, SKETCH_POINTS } from './level-sketch.js';
 
-/** Requests about definitions that are answered synchronously without storing anything. */
+/** Requests about definitions. They are answered at once and store nothing. */
 export interface IndexQuestions {
   /**
    * Returns a PreviewResponse. @throws Refusal VALIDATION_FAILED, NO_DATA_SOURCE, EMPTY_INDEX, FX_MISSING, OVERLOADED
@@ -42,7 +42,7 @@ export interface IndexQuestions {
   previewStored(indexId: string, request: () => PreviewTerms, signal: AbortSignal): Json;
   /** Returns a PreviewResponse of the document in the body. */
   previewDocument(body: RequestBody, signal: AbortSignal): Json;
-  /** Returns the level of the document in the body over the last three years. @throws the refusals of a preview */
+  /** Returns the level of the document in the body for the last three years. @throws the refusals of a preview */
   sketchLevel(body: RequestBody, signal: AbortSignal): Promise<LevelSketch>;
   /** Returns a WhatIfResponse. @throws Refusal INDEX_NOT_FOUND, and the refusals of a preview */
   whatIf(body: RequestBody, signal: AbortSignal): Json;
@@ -52,7 +52,7 @@ export interface IndexQuestions {
    */
   explain(question: ExplainQuestion, signal: AbortSignal): Json;
   /**
-   * Returns a RebalancePack, or its orders as a file. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE, and the
+   * Returns a RebalancePack, or its orders in a file format. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE, and the
    * refusals of a preview
    */
   rebalancePack(indexId: string, request: PackRequest, signal: AbortSignal): Json;

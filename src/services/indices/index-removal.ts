@@ -15,7 +15,7 @@ export interface IndexRemovalDependencies {
   readonly approvals: ApprovalGate;
 }
 
-/** Returns a function that deletes an index with its optimised children and everything computed from them. */
+/** Creates the function that deletes an index, its optimised children and everything that was computed from them. */
 export function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalDependencies) {
   return async (
     indexId: string,
@@ -62,7 +62,9 @@ interface Member {
 
 const collectSubjects = (family: readonly Member[]) => ({ of: 'index', ids: family.map(({ id }) => id) }) as const;
 
-/** Returns an index and all indices derived from it, depth first in the order of ids. */
+/**
+ * Returns an index and all indices derived from it. Each index is followed by its children, in the order of their ids.
+ */
 async function listFamily(
   reader: DocumentStore | DocumentTransaction,
   id: string,
@@ -79,8 +81,8 @@ async function listFamily(
 }
 
 /**
- * Removes one index: its definition and its runs; published runs only on request. The artifacts of the runs are removed
- * with the last document that refers to them.
+ * Removes one index: its definition and its runs. Published runs are removed only on request. A file of a run is
+ * removed when no document refers to it any more.
  */
 async function deleteMember(
   tx: DocumentTransaction,

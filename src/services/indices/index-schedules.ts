@@ -23,9 +23,8 @@ export interface StoredSchedule extends IndexSchedule {
 }
 
 /**
- * Creates the schedules of indices. A rule-based or derived index has its own schedule, an overlay the schedules of its
- * underlying indices, and a blend both. Each schedule includes the rebalances that breaches triggered in the latest
- * runs.
+ * Creates the schedules of indices. A rule-based or derived index has its own schedule. An overlay has the schedules of
+ * its underlying indices, and a blend has both. Rebalances that a breach triggered in the latest run are included.
  */
 export function createIndexSchedules({ calendars, readIndex, findIndexRun }: IndexSchedulesDependencies) {
   const createCadence = (document: IndexDocument, rebalance: RebalanceSpec): Cadence => {
@@ -35,7 +34,10 @@ export function createIndexSchedules({ calendars, readIndex, findIndexRun }: Ind
     return { rebalance, calendar };
   };
 
-  /** Returns the review schedules of all texts of an index, each for the dates on which the index follows the text. */
+  /**
+   * Returns the review schedules of an index: those of its original text and those of each amended text. Each schedule
+   * covers the dates on which the index follows the text.
+   */
   function listReviewCadences(index: IndexDocument): Cadence[] {
     const texts = listTexts(index);
     return texts.flatMap(({ document, from, amendment }, k) => {
@@ -51,7 +53,10 @@ export function createIndexSchedules({ calendars, readIndex, findIndexRun }: Ind
     });
   }
 
-  /** Returns the cadence of an amendment that takes effect at once and not at the next review: only its date. */
+  /**
+   * Returns the schedule of an amendment that takes effect at once and does not wait for a review. It has only the date
+   * of the amendment.
+   */
   function createDateCadence(document: IndexDocument, date: string): Cadence {
     const { effective_lag } = document.rebalance;
     const rebalance = RebalanceSpec.parse({ frequency: 'custom', dates: [date], effective_lag, roll: 'following' });
@@ -59,8 +64,8 @@ export function createIndexSchedules({ calendars, readIndex, findIndexRun }: Ind
   }
 
   /**
-   * Returns the rebalances that breaches triggered, if the definition allows such rebalances. For an underlying index
-   * that was never run, they are taken from the run of the index above it.
+   * Returns the rebalances that breaches triggered, if the definition permits them. If an underlying index was never
+   * run, they come from the run of the index that contains it.
    */
   async function readCalledRebalances(document: IndexDocument, topId: string): Promise<readonly TriggeredRebalance[]> {
     const rule = findBreachRule(document.pipeline?.treatment);

@@ -36,14 +36,14 @@ export interface SavedIndex {
 }
 
 export interface Indices {
-  /** Lists indices. The list must not be modified, because it may answer several requests. */
+  /** Lists indices. Callers must not modify the list, because several requests can share it. */
   list(query: PageQuery): Promise<IndexCollection>;
   /** Returns a stored index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(indexId: string): Promise<StoredIndex>;
   /** Creates an index. @throws Refusal VALIDATION_FAILED */
   create(body: Body, by?: Authorship): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /**
-   * Creates an index that optimises another index.
+   * Creates an index that optimises an existing index.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INDEX_EXISTS
    */
   derive(
@@ -59,11 +59,11 @@ export interface Indices {
     by?: Authorship,
   ): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /**
-   * Deletes the index, its optimised children and everything computed from them.
+   * Deletes an index, its optimised children and everything that was computed from them.
    * @throws Refusal INDEX_NOT_FOUND, PRECONDITION_FAILED
    */
   remove(indexId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<IndexDeletion>;
-  /** Returns the template of a new index. @throws Refusal VALIDATION_FAILED if the calendar does not exist */
+  /** Checks a document without storing it. @throws Refusal VALIDATION_FAILED if the body has no calendar */
   validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;
   ruleTypes(): RuleTypes;
   overlayTypes(): OverlayTypes;
@@ -88,7 +88,7 @@ export function createIndices({
 }: IndicesDependencies): Indices {
   const findMarketFor = (body: Body) => findCheckMarket({ documents, stores, markets }, body);
 
-  /** Checks a document on a market; findings about its store come first. */
+  /** Checks a document on a market. Findings about the document's store come first. */
   async function check(
     body: Body,
     reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
@@ -131,7 +131,8 @@ export function createIndices({
   }
 
   /**
-   * Writes a definition after checking it against the documents of the same transaction. All writes use this function.
+   * Checks a definition against the documents of the same transaction and then writes it. Every write uses this
+   * function.
    */
   async function save(
     body: Body,
@@ -197,7 +198,8 @@ export function createIndices({
 }
 
 /**
- * Returns warnings about columns that inputs of plug-ins read: a definition has these inputs once it includes the code.
+ * Returns warnings about missing columns that plug-ins read. They can be found only when the definition contains the
+ * code of its plug-ins.
  */
 async function findMissingInputs(
   filledIndex: IndexDocument | undefined,
@@ -212,7 +214,7 @@ async function findMissingInputs(
   return inputFindings.filter(({ path, message }) => !reportedKeys.has(`${path} ${message}`));
 }
 
-/** Returns a finding about the derivation of a document, at the field of the request that caused it. */
+/** Moves a finding about the derivation of a document to the request field that caused it. */
 function moveToRequestField(finding: Finding): Finding {
   return { ...finding, path: finding.path.replace(/^derivation\./, '') };
 }

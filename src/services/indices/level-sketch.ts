@@ -10,12 +10,13 @@ import type { LevelSketch as ComputedSketch } from '#jobs/tasks/indices.js';
 export const SKETCH_DAYS = 3 * 366;
 export const SKETCH_POINTS = 80;
 
-/** Days of history of the documents that a sketched document reads. */
+/** Days of history that a sketch adds for each document that the sketched document reads. */
 const HISTORY_DAYS = 366;
 
 /**
- * Returns the documents with base dates at most three years before the end of a market, so that a request can compute a
- * sketch. Documents that the subject reads begin a year earlier, so that the subject has a history.
+ * Returns the documents with later base dates: at most three years before the end of the market. A request can then
+ * compute the sketch quickly. Documents that the sketched document reads start one year earlier, so that it has
+ * history.
  * @param subject id of the sketched document
  */
 export function limitHistory(
@@ -31,7 +32,7 @@ export function limitHistory(
   );
 }
 
-/** Converts a computed sketch of an index to the response. */
+/** Converts a computed sketch to the response of the API. */
 export function formatSketch(name: string, { dates, levels, volatilities, exposures }: ComputedSketch): LevelSketch {
   const createSeries = (data: readonly (number | null)[]) => ({ index: [...dates], data: [...data], name });
   return {

@@ -14,7 +14,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import { SKETCH_DAYS, SKETCH_POINTS } from './level-sketch.js';
 
-/** Published methodologies that the service includes, with the data that the served store lacks for them. */
+/** Published methodologies that are part of the service. Each lists the data that the served store lacks for it. */
 export interface MethodologyTemplates {
   list(): TemplateCollection;
   /** Returns a template with its documents. @throws Refusal TEMPLATE_NOT_FOUND */
@@ -23,33 +23,33 @@ export interface MethodologyTemplates {
     terms: { readonly index_id?: string | undefined; readonly base_date?: string | undefined },
   ): TemplateDetail;
   /**
-   * Creates documents from a template. @throws Refusal TEMPLATE_NOT_FOUND, NO_DATA_SOURCE, OVERLOADED, and the refusals
+   * Computes the level of a template. @throws Refusal TEMPLATE_NOT_FOUND, NO_DATA_SOURCE, OVERLOADED, and the refusals
    * of a run of the documents
    */
   level(id: string, signal: AbortSignal): Promise<TemplateLevel>;
   /**
-   * Returns the check of each template, because the first request for templates would otherwise check all of them at
+   * Returns one check per template. Without these checks, the first request for templates would check all of them at
    * once, which takes 0.1 to 0.2 s. A check throws if its template is invalid.
    */
   listChecks(): readonly { readonly name: string; run(): void }[];
 }
 
 interface Dependencies {
-  /** Returns the template files of the service, after checking them. */
+  /** Returns the template files of the service. Files are checked when they are read. */
   readonly read: () => readonly MethodologyTemplate[];
   readonly calendars: Calendars;
   readonly markets: Pick<Markets, 'current' | 'require'>;
   readonly jobs: Pick<Jobs, 'query'>;
 }
 
-/** Template with its documents as they are computed, and the data that they read. */
+/** Template with its documents in the form that is computed, and the data that they read. */
 interface PreparedTemplate {
   readonly template: MethodologyTemplate;
   readonly documents: readonly IndexDocument[];
   readonly needs: readonly DataNeed[];
 }
 
-/** Data for a template that the served store lacks. */
+/** Data that a template needs and the served store does not have. */
 interface MissingData {
   readonly needs: readonly DataNeed[];
   readonly findings: readonly Finding[];
@@ -72,10 +72,13 @@ const STANDARD_COLUMNS: Readonly<Record<string, string>> = {
   ISSUER: 'Company that issued the security.',
 };
 
-/** Number of days from the beginning of a store to a base date, so that rules have a year of history. */
+/** Number of days between the start of a store and a base date. Rules then have one year of history. */
 const HISTORY_DAYS = 366;
 
-/** Error codes of rules that select no securities on a store, or whose constraints the store cannot satisfy. */
+/**
+ * Error codes of a template that does not fit a store: its rules select no securities, or its constraints cannot be
+ * satisfied.
+ */
 const UNSUITABLE_CODES: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']);
 
 export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
@@ -185,15 +188,15 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   };
 }
 
-/** Returns the day one year after the start of a market, or the first day of a shorter market. */
+/** Returns the day one year after the start of a market. If the market is shorter, returns its first day. */
 function findFirstBaseDate({ dates }: MarketData): string {
   const [first = 0, last = 0] = [dates[0], dates.at(-1)];
   return formatDay(first + HISTORY_DAYS < last ? first + HISTORY_DAYS : first);
 }
 
 /**
- * Checks a template and derives its data needs. @throws Error for a file with invalid documents, or without the meaning
- * of a column
+ * Checks a template and determines the data that it needs. @throws Error if the documents are invalid, or if a column
+ * has no meaning
  */
 function prepareTemplate(template: MethodologyTemplate, calendars: Calendars): PreparedTemplate {
   const documents = parseDocuments(template, calendars);
@@ -206,7 +209,10 @@ function prepareTemplate(template: MethodologyTemplate, calendars: Calendars): P
   return { template, documents, needs };
 }
 
-/** Returns the documents of a template as they are computed. Default base date: that of the template. */
+/**
+ * Returns the documents of a template in the form that is computed. If no base date is given, the base date of the
+ * template is used.
+ */
 function parseDocuments(template: MethodologyTemplate, calendars: Calendars, baseDate?: string): IndexDocument[] {
   const byId = new Map<string, IndexDocument>();
   for (const body of createTemplateDocuments(template, { baseDate })) {

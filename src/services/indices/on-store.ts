@@ -18,7 +18,7 @@ export interface StoreSources {
   readonly markets: Pick<Markets, 'current'>;
 }
 
-/** Documents and stores from which the store of a definition is determined. */
+/** Documents and stores that determine the store of a definition. */
 interface StoreToRunOn {
   readonly documents: Pick<DocumentReader, 'get'>;
   readonly stores: Pick<StoreMarkets, 'within'>;
@@ -28,8 +28,8 @@ interface StoreToRunOn {
 type Body = Readonly<Record<string, unknown>>;
 
 /**
- * Runs work on the store of a definition: the store that the definition, an index that it refers to, or the request
- * names.
+ * Runs work on the store of a definition. The definition, an index that it refers to, or the request can name the
+ * store.
  * @throws Refusal VALIDATION_FAILED if they name several stores, and the refusals of `StoreMarkets.of`
  */
 export async function runOnStoreOf<T>(
@@ -41,7 +41,8 @@ export async function runOnStoreOf<T>(
 }
 
 /**
- * Returns the store that a definition, or an index that it refers to, names; null for the active store.
+ * Returns the store that a definition names, or that an index names to which it refers. Returns null for the active
+ * store.
  * @param storeId store in the request
  * @throws Refusal VALIDATION_FAILED if they name several stores
  */
@@ -53,7 +54,7 @@ export async function findReferencedStore(
   return findStore(await readDocuments(reader, definition as Body), storeId);
 }
 
-/** Returns the market on which a definition is checked, with findings about its store. */
+/** Returns the market on which a definition is checked, and findings about the definition's store. */
 export async function findCheckMarket(
   { documents, stores, markets }: StoreSources,
   definition: Body,
@@ -83,7 +84,7 @@ function createUnreadStoreFinding(
   return { severity: 'warning', code: 'UNREADABLE_FILE', message: warningText, ...subject };
 }
 
-/** Returns a definition with every index that it refers to. Missing indices are reported elsewhere. */
+/** Returns a definition and every index that it refers to. An index that is missing is reported elsewhere. */
 async function readDocuments(
   reader: Pick<DocumentReader, 'get'>,
   definition: Body,

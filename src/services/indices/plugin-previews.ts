@@ -35,7 +35,10 @@ export interface PluginPreviews {
   preview(request: PluginPreviewRequest, signal: AbortSignal): Promise<PluginPreview>;
 }
 
-/** Id of the temporary definition that uses the plug-in, and the name of the plug-in's values in it. */
+/**
+ * Id of a temporary definition that uses the plug-in, and the name under which that definition reads the plug-in's
+ * values.
+ */
 const TERMS = 'TERMS-OF-A-PLUG-IN';
 const NAME = 'VALUES_OF_THE_PLUG_IN';
 const VALUES: ExpressionNode = { node: 'field', name: NAME };

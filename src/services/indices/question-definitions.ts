@@ -19,7 +19,7 @@ import { runOnStoreOf } from './on-store.js';
 import { resolveReached } from './reached-documents.js';
 import { addStoredParts } from './stored-parts.js';
 
-/** Definition with every document that it refers to and the stored risk models that they use. */
+/** Definition with every document that it refers to, and the stored risk models that these documents use. */
 export interface QuestionDefinition {
   readonly document: IndexDocument;
   readonly documents: Readonly<Record<string, IndexDocument>>;
@@ -33,7 +33,7 @@ export type RequestBody = Readonly<Record<string, unknown>>;
 /** JSON text that a worker wrote. */
 export type Json = Promise<Uint8Array<ArrayBuffer>>;
 
-/** Document that can be computed, with the warnings about it. */
+/** Document that is valid and can be computed, with its warnings. */
 interface CheckedDocument {
   readonly document: IndexDocument;
   readonly findings: readonly Finding[];
@@ -52,17 +52,19 @@ export interface QuestionDefinitionsDependencies {
   readonly calendars: Calendars;
 }
 
-/** Definitions for requests: from a body, a stored index or a run. */
+/** Service that returns the definition for a request: from a body, a stored index or a run. */
 export interface QuestionDefinitions {
-  /** Returns a document with the documents that it refers to and the stored risk models that they use. */
+  /** Returns the documents that a document refers to, and the stored risk models that they use. */
   reached(document: IndexDocument): Promise<Pick<QuestionDefinition, 'documents' | 'models'>>;
   /** Checks the document in a body. @throws Refusal VALIDATION_FAILED */
   checked(body: RequestBody): Promise<CheckedDocument>;
-  /** Returns the findings about a document, with errors for data that the served market lacks. */
+  /**
+   * Returns the findings about a document. If the served market lacks data that the document needs, that is an error.
+   */
   onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]>;
   /**
-   * Returns a stored index with its version; null if another version was stored in the meantime, or the index was
-   * stored before versions existed. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE
+   * Returns a stored index with its version. The version is null if another version was stored during the read, or if
+   * the index is older than versions. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   now(id: string): Promise<Pick<QuestionDefinition, 'document' | 'version'>>;
   /** Runs work on the store of a definition. */
@@ -105,7 +107,7 @@ export function createQuestionDefinitions({
     return { document, version: await findVersionByEtag(documents, { kind: 'index', id }, etag) };
   }
 
-  /** Returns the definition from which a run was made. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Reads the definition of a stored run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
   async function loadRunDefinition(subject: string, id: string): Promise<QuestionDefinition> {
     const run = await requireRun(documents, { subject, id });
     const { indexId, ...reached } = (await readRunDefinition(artifacts, run)).definition;
@@ -134,7 +136,7 @@ export function createQuestionDefinitions({
   };
 }
 
-/** Returns a response with the version of the definition that it was computed from. */
+/** Adds the version of a definition to a response that was computed from it. */
 export function addVersion(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return prependHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
 }

@@ -7,8 +7,8 @@ import { reachDocuments } from '../stored/stored-indices.js';
 import { addStoredParts } from './stored-parts.js';
 
 /**
- * Returns a document and all documents that it refers to through universes and derivations, by id, with the securities
- * of their watchlists.
+ * Returns a document and all documents that it refers to, by id: through universes and through derivations. Watchlists
+ * are replaced by their securities.
  * @throws Refusal VALIDATION_FAILED if a referenced document was deleted
  */
 export async function resolveReached(

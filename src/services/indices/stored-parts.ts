@@ -9,8 +9,8 @@ import { findUnknownWatchlists, removeWatchlist, resolveWatchlist } from './watc
 type Reader = Pick<DocumentReader, 'get'>;
 
 /**
- * Returns a definition as it is computed: with the securities of its watchlists, the code of its plug-ins and the
- * recorded changes of calendars, so that a change of any of these makes a run stale.
+ * Returns a definition in the form that is computed. It contains the securities of its watchlists, the code of its
+ * plug-ins and the recorded changes of calendars. A change of any of these makes a run stale.
  * @throws Refusal VALIDATION_FAILED if a watchlist or plug-in was deleted or is unreadable
  */
 export async function addStoredParts(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
@@ -21,11 +21,11 @@ export async function addStoredParts(reader: Reader, document: IndexDocument): P
   return closures === undefined ? whole : { ...whole, closures };
 }
 
-/** Returns a definition without the parts that `addStoredParts` adds. */
+/** Removes the parts that `addStoredParts` added to a definition. */
 export const removeStoredParts = (document: IndexDocument): IndexDocument =>
   removeComputedParts(removeWatchlist(document));
 
-/** Returns a definition with the code of its plug-ins, and errors about its watchlists and plug-ins. */
+/** Returns a definition with the code of its plug-ins, and the errors about its watchlists and plug-ins. */
 export async function checkStoredParts(reader: Reader, document: IndexDocument) {
   const { document: filledDocument, findings } = await fillStoredPlugins(reader, document);
   return { filled: filledDocument, findings: [...(await findUnknownWatchlists(reader, document)), ...findings] };

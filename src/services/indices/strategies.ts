@@ -36,7 +36,7 @@ export interface Strategies {
   /** Creates or replaces a strategy. @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
   replace(strategyId: string, body: Body, ifMatch: Precondition | undefined, by?: Authorship): Promise<SavedStrategy>;
   /**
-   * Deletes the strategy, readable or not, and everything computed from it.
+   * Deletes a strategy and everything that was computed from it, even if the strategy is unreadable.
    * @throws Refusal STRATEGY_NOT_FOUND, PRECONDITION_FAILED
    */
   remove(strategyId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<StrategyDeletion>;
@@ -73,7 +73,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
   }
 
   /**
-   * Writes a strategy after checking it against the documents of the same transaction. All writes use this function.
+   * Checks a strategy against the documents of the same transaction and then writes it. Every write uses this function.
    */
   async function save(
     body: Body,
@@ -173,8 +173,8 @@ async function requireStored(reader: Reader, strategyId: string): Promise<void> 
 const ETAG_SEPARATOR = '.';
 
 /**
- * Returns the etag of a response, which begins with the etag of the document and also changes with the rest of the
- * response.
+ * Returns the etag of a response. It starts with the etag of the document and changes when any other part of the
+ * response changes.
  */
 function computeEtag(document: string, { problems, has_run, run_at }: StoredStrategy): string {
   if (problems.length === 0 && !has_run) return document;
@@ -182,12 +182,12 @@ function computeEtag(document: string, { problems, has_run, run_at }: StoredStra
   return `${document}${ETAG_SEPARATOR}${stateDigest.slice(0, 16)}`;
 }
 
-/** Converts a client's precondition with the ETag of any response to a precondition on the document itself. */
+/** Converts a precondition that contains the ETag of a response to a precondition on the document. */
 function toDocumentPrecondition(ifMatch: Precondition | undefined): Precondition | undefined {
   return ifMatch === undefined || ifMatch === '*' ? ifMatch : ifMatch.map((etag) => etag.split(ETAG_SEPARATOR)[0]!);
 }
 
-/** Returns the capture time of a stored run; null if the record has none. */
+/** Returns the time at which a stored run was made; null if its record has no time. */
 function readRunTime(body: unknown): string | null {
   const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
   return typeof run_at === 'string' ? run_at : null;

@@ -8,8 +8,8 @@ import { parseStored } from '#store/read-stored.js';
 type Reader = Pick<DocumentReader, 'get'>;
 
 /**
- * Resolves a definition for computation: adds the securities of the watchlist to its universe, so that a changed
- * watchlist makes a run stale, as a changed definition does.
+ * Adds the securities of a watchlist to the universe of a definition. A changed watchlist then makes a run stale, like
+ * a changed definition.
  * @throws Refusal VALIDATION_FAILED if the watchlist was deleted or is unreadable
  */
 export async function resolveWatchlist(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
@@ -20,7 +20,10 @@ export async function resolveWatchlist(reader: Reader, document: IndexDocument):
   return { ...document, universe: filled };
 }
 
-/** Returns a definition as it is stored, without the securities that a client sends back together with a watchlist. */
+/**
+ * Returns a definition in the stored form. If a client sends a watchlist together with its securities, the securities
+ * are removed.
+ */
 export function removeWatchlist(document: IndexDocument): IndexDocument {
   const { universe } = document;
   // the universe names a watchlist
@@ -32,7 +35,7 @@ function clearWatchlist(universe: UniverseSpec): UniverseSpec {
   return universe.of === undefined ? universe : { ...universe, of: universe.of.map(clearWatchlist) };
 }
 
-/** Returns the errors about the watchlists of a definition before it is stored. */
+/** Returns the errors about the watchlists of a definition. Called before the definition is stored. */
 export async function findUnknownWatchlists(reader: Reader, { universe }: IndexDocument): Promise<readonly Finding[]> {
   // the universe names a watchlist
   return listWatchlists(universe).length === 0 ? [] : (await resolveWatchlists(reader, universe!, 'universe')).findings;
@@ -43,7 +46,7 @@ interface FilledUniverse {
   readonly findings: readonly Finding[];
 }
 
-/** Returns a universe with the securities of its watchlists, and findings about watchlists that are not stored. */
+/** Returns a universe with the securities of its watchlists, and a finding for each watchlist that is not stored. */
 async function resolveWatchlists(reader: Reader, universe: UniverseSpec, path: string): Promise<FilledUniverse> {
   if (universe.kind === 'watchlist') {
     const result = await readWatchlist(reader, universe, path);

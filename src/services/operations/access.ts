@@ -11,28 +11,28 @@ import type { DocumentStore } from '#store/port.js';
 export { findCurrentReach as currentReach, runWithinReach as withinReach } from '#store/reach/reach-context.js';
 export { refuseOutside as outside };
 
-/** Client, identified by the names that documents are shared with. */
+/** Client with the names under which documents can be shared with it. */
 export interface SharingClient {
   readonly keyId: string | null;
   readonly name: string | null;
-  /** True if the name does not identify a person. */
+  /** True if the client's name does not identify a person. */
   readonly isSubject?: true;
   readonly prefixes?: readonly string[];
 }
 
-/** Ownership of documents, and the clients that may read them. */
+/** Service that knows the owner of a document and the clients that may read it. */
 export interface Access {
   /** Returns the resources that a client may access; undefined if it may access all resources. */
   findReach(client: SharingClient): Promise<Reach | undefined>;
   /** Returns owner and readers of a document. @throws the refusal of the family for a document that does not exist */
   read(subject: Subject): Promise<DocumentAccess>;
-  /** Grants other clients read access to a document of the author. @throws the refusals of `read`, FORBIDDEN_ID */
+  /** Gives other clients read access to a document of the author. @throws the refusals of `read`, FORBIDDEN_ID */
   share(subject: Subject, sharedWith: readonly string[], by: Authorship): Promise<DocumentAccess>;
 }
 
 export interface AccessDependencies {
   readonly documents: DocumentStore;
-  /** True if ids outside the prefixes of a client are reported as absent. */
+  /** True if ids that do not match the prefixes of a client are reported as not found. */
   readonly isHidden: boolean;
 }
 
@@ -60,7 +60,10 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
     if (result === undefined) throw refuseOutside({ prefixes: [], shared: new Set(), isHidden: true }, kind, id);
   }
 
-  /** Returns the document of a store if the client may read it. Every client may read stores by id, but only these clients see the owner. */
+  /**
+   * Returns the document of a store if the client owns it or it was shared with the client. Every client may read a
+   * store by id, but only these clients see its owner.
+   */
   async function storeWithin(id: string) {
     const reach = findCurrentReach();
     return reach === undefined || isWithin(reach, id) || reach.shared.has(`store/${id}`)
@@ -113,16 +116,16 @@ function listNames(body: unknown): string[] {
   return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
 }
 
-/** Refuses a name that the client of the present request may not give. @throws Refusal FORBIDDEN_ID */
+/** Refuses a name that the client of this request may not use. @throws Refusal FORBIDDEN_ID */
 export function assertOwnName(id: string): void {
   const reach = findCurrentReach();
   if (reach !== undefined && !isWithin(reach, id)) throw refuseOutside({ ...reach, isHidden: false }, '', id);
 }
 
-/** Returns a generated id for the client of the present request, beginning with a prefix of the client. */
+/** Returns a generated id with a prefix that the client of this request may use. */
 export const prefixName = (name: string): string => `${findCurrentReach()?.prefixes[0] ?? ''}${name}`;
 
-/** Returns the refusal of a client that is limited to prefixes, on a route that does not support them. */
+/** Returns the refusal for a client with prefixes, on a route that does not support prefixes. */
 export const refusePrefixes = (prefixes: readonly string[]): Refusal =>
   new Refusal('FORBIDDEN_ID', 'The key is limited to ids of its prefixes; this route concerns all of the service.', {
     prefixes,

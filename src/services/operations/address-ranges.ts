@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Function that returns true if an address belongs to a set. */
+/** Function that returns true if an address belongs to a given set of addresses. */
 export type IsAddressOf = (address: string) => boolean;
 
 const getFamily = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
@@ -14,7 +14,8 @@ export function isAddressRange(text: string): boolean {
 }
 
 /**
- * Returns a test for the addresses of some ranges, which matches IPv4 addresses in IPv6 form in the IPv4 ranges.
+ * Returns a function that tests whether an address is in one of the ranges. An IPv4 address in IPv6 form matches the
+ * IPv4 ranges.
  * @param ranges addresses and ranges that `isAddressRange` accepts
  */
 export function createAddressCheck(ranges: readonly string[]): IsAddressOf {

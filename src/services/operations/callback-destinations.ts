@@ -64,15 +64,15 @@ const privateNetworks = callOnce(() =>
 );
 
 /**
- * Address ranges without a receiver: unspecified, link-local (cloud metadata), multicast, reserved, and IPv6 addresses
- * that map to IPv4.
+ * Address ranges to which nothing may be sent: unspecified, link-local (cloud metadata), multicast, reserved, and IPv6
+ * addresses that map to IPv4.
  * @source IANA special-purpose address registries
  */
 const reservedNetworks = callOnce(() =>
   createBlockList([
     '0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3',
     '::/128 ::ffff:0:0:0/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/32 2001:db8::/32 2002::/16 fe80::/9 ff00::/8',
-    // IPv4 addresses after 96 zero bits; ::1 is not one of them.
+    // IPv4 addresses after 96 zero bits. The address ::1 is not in these ranges.
     '::100:0/104 ::200:0/103 ::400:0/102 ::800:0/101 ::1000:0/100 ::2000:0/99 ::4000:0/98 ::8000:0/97',
   ]),
 );
@@ -86,7 +86,7 @@ function createBlockList(lists: readonly string[]): BlockList {
   return ranges;
 }
 
-/** Returns true if the ranges contain an address; an IPv4 address in IPv6 form also matches IPv4 ranges. */
+/** Returns true if the ranges contain an address. An IPv4 address in IPv6 form also matches IPv4 ranges. */
 const isIn = (ranges: BlockList, address: string): boolean => ranges.check(address, getFamily(address));
 
 function getFamily(address: string): 'ipv4' | 'ipv6' {

@@ -11,7 +11,7 @@ export interface Changelog {
 }
 
 export interface ChangelogDependencies {
-  /** Text of the changelog as released: Markdown under the headings of Keep a Changelog. */
+  /** Text of the changelog in Markdown, with the headings of Keep a Changelog. */
   readonly text: string;
   /** The running engine version. */
   readonly version: string;
@@ -57,7 +57,8 @@ const ITEM = /^[-*] (.*)$/;
 const CONTINUATION = /^\s+\S/;
 
 /**
- * Returns entries in the order of the file, newest first. Sections without items or with another heading are omitted.
+ * Returns the entries in the order of the file, newest first. A section is left out if it has no items or another
+ * heading.
  */
 export function parseChangelog(text: string): ChangelogEntryView[] {
   const entries: { version: string; date: string | null; sections: { heading: string; items: string[] }[] }[] = [];

@@ -11,30 +11,30 @@ import { formatTimestamp } from '#store/timestamp.js';
 import type { CallbackDestinations } from './callback-destinations.js';
 
 /**
- * Attempts one delivery until the signal is aborted.
+ * Function that tries once to deliver a message. It stops when the signal is aborted.
  * @returns undefined if the receiver accepted the message, otherwise the failure
  */
 export type SendDelivery = (delivery: Delivery, signal: AbortSignal) => Promise<Failure | undefined>;
 
 export interface Failure {
   readonly reason: string;
-  /** True if the receiver does not want further messages. */
+  /** True if the receiver has refused all further messages. */
   readonly isFinal: boolean;
 }
 
 /**
- * Messages about ended jobs, delivered at least once: a message is a document until its receiver has accepted it or all
- * attempts have failed.
+ * Messages about ended jobs. A message is stored as a document until its receiver has accepted it or all attempts have
+ * failed. Therefore it is delivered at least once.
  */
 export interface Deliveries {
   /**
-   * Ensures that messages to a URL are permitted and possible. @throws Refusal VALIDATION_FAILED for a URL that is not
-   * permitted, OVERLOADED if too many messages wait
+   * Checks that messages may be sent to a URL and that there is space for one. @throws Refusal VALIDATION_FAILED for a
+   * URL that is not permitted, OVERLOADED if too many messages wait
    */
   assertAccepted(url: string): void;
   /** Resumes the deliveries that the last process left. */
   start(): Promise<void>;
-  /** Aborts running attempts. The next process delivers the rest. */
+  /** Stops running attempts. The next process delivers the remaining messages. */
   close(): Promise<void>;
 }
 
@@ -44,21 +44,24 @@ export interface DeliveriesDependencies {
   readonly send: SendDelivery;
   readonly clock: Clock;
   readonly log: JobLog;
-  /** True if other processes deliver the same messages, so that each message is claimed first. */
+  /** True if other processes deliver the same messages. Each process must then claim a message first. */
   readonly isShared?: boolean;
 }
 
 /** Maximum number of concurrent attempts. */
 const SENDING_MAX = 4;
-/** Pause after the first failure; it doubles with every further failure. */
+/** Pause in ms after the first failure. It doubles with every further failure. */
 const FIRST_PAUSE_MS = 1000;
 const PAUSE_MS_MAX = 3_600_000;
-/** Time for which a claim keeps a message from other processes if its process dies. */
+/**
+ * Time in ms for which a claim reserves a message. If the process dies, other processes can send the message after this
+ * time.
+ */
 const CLAIM_MS = 60_000;
 
 export function createDeliveries(dependencies: DeliveriesDependencies): Deliveries {
   const { documents, destinations, send, clock, log, isShared = false } = dependencies;
-  /** Deliveries that wait for their time, with the function that cancels the wait. */
+  /** Deliveries that wait for their time. The value cancels the wait. */
   const waitingTimers = new Map<string, () => void>();
   /** Due deliveries, oldest first. */
   const dueIds = new Set<string>();
@@ -81,7 +84,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
         id,
         attemptDelivery(id)
           .catch((failure: unknown) => {
-            // The outcome of the attempt could not be written, for example because the disk is full, so the attempt is
+            // The outcome could not be written, for example because the disk is full. The attempt is therefore
             // repeated.
             log.error({ delivery_id: id, err: failure }, 'the delivery of a callback could not be recorded');
             retryAt(id, clock.now() + FIRST_PAUSE_MS * 60);
@@ -103,7 +106,8 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
   }
 
   /**
-   * Reserves a message for this process for a limited time. @returns false if another process has or had the message
+   * Reserves a message for this process for a limited time. @returns false if another process has reserved or delivered
+   * it
    */
   async function claim({ delivery_id: id }: Delivery): Promise<boolean> {
     const nowMs = clock.now();
@@ -124,7 +128,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     const storedDocument = await documents.get('delivery', id);
     const delivery = readStored(storedDocument, readDelivery);
     if (delivery === undefined || (isShared && !(await claim(delivery)))) return;
-    // The operator may have removed the host from the list in the meantime.
+    // The operator may have removed the host from the list since the message was stored.
     const failure = destinations.findProblem(delivery.url) ?? (await send(delivery, closing.signal));
     if (failure !== undefined && closing.signal.aborted) return; // the receiver had no time to answer
     const after = createOutcome(delivery, failure, clock.now());
@@ -172,8 +176,8 @@ function createOutcome({ attempts: previousAttempts }: Delivery, failure: Failur
 }
 
 /**
- * Writes the outcome of an attempt: deletes a settled delivery, and adds the outcome to the job if the job still
- * exists.
+ * Writes the outcome of an attempt. Deletes a delivery that is complete, and adds the outcome to the job if the job
+ * still exists.
  */
 async function record(tx: DocumentTransaction, delivery: Delivery, outcome: Outcome): Promise<void> {
   const { delivery_id: id, job_id: jobId } = delivery;

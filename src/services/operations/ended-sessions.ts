@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DocumentStore, DocumentLookup } from '#store/port.js';
 
-/** Session of a browser, with the data needed to end it. */
+/** Browser session, with the data that is needed to end it. */
 export interface EndingSession {
   readonly id: string;
   readonly subject: string;
@@ -10,41 +10,43 @@ export interface EndingSession {
   readonly ends: number;
 }
 
-/** Sessions from which people signed out, shared by all processes that serve the same documents. */
+/** Sessions that people ended by signing out. All processes that serve the same documents share them. */
 export interface EndedSessions {
   has(session: EndingSession): boolean;
   /**
-   * Ends a session. @returns once the record is durable. @throws Refusal STORE_UNAVAILABLE; the session has then ended
-   * in this process
+   * Ends a session. @returns when the record is on disk. @throws Refusal STORE_UNAVAILABLE; the session is then ended
+   * only in this process
    */
   add(session: EndingSession): Promise<void>;
 }
 
 export interface EndedSessionsDependencies {
   readonly documents: DocumentStore;
-  /** True for a read-only store; a sign-out then affects only this process. */
+  /** True for a read-only store. A sign-out then ends the session only in this process. */
   readonly isReadOnly: boolean;
   /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** Maximum number of ended sessions stored individually per person. A further one ends all sessions of the person. */
+/**
+ * Maximum number of ended sessions that are stored for one person. One more sign-out ends all sessions of the person.
+ */
 const PERSON_SESSIONS_MAX = 16;
-/** Maximum number of persons whose records one sign-out deletes, because their sessions have expired anyway. */
+/** Maximum number of records that one sign-out deletes. The sessions in these records have expired. */
 const FORGOTTEN_MAX = 64;
 
-/** Record of a person, stored until their sessions would have expired. */
+/** Ended sessions of one person. They are stored until these sessions would have expired. */
 interface PersonSessions {
   readonly sessions: readonly { readonly id: string; readonly ends: number }[];
-  /** Time until which all expiring sessions are ended; 0 if there are none. */
+  /** All sessions that expire before this time are ended; 0 if there is no such time. */
   readonly all_until: number;
 }
 
 const NO_SESSIONS: PersonSessions = { sessions: [], all_until: 0 };
 
 /**
- * Creates the ended sessions by person. They are read once and cached; the events of other processes add their ended
- * sessions.
+ * Creates the service for ended sessions. It reads the records once and caches them. Events of other processes add the
+ * sessions that ended there.
  */
 export async function createEndedSessions({
   documents,
@@ -57,7 +59,7 @@ export async function createEndedSessions({
     const person = parsePerson(await documents.get('ended-sessions', id));
     if (person !== undefined) sessionsByPerson.set(id, person);
   }
-  // An unreadable sign-out is read again at the next event of its person, or at a start.
+  // If a record is unreadable, the next event of its person or the next start reads it again.
   documents.subscribe('session-ended', ({ person_id: id }) => void readAgain(id).catch(() => {}));
   const storedPersons = await documents.list('ended-sessions', (body, id) => [id, body as PersonSessions] as const);
   for (const [id, person] of storedPersons.documents) if (!sessionsByPerson.has(id)) sessionsByPerson.set(id, person);
@@ -91,7 +93,7 @@ export async function createEndedSessions({
   };
 }
 
-/** Returns the id of a person's record, because subjects may contain any characters. */
+/** Returns the id of a person's record. It is a hash, because a subject may contain any characters. */
 const getPerson = (subject: string): string => createHash('sha256').update(subject).digest('hex');
 
 const parsePerson = (storedDocument: DocumentLookup): PersonSessions | undefined =>
@@ -104,6 +106,6 @@ function addEnded(person: PersonSessions, { id, ends }: EndingSession, now: numb
   return { sessions: [], all_until: latestEnd };
 }
 
-/** Returns the time from which nothing about a person needs to be stored. */
+/** Returns the time after which the record of a person is no longer needed. */
 const computeRetentionEnd = ({ sessions, all_until: allUntil }: PersonSessions): number =>
   Math.max(allUntil, ...sessions.map(({ ends }) => ends));

@@ -3,14 +3,17 @@ import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import type { JobReader, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import { formatTimestamp } from '#store/timestamp.js';
 
-/** Check that the module of its subject registers. It must be cheap, because it runs at every health request. */
+/**
+ * Check of one part of the service. The module of that part registers it. A check must be fast, because it runs at
+ * every health request.
+ */
 export interface Check {
   readonly name: string;
-  /** Returns undefined if the subject is healthy, otherwise a sentence about the problem. */
+  /** Returns undefined if the part is healthy; otherwise a sentence that describes the problem. */
   readonly look: () => string | undefined;
   /** Returns details about a healthy subject. */
   readonly note?: () => string;
-  /** Error code of `/health/ready` while the check fails; absent if the service stays ready. */
+  /** Error code of `/health/ready` while the check fails. Absent if the service stays ready. */
   readonly unready?: ErrorCode;
 }
 
@@ -20,17 +23,16 @@ export interface HealthService {
   /** Version of the running engine. */
   readonly version: string;
   /**
-   * Returns everything except the limits, which are constant. Callers in the same turn of the event loop get the same
-   * response. A finished response is returned without a promise.
+   * Returns the health report without the limits, which never change. Callers in the same turn of the event loop share
+   * one response. If a response is ready, no promise is returned.
    */
   health(): HealthReport | Promise<HealthReport>;
   /**
-   * Reads the state that health reports during an outage, and records changes of it. Does not reject during an outage.
+   * Reads the state that the health report shows during an outage, and records changes of it. An outage does not reject
+   * this call.
    */
   look(): Promise<void>;
-  /**
-   * Returns the checks of a service that accepts work. @throws Refusal DRAINING, or the code of the first failed check
-   */
+  /** Returns the checks if the service accepts work. @throws Refusal DRAINING, or the code of the first failed check */
   readiness(): readonly HealthCheck[];
 }
 
@@ -43,12 +45,12 @@ export interface HealthDependencies {
   readonly draining: () => boolean;
   readonly store: () => Promise<Health['store']>;
   readonly jobs: Pick<JobReader, 'counts' | 'lanes'>;
-  /** Returns true if the sources of `read` and `look` are reachable. */
+  /** Returns true if the sources that `read` and `look` use can be reached. */
   readonly isReachable: () => boolean;
   readonly checks: readonly Check[];
 }
 
-/** Parts of health that are read from documents and jobs. */
+/** Parts of the health report that come from documents and jobs. */
 type StoredHealth = Pick<Health, 'store' | 'jobs'>;
 
 const NO_LOAD: LaneLoad = { waiting: 0, running: 0, places: 0, oldestSeconds: null };
@@ -130,7 +132,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
 }
 
 /**
- * Creates a reader of documents and jobs for the health report; while they are unavailable, it returns the previous
+ * Creates a reader of documents and jobs for the health report. If they are unavailable, it returns the previous
  * values.
  */
 function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<StoredHealth> {
@@ -163,7 +165,7 @@ function findReason(active: string | null, checks: readonly HealthCheck[]): stri
   return active === null ? 'No data store is active.' : null;
 }
 
-/** Returns a reason with the messages of the failing checks, which may change while the reason stays the same. */
+/** Returns a reason and the messages of the failing checks. A message may change while the reason stays the same. */
 function findCause(reason: string | null, checks: readonly HealthCheck[]): string | null {
   const failureMessages = checks.filter(({ ok }) => !ok).map(({ message }) => message);
   return reason === null ? null : [reason, ...failureMessages].join(' ');

@@ -9,12 +9,12 @@ export interface JobEvent {
   readonly status: JobStatus;
 }
 
-/** Event in the stream of all jobs; null once every job that was unfinished at the beginning has been reported. */
+/** Event about any job. The value null means that every job that was unfinished at the start has been reported. */
 export type AnyJobEvent = JobEvent | null;
 
 export interface FollowOptions {
   /**
-   * Number of seconds for which changes are streamed after the list of unfinished jobs; 0 ends the stream after the
+   * Number of seconds for which changes are sent after the list of unfinished jobs. With 0, the stream ends after the
    * list.
    */
   readonly seconds: number;
@@ -24,8 +24,8 @@ export interface FollowOptions {
 }
 
 /**
- * Yields the latest unfinished jobs of a listing, then every change of any job. Changes of one job are combined while
- * the reader is busy, so at most one entry per job waits.
+ * Yields the latest unfinished jobs of a listing and then every change of any job. While the reader is busy, changes of
+ * one job are combined. At most one event per job waits.
  */
 export async function followJobs(
   system: Pick<JobSystem, 'find' | 'watchAll' | 'liveIds'>,
@@ -33,7 +33,7 @@ export async function followJobs(
 ): Promise<AsyncIterableIterator<AnyJobEvent>> {
   const waitingIds = new Set<string>();
   let isCaughtUp = false;
-  /** Jobs that changed while the first jobs are reported. */
+  /** Jobs that changed while the unfinished jobs were being reported. */
   const changedIds = new Set<string>();
   let isEnded = false;
   let wake = (): void => {};
@@ -99,8 +99,8 @@ export async function followJobs(
 }
 
 /**
- * Yields the changes of a job. Changes are combined while the reader is busy: an event contains the current status, not
- * its history.
+ * Yields the changes of a job. While the reader is busy, changes are combined: an event contains the current status and
+ * not each earlier one.
  */
 export function followJob(
   system: Pick<JobSystem, 'find' | 'watch'>,

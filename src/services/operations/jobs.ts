@@ -15,9 +15,9 @@ import { followJobs, followJob, type AnyJobEvent, type JobEvent } from './job-ev
 
 /** Job in the form of a response. */
 export interface JobView {
-  /** Status of the job; its `result` is null if the result is stored as bytes. */
+  /** Status of the job. Its `result` is null if the result is stored as bytes. */
   readonly status: JobStatus;
-  /** Result as JSON bytes, if the job succeeded and its result is too large to be parsed for the response. */
+  /** Result as JSON bytes if the job succeeded and the result is too large to parse; otherwise null. */
   readonly resultBytes: ResultBytes | null;
 }
 
@@ -30,31 +30,36 @@ export interface ResultBytes {
 
 /** Source of the results of a job kind. */
 export interface ResultSource {
-  /** Returns the result from the value or reference stored with the job; null if the referenced data was deleted. */
+  /**
+   * Returns the result from the value or reference that is stored with the job. Returns null if the data was deleted.
+   */
   written(reference: unknown): Promise<ResultBytes | null>;
-  /** Converts bytes that an earlier version stored. Default: unchanged. */
+  /** Converts bytes that an earlier release stored. If absent, the bytes are returned unchanged. */
   stored?(artifact: ArtifactRef): Promise<ResultBytes>;
 }
 
 export interface JobsService {
   list(query: JobQuery): Promise<JobCollection>;
-  /** Returns a job, optionally after waiting for a change. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /**
+   * Returns a job. If `waitSeconds` is set, waits for a change first. @throws Refusal JOB_NOT_FOUND,
+   * DOCUMENT_UNREADABLE
+   */
   read(jobId: string, options: { readonly waitSeconds: number; readonly signal: AbortSignal }): Promise<JobView>;
   /** Queues failed jobs again. @throws Refusal DRAINING, STORAGE_FULL */
   retry(order: RetryOrder): Promise<JobRetries>;
   /** Cancels a job. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, STORAGE_FULL */
   cancel(jobId: string, by: Authorship): Promise<JobView>;
   /**
-   * Yields the current status, unless the client has seen it, and every change up to the final status. Ends when the
-   * caller returns the iterator.
-   * @param lastSeen number of the last status that the client received; undefined for none
+   * Yields every change of a job up to its final status. The first event is the current status, unless the client has
+   * seen it. Ends when the caller returns the iterator.
+   * @param lastSeen number of the last status that the client received; undefined if it received none
    * @param client client whose streams are counted; null if clients are not distinguished
    * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED if too many clients listen, RATE_LIMITED when the
    * client has too many streams
    */
   follow(jobId: string, lastSeen: number | undefined, client: string | null): Promise<AsyncIterableIterator<JobEvent>>;
   /**
-   * Yields the unfinished jobs, null, and for some seconds every change of any job.
+   * Yields the unfinished jobs, then null, and then for some seconds every change of any job.
    * @throws Refusal OVERLOADED if too many clients listen, RATE_LIMITED when the client has too many streams
    */
   followAll(seconds: number, client: string | null): Promise<AsyncIterableIterator<AnyJobEvent>>;
@@ -63,11 +68,11 @@ export interface JobsService {
 export interface JobsServiceDependencies {
   readonly system: JobSystem;
   readonly artifacts: ArtifactStore;
-  /** Sources of results that are written when they are read, by job kind. */
+  /** Sources of results by job kind. They write a result when it is read. */
   readonly results?: Partial<Record<JobKindName, ResultSource>> | undefined;
-  /** Called for each job that a client cancels. Default: no action. */
+  /** Called for each job that a client cancels. If absent, nothing is called. */
   readonly onCancelled?: (jobId: string, by: Authorship) => Promise<void>;
-  /** Aborted when the service stops; long polls are then answered, and event streams end. */
+  /** Aborted when the service stops. Long polls are then answered and event streams end. */
   readonly stopping: AbortSignal;
 }
 
@@ -138,7 +143,7 @@ export function createJobsService({
 
 /**
  * Counts open streams.
- * @returns a function that admits a further stream and returns the function that ends it
+ * @returns a function that admits one more stream; it returns the function that ends the stream
  */
 function createFollowers(): (client: string | null) => () => void {
   let open = 0;
@@ -170,7 +175,7 @@ interface Wait {
   readonly signals: readonly AbortSignal[];
 }
 
-/** Resolves at a change, after `milliseconds`, or when the client disconnects or the service stops. */
+/** Resolves when a change occurs, after `milliseconds`, or when a signal is aborted. */
 function awaitChange({ watch, isChanged, milliseconds, signals }: Wait): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

@@ -8,17 +8,17 @@ import { createAddressCheck } from './address-ranges.js';
 
 /** Stored key without its secret. */
 export interface KeyRecord {
-  /** 12 letters and digits: the public half of the key. */
+  /** Public part of the key: 12 letters and digits. */
   readonly id: string;
   readonly name: string;
-  /** SHA-256 of the secret, hex. The secret has 256 random bits, so a slow hash would not improve security. */
+  /** SHA-256 of the secret, in hex. The secret has 256 random bits, so a slower hash would not make it safer. */
   readonly sha256: string;
   readonly scopes: readonly Scope[];
-  /** Timestamps; `created` is null for a key from the environment, the others are null until they are set. */
+  /** Timestamps. `created` is null for a key from the environment. The others are null until they are set. */
   readonly created: string | null;
   readonly expires: string | null;
   readonly revoked: string | null;
-  /** Prefixes of the ids that the key may name; absent if it may name all ids. */
+  /** Prefixes of the ids that the key may use; absent if it may use all ids. */
   readonly prefixes?: readonly string[];
   /** Addresses and ranges from which the key is accepted; absent if it is accepted from all. */
   readonly sources?: readonly string[];
@@ -27,7 +27,7 @@ export interface KeyRecord {
 export interface NewKey {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Timestamp from which the key is no longer accepted; null for a key that does not expire. */
+  /** Time from which the key is not accepted any more; null for a key that does not expire. */
   readonly expires: string | null;
   readonly prefixes?: readonly string[];
   readonly sources?: readonly string[];
@@ -38,7 +38,7 @@ export interface KeyHolder {
   readonly keyId: string;
   readonly name: string;
   readonly scopes: ReadonlySet<Scope>;
-  /** Prefixes of the ids that the key may name; absent if it may name all ids. */
+  /** Prefixes of the ids that the key may use; absent if it may use all ids. */
   readonly prefixes?: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export interface ListedKey extends KeyRecord {
   readonly last_used: string | null;
 }
 
-/** Key with its record. The key itself is shown only here. */
+/** New key and its record. The key itself is shown only once. */
 export interface IssuedKey {
   readonly record: KeyRecord;
   readonly key: string;
@@ -56,29 +56,30 @@ export interface IssuedKey {
 
 export interface Keys {
   /**
-   * Returns true if a key was ever created or configured. Every request then needs a key, even if all keys are revoked.
+   * Returns true if a key was ever created or configured. Every request then needs a key, even if all keys were
+   * revoked.
    */
   areConfigured(): boolean;
   /**
-   * Returns the holder of a key. Returns undefined in all other cases: the key is malformed, unknown, revoked, expired,
-   * wrong or used from an address that is not permitted.
+   * Returns the holder of a key. Returns undefined if the key is malformed, unknown, revoked, expired or wrong, or if
+   * the address is not permitted.
    */
   verify(key: string, address?: string): KeyHolder | undefined;
   /**
-   * Returns the scopes of an accepted key, or of the accepted key with the same name that replaced it; undefined if
-   * neither is accepted.
+   * Returns the scopes of a key. If it is no longer accepted, returns the scopes of the accepted key with the same
+   * name. Returns undefined if there is no such key.
    */
   findScopes(id: string, name: string): ReadonlySet<Scope> | undefined;
   /** Creates a key. @throws Refusal VALIDATION_FAILED if another accepted key has the name */
   create(key: NewKey): Promise<IssuedKey>;
   /**
-   * Creates a key that replaces another key, which is accepted for some further time.
-   * @throws Refusal VALIDATION_FAILED if the other key does not exist or is not accepted
+   * Creates a key that replaces another key. The old key is accepted for some more time.
+   * @throws Refusal VALIDATION_FAILED if the old key does not exist or is not accepted
    */
   rotate(id: string, overlapMs: number): Promise<IssuedKey>;
   /** Lists all keys by id. */
   list(): readonly ListedKey[];
-  /** Revokes a key permanently. Does not change a revoked key. @throws Refusal VALIDATION_FAILED */
+  /** Revokes a key permanently. A key that is already revoked does not change. @throws Refusal VALIDATION_FAILED */
   revoke(id: string): Promise<KeyRecord>;
 }
 
@@ -93,19 +94,19 @@ export interface KeysDependencies {
 /** Minimum interval between writes of the last use of a key. */
 const USE_INTERVAL_MS = 60_000;
 
-/** Digest that is compared if no key has the id, so that an unknown key takes as long as a wrong key. */
+/** Digest that is compared if no key has the id. An unknown key then takes as long to check as a wrong key. */
 const NO_DIGEST = Buffer.alloc(32);
 
 /**
- * Creates the keys of the service. They are read once and cached. Changes by this process apply from the next request,
- * changes by other processes when their events are read.
+ * Creates the service for keys. Keys are read once and cached. A change in this process applies from the next request.
+ * A change in another process applies when its event is read.
  */
 export async function createKeys({ documents, environment, now }: KeysDependencies): Promise<Keys> {
   const keyUses = await createKeyUses(documents, now);
   const storedRecords = (await documents.list('key', readRecord)).documents;
   const holders = new Map([...storedRecords, ...environment].map((record) => [record.id, createHolder(record)]));
   const environmentIds = new Set(environment.map(({ id }) => id));
-  // an unreadable key also means that the service requires keys
+  // an unreadable key also counts as a configured key
   let hasConfiguredKeys = environment.length > 0 || (await documents.ids('key')).length > 0;
 
   const saveAll = async (records: readonly KeyRecord[]) => {
@@ -139,7 +140,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
     hasConfiguredKeys ||= entry !== undefined;
     if (record !== undefined) holders.set(id, createHolder(record));
   }
-  // An unreadable key keeps its previous state until the next event, or a start, reads it.
+  // An unreadable key keeps its previous state until an event or a start reads it again.
   documents.subscribe('key-changed', ({ key_id: id }) => void readAgain(id).catch(() => {}));
 
   return {
@@ -204,7 +205,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const ID_LENGTH = 12;
 const SECRET_BYTES = 32;
 
-/** Creates a random key: `dvs_`, 12 characters of id, 43 characters of secret. */
+/** Creates a random key. It consists of `dvs_`, an id of 12 characters and a secret of 43 characters. */
 export function issueKey(
   { name, scopes, expires, prefixes, sources }: NewKey,
   nowMs: number,
@@ -236,7 +237,9 @@ interface Holder {
   readonly record: KeyRecord;
   readonly principal: KeyHolder;
   readonly digest: Buffer;
-  /** Returns true if the key is accepted from an address; undefined if it is accepted from all. */
+  /**
+   * Function that returns true if the key is accepted from an address; undefined if it is accepted from all addresses.
+   */
   readonly isFrom: ((address: string) => boolean) | undefined;
 }
 
@@ -250,7 +253,7 @@ function createHolder(record: KeyRecord): Holder {
   };
 }
 
-/** Returns the limits of a key that are present. */
+/** Returns the limits that are set for a key. */
 function getLimits(limits: {
   readonly prefixes?: readonly string[] | undefined;
   readonly sources?: readonly string[] | undefined;
@@ -258,13 +261,13 @@ function getLimits(limits: {
   return Object.fromEntries(Object.entries(limits).filter(([, list]) => list !== undefined));
 }
 
-/** Returns the expiry of a successor key, whose lifetime equals that of its predecessor. */
+/** Returns the expiry of a new key that replaces an old one. Both have the same lifetime. */
 function computeSuccessorExpiry({ created, expires }: KeyRecord, nowMs: number): string | null {
   if (expires === null || created === null) return expires;
   return formatTimestamp(nowMs + (Date.parse(expires) - Date.parse(created)));
 }
 
-/** Records the last use of each key, which is written at intervals. */
+/** Records the last use of each key. The uses are written at intervals. */
 async function createKeyUses(documents: DocumentStore, now: () => number) {
   const { documents: storedUses } = await documents.list('key-use', (body, id) => {
     const usedAtMs = Date.parse((body as { readonly at?: string } | null)?.at ?? '');
@@ -288,8 +291,8 @@ async function createKeyUses(documents: DocumentStore, now: () => number) {
 }
 
 /**
- * Returns the stored form of a key. Release 0.2.0 ignores limits, so the digest of a limited key is stored where that
- * release does not look.
+ * Returns the stored form of a key. Release 0.2.0 ignores limits. Therefore the digest of a limited key is stored where
+ * that release does not read it.
  */
 function toStoredForm({ sha256, ...record }: KeyRecord): object {
   const isLimited = record.prefixes !== undefined || record.sources !== undefined;

@@ -10,12 +10,12 @@ type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'retry' | 'watc
 
 /** Job kinds with ids that clients choose. */
 const NAMED_KINDS: ReadonlySet<string> = new Set(['sweep', 'rerun', 'study']);
-/** Job kinds with ids that contain a risk model. */
+/** Job kinds whose ids contain the id of a risk model. */
 const MODEL_KINDS: ReadonlySet<string> = new Set(['risk', 'validate']);
 
 /**
- * Returns the jobs that the client of the current request may see: those about documents within its prefixes or shared
- * with it.
+ * Returns the jobs that the client of this request may see: jobs about documents with its prefixes, and about documents
+ * that were shared with it.
  */
 export function limitJobs(system: FollowedJobs): FollowedJobs {
   const reach = findCurrentReach();
@@ -60,11 +60,16 @@ function isVisible(reach: Reach, status: JobStatus): boolean {
   return subject !== undefined && mayRead(reach, subject.kind, subject.id);
 }
 
-/** Returns true for a job that a client named, such as a sweep of an index shared with it. */
+/**
+ * Returns true if a client may see a job that has a name, such as a sweep of an index that was shared with the client.
+ */
 const isWithinReach = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
   NAMED_KINDS.has(kind) && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
 
-/** Returns the document of a job, or the name that a client gave to the job; undefined if there is neither. */
+/**
+ * Returns the document that a job is about, or the name that a client gave to the job. Returns undefined if there is
+ * neither.
+ */
 function findSubject({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
   const ident = jobId.slice(jobId.indexOf(':') + 1);
   const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;

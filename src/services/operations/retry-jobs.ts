@@ -13,7 +13,7 @@ export interface RetryOrder {
   readonly limit: number;
 }
 
-/** Refusals that would also apply to all further jobs, and therefore end the order. */
+/** Refusals that apply to every further job. No more jobs are queued after one of them. */
 const GENERAL_REFUSALS: ReadonlySet<string> = new Set(['DRAINING', 'STORAGE_FULL', 'STORE_UNAVAILABLE']);
 
 /** Queues failed jobs again, the newest first. @throws Refusal DRAINING, STORAGE_FULL, STORE_UNAVAILABLE */

@@ -10,11 +10,11 @@ import type { Failure, SendDelivery } from './deliveries.js';
 
 export interface SendOptions {
   readonly destinations: Pick<CallbackDestinations, 'isAddressAllowed'>;
-  /** Secrets in the form `whsec_` and base64; a message is signed with each secret. */
+  /** Secrets in the form `whsec_` followed by base64. A message gets one signature per secret. */
   readonly secrets: readonly string[];
   /** Returns the current time in milliseconds since 1970. */
   readonly now: () => number;
-  /** Name and version of the program, sent as the user agent. */
+  /** Name and version of the program. They are sent as the user agent. */
   readonly userAgent: string;
 }
 
@@ -27,7 +27,7 @@ export interface SignedPost {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Attempts to send a request once. @returns undefined if the receiver accepted it, otherwise the failure */
+/** Function that tries once to send a request. @returns undefined if the receiver accepted it, otherwise the failure */
 export type SignedPostSender = (post: SignedPost, signal: AbortSignal) => Promise<Failure | undefined>;
 
 /** Creates the function that sends messages about jobs. */
@@ -39,8 +39,8 @@ export const createSend =
   };
 
 /**
- * Creates the function that sends POST requests signed by HMAC-SHA256. Redirects are not followed, the response body is
- * not read, and the connection uses an address that was checked after its look-up.
+ * Creates the function that sends POST requests with HMAC-SHA256 signatures. It does not follow redirects and does not
+ * read the response body. The address is checked after the DNS look-up, and the connection uses that address.
  * @source Standard Webhooks specification 1.0.0, standardwebhooks.com
  */
 export function createPost({ destinations, secrets, now, userAgent }: SendOptions): SignedPostSender {
@@ -111,7 +111,7 @@ function findFailure(status: number): Failure | undefined {
   return { reason: `The receiver answered ${status}.`, isFinal: status === GONE_STATUS };
 }
 
-/** Returns a failure without details of the internal network, except its code. */
+/** Returns the text of a failure. It contains the error code but no other details of the internal network. */
 function formatReason({ name, message, ...failure }: Error & { readonly code?: string }): string {
   if (name === 'AbortError' || name === 'TimeoutError')
     return `The receiver did not answer within ${LIMITS.MAX_CALLBACK_SECONDS} seconds.`;

@@ -60,8 +60,8 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
   }
 
   /**
-   * Returns warnings about data that the served market lacks. They do not prevent saving a set, because another store
-   * may have the data.
+   * Returns warnings about data that the served market lacks. A set can still be saved, because another store may have
+   * the data.
    */
   function listMarketWarnings(constraintSet: ConstraintSet | undefined): Finding[] {
     const market = markets.current()?.market;

@@ -30,10 +30,10 @@ export interface OptimisationPlansDependencies {
   readonly calendars: Calendars;
 }
 
-/** Checks of the data on which an optimisation depends, before any work begins. */
+/** Checks for the data that an optimisation needs. They run before any work starts. */
 export interface OptimisationPlans {
   /**
-   * Returns a market that contains the data for the index of a request, with all documents that the index refers to.
+   * Returns a market that has the data for the index of a request, and all documents that the index refers to.
    * @throws Refusal VALIDATION_FAILED, INVALID_RANGE, NO_DATA_IN_RANGE, NO_DATA_AT_DATE, NO_DATA_SOURCE
    */
   prepare(
@@ -41,13 +41,15 @@ export interface OptimisationPlans {
     request: ComputedRequest,
   ): Promise<ServedMarket & { readonly reached: Readonly<Record<string, IndexDocument>> }>;
   /**
-   * Returns an index with all documents that it refers to. @throws Refusal VALIDATION_FAILED for data that the market
-   * lacks
+   * Returns an index and all documents that it refers to. @throws Refusal VALIDATION_FAILED if the market lacks data
    */
   reachedOn(target: StoredIndex, market: MarketData): Promise<Readonly<Record<string, IndexDocument>>>;
   /** Checks the dates of a request. @throws Refusal VALIDATION_FAILED, INVALID_RANGE, NO_DATA_IN_RANGE */
   assertRequest(request: ComputedRequest, market: MarketData): void;
-  /** Checks the rows of a stored set: invalid rows, and rows that need data that the market lacks, are errors. */
+  /**
+   * Checks the rows of a stored constraint set. A row is an error if it is invalid or if it needs data that the market
+   * lacks.
+   */
   assertRows(constraintSet: ConstraintSet, market: MarketData): void;
   /**
    * Returns the stored risk models that requests and their documents use.
@@ -64,7 +66,7 @@ export function createOptimisationPlans({
   markets,
   calendars,
 }: OptimisationPlansDependencies): OptimisationPlans {
-  /** Returns an index with its documents; data that the served market lacks is an error before any work begins. */
+  /** Returns an index and its documents. If the served market lacks data, that is an error before any work starts. */
   async function readReachedOn({ document }: StoredIndex, market: MarketData) {
     const reachedDocuments = await resolveReached(documents, document);
     for (const indexDocument of Object.values(reachedDocuments))
@@ -81,7 +83,7 @@ export function createOptimisationPlans({
     assertNoErrors('request', checkSpecFields(request, market, { path: '', severity: 'error' }));
   }
 
-  /** Ensures that a rebalance can be on or before a day. @throws Refusal NO_DATA_AT_DATE */
+  /** Checks that the index can have a rebalance on or before a day. @throws Refusal NO_DATA_AT_DATE */
   function assertReached(document: IndexDocument, asOf: string | null, market: MarketData): void {
     if (asOf === null) return;
     const calendar = calendars.get(document.calendar);
@@ -124,7 +126,7 @@ export function createOptimisationPlans({
   };
 }
 
-/** Returns an index with weights that can be optimised. @throws Refusal INDEX_NOT_FOUND, VALIDATION_FAILED */
+/** Returns an index if its weights can be optimised. @throws Refusal INDEX_NOT_FOUND, VALIDATION_FAILED */
 export async function requireTarget(documents: Reader, indexId: string): Promise<StoredIndex> {
   const storedIndex = await requireIndex(documents, indexId);
   assertDecides(storedIndex.document);
@@ -150,15 +152,15 @@ export function refuseMissingSet(setId: string): Refusal {
   });
 }
 
-/** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`, in UTC. */
+/** Creates an id from the time in UTC and a random part: `{yyyymmddThhmmss}-{8 hex}`. */
 export function createOptimisationId(now: number): string {
   const timestamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
   return `${timestamp}-${randomBytes(4).toString('hex')}`;
 }
 
 /**
- * Estimates the memory of an optimisation: growth factors and their copy, and a few matrices over the securities of a
- * large index.
+ * Estimates the memory of an optimisation. It needs the growth factors twice, and a few matrices over the securities of
+ * a large index.
  */
 export function estimateOptimisationBytes({ dates, identifiers }: MarketData): number {
   const names = Math.min(identifiers.length, 3000);

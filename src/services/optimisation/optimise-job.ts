@@ -17,7 +17,7 @@ export interface OptimisationJobDependencies {
   readonly markets: Markets;
 }
 
-/** Creates the kind of job that optimises; its result is stored in the transaction that ends the job. */
+/** Creates the kind of job that runs an optimisation. The transaction that ends the job stores the result. */
 export function createOptimisationJob(dependencies: OptimisationJobDependencies): JobKind<OptimisationPayload> {
   return createJobKind('optimise', async (payload, attempt) => {
     await dependencies.markets.settled(); // An optimisation that the previous process left waits until the data is loaded.
@@ -32,7 +32,7 @@ export function createOptimisationJob(dependencies: OptimisationJobDependencies)
   });
 }
 
-/** Optimises on the served market. @returns the document to store, and the main figures of the result */
+/** Runs an optimisation on the served market. @returns the document to store, and the main figures of the result */
 export async function optimiseOnce(
   { documents: stored, artifacts, markets }: OptimisationJobDependencies,
   attempt: Pick<Attempt<PortableTaskName>, 'compute' | 'outputs'>,

@@ -47,7 +47,7 @@ export interface Optimise extends ConstraintSets {
    */
   start(body: Body, origin: Origin | null): Promise<JobStatus>;
   /**
-   * Returns the weights that a run of the same request would find, as a PreviewResponse.
+   * Returns the weights that the same request would find as a job, as a PreviewResponse.
    * @throws the refusals of `start`, and the failures of its job
    */
   preview(body: Body, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;

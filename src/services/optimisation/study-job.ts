@@ -19,7 +19,7 @@ import { optimiseOnce, type OptimisationJobDependencies } from './optimise-job.j
 
 export type StudyJobDependencies = OptimisationJobDependencies & RowsInPartsDependencies;
 
-/** Optimisation of a study, or the reason why it has no result. */
+/** Result of one optimisation of a study, or the reason why there is no result. */
 interface StudyEntry extends RowEntry {
   readonly row: StudyRow;
   /** Result to store. */
@@ -29,8 +29,8 @@ interface StudyEntry extends RowEntry {
 const STUDY_OUTCOMES = ['solved', 'refused'] as const satisfies readonly StudyRow['outcome'][];
 
 /**
- * Creates the kind of job that computes many optimisations in parts, on any node; the end of the job stores all
- * results.
+ * Creates the kind of job that runs many optimisations in parts. Any node can compute a part. The end of the job stores
+ * all results.
  */
 export function createStudyJob(dependencies: StudyJobDependencies): JobKind<StudyPayload> {
   const { markets } = dependencies;
@@ -88,7 +88,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
   );
 }
 
-/** Returns the refusal for a change of data during a study, because all results of a study use the same data. */
+/** Returns the refusal for data that changed during a study. All results of a study must use the same data. */
 const refuseChangedData = (studyId: string): Refusal =>
   new Refusal('STORE_MISMATCH', `The data has changed since the study ${studyId} was submitted: submit it again.`);
 

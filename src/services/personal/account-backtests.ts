@@ -13,7 +13,7 @@ import { listOptimisedModels, planModels, requireModel } from '../stored/used-mo
 import type { BatchJobDependencies } from './batch-job.js';
 import { createBatchId, type BatchesDependencies } from './batches.js';
 
-/** Creates the kind of job that runs one account over the history of an index. */
+/** Creates the kind of job that simulates one account over the history of an index. */
 export function createAccountBacktestJob({
   documents,
   artifacts,
@@ -51,7 +51,7 @@ export interface AccountBacktests {
   start(indexId: string, request: AccountBacktestRequest, origin: Origin | null): Promise<JobStatus>;
 }
 
-/** Memory of a backtest in bytes: the common data of a rebalance, and the entries of ten years. */
+/** Memory of a backtest in bytes: the shared data of a rebalance, and the entries of ten years. */
 const BACKTEST_BYTES = 128 * 2 ** 20;
 
 export function createAccountBacktests(dependencies: AccountBacktestsDependencies): AccountBacktests {

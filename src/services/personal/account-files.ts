@@ -8,7 +8,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { findAccountId, refuseRepeatedAccount } from '#domain/personal/account-lines.js';
 import type { ArtifactStore } from '#store/port.js';
 
-/** Disk space in bytes that must be free before accounts of unknown length are written. */
+/** Disk space in bytes that must be free before accounts are written if their total length is unknown. */
 const CLAIMED_BYTES = 2 ** 28;
 const END = Buffer.from('\n');
 /** Number of bytes in one write. */
@@ -16,14 +16,15 @@ const PIECE_BYTES = 2 ** 18;
 
 /** Accounts in the order of their arrival. */
 export interface UploadedLines {
-  /** Lines of JSON with one account each; blank lines are ignored. */
+  /** Lines of JSON. Each line is one account; blank lines are ignored. */
   readonly lines: AsyncIterable<Uint8Array>;
-  /** Line number of the first account in the upload; null if the accounts were not sent as lines of JSON. */
+  /** Line number of the first account in the upload. Null if the accounts were not sent as lines of JSON. */
   readonly line: number | null;
 }
 
 /**
- * Writes accounts as an artifact with the offsets of its parts. Memory does not grow with the number of accounts.
+ * Writes accounts as an artifact and records where each part begins. The memory does not grow with the number of
+ * accounts.
  * @throws Refusal VALIDATION_FAILED without accounts and with too many, STORAGE_FULL
  */
 export async function storeAccounts(
@@ -57,7 +58,7 @@ function createCutter(firstLine: number | null) {
   /** Ids of the accounts, at most `MAX_BATCH_ACCOUNTS` of about 100 bytes each. */
   const ids = new Set<string>();
 
-  /** Returns the line; if an earlier line has the same id, returns a line with an account that is refused. */
+  /** Returns the line. If an earlier line has the same id, returns a line with an account that will be refused. */
   function replaceRepeated(bytes: Uint8Array): Uint8Array {
     const id = findAccountId(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
     if (id === undefined) return bytes;

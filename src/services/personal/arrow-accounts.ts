@@ -13,7 +13,8 @@ export interface ArrowAccounts {
 }
 
 /**
- * Reads accounts from an Arrow stream as it arrives: one row per account with a list of its lots, or a table of lots.
+ * Reads accounts from an Arrow stream while it arrives. The stream has one row per account with a list of lots, or one
+ * row per lot.
  * @throws Refusal VALIDATION_FAILED
  */
 export async function readArrow(bytes: AsyncIterable<Uint8Array>): Promise<ArrowAccounts> {
@@ -79,7 +80,7 @@ async function* readLotRows(batches: AsyncIterable<RecordBatch>) {
 
 const MS_PER_DAY = 86_400_000;
 
-/** Converts an Arrow value to a JSON value; dates become days. */
+/** Converts an Arrow value to JSON. A date becomes a day. */
 function convertValue(value: unknown, type: DataType): unknown {
   if (value === null || value === undefined) return null;
   if (DataType.isDate(type) || DataType.isTimestamp(type)) return formatDay(Math.floor(Number(value) / MS_PER_DAY));

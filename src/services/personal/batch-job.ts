@@ -25,12 +25,12 @@ export interface BatchJobDependencies {
   readonly workers: number;
 }
 
-/** Share of the work after the accounts are solved. */
+/** Share of the progress that remains after all accounts are solved. */
 const SUMMING_SHARE = 0.05;
 
 /**
- * Creates the kind of job that solves accounts in parts; other nodes compute some of the parts, with bit-identical
- * results.
+ * Creates the kind of job that optimises accounts in parts. Other nodes can compute parts, and their results are
+ * bit-identical.
  */
 export function createBatchJob(dependencies: BatchJobDependencies): JobKind<BatchPayload> {
   const { documents, artifacts, markets, dataVersions, workers } = dependencies;
@@ -46,7 +46,7 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
     };
   }
 
-  /** Adds the window of the model to a refusal of securities without an estimate. */
+  /** Adds the estimation window to a refusal of securities for which the model has no estimate. */
   async function addWindow(failure: unknown, { terms }: BatchPayload): Promise<unknown> {
     if (!(failure instanceof Refusal) || failure.code !== 'MODEL_LACKS_NAMES') return failure;
     const { document } = await requireModel(documents, terms.risk_model);

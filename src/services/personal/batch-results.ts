@@ -22,17 +22,20 @@ export interface BatchResultsDependencies {
   readonly kind: Pick<JobKind<BatchPayload>, 'decode'>;
 }
 
-/** Number of a block of 100 accounts, with its batch. */
+/** Batch and number of a block. A block has 100 accounts. */
 interface BlockRequest {
   readonly batchId: string;
   readonly block: number;
 }
 
 export interface BatchResults {
-  /** Results of the newest finished batches, without their refused accounts. @throws Refusal DOCUMENT_UNREADABLE */
+  /**
+   * Lists the results of the newest finished batches. The refused accounts are left out. @throws Refusal
+   * DOCUMENT_UNREADABLE
+   */
   list(limit: number): Promise<BatchView[]>;
   /**
-   * Returns a block of the results as JSON, also while the batch runs.
+   * Returns a block of the results as JSON. The batch may still be running.
    * @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE; JOB_RUNNING for a block that is not solved
    * yet
    */
@@ -41,11 +44,14 @@ export interface BatchResults {
   table(
     request: BlockRequest & { readonly table: BatchTable; readonly format: Exclude<ExportFormat, 'json'> },
   ): Promise<Uint8Array<ArrayBuffer>>;
-  /** Returns the common data as JSON. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns the data that all accounts share, as JSON. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
   common(batchId: string): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** Results of a batch: a file with the common data as its last block, then files with the blocks of accounts. */
+/**
+ * Files with the results of a batch. The last block of the first file is the data that all accounts share. The other
+ * files contain the blocks of accounts.
+ */
 type Volumes = readonly RowsInBlocks[];
 
 export function createBatchResults({ documents, jobs, artifacts, kind }: BatchResultsDependencies): BatchResults {
@@ -61,7 +67,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     });
   };
 
-  /** Returns the text of a block, with its accounts separated by commas. */
+  /** Returns the text of a block. Commas separate its accounts. */
   async function readAccounts({ batchId, block }: BlockRequest) {
     const { status, volumes } = await findBatch(batchId);
     if (volumes !== undefined) return readFinishedBlock(volumes.slice(1), block);
@@ -85,7 +91,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     throw refuseBlock(block, blocks);
   }
 
-  /** Returns a block with solved parts only, from the outputs that survive a crash. */
+  /** Returns a block of a running batch. It contains only the parts that are solved; their outputs survive a crash. */
   async function readRunningBlock(batchId: string, block: number) {
     const input = await documents.get('job-input', `batch:${batchId}`);
     if (input === undefined || 'unreadable' in input) throw createMissingResultsRefusal(batchId, 'ending');
@@ -152,7 +158,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   };
 }
 
-/** Returns the volumes of results. Release 0.4.0 wrote one file of rows with the common data as its last block. */
+/** Returns the files of the results. Release 0.4.0 wrote one file of rows, with the shared data as its last block. */
 function readVolumes(storedResult: StoredResult | null): Volumes | undefined {
   if (storedResult === null || !('artifact' in storedResult)) return undefined;
   const { volumes, rows } = storedResult;

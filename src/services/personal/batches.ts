@@ -58,15 +58,15 @@ interface Upload {
 interface UploadTerms {
   /** Terms as JSON; absent if the stream contains them. */
   readonly terms?: string | undefined;
-  /** Id of the batch, which takes precedence over the id in the terms. */
+  /** Id of the batch. It replaces the id in the terms. */
   readonly batchId?: string | undefined;
 }
 
 const ARROW_TYPE = 'application/vnd.apache.arrow.stream';
 const PARQUET_TYPE = 'application/vnd.apache.parquet';
-/** Memory in bytes of a thread for the common data and the accounts of a part. */
+/** Memory in bytes that a thread needs for the shared data and the accounts of one part. */
 const THREAD_BYTES = 64 * 2 ** 20;
-/** Memory in bytes of the results of an account while their file is joined. */
+/** Memory in bytes that the results of one account need while the file is joined. */
 const ACCOUNT_BYTES = 80_000;
 
 export function createBatches(dependencies: BatchesDependencies): Batches {
@@ -114,8 +114,8 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
   }
 
   /**
-   * Returns the stored accounts of a live batch if they equal the sent accounts, so that both requests are the same
-   * job.
+   * Returns the stored accounts of a batch that is running or queued, if they equal the sent accounts. Both requests
+   * are then the same job.
    */
   async function findSameAccounts(batchId: string, { file }: AccountsFile): Promise<AccountsFile | undefined> {
     if (!(await jobs.isLive(`batch:${batchId}`))) return undefined;

@@ -4,7 +4,8 @@ import { parseAccountTable, assertAccountColumns, createNestedFields } from '#do
 import { readParquetLines } from '#market/process/market-process.js';
 
 /**
- * Reads accounts from a Parquet file as it arrives: one row per account with a list of its lots, or a table of lots.
+ * Reads accounts from a Parquet file while it arrives. The file has one row per account with a list of lots, or one row
+ * per lot.
  * @param take receives the accounts as JSON
  * @throws Refusal VALIDATION_FAILED, STORAGE_FULL
  */
@@ -22,7 +23,7 @@ export function readParquet<T>(
 }
 
 /**
- * Yields rows of accounts without their null members. A line that is not JSON is passed through, and refused when it is
+ * Yields rows of accounts without their null members. A line that is not JSON is passed on; it is refused when it is
  * read.
  */
 async function* readAccountRows(lines: AsyncIterable<Buffer>): AsyncGenerator<string> {

@@ -9,13 +9,13 @@ const NAMED_DATES_MAX = 100;
 /** Closes of a run, and the published entries. */
 interface ComparedCloses {
   readonly closes: Closes;
-  /** Valid entry of each published date: its last entry. */
+  /** Valid entry of each published date. This is the last entry for that date. */
   readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
 }
 
 /**
- * Refuses differences unless they are restated. Always refuses a session that is missing in the run, and closes that
- * would cause a jump in the log that no index had.
+ * Refuses a run that differs from published closes, unless the request restates them. A session that is missing in the
+ * run is always refused. Closes are also refused if the log would get a jump that no index had.
  * @throws Refusal RESTATEMENT
  */
 export function assertAllowed(
@@ -43,8 +43,8 @@ function assertPublishedUnchanged(
 }
 
 /**
- * Refuses a run that begins after the first published close, unless run and log agree where they overlap: otherwise the
- * log would have a jump that no index had.
+ * Refuses a run that starts after the first published close, unless it agrees with the log on the dates that both have.
+ * Otherwise the log would contain a jump that no index had.
  */
 function assertStartOverlaps(disagreements: readonly Disagreement[], comparedCloses: ComparedCloses): void {
   const { closes, entriesInForce } = comparedCloses;
@@ -57,8 +57,8 @@ function assertStartOverlaps(disagreements: readonly Disagreement[], comparedClo
 }
 
 /**
- * Refuses closes that end before the last published close and differ at their end: the later closes come from another
- * run, and the log would have a jump that no index had.
+ * Refuses closes that end before the last published close and differ there. The later closes come from another run, so
+ * the log would contain a jump that no index had.
  */
 function assertEndReached(disagreements: readonly Disagreement[], comparedCloses: ComparedCloses): void {
   const { closes, entriesInForce } = comparedCloses;

@@ -29,7 +29,7 @@ export interface Bundle {
   readonly length: number;
 }
 
-/** Archives with which the published closes of an index can be recomputed elsewhere. */
+/** Archives from which anybody can recompute the published closes of an index. */
 export interface Bundles {
   /**
    * Creates the archive of an index.
@@ -64,7 +64,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
     throw new Refusal('RUN_NOT_FOUND', `The published runs of ${indexId} were purged.`, { index_id: indexId });
   }
 
-  /** Returns the content that a run was computed from. */
+  /** Returns the market content from which a run was computed. */
   async function readMarket(run: RunDocument): Promise<VersionedMarket> {
     const now = await dataVersions.at(undefined);
     const isNow = now.served.identity.contentHash === run.store_content_hash;
@@ -73,7 +73,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
     throw refuseBundle(run.index_id, 'the data of the published run is not kept');
   }
 
-  /** Returns the files of the contents before a version. */
+  /** Returns the files of the contents that are older than a version. */
   async function readVersionFiles(version: number | null): Promise<EarlierContentFiles> {
     const { knownOn, earlier } = await dataVersions.before(version);
     const files = earlier.map(async ({ artifact, ...content }) => ({
@@ -89,7 +89,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
     return entries;
   }
 
-  /** Ensures that the client may read each definition, because the bundle discloses the definitions. */
+  /** Checks that the client may read every definition. The bundle contains these definitions. */
   async function assertReadable(indexId: string, indexIds: readonly string[]): Promise<void> {
     for (const id of indexIds)
       if (id !== indexId && (await findIndex(documents, id)) === undefined)

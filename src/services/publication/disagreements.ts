@@ -1,7 +1,7 @@
 import type { LevelChange } from '#domain/documents/published-error.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 
-/** Closes of an index in a run: arrays of equal length by date, levels in index points. */
+/** Closes of an index in one run. All arrays have one entry per date; levels are in index points. */
 export interface Closes {
   /** YYYY-MM-DD, ascending. */
   readonly dates: readonly string[];
@@ -10,15 +10,15 @@ export interface Closes {
   readonly net: readonly (number | null)[];
   readonly divisor: readonly (number | null)[];
   readonly composition_hash: readonly string[];
-  /** Number of securities held at each close, and number of these without a bar on the date. */
+  /** Number of securities that are held at each close, and how many of them have no bar on the date. */
   readonly held: readonly number[];
   readonly without_bar: readonly number[];
 }
 
-/** Date on which a run differs from the published entry in force. */
+/** Date on which a run and the valid published entry differ. */
 export interface Disagreement {
   readonly date: string;
-  /** Position of the date in the run; null if the session is missing in the run. */
+  /** Position of the date in the run; null if the run does not have the session. */
   readonly position: number | null;
 }
 
@@ -28,8 +28,8 @@ const LEVELS = ['price', 'total', 'net'] as const;
 /** Sizes of disagreements. */
 export interface DisagreementSizes {
   /**
-   * Number of dates on which a level differs by more than rounding; on other dates only the divisor, the composition or
-   * last digits differ.
+   * Number of dates on which a level differs by more than rounding. On the other dates only the divisor, the
+   * composition or the last digits differ.
    */
   readonly levels_changed: number;
   /** Largest relative change; null if only divisor or composition differ. */
@@ -39,8 +39,8 @@ export interface DisagreementSizes {
 const COMPARED_FIELDS = ['price', 'total', 'net', 'divisor', 'composition_hash'] as const;
 
 /**
- * Returns the dates, ascending, on which a run and the published entries in force are not bit-identical, within the
- * range that both cover.
+ * Returns the dates on which a run and the valid published entries are not bit-identical, in ascending order. Compares
+ * only dates that both cover.
  * @param entriesInForce entries by date
  */
 export function findDisagreements(
@@ -67,7 +67,7 @@ export function findDisagreements(
     });
 }
 
-/** Returns the sizes of disagreements in the levels that both run and entry have. */
+/** Measures the differences of the levels that exist both in the run and in the entry. */
 export function measureDisagreements(
   disagreements: readonly Disagreement[],
   closes: Closes,
@@ -90,8 +90,8 @@ export function measureDisagreements(
 }
 
 /**
- * Maximum relative difference of levels that the order of additions explains: a price correction causes such
- * differences in later closes.
+ * Maximum relative difference of two levels that only the order of additions can explain. After a price correction,
+ * later closes differ by such amounts.
  */
 const ROUNDING = 1e-12;
 
@@ -116,7 +116,7 @@ const closeAt = ({ price, total, net }: Closes, position: number): Levels => ({
   net: net[position]!,
 });
 
-/** Compares the levels that both entry and close have. */
+/** Compares the levels that exist both in the entry and in the close. */
 function listLevelChanges(date: string, entry: Levels | undefined, close: Levels | undefined): readonly LevelChange[] {
   return LEVELS.flatMap((variant) => {
     const [published, run] = [entry?.[variant] ?? null, close?.[variant] ?? null];

@@ -9,7 +9,7 @@ import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { listChangesOn, measureDisagreements, type Closes, type Disagreement } from './disagreements.js';
 
-/** Closes of a run, the published entries, and their disagreements. */
+/** Closes of a run, the published entries, and the dates on which they differ. */
 export interface DifferingCloses {
   readonly closes: Closes;
   /** Entries in force by date. */
@@ -17,7 +17,7 @@ export interface DifferingCloses {
   readonly disagreements: readonly Disagreement[];
 }
 
-/** Treatment of the disagreements between a run and its log. */
+/** Treatment of the differences between a run and its log under a policy. */
 export interface ErrorTreatment {
   readonly decided: DecidedError;
   /** Dates to publish again. */
@@ -25,10 +25,10 @@ export interface ErrorTreatment {
 }
 
 /**
- * Applies a policy to disagreements. A published session on which the exchange was closed differs by its move from the
- * session before it, and cannot be restated.
+ * Applies a policy to the differences between a run and the published entries. If the exchange was closed on a
+ * published session, the difference of that session is its move from the previous session; it cannot be restated.
  * @param isClosed returns true for a recorded closure of the calendar
- * @returns undefined if there are no disagreements, or if another published session is missing in the run
+ * @returns undefined if nothing differs, or if another published session is missing in the run
  */
 export function treatErrors(
   policy: ErrorPolicy,
@@ -53,8 +53,8 @@ export function treatErrors(
 }
 
 /**
- * Returns the request of a publication according to a policy: closes within the window are restated for the policy's
- * reason.
+ * Returns the publication request that a policy requires. Closes within the policy's window are restated with the
+ * reason of the policy.
  */
 export function createTreatedRequest(request: PublishRequest, treatment: ErrorTreatment | undefined): PublishRequest {
   if (treatment === undefined) return request;
@@ -80,7 +80,7 @@ interface RegisterTerms {
   readonly by: Authorship;
 }
 
-/** Returns the entry of the register for a publication; null if the run agrees with the published entries. */
+/** Returns the register entry for a publication. Returns null if the run agrees with the published entries. */
 export function createError(
   { disagreements: allDisagreements, treatment, request, ...pair }: TreatedErrors,
   terms: RegisterTerms,
@@ -88,12 +88,12 @@ export function createError(
   if (allDisagreements.length === 0) return null;
   const differingCloses = { ...pair, disagreements: allDisagreements };
   const { indexId, runId, restated, at, by } = terms;
-  // Without a policy, only restatements by a person reach this statement.
+  // Without a policy, this statement is reached only if a person restates closes.
   const decision = treatment?.decided.decision ?? 'restated';
   const reason = treatment?.decided.reason ?? request.reason!;
   const [first, last] = [allDisagreements[0]!.date, allDisagreements.at(-1)!.date];
   const { largest } = measureDisagreements(allDisagreements, pair.closes, pair.entriesInForce);
-  // A policy restates closes from the first material difference on; earlier closes keep their entries.
+  // A policy restates closes from the first material difference on. Earlier closes keep their entries.
   const disagreements = decision === 'restated' && treatment !== undefined ? treatment.restated : allDisagreements;
   const unchangedCount =
     disagreements.length - measureDisagreements(disagreements, pair.closes, pair.entriesInForce).levels_changed;
@@ -121,7 +121,7 @@ export function createError(
 const ABSENT_CLOSE = { price: null, total: null, net: null, composition_hash: null };
 
 /**
- * Returns a digest of the differing figures, which is independent of the run that produced them and of later closes.
+ * Returns a digest of the figures that differ. It does not depend on the run that produced them, nor on later closes.
  */
 function computeDigest({ disagreements, closes, entriesInForce }: DifferingCloses): string {
   const pairs = disagreements.map(({ date, position }) => {
@@ -143,7 +143,7 @@ function formatNotice({
   reason,
 }: Pick<NewError, 'decision' | 'first' | 'last' | 'largest' | 'reason'> & {
   readonly indexId: string;
-  /** Number of the closes that differ by rounding only. */
+  /** Number of closes whose levels differ at most by rounding. */
   readonly same: number;
 }): string {
   const isSingle = first === last;
@@ -160,14 +160,14 @@ function formatNotice({
   return `${kindText} ${size}${equalLevels} ${reason}`;
 }
 
-/** Returns a level with eight significant digits, which show a difference of a ten-thousandth of a basis point. */
+/** Rounds a level to eight significant digits. A difference of a ten-thousandth of a basis point remains visible. */
 const roundShown = (level: number | null): number | null => level && Number(level.toPrecision(8));
 
 const KIND = 'publication-error';
 
 /**
- * Returns the reason to add to the first close after a difference that is not restated; null if the difference is
- * already registered.
+ * Returns the reason to add to the first new close if earlier closes differ but are not restated. Returns null if the
+ * register already contains the difference.
  */
 export async function readCorrection(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
@@ -178,7 +178,8 @@ export async function readCorrection(
 }
 
 /**
- * Returns true if the last registered error of an index has the same figures and decision. A restatement is always new.
+ * Returns true if the last registered error of an index has the same figures and the same decision. A restatement
+ * always counts as new.
  */
 async function isRegistered(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
@@ -190,7 +191,7 @@ async function isRegistered(
   return error?.digest === digest && error.decision === decision;
 }
 
-/** Adds an error to the register of its index, unless the last registered error has the same figures. */
+/** Adds an error to the register of its index, unless the last registered error has the same figures and decision. */
 export async function registerError(tx: DocumentTransaction, error: NewError): Promise<void> {
   if (await isRegistered(tx, error)) return;
   const seq = (await tx.lastNumber(KIND, error.index_id)) + 1;

@@ -2,22 +2,22 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { isPartial } from '#market/content/partial-dates.js';
 import type { Closes } from './disagreements.js';
 
-/** Close on which securities held by the index have no bar, so that its level carries their earlier prices. */
+/** Close for which some securities of the index have no bar. Its level uses earlier prices of these securities. */
 export interface PartialClose {
   readonly date: string;
-  /** Number of securities held, and number of these without a bar. */
+  /** Number of securities that are held, and how many of them have no bar. */
   readonly held: number;
   readonly without_bar: number;
 }
 
-/** Maximum number of closes in the details of a refusal, and in its sentence. */
+/** Maximum number of closes in the details of a refusal, and in its message. */
 const LISTED_MAX = 100;
 const NAMED_MAX = 5;
 
 /**
- * Returns the partial closes of a run by date. On the last session a single security without a bar suffices, because
- * the bar may arrive later. On earlier dates the rule for partial dates of a store applies, because a single security
- * may be halted.
+ * Returns the partial closes of a run by date. On the last session, one security without a bar is enough, because its
+ * bar may still arrive. On earlier dates the rule for partial dates of a store applies, because a single security may
+ * be halted.
  */
 export function findPartialCloses({
   dates,
@@ -33,9 +33,7 @@ export function findPartialCloses({
   return results;
 }
 
-/**
- * Refuses partial closes among the closes to publish, unless the request permits them. @throws Refusal PARTIAL_CLOSES
- */
+/** Refuses to publish partial closes unless the request permits them. @throws Refusal PARTIAL_CLOSES */
 export function assertWhole(
   statements: readonly { readonly date: string }[],
   partialCloses: ReadonlyMap<string, PartialClose>,

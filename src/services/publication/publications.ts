@@ -74,7 +74,7 @@ export interface PublicationRequest {
   readonly signal: AbortSignal;
   /** Day of the schedule that publishes. */
   readonly day?: ProposedChange['day'];
-  /** True to publish nothing, but to request the approval if one is required. */
+  /** True to publish nothing. If an approval is required, it is still requested. */
   readonly isForeseen?: boolean;
 }
 
@@ -90,11 +90,11 @@ export interface PublicationsDependencies {
 }
 
 /**
- * Maximum number of attempts to append entries; an attempt fails only if another publication of the index succeeded.
+ * Maximum number of attempts to append entries. An attempt fails only if another publication of the index succeeded.
  */
 const ATTEMPTS_MAX = 5;
 
-/** Number of entries that are chained and signed in one turn of the event loop, which takes 2 ms. */
+/** Number of entries that are chained and signed in one turn of the event loop. This takes 2 ms. */
 const SIGNED_PER_TURN = 64;
 
 export function createPublications(dependencies: PublicationsDependencies): Publications {
@@ -115,7 +115,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         await admit(tx, proposedChange);
         if (error !== null) await registerError(tx, error);
         await appendEntries(tx, indexId, { entries, after: head });
-        // neither key nor log was deleted in the meantime
+        // neither the index nor the run was deleted since the request
         await requireIndex(tx, indexId);
         await requireRun(tx, { subject: indexId, id: computeRunId(run) });
         await markPublished(tx, run);
@@ -137,7 +137,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
           : await requireRun(documents, { subject: indexId, id });
       const calendar = calendars.get(document.calendar);
       const isClosed = (date: string): boolean => hasClosure(calendar, date);
-      // Without a run in the request, the run is current.
+      // If the request names no run, the run is the current run and not stale.
       const stale = id === undefined ? null : (await createStoredState(states, run)).stale;
       const closes = await readCloses(dependencies, run, { through: order.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
@@ -150,7 +150,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const disagreements = treatment?.restated ?? allDisagreements;
         assertAllowed(disagreements, request, { closes, entriesInForce });
         const key = await signingKeys.current(by);
-        // Entries are never dated before the creation of the key or before the last entry, regardless of the clock.
+        // An entry is never older than its key or the previous entry, whatever the clock says.
         const at = findLatestTime(timestamp(), key.valid_from, log.lastAt);
         const terms = { indexId, runId: computeRunId(run) };
         const restated = disagreements.length;
@@ -211,7 +211,7 @@ async function requireLog(documents: DocumentStore, indexId: string): Promise<Pu
   throw new Refusal('NOTHING_PUBLISHED', `No close of ${indexId} was ever published.`, { index_id: indexId });
 }
 
-/** Returns the end of a log and the entry in force for each date. */
+/** Returns the end of a log and the valid entry of each date. */
 async function readLog(documents: DocumentStore, indexId: string): Promise<Log> {
   const head = await readLogHead(documents, indexId);
   const entriesInForce = new Map<string, PublicationEntry>();
@@ -225,7 +225,9 @@ async function readLog(documents: DocumentStore, indexId: string): Promise<Log> 
   return { head, entriesInForce, lastAt };
 }
 
-/** Chains and signs new entries after the last entry. */
+/**
+ * Signs new entries. The first is chained to the last entry of the log, and each further one to the entry before it.
+ */
 async function signStatements(
   statements: readonly Statement[],
   { head }: Log,
@@ -244,7 +246,7 @@ async function signStatements(
   return entries;
 }
 
-/** Entries, the log that they are appended to, and the request of their publication. */
+/** New entries, the log to which they are appended, and the publication request. */
 interface LogAppend {
   readonly log: Log;
   readonly entries: readonly PublicationEntry[];
@@ -252,12 +254,12 @@ interface LogAppend {
   readonly error: NewError | null;
 }
 
-/** Returns true if a closure of a calendar is recorded on a date. */
+/** Returns true if a closure of the calendar is recorded for a date. */
 function hasClosure(calendar: Calendar | undefined, date: string): boolean {
   return calendar?.recorded?.changes.some((change) => change.date === date && change.session === 'closed') === true;
 }
 
-/** Returns the text of a publication in the audit log: its reason, and the note of the request. */
+/** Returns the note for the audit log: the reason of the publication, and the note of the request. */
 function findNote({ reason }: PublishRequest, { note }: Authorship): string | null {
   const reasonTexts = [reason, note].filter((text) => text != null && text !== '');
   return reasonTexts.length === 0 ? null : [...new Set(reasonTexts)].join('; ');

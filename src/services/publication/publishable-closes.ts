@@ -45,8 +45,7 @@ export async function readCloses(
 }
 
 /**
- * Refuses a last date that the run does not reach, because a session up to that date has no close or the first close is
- * later.
+ * Refuses a last date that the run does not reach: a session up to that date has no close, or the first close is later.
  * @throws Refusal NO_DATA_IN_RANGE
  */
 function assertReached(dates: readonly string[], through: string, calendar: Calendar | undefined): void {
@@ -56,7 +55,7 @@ function assertReached(dates: readonly string[], through: string, calendar: Cale
     throw new Refusal('NO_DATA_IN_RANGE', `through ${through} is before the first close of the run, ${first}.`, detail);
   const { sessions } = calendar ?? {};
   const next = sessions?.[findLastAtMost(sessions, parseValidDay(last)) + 1];
-  // After the last session, closed days have no close that could be missing.
+  // On a closed day after the last session, no close is missing.
   if (through <= last || (next !== undefined && next > parseValidDay(through))) return;
   const message = `through ${through} is after the last close of the run, ${last}: run the index up to it first, or publish through ${last}.`;
   throw new Refusal('NO_DATA_IN_RANGE', message, detail);

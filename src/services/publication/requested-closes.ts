@@ -21,8 +21,8 @@ interface ClosesTerms {
 }
 
 /**
- * Returns the request for the approval of a publication. The approval applies to figures after the current end of the
- * log, regardless of the run that produced them.
+ * Returns the approval request for a publication. The approval covers these figures after the current end of the log,
+ * whichever run produced them.
  */
 export function createPublicationRequest(
   statements: readonly UnsignedClose[],
@@ -69,8 +69,8 @@ export function createPublicationRequest(
 }
 
 /**
- * Returns the action that determines the approval rule. If closes are published together with a restatement, the rule
- * that requires more persons applies.
+ * Returns the action that selects the approval rule. If a request both publishes and restates closes, the rule that
+ * requires more persons applies.
  */
 function selectAction(
   { published, restated }: { readonly published: number; readonly restated: number },

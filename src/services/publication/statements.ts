@@ -13,7 +13,7 @@ export interface Log {
   readonly lastAt: string | undefined;
 }
 
-/** Closes of a run, with the partial closes among them. */
+/** Closes of a run, and those of them that are partial. */
 export interface PublishableCloses extends Closes {
   readonly partial: ReadonlyMap<string, PartialClose>;
 }
@@ -26,13 +26,13 @@ interface StatementTerms {
   readonly log: Log;
   readonly disagreements: readonly Disagreement[];
   readonly request: PublishRequest;
-  /** Reason for the first new close, if it corrects a difference from earlier closes. */
+  /** Reason for the first new close if it corrects a difference from earlier closes; otherwise null. */
   readonly correction: string | null;
   readonly by: Authorship;
   readonly at: string;
 }
 
-/** Returns restatements of published closes, followed by the closes after the last published date. */
+/** Returns the entries to publish: first the restated closes, then the closes after the last published date. */
 export function listStatements(closes: PublishableCloses, terms: StatementTerms): Statement[] {
   const { run, log, disagreements, request, correction, by, at } = terms;
   const last = findLastDate(log);

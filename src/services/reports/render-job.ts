@@ -24,17 +24,17 @@ export interface RenderJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly markets: Pick<Markets, 'settled'>;
-  /** Source of the markets from which risk is estimated. */
+  /** Finds the market from which the risk of a run is estimated. */
   readonly states: Pick<RunStates, 'findStaleState' | 'findMarket'>;
   readonly timestamp: () => string;
-  /** Name and version of the program, for the metadata of files. */
+  /** Name and version of the program. They are written to the metadata of files. */
   readonly creator: string;
 }
 
-/** Maximum number of times that a run may be replaced between look-up and reading. */
+/** Maximum number of attempts to read a run. A run may be replaced between look-up and reading. */
 const READS_MAX = 3;
 
-/** Creates the kind of job that renders reports, with the runs that are the latest when an attempt starts. */
+/** Creates the kind of job that renders reports. An attempt uses the runs that are the latest when it starts. */
 export function createRenderJob({
   documents,
   artifacts,
@@ -83,14 +83,17 @@ export function createRenderJob({
     const state = { stale: await states.findStaleState(run), market: await readMarketFor(run, template) };
     const { overview, plan } = run.artifacts;
     const files = {
-      // a run without a stored overview has a plan
+      // a run without a stored overview has a stored plan
       overview: overview ? { stored: toHashedReference(overview) } : { plan: toHashedReference(plan!) },
       columns: getColumns(run),
     };
     return { indexId: run.run_id, terms: createTerms(run, await readDefinition(run)), ...files, ...state };
   }
 
-  /** Returns the definition with which a run of an index was made; for a run of a strategy, its present definition. */
+  /**
+   * Returns the definition from which the run of an index was made. If it is not stored, or if the run belongs to a
+   * strategy, returns the current definition of the index.
+   */
   async function readDefinition({ run_id: id, index_id: indexId, index_version: number }: RunDocument) {
     const version =
       id === indexId && typeof number === 'number'

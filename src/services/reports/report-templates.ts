@@ -21,7 +21,7 @@ export interface ReportTemplates {
     readonly after?: string | undefined;
   }): Promise<ReportTemplateCollection>;
   /**
-   * Returns a template. A built-in template has no etag, because it changes only with the engine.
+   * Returns a template. A built-in template has no etag, because it changes only when the engine changes.
    * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   getTemplate(templateId: string): Promise<StoredTemplate>;
@@ -75,7 +75,7 @@ export function createReportTemplates(documents: DocumentStore): ReportTemplates
         return tx.put('template', templateId, document);
       };
       const etag = await documents.transaction(write, { by: authorship });
-      // the service has read-only lists of findings, the contract mutable ones
+      // findings are read-only lists in the service and mutable lists in the contract
       return { saved: (findings.length === 0 ? document : { ...document, findings }) as SavedReportTemplate, etag };
     },
 

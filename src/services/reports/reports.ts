@@ -39,14 +39,14 @@ export interface RenderQuery {
   readonly index_id?: string | undefined;
   readonly template_id?: string | undefined;
   readonly limit: number;
-  /** Id of a render; only older renders are listed. */
+  /** Id of a render. Only renders that are older than this one are listed. */
   readonly before?: string | undefined;
 }
 
 /** Report templates and rendered reports. */
 export interface Reports extends ReportTemplates {
   /**
-   * Queues a rendering after all checks that are possible without drawing.
+   * Queues a rendering. First makes every check that needs no drawing.
    * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE, TEMPLATE_EMPTY, INDEX_REQUIRED, INDEX_NOT_FOUND,
    * RUN_NOT_FOUND
    */
@@ -59,7 +59,7 @@ export interface Reports extends ReportTemplates {
   removeRender(renderId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
-/** Refuses a request that names a run of an index that the report does not show. @throws Refusal VALIDATION_FAILED */
+/** Refuses a request with a run of an index that the report does not show. @throws Refusal VALIDATION_FAILED */
 function assertIndicesShown(boundIds: readonly string[], ids: Readonly<Record<string, string>>): void {
   const other = Object.keys(ids).find((id) => !boundIds.includes(id));
   if (other === undefined) return;
@@ -85,8 +85,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
   const templates = createReportTemplates(documents);
 
   /**
-   * Returns the template of a request with an index for every block that needs one, and the index that the request
-   * named.
+   * Returns the template of a request. Every block that needs an index has one. Also returns the index in the request.
    */
   async function bindStoredTemplate(request: RenderRequest): Promise<BoundTemplate> {
     const { template_id: templateId } = request;
@@ -146,7 +145,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
           (indexId === undefined || render.index_id === indexId) &&
           (templateId === undefined || render.template_id === templateId),
       );
-      // the id of a render begins with the second of its rendering
+      // the id of a render starts with its time in seconds
       const newestRenders = matchingRenders.map(toResult).sort((a, b) => (a.render_id < b.render_id ? 1 : -1));
       const page = (
         before === undefined ? newestRenders : newestRenders.filter(({ render_id: id }) => id < before)

@@ -35,7 +35,7 @@ export type ImportedModelBody =
 
 export interface RiskModelImports {
   /**
-   * Stores an imported model, replacing a model with the same id.
+   * Stores an imported model. If a model has the same id, it is replaced.
    * @throws Refusal VALIDATION_FAILED, MALFORMED_REQUEST, BODY_TOO_LARGE, OVERLOADED, RATE_LIMITED, STORAGE_FULL
    */
   importModel(modelId: string, body: ImportedModelBody, author: ImportAuthor): Promise<RiskModelImportResult>;
@@ -46,7 +46,7 @@ export interface ImportAuthor {
   readonly by: Authorship;
 }
 
-/** Limits of concurrent imports, because each import has its body and matrices in memory. */
+/** Limits on concurrent imports. Each import holds its body and its matrices in memory. */
 const IMPORTS = {
   name: 'imports of risk models',
   runningMax: 2,
@@ -172,7 +172,9 @@ function toImportResult({
 /** Maximum number of securities that a finding lists. */
 const LISTED_MAX = 10;
 
-/** Reports securities without prices in the served store, as an error if none of the securities has prices. */
+/**
+ * Reports securities that have no prices in the served store. If none of the securities has prices, this is an error.
+ */
 function checkCoverage(assetIds: readonly string[], market: Parameters<typeof getLookup>[0] | undefined): Finding[] {
   if (market === undefined) return [];
   const lookup = getLookup(market);

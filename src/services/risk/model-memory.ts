@@ -7,21 +7,21 @@ import type { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { parseValidDay } from '#domain/time/days.js';
 
 /**
- * Number of return panels per thread: the panel as read, the panel in the workspace of the engine, and the panel cached
- * for the next part.
+ * Number of return panels per thread: the panel that was read, the panel in the engine's workspace, and the panel that
+ * is cached for the next part.
  */
 const PANELS_PER_THREAD = 3;
 
 /**
- * Memory in bytes that the first estimate of a process adds, regardless of the number of securities: code, opened files
- * and messages.
+ * Memory in bytes that a process needs for its first estimate: code, open files and messages. It does not depend on the
+ * number of securities.
  */
 const BEGIN_BYTES = 128 * 2 ** 20;
 
-/** Maximum number of vectors of securities in the search for eigenvalues. */
+/** Maximum number of vectors that the search for eigenvalues uses. Each vector has one element per security. */
 const EIGENVALUE_STEPS = 1_000;
 
-/** Returns the memory of an estimate; an estimate in parts has its panels in each thread. */
+/** Returns the memory of an estimate in bytes. If the estimate has parts, each thread holds its own panels. */
 export function estimateModelMemory(
   { identifiers, request }: Pick<RiskModelPayload, 'identifiers' | 'request'>,
   market: Pick<MarketData, 'dates' | 'identifiers'>,
@@ -35,7 +35,10 @@ export function estimateModelMemory(
   return BEGIN_BYTES + 8 * workers * (vectors + (2 * names * names) / MODEL_PARTS);
 }
 
-/** Returns the memory of the panel and its copy, the matrix, its packed copy and the workspace of its eigenvalues. */
+/**
+ * Returns the memory of a matrix estimate: the panel and its copy, the matrix and its packed copy, and the workspace
+ * for eigenvalues.
+ */
 export function estimateMatrixMemory({ dates }: Pick<MarketData, 'dates'>, names: number): number {
   return 64 * 2 ** 20 + 8 * (4 * dates.length * names + 1.75 * names * names);
 }

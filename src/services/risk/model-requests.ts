@@ -16,24 +16,25 @@ import { requireRun } from '../stored/run-documents.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { requireModel } from '../stored/used-models.js';
 
-/** Requests of risk estimates, with the stored documents that they refer to. */
+/** Requests for risk estimates, and the stored documents that they refer to. */
 export interface ModelRequests {
   /**
-   * Returns the request. A request without securities takes those of the stored request, unless it differs otherwise.
+   * Returns the request to use. If it lists no securities and is otherwise equal to the stored request, the stored
+   * securities are used.
    */
   settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest>;
   /** Returns the payload of an estimate. @throws Refusal VALIDATION_FAILED, DOCUMENT_UNREADABLE, STORE_MISMATCH */
   readPayload(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload>;
-  /** Returns the calendar, currency and treatment of the run of an index. */
+  /** Returns the calendar, currency and treatment that the run of an index uses. */
   readTerms(runId: string): Promise<Omit<NonNullable<RiskModelPayload['run']>, 'run_id'>>;
   /**
-   * Returns the store of the run of an index, in which the index's securities are estimated; undefined for the store of
-   * the call.
+   * Returns the store of the run of an index. The index's securities are estimated in that store. Returns undefined for
+   * the store of the current call.
    */
   storeOfRun(indexId: string | null): Promise<string | undefined>;
 }
 
-/** Request with only default values, which an absent body means. */
+/** Request with default values only. A request without a body means the same. */
 const defaultsText = callOnce(() => toCanonicalJson(RiskModelRequest.parse({})));
 
 export function createModelRequests({
@@ -92,7 +93,7 @@ export function createModelRequests({
     return document;
   }
 
-  /** Returns the treatment of an index; a derived index has the treatment of its source. */
+  /** Returns the treatment of an index. A derived index has the treatment of its source. */
   async function readTreatment(document: IndexDocument): Promise<TreatmentSpec> {
     if (document.pipeline) return document.pipeline.treatment;
     const [parentId] = listReferences(document);
@@ -112,8 +113,8 @@ export function createModelRequests({
 }
 
 /**
- * Returns the index that provides the securities of a model; null if the request lists securities, which take
- * precedence.
+ * Returns the index whose securities a model uses. Returns null if the request lists securities, because these have
+ * priority.
  */
 export function findIndexId({ identifiers, index_id: indexId }: RiskModelRequest): string | null {
   return identifiers.length > 0 ? null : indexId;

@@ -12,16 +12,16 @@ import {
   type ServedModel,
 } from './risk-model-views.js';
 
-/** Streams of stored models; threads generate their parts while the streams are read. */
+/** Streams of stored models. Threads generate the parts of a stream while it is read. */
 export interface ModelStreams {
-  /** Returns the files of a model's covariance, as the input of tasks. */
+  /** Returns the files with a model's covariance. They are an input of tasks. */
   readMatrix(
     document: RiskModelDocument,
     servedModel: ServedModel,
   ): Promise<{ readonly paths: readonly string[]; readonly order: number; readonly at?: number }>;
   /** Returns a RiskModelView as JSON. */
   streamModel(document: RiskModelDocument, servedModel: ServedModel, signal?: AbortSignal): ReadableStream<Uint8Array>;
-  /** Returns a model in the format of an import, date by date. */
+  /** Returns a model in the import format, one date after another. */
   streamImport(document: RiskModelDocument, signal?: AbortSignal): ReadableStream<Uint8Array>;
 }
 

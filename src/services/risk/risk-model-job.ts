@@ -23,7 +23,7 @@ import type { DataVersions } from '../datasets/data-versions.js';
 import { requireUndamagedRun } from '../stored/damaged-runs.js';
 import { getColumns } from '../stored/run-documents.js';
 
-/** Order of the tasks of a model, without the parts of each task. */
+/** Input of the tasks of a model, without the members that differ between tasks. */
 type RiskModelOrder = TaskInput<'risk-model-size'>;
 
 export interface RiskModelJobDependencies {
@@ -33,19 +33,22 @@ export interface RiskModelJobDependencies {
   readonly dataVersions: Pick<DataVersions, 'at'>;
   /** Number of threads of the pool. */
   readonly workers: number;
-  /** Maximum number of securities of a model that one thread estimates as a whole. Default: `SINGLE_THREAD_SECURITIES_MAX`. */
+  /**
+   * Maximum number of securities for which one thread estimates the whole model. Default:
+   * `SINGLE_THREAD_SECURITIES_MAX`.
+   */
   readonly wholeMax?: number;
 }
 
 type RiskAttempt = Attempt<PortableTaskName>;
 
-/** Share of the work after the parts of a model. */
+/** Share of the progress that remains after all parts of a model are computed. */
 const SUMMING = 0.02;
 
 /**
- * Creates the kind of job that estimates risk models; the transaction that ends the job replaces the model. The matrix
- * of a large model is computed in parts, also by other nodes, bit-identical to the result of one thread. Each part is a
- * file of the matrix, which no other node reads.
+ * Creates the kind of job that estimates risk models. The transaction that ends the job replaces the model. The matrix
+ * of a large model is computed in parts, and other nodes can compute parts; the result is bit-identical to the result
+ * of one thread. Each part is one file of the matrix. No other node reads it.
  */
 export function createRiskModelJob({
   documents,
@@ -67,7 +70,9 @@ export function createRiskModelJob({
     return { market, universe: await resolveUniverse(payload), request: payload.request };
   }
 
-  /** Returns true if a model is estimated in parts: a large model with rows that can be computed separately. */
+  /**
+   * Returns true if a model is estimated in parts. This applies to large models whose rows can be computed separately.
+   */
   async function isInParts(payload: RiskModelPayload, order: RiskModelOrder, attempt: RiskAttempt): Promise<boolean> {
     if (!hasPanelForm(order.request.estimator)) return false;
     const namesMax = payload.identifiers?.length ?? markets.require().market.identifiers.length;
@@ -128,7 +133,7 @@ export function createRiskModelJob({
   }));
 }
 
-/** Computes some parts of a model. @param share part of the job's progress that these parts fill */
+/** Computes some parts of a model. @param share share of the job's progress that these parts account for */
 async function readOutput(
   order: RiskModelOrder,
   parts: readonly number[],
@@ -141,7 +146,10 @@ async function readOutput(
 
 const hasRows = (part: number): boolean => part !== EIGENVALUES_PART;
 
-/** Returns the files of the rows in their order, and the files with rows that other outputs also contain. */
+/**
+ * Returns the files of the rows in order. Also returns files that are not needed, because other outputs contain the
+ * same rows.
+ */
 function joinRows(writtenParts: readonly WrittenParts[]): {
   readonly covariance: MatrixFiles;
   readonly unused: readonly ArtifactRef[];

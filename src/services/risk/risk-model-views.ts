@@ -13,13 +13,13 @@ export interface ServedModel {
   readonly date: string;
   /** Securities in the order of the model's matrix. */
   readonly assetIds: readonly string[];
-  /** Offset of the matrix in its file, as a count of numbers; absent if the file has only one matrix. */
+  /** Position of the matrix in its file, counted in numbers. Absent if the file contains only one matrix. */
   readonly at?: number;
-  /** Offset of the factors in their file, as a count of numbers. */
+  /** Position of the factors in their file, counted in numbers. */
   readonly factorsAt: number;
 }
 
-/** Returns the models of a document by date, ascending; an estimated model has one date. */
+/** Returns the models of a document in ascending order of dates. An estimated model has one date. */
 export function listServedModels({
   asset_ids: assetIds,
   observed_end: date,
@@ -34,7 +34,8 @@ export function listServedModels({
 }
 
 /**
- * Returns the model in force on a date. Default: the newest model. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED
+ * Returns the model that is valid on a date. If no date is given, returns the newest model. @throws Refusal
+ * NO_DATA_AT_DATE, VALIDATION_FAILED
  */
 export function findServedModel(document: RiskModelDocument, date?: string): ServedModel {
   const { model_id: modelId, imported } = document;
@@ -53,14 +54,14 @@ export function findServedModel(document: RiskModelDocument, date?: string): Ser
   throw new Refusal('NO_DATA_AT_DATE', message, { model_id: modelId, first_date: models[0]!.date });
 }
 
-/** Returns the terms of an export; its numbers are annual. */
+/** Returns the settings of an export. The numbers of an export are annual. */
 export const createExportTerms = ({ imported }: RiskModelDocument) => ({
   units: 'annual',
   annualisation: imported?.annualisation ?? LIMITS.PERIODS_PER_YEAR,
   repair: false,
 });
 
-/** Streams the pieces of a text as they are requested. */
+/** Creates a stream that asks for the next chunk only when it is read. */
 export function createStream(chunks: AsyncGenerator<Uint8Array, undefined>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -72,7 +73,7 @@ export function createStream(chunks: AsyncGenerator<Uint8Array, undefined>): Rea
   });
 }
 
-/** Number of matrix elements that are written at a time: a part of about 2 MB. */
+/** Number of matrix elements that are written at a time. They make a chunk of about 2 MB. */
 const NUMBERS_PER_PART = 100_000;
 
 export function createSummary(document: RiskModelDocument): RiskModelCollection['risk_models'][number] {
@@ -95,7 +96,7 @@ export function createSummary(document: RiskModelDocument): RiskModelCollection[
 /** Members of the view that are written piece by piece. */
 type StreamedMember = 'asset_ids' | 'correlation' | 'covariance' | 'volatilities';
 
-/** Findings of the domain, which the API returns unchanged. */
+/** Findings of the domain. The API returns them unchanged. */
 type ServedFindings<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
 /** Returns the members of the view that are not streamed. */
@@ -132,7 +133,7 @@ export function selectSmallFields(
   };
 }
 
-/** Yields the view as pieces of JSON text: head, rows of both frames, tail. */
+/** Yields the JSON text of a view in pieces: its start, the rows of both frames, and its end. */
 export async function* streamPieces(
   document: RiskModelDocument,
   servedModel: ServedModel,

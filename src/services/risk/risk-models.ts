@@ -50,7 +50,8 @@ export interface RiskModels {
     readonly after?: string | undefined;
   }): Promise<RiskModelCollection>;
   /**
-   * Returns a stored model. @param date date for an imported model: the model in force on it; default: the latest
+   * Returns a stored model. @param date for an imported model, returns the model that is valid on this date; default:
+   * the latest
    * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_AT_DATE, VALIDATION_FAILED
    */
   get(modelId: string, date?: string): Promise<RiskModelReading>;
@@ -60,7 +61,7 @@ export interface RiskModels {
     signal?: AbortSignal,
   ): Promise<{ readonly etag: string; readonly json: ReadableStream<Uint8Array> }>;
   /**
-   * Queues an estimate after all checks that are possible without returns.
+   * Queues an estimate. First makes every check that needs no returns.
    * @throws Refusal UNIVERSE_REQUIRED, INVALID_RANGE, VALIDATION_FAILED, DOCUMENT_UNREADABLE, NO_DATA_SOURCE,
    * STORE_MISMATCH, JOB_RUNNING, OVERLOADED
    */
@@ -199,8 +200,8 @@ export function createRiskModels({
 }
 
 /**
- * Returns the settings with which an estimated model can be estimated again. @throws Refusal VALIDATION_FAILED for an
- * imported model
+ * Returns the settings of an estimated model, so that it can be estimated again. @throws Refusal VALIDATION_FAILED for
+ * an imported model
  */
 function requireEstimatedSettings({ model_id: modelId, request }: RiskModelDocument): RiskModelRequest {
   if (request !== undefined) return request;

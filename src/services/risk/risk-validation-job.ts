@@ -14,8 +14,8 @@ export interface RiskValidationJobDependencies {
 }
 
 /**
- * Creates the kind of job that measures how well a risk model forecast risk over history. The job stores only its
- * result.
+ * Creates the kind of job that compares the past forecasts of a risk model with the actual risk. The job stores only
+ * its result.
  */
 export function createRiskValidationJob({
   documents,

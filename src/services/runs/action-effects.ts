@@ -5,12 +5,12 @@ import type { RunViewTerms } from '#domain/run-views/terms.js';
 import type { DocumentReader } from '#store/port.js';
 import type { RunViews } from './run-views.js';
 
-/** Maximum number of runs that are read concurrently, because each needs a thread. */
+/** Maximum number of runs that are read at the same time. Each needs a thread. */
 const RUN_CONCURRENCY = 4;
 
 /**
- * Returns a function that finds the effects of a security's actions on an ex-date, for every stored run that holds the
- * security.
+ * Returns a function that finds how the actions of a security on one ex-date affect stored runs. It covers every stored
+ * run that holds the security.
  * @param terms terms of the view of a run's actions
  */
 export function createActionEffects(

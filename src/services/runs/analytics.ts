@@ -39,19 +39,22 @@ export interface AnalyticsDependencies {
   readonly engineVersion: string;
 }
 
-/** Backtests and the views of their stored runs. Workers compute views from stored columns. */
+/** Backtests and views of stored runs. Worker threads compute the views from the stored columns. */
 export interface Analytics {
-  /** Ensures that an index or strategy exists. @throws Refusal INDEX_NOT_FOUND */
+  /** Checks that an index or strategy exists. @throws Refusal INDEX_NOT_FOUND */
   assertSubject(runId: string): Promise<void>;
   /**
-   * Queues a backtest after all checks that are possible without a run.
+   * Queues a backtest. First makes every check that needs no run.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
    * JOB_RUNNING, NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
   start(runId: string, backtest: RequestedBacktest, origin: Origin | null): Promise<JobStatus>;
-  /** Returns a request with the terms of the stored run as defaults. */
+  /** Completes a request: members that are absent get the values of the stored run. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
-  /** Returns the stored run if it is current for the request. @throws the refusals of `start` before it queues a job */
+  /**
+   * Returns the stored run if it is up to date for the request; otherwise undefined. @throws the refusals that `start`
+   * throws before it queues a job
+   */
   currentRun(runId: string, backtest: RequestedBacktest): Promise<RunDocument | undefined>;
   /** Returns the result of a stored run. @throws Refusal DOCUMENT_UNREADABLE */
   readResult(run: RunDocument): Promise<StoredBytes>;
@@ -79,9 +82,9 @@ export interface Analytics {
     },
     signal: AbortSignal,
   ): Promise<ResponseBytes>;
-  /** Returns the maximum memory of a backtest on the served market. @throws Refusal NO_DATA_SOURCE */
+  /** Returns the maximum memory of a backtest on the served market, in bytes. @throws Refusal NO_DATA_SOURCE */
   estimatedBytes(): number;
-  /** Returns the index levels of the latest run, for services that price derivatives on them. */
+  /** Returns the index levels of the latest run. Services that price derivatives use them. */
   readLevels(runId: string): Promise<RunLevels>;
 }
 

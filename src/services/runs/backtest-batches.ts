@@ -10,8 +10,8 @@ import type { Analytics } from './analytics.js';
 /** Backtests of many indices in one request. */
 export interface BacktestBatches {
   /**
-   * Queues a backtest of each index, or of each index with a stale run. Default terms: those of the stored run. The
-   * entry of an index contains its refusal.
+   * Queues a backtest for each index of the order, or only for each index with a stale run. Default terms are those of
+   * the stored run. If an index is refused, its entry contains the refusal.
    * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, DRAINING, STORAGE_FULL, which apply to all indices; jobs that
    * were queued before remain queued
    */
@@ -59,7 +59,7 @@ export function createBacktestBatches(
   };
 }
 
-/** the kind of a backtest job determines its type; the engine accepts jobs of any kind */
+/** the kind of this job is always backtest; the engine's type allows any kind */
 const enqueue = (indexId: string, job: JobStatus): Entry => ({
   index_id: indexId,
   outcome: 'queued',
@@ -68,7 +68,8 @@ const enqueue = (indexId: string, job: JobStatus): Entry => ({
 });
 
 /**
- * Returns true if a refusal applies to every index. A full queue does not, because a current stored run needs no job.
+ * Returns true if a refusal applies to every index. A full queue does not, because an index with a current stored run
+ * needs no job.
  */
 export function isOfService({ code }: Refusal): boolean {
   return ERRORS[code].status === 503 && code !== 'OVERLOADED';

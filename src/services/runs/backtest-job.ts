@@ -7,11 +7,11 @@ import type { RunMaker } from './run-maker.js';
 
 export interface BacktestJobDependencies {
   readonly runMaker: RunMaker;
-  /** Number of runs of an index to keep, in addition to published runs. */
+  /** Number of runs that are kept for each index. Published runs are kept in addition. */
   readonly runsKept: number;
 }
 
-/** Creates the kind of job that runs backtests: results become the stored run in the transaction that ends the job. */
+/** Creates the kind of job that runs backtests. The transaction that ends the job stores the result as the run. */
 export function createBacktestJob({ runMaker, runsKept }: BacktestJobDependencies): JobKind<BacktestPayload> {
   return createJobKind('backtest', async (payload, attempt) => {
     const run = await runMaker.make(payload, attempt);

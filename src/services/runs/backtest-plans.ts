@@ -16,7 +16,7 @@ import { findIndex, requireIndex } from '../stored/stored-indices.js';
 import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
 import { planModels } from '../stored/used-models.js';
 
-/** Plan with the store that its documents or its request name; null for the active store. */
+/** Plan of a run, and the store that its documents or its request name. The store is null for the active store. */
 export interface PlannedRun {
   readonly plan: BacktestPlan;
   readonly storeId: string | null;
@@ -30,13 +30,13 @@ export interface BacktestPlans {
    */
   planRun(runId: string, request: BacktestRequest): Promise<PlannedRun>;
   /**
-   * Returns a benchmark index with every document that it refers to. @throws Refusal BENCHMARK_NOT_FOUND,
+   * Returns a benchmark index and every document that it refers to. @throws Refusal BENCHMARK_NOT_FOUND,
    * DOCUMENT_UNREADABLE
    */
   benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>>;
   /**
-   * Finds the benchmark of a view by its name: an index, or an identifier of the market. The market is loaded only for
-   * an identifier.
+   * Finds the benchmark of a view by its name. The name is an index or an identifier of the market; only an identifier
+   * loads the market.
    * @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE, and the refusals of loading the market
    */
   comparedWith(name: string, loadMarket: () => Promise<MarketData | undefined>): Promise<ComparedWith>;
@@ -46,8 +46,8 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
   const readIndex = (indexId: string) => findIndex(documents, indexId);
 
   /**
-   * Plans a run of an index, or of a strategy with its terms, including all documents that it refers to. The request
-   * may override some of the terms.
+   * Plans a run of an index or a strategy. A strategy adds its own terms, and the request can override some of them.
+   * The plan includes all documents that the index refers to.
    */
   async function planRun(runId: string, requestedTerms: BacktestRequest): Promise<PlannedRun> {
     const strategy =
@@ -142,7 +142,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     });
   }
 
-  /** Returns the components of a benchmark that a request names by a text. */
+  /** Returns the components of the benchmark that a request names. */
   async function readBenchmark(benchmark: BacktestRequest['benchmark']): Promise<BenchmarkRef | null | undefined> {
     if (typeof benchmark !== 'string') return benchmark;
     const { kind, id } = parseBenchmark(benchmark);
@@ -154,8 +154,8 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
 }
 
 /**
- * Number of double-precision panels that a run allocates in addition to the shared market: three growth variants,
- * weights, columns, text.
+ * Number of double-precision panels that a run allocates in addition to the shared market: three variants of growth
+ * factors, weights, columns and text.
  */
 const PANELS_PER_RUN = 10;
 

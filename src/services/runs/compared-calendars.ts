@@ -10,16 +10,20 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { createIndexSchedules } from '../indices/index-schedules.js';
 
 /**
- * Days before the end of a run in which a later change of sessions can move a rebalance: more than an anchor period.
+ * Number of days before the end of a run in which a later change of sessions can still move a rebalance. This is more
+ * than one anchor period.
  */
 const MOVED_WITHIN_DAYS = 366;
 
-/** Maximum number of cached calendars with changes: those of runs made one after another, and the present calendars. */
+/**
+ * Maximum number of calendars with changes that are cached: those of runs that are made one after another, and the
+ * current calendars.
+ */
 const CORRECTED_MAX = 4;
 
 /**
- * Creates a comparison of the sessions that two plans of a run use: sessions up to the end of the run, and the
- * rebalances decided by then. A future closure changes nothing in a run unless it moves such a rebalance.
+ * Creates a function that compares the sessions that two plans of a run use. These are sessions up to the end of the
+ * run, and rebalances that are decided by then. A later closure matters only if it moves such a rebalance.
  * @param calendars calendars without recorded changes
  */
 export function createComparedCalendars(calendars: ExchangeCalendars) {
@@ -34,7 +38,7 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
     return exchangeCalendars;
   }
 
-  /** Returns the rebalances of all indices of a plan that are decided by a given day, as text. */
+  /** Returns the rebalances of all indices of a plan that are decided by a day, as text. */
   async function readDecidedBy({ documents }: BacktestPlan, end: number): Promise<string> {
     const computeSchedule = createIndexSchedules({
       calendars: getCalendars(listClosures(documents)),
@@ -42,7 +46,7 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
       findIndexRun: async () => undefined,
     });
     const dates: object[] = [];
-    // a stored plan may have its documents in another order
+    // the documents of a stored plan may be in another order
     for (const [, document] of Object.entries(documents).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
       const { cadences, baseDay } = await computeSchedule(document);
       for (const { rebalance, calendar, from = -Infinity, until = Infinity } of cadences) {
@@ -55,13 +59,13 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
     return JSON.stringify(dates);
   }
 
-  /** Returns both plans without the changes of sessions that the run does not use. */
+  /** Removes from both plans the session changes that the run does not use. */
   return async function limitToUsedSessions(
     previousPlan: BacktestPlan,
     currentPlan: BacktestPlan,
     run: Pick<RunDocument, 'end' | 'called'>,
   ): Promise<readonly [BacktestPlan, BacktestPlan]> {
-    // A rebalance that a breach triggered takes effect on a session after the data.
+    // A rebalance that a breach triggered can become effective on a session after the end of the data.
     const last = (run.called ?? []).reduce((day, { effective }) => (effective > day ? effective : day), run.end);
     const truncatedPlans = [removeLater(previousPlan, last), removeLater(currentPlan, last)] as const;
     const isLaterSame = truncatedPlans.every((plan, k) => plan === [previousPlan, currentPlan][k]);
@@ -78,7 +82,7 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
   };
 }
 
-/** Returns a plan without changes of sessions after a date; the plan itself if it has no such changes. */
+/** Removes the session changes after a date from a plan. Returns the same plan if there are none. */
 function removeLater(plan: BacktestPlan, last: string): BacktestPlan {
   const isLater = Object.values(listClosures(plan.documents)).some(({ changes }) =>
     changes.some(({ date }) => date > last),

@@ -4,20 +4,20 @@ import type { RequestedRun } from '../stored/run-documents.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 
-/** Ensures that a comparison has two sides: runs, or a run and a benchmark. @throws Refusal VALIDATION_FAILED */
+/** Checks that a comparison has two sides: two runs, or a run and a benchmark. @throws Refusal VALIDATION_FAILED */
 export function assertComparable(runIds: readonly string[], benchmark: string | null): void {
   if (runIds.length >= 2 || benchmark !== null) return;
   const message = `ids has ${runIds.length} id; 2 to ${LIMITS.MAX_COMPARE_IDS} are accepted, or 1 with a benchmark.`;
   throw refuseWithFindings('query', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: 'ids' }]);
 }
 
-/** Parses the name of a run: an id for the newest run, or ID@RUN. */
+/** Parses the name of a run. An id means the newest run, and ID@RUN means one run. */
 export function findComparedRun(name: string): RequestedRun {
   const [subject = '', id] = name.split('@');
   return { subject, id };
 }
 
-/** Returns a finding for runs on several contents, which also differ in prices. */
+/** Returns a finding if the runs use different market contents. Their prices may then differ as well. */
 export function listContentFindings(runs: readonly RunDocument[]): Finding[] {
   const [first, ...others] = runs;
   const other = others.find(({ store_content_hash: hash }) => hash !== first!.store_content_hash);
@@ -27,7 +27,7 @@ export function listContentFindings(runs: readonly RunDocument[]): Finding[] {
   return [{ severity: 'warning', code: 'DIFFERENT_DATA', path: 'ids', message }];
 }
 
-/** Number of digits of a hash that identify a content in a message. */
+/** Number of hash digits that identify a content in messages. */
 const HASH_DIGITS = 12;
 
 function formatContent({ store_id: datasetId, store_content_hash: hash }: RunDocument): string {

@@ -1,21 +1,21 @@
 import type { ExportPosition } from '#domain/exports/formats.js';
 import type { ExportPart } from '#jobs/tasks/outputs.js';
 
-/** Size in bytes of the memory for a part: twice the intended size of a part. */
+/** Size in bytes of the buffer for one part. It is twice the intended size of a part. */
 const BUFFER_BYTES = 2 ** 21;
 
-/** Maximum number of buffers kept for later exports, enough for two concurrent exports. */
+/** Maximum number of buffers that are kept for later exports. This is enough for two exports at a time. */
 const BUFFERS_KEPT = 4;
 
-/** Size of a buffer for readers that provide none. */
+/** Size in bytes of the buffer if the reader provides none. */
 const CHUNK_BYTES = 256 * 1024;
 
-/** Maximum size of an export that is cached for later requests. */
+/** Maximum size in bytes of an export that is cached for later requests. */
 const BYTES_COLLECTED_MAX = 4 * 2 ** 20;
 
 /**
- * Pool of the buffers to which parts are written, because zeroing 2 MiB per request is the largest cost of a small
- * table.
+ * Pool of buffers into which parts are written. To fill 2 MiB with zeros for each request would be the largest cost of
+ * a small table.
  */
 export interface BufferPool {
   take(): SharedArrayBuffer;
@@ -42,15 +42,18 @@ interface PartSource {
   part(from: ExportPosition, buffer: SharedArrayBuffer): Promise<BufferedPart>;
   readonly buffers: BufferPool;
   /**
-   * Receives all bytes after the last one was read, or null if there were too many; null if the export is known to be
-   * too large.
+   * Receives all bytes after the last one was read, or null if there were too many. The member is null if the export is
+   * known to be too large.
    */
   readonly whole: ((bytes: Uint8Array<ArrayBuffer> | null) => void) | null;
   /** Called once, when the stream has ended or was cancelled. */
   close(): Promise<void>;
 }
 
-/** Streams parts. While a part is sent, the next part is produced, and no further part before that one is read. */
+/**
+ * Creates a stream of parts. While one part is sent, the next part is produced. No further part is produced until that
+ * part is read.
+ */
 export function createExportStream(
   firstPart: BufferedPart,
   { part, buffers, whole, close }: PartSource,
@@ -70,7 +73,7 @@ export function createExportStream(
   /** Closes the files once no thread reads them. */
   const endStream = (): Promise<void> => (endPromise ??= (nextRead ?? Promise.resolve()).then(close, close));
 
-  /** Advances to a part with remaining bytes; returns false after the last part. */
+  /** Moves to a part that has bytes left. Returns false after the last part. */
   async function advance(): Promise<boolean> {
     while (sentBytes === bufferedPart.length + bufferedPart.rest.length) {
       read.add(bufferedPart);
@@ -83,7 +86,7 @@ export function createExportStream(
     return true;
   }
 
-  /** Copies remaining bytes of the present part, up to the size of the buffer. */
+  /** Copies bytes of the current part to the reader's buffer, as many as fit. */
   function fill(target: Uint8Array): number {
     const { buffer, length, rest } = bufferedPart;
     const from =
@@ -107,7 +110,7 @@ export function createExportStream(
         }
         await endStream();
         whole?.(read.all());
-        // A thread may still write to the buffers of an aborted export.
+        // The export was aborted, and a thread may still write to its buffers.
         buffers.give(other === null ? [firstPart.buffer] : [firstPart.buffer, other]);
         controller.close();
         request.respond(0);
@@ -128,7 +131,7 @@ export function getBytes({ buffer, length, rest }: BufferedPart): Uint8Array<Arr
   return bytes;
 }
 
-/** Creates a collector of the bytes of parts, up to a maximum size. */
+/** Creates an object that collects the bytes of parts up to a maximum size. */
 function createCollector(bytesMax: number) {
   let chunks: Uint8Array[] | null = [];
   let length = 0;

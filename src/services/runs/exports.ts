@@ -34,15 +34,15 @@ export interface ExportRequest {
   readonly format: ExportFormat;
   readonly start?: string | undefined;
   readonly end?: string | undefined;
-  /** Session of a table for one session; equals `end`. */
+  /** Session for which the table is computed. Equals `end`. */
   readonly date?: string | undefined;
   /** Reference column that defines the groups of a table. */
   readonly by?: string | undefined;
-  /** Selects the newest run on the content known at this date. */
+  /** Selects the newest run that used the data known at this date. */
   readonly as_known_on?: string | undefined;
 }
 
-/** Export in progress: the first part exists; the other parts are computed on demand. */
+/** Export that has begun. Its first part exists; the other parts are computed when they are read. */
 export interface RunExport {
   readonly etag: string;
   readonly stale: StaleState | null;
@@ -60,8 +60,8 @@ export type ExportBody =
 export interface Exports {
   /**
    * Begins an export. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, INVALID_RANGE;
-   * VALIDATION_FAILED for a run on a content other than the requested one; NO_DATA_SOURCE, STORE_MISMATCH for a column
-   * of issuers
+   * VALIDATION_FAILED for a run that used other data than the requested data; NO_DATA_SOURCE, STORE_MISMATCH for a
+   * column of issuers
    */
   export(name: RunName, request: ExportRequest): Promise<RunExport>;
 }
@@ -76,13 +76,13 @@ export interface ExportsDependencies {
   readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
 }
 
-/** Version of the content of exports. Increase it if the bytes of an export of the same run change. */
+/** Version of the export formats. Increase it if an export of the same run gets other bytes. */
 const EXPORT_VERSION = 3;
 
-/** Maximum number of recorded exports that are too large to cache, so that their bytes are not collected again. */
+/** Maximum number of exports that are remembered as too large for the cache. Their bytes are not collected again. */
 const LARGE_EXPORTS_MAX = 1000;
 
-/** Maximum number of attempts to open the files of a run, which a newer run may remove. */
+/** Maximum number of attempts to open the files of a run. A newer run may remove the files. */
 const OPENS_MAX = 3;
 
 type ExportQuery = Omit<ExportPartInput, 'exportId' | 'run' | 'files' | 'from' | 'buffer' | 'definition'>;
@@ -125,10 +125,7 @@ export function createExports({
     return servedMarket ?? (await states.findMarket(run)) ?? null;
   }
 
-  /**
-   * Returns an export without the state of its run. Its key contains all inputs that determine its bytes, so that the
-   * bytes can be cached.
-   */
+  /** Returns an export without the state of its run. The cache key contains every input on which the bytes depend. */
   async function readBody(name: RunName, { query, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
     const question = { export: etag };
     const cachedView = views.find(question);
@@ -136,7 +133,7 @@ export function createExports({
     if (openedCount >= LIMITS.MAX_OPEN_EXPORTS)
       throw new Refusal('OVERLOADED', `${openedCount} exports are being read (limit ${LIMITS.MAX_OPEN_EXPORTS}).`);
     const { first, part, run, close } = await begin(name, query, signal);
-    // Another run may have replaced the run to which the etag belongs.
+    // Another run may have replaced the run that this etag describes.
     const hold = (bytes: Uint8Array<ArrayBuffer> | null): void => {
       if (computeEtag(run, query) !== etag) return;
       if (bytes === null) tooLarge.add(etag);
@@ -203,7 +200,7 @@ export function createExports({
   };
 }
 
-/** Opens the files of a run, or of the run that replaced it meanwhile. */
+/** Opens the files of a run. If another run has replaced it, opens the files of the new run. */
 async function openRun(
   { documents, artifacts }: Pick<ExportsDependencies, 'documents' | 'artifacts'>,
   name: RunName,
@@ -240,7 +237,7 @@ function prependHeadToBody(head: StateHead, body: ExportBody): ExportBody {
 }
 
 /**
- * Refuses a column for a table without groups, and a column that the market does not have. @throws Refusal
+ * Refuses a grouping column if the table has no groups or the market does not have the column. @throws Refusal
  * VALIDATION_FAILED
  */
 function assertGroups(table: ExportTableName, by: string, market: MarketData | null): void {
@@ -249,7 +246,7 @@ function assertGroups(table: ExportTableName, by: string, market: MarketData | n
   if (market !== null && by !== SINGLE_GROUPS) assertReferenceColumn(market, by);
 }
 
-/** Refuses a table of several sessions for a request with a single session. @throws Refusal VALIDATION_FAILED */
+/** Refuses a request with a single session if the table covers several sessions. @throws Refusal VALIDATION_FAILED */
 function assertSingleSession(table: ExportTableName, date: string): void {
   if (findExportTable(table).isOfSession === true) return;
   const message = `The rows of ${table} are of many sessions: date does not apply to them, start and end do.`;
@@ -260,7 +257,7 @@ const refuseUnsuitable = (path: string, value: string, message: string): Refusal
   refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path, value }]);
 
 /**
- * Returns the definition of a run, for tables that compute the decisions again.
+ * Returns the definition of a run. Tables that compute the decisions again need it.
  * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_KNOWN
  */
 async function readDefinition(
@@ -274,7 +271,7 @@ async function readDefinition(
   return { ...definition, known: await listVersionFilesBefore({ artifacts, dataVersions }, run.store_version ?? null) };
 }
 
-/** Returns an etag over all inputs that determine the bytes. */
+/** Returns an etag that changes with every input on which the bytes depend. */
 function computeEtag(run: RunDocument, { market, ...query }: ExportQuery): string {
   const { columns, plan } = run.artifacts;
   const decidedBy = findExportTable(query.table).readsDefinition === true && plan !== undefined ? [plan] : [];
@@ -284,7 +281,7 @@ function computeEtag(run: RunDocument, { market, ...query }: ExportQuery): strin
     .digest('hex');
 }
 
-/** Creates a set of the most recently added names. */
+/** Creates a set that keeps the names that were added last. */
 function createMarks(marksMax: number) {
   const names = new Set<string>();
   return {

@@ -8,7 +8,7 @@ import { readFields } from './run-fields.js';
 import { findUniverse } from './run-universe.js';
 import { readCompared, type RunRequest, type NeedSources } from './need.js';
 
-/** Default column of groups. Without the column, all securities form one group. */
+/** Default grouping column. If the market does not have it, all securities form one group. */
 const DEFAULT_GROUPS = 'SECTOR';
 
 interface ExposuresQuery {
@@ -18,7 +18,7 @@ interface ExposuresQuery {
 }
 
 /**
- * Returns the groups, datapoints, universe and benchmark of exposures.
+ * Returns what a view of exposures needs: groups, datapoints, universe and benchmark.
  * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND; STORE_MISMATCH, NO_DATA_SOURCE unless securities are their
  * own groups and the request needs no other data
  */
@@ -43,14 +43,17 @@ export async function resolveExposures(sources: NeedSources, { run, query }: Run
   };
 }
 
-/** Ensures that a table of datapoints has at least one datapoint. @throws Refusal VALIDATION_FAILED */
+/** Checks that a table of datapoints has at least one datapoint. @throws Refusal VALIDATION_FAILED */
 function assertHasFields(fields: readonly string[]): void {
   if (fields.length > 0) return;
   const message = 'fields is required by the table fields: datapoints as DIVIDEND_YIELD,BETA.';
   assertNoErrors('query', [{ severity: 'error', code: 'REQUIRED', path: 'fields', message }]);
 }
 
-/** Returns the columns of the stored run of an index if it is current and covers the whole history; otherwise null. */
+/**
+ * Returns the columns of the latest run of an index if the run is up to date and covers the whole history; otherwise
+ * null.
+ */
 async function readWholeColumns(
   { documents, states, maker }: NeedSources,
   runDocument: RunDocument,

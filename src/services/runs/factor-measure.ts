@@ -20,9 +20,9 @@ export interface FactorRequest {
 }
 
 /**
- * Returns the factors of a stored model, or factors estimated over the window of a run.
+ * Returns the factors of a stored model, or factors that are estimated over the window of a run.
  * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED if several are requested, or the stored
- *   model has no factors
+ * model has no factors
  */
 export async function resolveFactorMeasure(
   reader: Pick<DocumentReader, 'get'>,
@@ -45,7 +45,7 @@ export async function resolveFactorMeasure(
   };
 }
 
-/** Requires at most one of several alternatives. @throws Refusal VALIDATION_FAILED */
+/** Checks that a request uses at most one of several alternatives. @throws Refusal VALIDATION_FAILED */
 function assertSingleSource(riskSources: Readonly<Record<string, string | undefined>>): void {
   const [first, second] = Object.entries(riskSources).filter(([, value]) => value !== undefined);
   if (first === undefined || second === undefined) return;

@@ -14,11 +14,11 @@ import type { NeededLimits } from '#jobs/tasks/views.js';
 import { assertReferenceColumn } from './reference-column.js';
 import type { RunRequest, NeedSources } from './need.js';
 
-/** Default column of the proxies in scenarios, which a market may lack. */
+/** Default column for the proxies of scenarios. A market may not have it. */
 const DEFAULT_PROXIES = 'SECTOR';
 
 /**
- * Returns the issuers of the securities. @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless securities are their own
+ * Returns the issuer of each security. @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless securities are their own
  * issuers
  */
 export async function resolveIssuers({ states }: NeedSources, { run, query }: RunRequest): Promise<NeededLimits> {
@@ -29,7 +29,10 @@ export async function resolveIssuers({ states }: NeedSources, { run, query }: Ru
   return { limits: { rule }, by, findings, market };
 }
 
-/** Returns the column of issuers. Without ISSUER, the default, each security is its own issuer. */
+/**
+ * Returns the column that contains the issuer. If the market does not have the default column ISSUER, each security is
+ * its own issuer.
+ */
 function selectIssuerColumn(
   requestedGrouping: string,
   market: MarketData | null,

@@ -6,7 +6,7 @@ import type { ResultSource } from '../operations/jobs.js';
 import { requireRun } from '../stored/run-documents.js';
 import type { RunTexts, StoredResultFile } from './run-texts.js';
 
-/** Reference in a job to the run from which the result of a backtest is written. */
+/** Reference that a job stores instead of its result: the run from which the result of a backtest is written. */
 export interface ResultReference {
   readonly run_id: string;
   readonly which_run: string;
@@ -18,7 +18,8 @@ export const createResultReference = (run: RunDocument): ResultReference => ({
 });
 
 /**
- * Creates the source of backtest results: null for a deleted run; results of earlier versions are returned as stored.
+ * Creates the source of backtest results. Returns null for a deleted run. A result of an earlier release is returned as
+ * it is stored.
  */
 export function createBacktestResults(
   documents: Pick<DocumentStore, 'get'>,

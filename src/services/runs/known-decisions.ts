@@ -14,13 +14,13 @@ import type { EarlierContentReferences } from '#jobs/tasks/references.js';
 
 export interface DecisionSpan {
   readonly market: MarketData;
-  /** Last date of the decisions; null for the last date of the market. */
+  /** Last date on which decisions are made; null for the last date of the market. */
   readonly end: string | null;
   readonly documents: Readonly<Record<string, IndexDocument>>;
 }
 
 /**
- * Refuses decisions on known data if the first available version is later than all decisions.
+ * Refuses decisions on data as it was known if the first available version is later than all decisions.
  * @throws Refusal NO_DATA_KNOWN, LOOK_AHEAD
  */
 export function assertSomeVersion(
@@ -36,8 +36,8 @@ export function assertSomeVersion(
 }
 
 /**
- * Checks like `assertSomeVersion`, and also refuses a definition whose first decision certainly precedes the first
- * version. A universe that follows another index is only known once it is computed.
+ * Makes the check of `assertSomeVersion`. Also refuses a definition if its first decision is certainly earlier than the
+ * first version. A universe that follows another index is known only after it was computed.
  * @throws Refusal NO_DATA_KNOWN, LOOK_AHEAD
  * @cost of a row of closes per definition
  */
@@ -57,7 +57,7 @@ export function assertFirstVersion(
   }
 }
 
-/** Returns the session on which an index begins; undefined if the session results from the computation. */
+/** Returns the session on which an index begins. Returns undefined if only the computation can determine it. */
 function findFirstSession(document: IndexDocument, market: MarketData, calendars: Calendars): Day | undefined {
   const { dates, identifiers } = market;
   const calendar = calendars.get(document.calendar);
@@ -74,12 +74,12 @@ function findFirstSession(document: IndexDocument, market: MarketData, calendars
   return isBegun ? day : undefined;
 }
 
-/** Format of exchange-rate identifiers, which do not belong to universes. */
+/** Format of identifiers of exchange rates. A universe does not contain exchange rates. */
 const FIRST_USE_RATE = /^[A-Z]{6}$/;
 
 /**
- * Returns a test that a security is in the universe of an index on a day; undefined if another index may determine the
- * universe.
+ * Returns a function that tests whether a security is in the universe of an index on a day. Returns undefined if
+ * another index may determine the universe.
  */
 function createMembershipTest(
   document: IndexDocument,

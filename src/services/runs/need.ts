@@ -18,7 +18,7 @@ export interface NeedSources {
   readonly states: RunStates;
   readonly maker: ViewMaker;
   readonly plans: BacktestPlans;
-  /** Called with a run when a request reads its exposures. */
+  /** Called with the run whose exposures a request reads. */
   readonly onExposures: (runId: string) => void;
 }
 
@@ -29,16 +29,14 @@ export interface RunRequest {
   readonly query: Readonly<Record<string, unknown>>;
   /** Parses the body of the request. @throws Refusal VALIDATION_FAILED */
   body(): unknown;
-  /** Registers a call for the time when a thread has started the view. */
+  /** Calls `help` as soon as a thread has started the view. */
   afterwards(help: () => void): void;
 }
 
-/** Function that returns the members that a need adds to the input of a view. */
+/** Function that returns the input that one need adds to a view. */
 export type NeedResolver = (sources: NeedSources, request: RunRequest) => object | Promise<object>;
 
-/**
- * Returns the index to which a run is compared, or an identifier of the run's store, with the risk models of the index.
- */
+/** Returns the benchmark of a comparison: an index and its risk models, or an identifier of the run's store. */
 export async function readCompared(
   {
     documents,
@@ -54,7 +52,7 @@ export async function readCompared(
     markets.current(); // The store that was served before a restart may still be loading.
     return (await states.servedMarket(run))?.market;
   });
-  // run and comparison are computed on the market of the run
+  // the run and the benchmark are computed on the market of the run
   findStore(comparedWith.documents, run.store_id);
   return addModels({ documents, artifacts }, { ...comparedWith, documents: removeStores(comparedWith.documents) });
 }

@@ -7,12 +7,12 @@ import { marketCapWeight } from '#domain/rules/weighting/market-cap-weight.js';
 import type { DocumentStore } from '#store/port.js';
 import { resolveReached } from '../indices/reached-documents.js';
 
-/** Transaction costs of the practice run, so that the code of trades is also compiled. */
+/** Transaction costs of the practice run. With costs, the code for trades is compiled as well. */
 const COST_BPS = 10;
 
 /**
- * Returns the plan of a complete practice run, which only warms up code and stores nothing: a run of a stored
- * rule-based index, or of a plain index if no index is stored.
+ * Returns the plan of a practice run. The run only warms up code and stores nothing. It uses a stored rule-based index,
+ * or a plain index if none is stored.
  */
 export async function createPracticePlan(
   documents: Pick<DocumentStore, 'get'>,
@@ -30,7 +30,7 @@ export async function createPracticePlan(
   };
 }
 
-/** Returns a typical index: the securities of a market by capitalisation, total return. */
+/** Returns a typical index: all securities of a market, weighted by capitalisation, total return. */
 function createPlainIndex({ dates }: Pick<MarketData, 'dates'>): IndexDocument {
   return IndexDocument.parse({
     id: 'PLAIN',

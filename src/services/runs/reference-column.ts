@@ -2,7 +2,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { describeUnknownField } from '#domain/refusals/unknown-field.js';
 
-/** Ensures that the reference data have a column. @throws Refusal VALIDATION_FAILED */
+/** Checks that the reference data has a column. @throws Refusal VALIDATION_FAILED */
 export function assertReferenceColumn(market: MarketData, column: string): void {
   const acceptedColumns = market.reference.columns;
   if (acceptedColumns.includes(column)) return;

@@ -15,7 +15,7 @@ export interface RunSide {
   readonly market: MarketHandle | UnavailableValue;
 }
 
-/** Reason, as a sentence, why a value is unavailable. */
+/** Value that is unavailable, with the reason as a sentence. */
 export interface UnavailableValue {
   readonly reason: string;
 }
@@ -44,8 +44,8 @@ export interface RunEnds {
 type Effects = Pick<RunsDifference, 'effects' | 'effects_reason' | 'total_return'>;
 
 /**
- * Attributes the difference to its causes: definition, request and data are replaced one at a time on the current
- * engine. Differences between replays and stored results are due to the engine.
+ * Splits a difference into its causes. Definition, request and data are replaced one at a time on the current engine.
+ * Any remaining difference between a replay and a stored result is due to the engine.
  * @param value total return of a replay
  */
 export async function attributeDifference(

@@ -24,7 +24,7 @@ export interface ReplayJobDependencies {
 
 export interface Replays {
   /**
-   * Ensures that a run exists. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; `replay` throws
+   * Checks that a run exists. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; `replay` throws
    * these too
    */
   assertRun(name: RequestedRun): Promise<void>;
@@ -87,8 +87,8 @@ export function createReplays({
   estimatedBytes,
 }: ReplaysDependencies): Replays {
   /**
-   * Returns the store of a run, or the active store if the run's store is unreadable: a replay reports that its data is
-   * different.
+   * Returns the store of a run. If that store is unreadable, returns the active store; the replay then reports that the
+   * data is different.
    */
   async function findReplayStore(run: RunDocument): Promise<string | undefined> {
     return (await states.findMarket(run)) === undefined ? undefined : states.findStore(run);

@@ -17,15 +17,15 @@ export interface RerunJobDependencies extends RowsInPartsDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
   readonly runnables: RunnableRuns;
   readonly runMaker: RunMaker;
-  /** Number of runs of an index to keep, in addition to published runs. */
+  /** Number of runs that are kept for each index. Published runs are kept in addition. */
   readonly runsKept: number;
 }
 
 const OUTCOMES = ['stored', 'current', 'refused'] as const satisfies readonly RerunEntry['row']['outcome'][];
 
 /**
- * Creates the kind of job that runs stale indices again in parts. A part writes the files of its runs on any node and
- * lists their documents; the end of the job stores all documents.
+ * Creates the kind of job that runs stale indices again, in parts. Any node can compute a part: it writes the files of
+ * its runs and lists their documents. The end of the job stores all documents.
  */
 export function createRerunJob(dependencies: RerunJobDependencies): JobKind<RerunPayload> {
   const { documents, runnables, runMaker, runsKept } = dependencies;
@@ -59,7 +59,7 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
   }
 
   /**
-   * Returns the stored run if it is not stale, otherwise the input of a new run. @throws Refusal with the reason why
+   * Returns the stored run if it is not stale; otherwise the input of a new run. @throws Refusal with the reason why
    * the index cannot be run
    */
   async function createOrder(indexId: string, { engine_version: engineVersion }: RerunPayload) {

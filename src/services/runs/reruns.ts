@@ -19,7 +19,7 @@ export interface RerunsDependencies {
   readonly artifacts: Pick<ArtifactStore, 'read'>;
   readonly kind: JobKind<RerunPayload>;
   readonly engineVersion: string;
-  /** Returns the maximum memory of a backtest on the served market. @throws Refusal NO_DATA_SOURCE */
+  /** Returns the maximum memory of a backtest on the served market, in bytes. @throws Refusal NO_DATA_SOURCE */
   readonly estimatedBytes: () => number;
   /** Number of threads of the pool. */
   readonly workers: number;

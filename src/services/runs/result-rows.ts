@@ -5,7 +5,7 @@ import type { JobSystem } from '#jobs/job-system.js';
 import type { LocatedJob } from '#jobs/queue.js';
 import type { ArtifactStore } from '#store/port.js';
 
-/** Job with a result that has rows in blocks. */
+/** Job whose result contains rows. The rows are stored in blocks. */
 export interface RowsSource {
   readonly kind: 'sweep' | 'rerun' | 'study';
   readonly ident: string;

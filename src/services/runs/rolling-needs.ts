@@ -9,13 +9,13 @@ interface RollingQuery {
   readonly window?: number | undefined;
   readonly half_life?: number | undefined;
   readonly against?: RiskReference | undefined;
-  /** Name of the benchmark to use instead of the run's. */
+  /** Name of a benchmark. It replaces the benchmark of the run. */
   readonly benchmark?: string | undefined;
 }
 
 /**
- * Returns the memory, reference and market of rolling figures. @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND,
- * STORE_MISMATCH
+ * Returns what rolling figures need: memory, reference and market. @throws Refusal VALIDATION_FAILED,
+ * BENCHMARK_NOT_FOUND, STORE_MISMATCH
  */
 export async function resolveRollingMemory(sources: NeedSources, { run, query }: RunRequest): Promise<NeededMemory> {
   const { window, half_life: halfLife, against: requestedReference, benchmark: benchmarkName } = query as RollingQuery;

@@ -9,24 +9,24 @@ import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 
 export type RowAttempt = Attempt<PortableTaskName>;
 
-/** Job of many items, each of which becomes a row of the result. */
+/** Job with many items. Each item becomes one row of the result. */
 export interface RowsOrder<E extends RowEntry> {
   readonly count: number;
   computeEntry(position: number, attempt: RowAttempt): Promise<E>;
-  /** Returns the files of an item, which the effect of the job names. */
+  /** Returns the files of an item that the job keeps. */
   listFiles(entry: E): readonly ArtifactRef[];
 }
 
 export type RowsSummary = Pick<SumRowsInput, 'kind' | 'id' | 'total' | 'outcomes' | 'engineVersion'>;
 
 export interface RowsInParts {
-  /** Computes some parts. @param share part of the job's progress that these parts fill */
+  /** Computes some parts. @param share share of the job's progress that these parts account for */
   readOutput<E extends RowEntry>(
     order: RowsOrder<E>,
     parts: readonly number[],
     { attempt, share }: { readonly attempt: RowAttempt; readonly share: number },
   ): Promise<PartOutput>;
-  /** Computes all items on all nodes. @returns the result, and the entries of the items in order */
+  /** Computes all items; every node can take part. @returns the result, and the entries of the items in order */
   run<E extends RowEntry>(
     order: RowsOrder<E>,
     summary: RowsSummary,
@@ -46,10 +46,10 @@ export interface RowsInPartsDependencies {
   readonly workers: number;
 }
 
-/** Share of the work after the items are computed. */
+/** Share of the progress that remains after all items are computed. */
 const SUMMING = 0.02;
 
-/** @returns functions that compute the items of a job in parts; a part writes its entries as JSON */
+/** @returns functions that compute the items of a job in parts; each part writes its entries as JSON */
 export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDependencies): RowsInParts {
   const readOutput: RowsInParts['readOutput'] = async (order, parts, { attempt, share }) => {
     await markets.settled();
@@ -66,7 +66,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
     return { artifact, files: output.flat().flatMap((entry) => order.listFiles(entry)) };
   };
 
-  /** Returns the entries of each part once; the files of duplicate entries are dropped. */
+  /** Returns the entries of all parts without duplicates. Deletes the files of duplicate entries. */
   async function readEntries<E extends RowEntry>(
     { listFiles }: RowsOrder<E>,
     writtenParts: readonly WrittenParts[],
@@ -102,8 +102,8 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
 }
 
 /**
- * Returns an attempt for one of many items, which fills a share of the progress; the job continues to compute after the
- * item.
+ * Returns the attempt for one item out of many. The item accounts for a share of the progress, and the job continues
+ * afterwards.
  */
 const toAlternative = (attempt: RowAttempt, share: number): RowAttempt => ({
   ...attempt,

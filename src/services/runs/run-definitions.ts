@@ -24,17 +24,14 @@ export interface RunDefinitionsDependencies {
   readonly markets: Pick<Markets, 'served'>;
 }
 
-/** Comparison of the definitions of stored runs with the present definitions. */
+/** Service that compares the definitions of stored runs with the current definitions. */
 export interface RunDefinitions {
-  /**
-   * Returns the plan that the request of a stored run would have now. @throws the refusals of `BacktestPlans.planOf`
-   */
+  /** Returns the plan that the request of a stored run would get now. @throws the refusals of `BacktestPlans.planOf` */
   planNow(run: RunDocument): Promise<BacktestPlan>;
-  /** Compares the definition of a run with the present one. @cost of a look-up, until a definition changes */
+  /** Compares the definition of a run with the current definition. @cost of a look-up, until a definition changes */
   readDefinition(run: RunDocument): Promise<DefinitionState>;
   /**
-   * Returns the reasons why a run becomes stale if changes of calendars are recorded; empty if it does not become
-   * stale.
+   * Returns the reasons why recorded calendar changes would make a run stale. Returns no reasons if it stays current.
    */
   reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]>;
 }
@@ -50,7 +47,7 @@ const DEFINITION_KINDS = [
   'recorded-closures',
 ] as const satisfies readonly DocumentKind[];
 
-/** Maximum number of runs with a cached comparison, equal to the largest listing. */
+/** Maximum number of runs whose comparison is cached. It equals the size of the largest listing. */
 const CACHED_COMPARISONS_MAX = 10_000;
 
 /** State of a document: its ETag, its absence, or the reason why it is unreadable. */
@@ -63,12 +60,12 @@ interface DocumentState {
 /** Comparison of a run with the present definition. */
 export interface DefinitionState {
   readonly reasons: readonly string[];
-  /** Store that a run with the same request would use now; null for the active store. */
+  /** Store that the same request would use now; null for the active store. */
   readonly storeId: string | null;
 }
 
 interface CachedComparison extends DefinitionState {
-  /** Revision of the documents when they were last found unchanged. */
+  /** Revision of the documents at the last check that found no change. */
   revision: string;
   readonly reads: readonly DocumentState[];
 }
@@ -170,7 +167,7 @@ export function createRunDefinitions({
   return { planNow, readDefinition, reasonsWith: readReasons };
 }
 
-/** Returns the request of a run as it was sent; if that was not stored, the request with defaults. */
+/** Returns the request of a run as the client sent it. If that is not stored, returns the request with its defaults. */
 export function getRequested({ asked, request }: RunDocument): BacktestRequest {
   return (asked ?? request) as BacktestRequest; // the request was parsed when it was sent
 }
@@ -184,7 +181,7 @@ function hashPlan(plan: BacktestPlan): string {
   return createHash('sha256').update(toCanonicalJson(plan)).digest('hex');
 }
 
-/** Returns the message of a refusal, with its findings if the message only counts them. */
+/** Returns the message of a refusal. If the message only counts the findings, the findings are added. */
 function formatSentence({ message, detail }: Refusal): string {
   const findings = detail?.['findings'];
   return Array.isArray(findings)

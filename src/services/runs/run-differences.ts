@@ -58,7 +58,7 @@ export function createRunDifferenceJob({
     return { run, plan, version, market: await readMarket(run, version) };
   }
 
-  /** Returns the market that a run was computed on, or the reason why it is unavailable. */
+  /** Returns the market from which a run was computed, or the reason why it is unavailable. */
   async function readMarket(run: RunDocument, version: number | null): Promise<MarketHandle | UnavailableValue> {
     const servedHandle = markets.served()?.handle;
     if (servedHandle === undefined)
@@ -85,7 +85,7 @@ export function createRunDifferenceJob({
     }
   }
 
-  /** Returns the stored risk models that a plan uses, as files of the run with that plan. */
+  /** Returns the stored risk models that a plan uses. The files are those of the run that was made from the plan. */
   async function findModels(plan: BacktestPlan, sides: readonly RunSide[]): Promise<{ readonly models?: ModelFiles }> {
     if (plan.models === undefined) return {};
     const files: Record<string, ModelFiles[string]> = {};
@@ -121,7 +121,7 @@ export function createRunDifferenceJob({
         const input = { market, plan, ...(await findModels(plan, [from, to])), ...knownDifferences };
         return (await attempt.compute('total-return', input, 0.2)).totalReturn;
       } catch (refusal) {
-        // the definition of one run may not fit the data of the other
+        // the definition of one run may not work with the data of the other
         if (refusal instanceof Refusal) return { reason: `A replay was refused: ${refusal.message}` };
         throw refusal;
       }
@@ -180,7 +180,7 @@ function findCauses(from: RunSide, to: RunSide): Causes {
   };
 }
 
-/** Returns true if two runs used the same content and the same declarations of its store. */
+/** Returns true if two runs used the same content and if the declarations of its store were the same. */
 function isSameData(from: RunDocument, to: RunDocument): boolean {
   return (
     from.store_content_hash === to.store_content_hash &&
@@ -189,7 +189,7 @@ function isSameData(from: RunDocument, to: RunDocument): boolean {
   );
 }
 
-/** Lists changes of the definition itself, then of documents that it refers to and of the terms of a strategy. */
+/** Lists the changes of the definition, then of the documents that it refers to, then of the terms of a strategy. */
 function listDefinitionChanges(from: BacktestPlan, to: BacktestPlan): DocumentChange[] {
   const { [from.indexId]: previousIndex, ...reachedBefore } = from.documents;
   const { [to.indexId]: after, ...reachedAfter } = to.documents;
@@ -205,7 +205,7 @@ function listDefinitionChanges(from: BacktestPlan, to: BacktestPlan): DocumentCh
   ];
 }
 
-/** Removes the documents of the benchmark, which is part of the request. */
+/** Removes the documents of the benchmark. The benchmark is part of the request. */
 function removeBenchmark(
   { request: { benchmark } }: BacktestPlan,
   documents: BacktestPlan['documents'],
@@ -246,7 +246,7 @@ export function createRunDifferences(dependencies: RunDifferencesDependencies): 
         await requireRun(documents, { subject, id: from }),
         await requireRun(documents, { subject, id: to }),
       ];
-      // A job has the market of one store, so runs on two stores are compared without their market.
+      // A job has the market of only one store. Runs on two stores are therefore compared without their market.
       const isSameStore = runs[0]!.store_id === runs[1]!.store_id;
       if (isSameStore) for (const run of runs) await states.requireMarket(run);
       return stores.within(isSameStore ? await states.findStore(runs[0]!) : undefined, () =>

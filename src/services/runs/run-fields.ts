@@ -11,7 +11,7 @@ import { assertNoErrors } from '#domain/refusals/refusal.js';
 import { checkFields } from '#domain/rules/field-findings.js';
 
 /**
- * Returns the datapoints requested for a view of a run, with expressions as canonical texts.
+ * Returns the datapoints that a request for a view of a run contains. Expressions are in their canonical form.
  * @throws Refusal VALIDATION_FAILED if a datapoint is unreadable, missing in the market or not numeric
  */
 export function readFields(fields: readonly string[], market: MarketData): string[] {
@@ -44,7 +44,7 @@ function readField(text: string, market: MarketData, path: string): RecordField 
   };
 }
 
-/** Returns findings about functions in an expression whose values exist only in the decisions of an index. */
+/** Returns findings about functions in an expression that have values only in the decisions of an index. */
 function findDecisionFunctions(tree: ExpressionNode, path: string): Finding[] {
   const call = listCalls(tree, new Map()).find(({ name }) =>
     ['is_constituent', 'member_of', 'weight_in'].includes(name),

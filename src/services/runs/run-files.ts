@@ -11,7 +11,9 @@ import { createStoredPrices, createStoredFiles, storeRunFiles, ignoreRemoved } f
 
 /** Stored run that can be extended. */
 export interface ContinuableRun {
-  /** Files with segments of the stored run's columns, which an extended run shares, each under a new name. */
+  /**
+   * Files with parts of the stored run's columns. A run that extends the stored run shares them, each under a new name.
+   */
   readonly columns: readonly ArtifactRef[];
   readonly run: StoredRunReferences;
 }
@@ -31,7 +33,9 @@ export interface StoredFiles {
   readonly newest: RunDocument | undefined;
 }
 
-/** Computation and storage of runs. A file with the same bytes as a file of another run is stored once. */
+/**
+ * Service that computes and stores runs. If another run has a file with the same bytes, the file is stored only once.
+ */
 export interface RunFiles {
   make(attempt: Attempt<PortableTaskName>, order: RunOrder): Promise<StoredFiles>;
 }
@@ -64,7 +68,7 @@ export function createRunFiles({
           stored: offeredFiles.prices,
         });
         if (storedFiles === undefined) {
-          // The other run was deleted with its files, so the files are written now.
+          // The other run was deleted together with its files, so the files are written now.
           await attempt.drop(Object.values(currentFiles).map(({ name }) => name));
           offeredFiles = { prices: new Map(), files: {} };
           continue;
@@ -83,13 +87,13 @@ export function createRunFiles({
 
 interface ComputedRun {
   readonly output: TaskOutput<'backtest'>;
-  /** Files shared with the extended run; empty for a full run. */
+  /** Files that a run shares with the run that it extends; empty for a full run. */
   readonly earlier: readonly ArtifactRef[];
 }
 
 interface ComputeInput extends Pick<RunOrder, 'stored'> {
   readonly task: Omit<TaskInput<'backtest'>, 'stored' | 'outputs'>;
-  /** Part of the job's progress that the task fills. */
+  /** Share of the job's progress that the task accounts for. */
   readonly share: number;
 }
 
@@ -104,7 +108,7 @@ async function computeValue(
   return { output, earlier: [] };
 }
 
-/** Extends a stored run if the result is the same; otherwise computes a full run. */
+/** Extends a stored run if that gives the same result as a full run. Otherwise computes a full run. */
 async function resume(
   attempt: Attempt<PortableTaskName>,
   { stored, task }: Pick<ComputeInput, 'task'> & { readonly stored: ContinuableRun },
@@ -121,7 +125,7 @@ async function resume(
       ),
     ));
   if (output && earlierCheckpoint) return { output, earlier: earlierCheckpoint };
-  // the stored run was deleted together with the files that an extended run would share
+  // the stored run was deleted, and with it the files that an extended run would share
   await attempt.drop(Object.values(outputs));
   const retriedTask = { ...task, outputs: attempt.outputs(RUN_FILES), stored: 'no_checkpoint' as const };
   return { output: await attempt.compute('backtest', retriedTask, 0), earlier: [] };

@@ -8,8 +8,8 @@ import { readRun } from '../stored/run-documents.js';
 import { createStoredState, type RunStates } from './run-states.js';
 
 /**
- * Function that returns the latest runs by subject. Runs with an unreadable document or columns are omitted and
- * counted.
+ * Function that lists the latest runs by subject. A run is left out and counted if its document or its columns are
+ * unreadable.
  */
 export type RunList = (query: {
   readonly limit?: number | undefined;
@@ -22,13 +22,13 @@ interface RunListDependencies {
   readonly states: RunStates;
 }
 
-/** Number of runs with definitions compared in one turn of the event loop, at most 20 ms. */
+/** Number of runs whose definitions are compared in one turn of the event loop: at most 20 ms. */
 const ROWS_PER_TURN = 32;
 
 export function createRunList({ documents, artifacts, states }: RunListDependencies): RunList {
   /**
-   * Returns the rows of a listing. After a change of definitions, many runs are compared again, and other work runs in
-   * between.
+   * Returns the rows of a listing. After a change of definitions many runs must be compared again; other work can run
+   * in between.
    */
   async function readRows(runs: readonly RunDocument[]): Promise<BacktestRecordCollection['backtests']> {
     const rows: BacktestRecordCollection['backtests'] = [];

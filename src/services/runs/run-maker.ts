@@ -30,7 +30,8 @@ export interface RunMakerDependencies {
 }
 
 /**
- * Links the matrices of stored risk models under names of the run, so that they remain when a model is estimated again.
+ * Links the matrices of stored risk models under names that belong to the run. They remain if a model is estimated
+ * again.
  */
 async function linkRunFiles(
   attempt: Attempt<PortableTaskName>,
@@ -45,14 +46,14 @@ async function linkRunFiles(
   return linkedFiles;
 }
 
-/** Returns the version of the recorded changes of a run's calendar. */
+/** Returns the version of the recorded changes of the calendar that a run uses. */
 function selectCalendarVersion({ indexId, documents }: BacktestPlan): { readonly calendar_version?: number } {
   const { calendar, closures } = documents[indexId]!; // a plan contains the document of its index
   const recordedClosure = closures?.[calendar];
   return recordedClosure === undefined ? {} : { calendar_version: recordedClosure.version };
 }
 
-/** Returns true if a run used the market's current content and the current declarations of its store. */
+/** Returns true if a run used the current content of the market and if the declarations of its store are unchanged. */
 function isOfMarket(run: RunDocument, { contentHash, adjustment, currency = null }: MarketIdentity): boolean {
   return (
     run.store_content_hash === contentHash &&
@@ -61,7 +62,10 @@ function isOfMarket(run: RunDocument, { contentHash, adjustment, currency = null
   );
 }
 
-/** Maker of backtest runs: creates their files, and the document that refers to the files, which is not stored yet. */
+/**
+ * Maker of backtest runs. It writes the files of a run and returns the document that refers to them. The caller stores
+ * the document.
+ */
 export interface RunMaker {
   make(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument>;
 }
@@ -76,8 +80,8 @@ export function createRunMaker({
   const runs = createRunFiles({ documents, artifacts });
 
   /**
-   * Returns the stored run to extend; the reason if it cannot be extended, determined without reading its files; null
-   * if there is no stored run.
+   * Returns the stored run that can be extended, or the reason why it cannot be extended. Its files are not read.
+   * Returns null if there is no stored run.
    */
   async function createStoredRun(
     payload: BacktestPayload,
@@ -103,8 +107,8 @@ export function createRunMaker({
   }
 
   /**
-   * Returns the reason why a stored run cannot be extended to a plan, from a comparison of the two plans; null if they
-   * differ at most in the end date.
+   * Compares the plan of a stored run with a new plan. Returns the reason why the run cannot be extended, or null if
+   * the plans differ at most in their end date.
    */
   async function findPlanReason(
     run: RunDocument,

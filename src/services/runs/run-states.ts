@@ -26,42 +26,40 @@ export interface RunStatesDependencies extends RunDefinitionsDependencies, RunSt
 }
 
 export interface StateTerms {
-  /** True to compare with the content at the time of the run, which used the data as known in a version. */
+  /** True to compare with the content that the run used. Set for a run on data as it was known at a version. */
   readonly isOfThen: boolean;
 }
 
-/** States of stored runs: whether they are stale, and which market may be read for a run. */
+/** States of stored runs: whether a run is stale, and which market a view of it may read. */
 export interface RunStates {
   /**
-   * Returns null while a run with the same request on the current data would give the stored result.
+   * Returns null if the same request on the current data would give the stored result; otherwise why the run is stale.
    * @cost of a look-up, until a definition changes
    */
   findStaleState(run: RunDocument, terms?: Partial<StateTerms>): Promise<StaleState | null>;
   /**
-   * Returns the reasons why a run becomes stale if changes of calendars are recorded; empty if it does not become
-   * stale.
+   * Returns the reasons why recorded calendar changes would make a run stale. Returns no reasons if it stays current.
    */
   reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]>;
-  /**
-   * Returns the plan that the request of a stored run would have now. @throws the refusals of `BacktestPlans.planOf`
-   */
+  /** Returns the plan that the request of a stored run would get now. @throws the refusals of `BacktestPlans.planOf` */
   planNow(run: RunDocument): Promise<BacktestPlan>;
   /**
-   * Returns the market of the store of a run, for a view that needs prices.
+   * Returns the market of a run's store, for a view that needs prices.
    * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, STORE_MISMATCH if the store cannot be read
    */
   requireMarket(run: RunDocument): Promise<ServedMarket>;
   /**
-   * Returns the market like `requireMarket`; undefined if the store of the run is unknown and no store is active.
+   * Returns the same market as `requireMarket`. Returns undefined if the store of the run is unknown and no store is
+   * active.
    * @throws Refusal STORE_MISMATCH
    */
   servedMarket(run: RunDocument): Promise<ServedMarket | undefined>;
   /**
-   * Returns the market like `servedMarket`; undefined if the store is unreadable, for views that return less without a
-   * market.
+   * Returns the same market as `servedMarket`. Returns undefined if the store is unreadable, for views that can leave
+   * out figures.
    */
   findMarket(run: RunDocument): Promise<ServedMarket | undefined>;
-  /** Returns the store of a run, on which work on its market is computed; undefined for the active store. */
+  /** Returns the store on which a run is computed; undefined for the active store. */
   findStore(run: RunDocument): Promise<string | undefined>;
 }
 
@@ -118,7 +116,7 @@ interface StoredState extends RunState {
   stale: (StaleState & { reasons: string[] }) | null;
 }
 
-/** Returns the state of a run that every view reports. */
+/** Returns the state of a run. Every view of the run contains it. */
 export async function createStoredState(
   states: Pick<RunStates, 'findStaleState'>,
   run: RunDocument,
@@ -130,7 +128,7 @@ export async function createStoredState(
   };
 }
 
-/** Returns a request with the terms of a stored run as defaults. */
+/** Completes a request: members that are absent get the values of a stored run. */
 export function applyStoredTerms(run: RunDocument | undefined, request: BacktestRequest): BacktestRequest {
   const presentTerms = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
   return run === undefined ? request : { ...getRequested(run), ...presentTerms };

@@ -12,7 +12,7 @@ export interface RunStoresDependencies {
   readonly stores: Pick<StoreMarkets, 'of'>;
 }
 
-/** Codes of refusals after which a read may succeed later, so that the store remains the right one. */
+/** Codes of refusals that may go away later. The run stays with its store. */
 const TEMPORARY_CODES: ReadonlySet<string> = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'OVERLOADED', 'STORAGE_FULL']);
 
 interface DatasetsByContent {
@@ -23,7 +23,9 @@ interface DatasetsByContent {
 
 /** Returns functions that find the stores of runs. */
 export function createRunStores({ documents, markets, stores }: RunStoresDependencies) {
-  /** Returns the store of a run. For a run stored without its store, returns the store with its content, if any. */
+  /**
+   * Returns the store of a run. If the run was stored without its store, returns a store with the same content, if any.
+   */
   async function findDataset({
     store_id: datasetId,
     store_content_hash: hash,
@@ -36,7 +38,7 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
 
   let datasets: DatasetsByContent | undefined;
 
-  /** Lists the content hash and properties of each store. The list is cached until a store changes. */
+  /** Lists the content hash and the properties of each store. The list is cached until a store changes. */
   async function readDatasetsByContent(): Promise<DatasetsByContent> {
     const revision = await documents.revision('store');
     if (datasets?.revision === revision) return datasets;
@@ -51,8 +53,8 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
   }
 
   /**
-   * Returns the content that a run would use: that of the named store, otherwise the served content, or that of the
-   * previously active store.
+   * Returns the content that a new run would use. It is the content of the given store; if none is given, the served
+   * content or that of the previously active store.
    */
   async function readCurrentContent(storeId: string | null): Promise<MarketIdentity | undefined> {
     const servedHandle = markets.served()?.handle;

@@ -24,18 +24,18 @@ export type RunTextName = RunTextInput['text'];
 export type StoredResultFile = NonNullable<RunDocument['artifacts']['result']>;
 
 /**
- * Records and results of stored runs as JSON. A text is written from the columns of its run at the first read; texts
- * that an earlier version stored as JSON are also upgraded then. The file is served until other files replace it. Every
- * reader, however slow, has only a part of the file in memory.
+ * Records and results of stored runs as JSON. The first read writes a text from the columns of its run. It also
+ * upgrades a text that an earlier release stored as JSON. The file is kept until other files replace it. A reader holds
+ * only a part of the file in memory, however slow it is.
  */
 export interface RunTexts {
   /** Returns the record or result of a run. @throws Refusal DOCUMENT_UNREADABLE if a file of the run is missing or damaged */
   read(run: RunDocument, text: RunTextName): Promise<StoredBytes>;
-  /** Returns a result as an earlier version stored it. @throws Refusal DOCUMENT_UNREADABLE */
+  /** Returns a result in the form in which an earlier release stored it. @throws Refusal DOCUMENT_UNREADABLE */
   stored(result: StoredResultFile): Promise<StoredBytes>;
 }
 
-/** Maximum number of texts cached as files, and of their bytes. */
+/** Maximum number of texts that are cached as files, and maximum total size in bytes. */
 const CACHED_TEXTS_MAX = 32;
 const CACHED_BYTES_MAX = 2 ** 30;
 
@@ -66,7 +66,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
       files: await Promise.all([columns, ...listEarlierFiles(run)].map(fetchFile)),
       stamp: { ...createProvenance(run), runAt: run.run_at ?? '', indexVersion: run.index_version ?? null },
     };
-    // a run without a stored result has a plan
+    // a run without a stored result has a stored plan
     return text === 'record' ? { ...source, text } : { ...source, text, plan: await fetchFile(plan!) };
   }
 
@@ -108,7 +108,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     return file;
   }
 
-  /** Opens the file of a text, which remains readable if it is removed in the meantime. */
+  /** Opens the file of a text. The open file can be read even if it is removed afterwards. */
   async function open(
     order: TextOrder,
   ): Promise<{ readonly length: number; readonly stream: ReadableStream<Uint8Array> }> {
@@ -132,7 +132,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
       return { length, etag, open: async () => stream };
     } catch (failure) {
       if (!(failure instanceof Refusal && failure.code === 'STORAGE_FULL')) throw failure;
-      // If the disk is full, stored data is still readable.
+      // The disk is full, but stored data can still be read.
       const { bytes } = await jobs.query('run-text', await input());
       return { length: bytes.length, etag, open: async () => new Blob([bytes]).stream() };
     }
@@ -141,7 +141,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
   return {
     async read(run, text) {
       const files = [run.artifacts.columns, ...listEarlierFiles(run)];
-      // This also applies if a file of the text is served, because a listing omits the run.
+      // This check is also made if the text already has a file, because a listing leaves out a damaged run.
       await assertUndamaged(artifacts, run);
       return readBytes({
         etag: text === 'record' ? computeRecordEtag(run) : computeResultEtag(run),
@@ -158,7 +158,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
   };
 }
 
-/** Returns the ETag of a run's result without writing the result. */
+/** Returns the ETag of a run's result. The result need not be written for this. */
 function computeResultEtag(run: RunDocument): string {
   const { result } = run.artifacts;
   return result === undefined
@@ -172,7 +172,8 @@ const formatStoredEtag = ({ sha256, inset }: StoredResultFile): string =>
 const hashValue = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 
 /**
- * Returns the strong ETag of a run's record without writing the record: a hash of all inputs that determine its bytes.
+ * Returns the strong ETag of a run's record: a hash of all inputs on which its bytes depend. The record need not be
+ * written for this.
  */
 export function computeRecordEtag(run: RunDocument): string {
   const { record, columns } = run.artifacts;
@@ -188,7 +189,7 @@ export function computeRecordEtag(run: RunDocument): string {
   ]);
 }
 
-/** Ensures that If-Match names the stored record. @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED */
+/** Checks that If-Match contains the ETag of the stored record. @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED */
 export function assertRecordNamed(
   runId: string,
   storedDocument: DocumentLookup,

@@ -12,8 +12,8 @@ interface UniverseDependencies {
 }
 
 /**
- * Returns the definition whose universe datapoints are relative to: that of the run, or the stored definition for a run
- * without it; null if no datapoint is relative, or the definition was deleted.
+ * Returns the definition to whose universe some datapoints are relative. It is the definition of the run, or the stored
+ * definition if the run has none. Returns null if no datapoint is relative, or if the definition was deleted.
  */
 export async function findUniverse(
   { documents, artifacts }: UniverseDependencies,

@@ -25,7 +25,7 @@ export interface ListingQuery {
   readonly after?: string | undefined;
 }
 
-/** Request for a view of a stored run, in the form that its route parsed. */
+/** Request for a view of a stored run, after its route has parsed it. */
 export interface RunViewQuestion {
   readonly terms: RunViewTerms;
   readonly name: RunName;
@@ -38,16 +38,16 @@ export interface RunViewQuestion {
 
 /** Views of stored runs. */
 export interface RunViews {
-  /** Returns a row for every run. Runs with damaged files count as skipped. */
+  /** Returns one row per run. A run with damaged files is skipped and counted. */
   summaries(query: ListingQuery, signal: AbortSignal): Promise<RunSummaryCollection>;
   /**
-   * Returns a view of one run, which begins with the state of the run if the format is JSON.
+   * Returns a view of one run. In JSON, the view starts with the state of the run.
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, and the refusals of the view's inputs
    */
   show(question: RunViewQuestion, signal: AbortSignal): Promise<CheckedBytes>;
 }
 
-/** Number of rows computed concurrently, because a row is little work for a thread. */
+/** Number of rows that are computed at the same time. One row is little work for a thread. */
 const ROW_CONCURRENCY = 8;
 
 export function createRunViews(dependencies: RunViewsDependencies): RunViews {
@@ -89,7 +89,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const run = await requireRun(documents, name);
       const { given, afterwards: completionActions } = await lookUpRun(terms, { run, query, body });
       const columns = await (terms.isMadeAnew ? resolveColumnsFile(artifacts, run) : maker.readColumns(run));
-      // The type follows from the terms: the parameters of the route, and the members that its needs add.
+      // The parameters of the route and the members that its needs add have the type that the terms require.
       const input = { ...getParameters(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
       const view = terms.isMadeAnew ? maker.make(input, signal) : maker.readCached(input, signal);
       for (const help of completionActions) help();
@@ -109,7 +109,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
   }
 }
 
-/** Parameters that select the run or are resolved by a need. */
+/** Parameters that select the run, and parameters that a need replaces. */
 const RESOLVED_PARAMETERS = new Set(['index_id', 'run_id', 'benchmark']);
 
 /** Returns the parameters that the view receives. */
@@ -118,7 +118,7 @@ const getParameters = (query: Readonly<Record<string, unknown>>) =>
     Object.entries(query).filter(([name, value]) => value !== undefined && !RESOLVED_PARAMETERS.has(name)),
   );
 
-/** Converts an error of one run to null, so that it does not hide other runs. */
+/** Returns null for an error of one run, so that the other runs are still listed. */
 function ignoreDamage(failure: unknown): null {
   if (failure instanceof Refusal && failure.code === 'DOCUMENT_UNREADABLE') return null;
   throw failure;

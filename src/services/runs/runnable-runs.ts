@@ -39,17 +39,20 @@ export function createBacktestPayload(
   };
 }
 
-/** Plans of requested backtests, and the stored runs that answer them. */
+/** Plans of requested backtests, and stored runs that already have the requested result. */
 export interface RunnableRuns {
   /**
-   * Returns the resolved request, after all checks that are possible without a run.
+   * Returns the completed request. First makes every check that needs no run.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
    * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
   planRun(runId: string, backtest: RequestedBacktest): Promise<RunnablePlan>;
-  /** Returns a request with the terms of the stored run as defaults. */
+  /** Completes a request: members that are absent get the values of the stored run. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
-  /** Returns the stored run if a new run of the request would be equal. @throws the refusals of `planRun` */
+  /**
+   * Returns the stored run if a new run of the request would be equal; otherwise undefined. @throws the refusals of
+   * `planRun`
+   */
   currentRun(runId: string, backtest: RequestedBacktest): Promise<RunDocument | undefined>;
 }
 
@@ -63,7 +66,7 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
     return stores.within(plannedVersion.storeId, () => createRunnablePlan(plannedVersion, asKnownOn));
   }
 
-  /** Returns the plan on the market of its store. */
+  /** Returns the plan together with the market of its store. */
   async function createRunnablePlan(
     plannedVersion: VersionedPlan,
     asKnownOn: RequestedBacktest['asKnownOn'],
@@ -89,7 +92,7 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
     async currentRun(runId, requestedBacktest) {
       const { plan, dataVersion } = await planRun(runId, requestedBacktest);
       const run = await findRun(documents, runId);
-      // Results of earlier versions, with an unknown store, may lack fields that results have today.
+      // A result of an earlier release has no store. It may lack fields that results have today.
       if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;
       if ((await states.findStaleState(run, { isOfThen: true })) !== null) return undefined; // The run has the requested data version.
       const { result } = run.artifacts;

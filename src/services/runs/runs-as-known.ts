@@ -7,7 +7,7 @@ import { requireRun, type RunName } from '../stored/run-documents.js';
 import { computeRunId } from '#store/run-id.js';
 
 /**
- * Returns the latest stored run of a subject on a past content, or the run with the requested id.
+ * Returns the latest stored run of a subject that used past data, or the run with the requested id.
  * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED for an id of a run on another
  * content
  */
@@ -32,7 +32,7 @@ export async function requireRunOn(
 function isRunOfMarket(run: RunDocument, { served, version }: VersionedMarket): boolean {
   const { datasetId, contentHash } = served.identity;
   if (run.store_id !== undefined && run.store_id !== datasetId) return false;
-  // A store that was deleted and created again begins with version 1 again, but with another content.
+  // If a store was deleted and created again, its versions start with 1 again, but their content is different.
   if (run.store_content_hash !== contentHash) return false;
   return version === null || run.store_version == null || run.store_version === version;
 }

@@ -34,7 +34,7 @@ export interface Simulations {
   simulate(name: RequestedRun, request: SimulationRequest, origin: Origin | null): Promise<JobStatus>;
 }
 
-/** Share of the work after the paths are drawn. */
+/** Share of the progress that remains after all paths are drawn. */
 const SUMMING = 0.05;
 
 export interface SimulationJobDependencies extends Pick<SimulationsDependencies, 'documents' | 'markets' | 'states'> {
@@ -44,7 +44,8 @@ export interface SimulationJobDependencies extends Pick<SimulationsDependencies,
 }
 
 /**
- * Creates the kind of job that simulates: paths are drawn in parts, also by other nodes, with bit-identical results.
+ * Creates the kind of job that runs simulations. Paths are drawn in parts; other nodes can draw parts, and their
+ * results are bit-identical.
  */
 export function createSimulationJob(dependencies: SimulationJobDependencies): JobKind<SimulationPayload> {
   const { documents, artifacts, markets, states, workers } = dependencies;
@@ -133,7 +134,9 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
   };
 }
 
-/** Estimates the memory of a simulation: four numbers per path, twice during sorting, and counts. */
+/**
+ * Estimates the memory of a simulation in bytes: four numbers per path, twice of that during sorting, and the counts.
+ */
 function estimateBytes({ paths }: SimulationRequest): number {
   return 128 * 2 ** 20 + 56 * paths;
 }

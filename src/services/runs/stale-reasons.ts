@@ -3,8 +3,8 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
 
 /**
- * Returns the reasons why a run is stale because of the content of its store. @param isOfThen true for the content at
- * its version
+ * Returns the reasons why the content of its store makes a run stale. @param isOfThen true for the content at its
+ * version
  */
 export function listContentReasons(run: RunDocument, content: MarketIdentity, isOfThen: boolean): string[] {
   const { datasetId, contentHash, adjustment, currency = null } = content;
@@ -28,7 +28,10 @@ export function listContentReasons(run: RunDocument, content: MarketIdentity, is
   );
 }
 
-/** Returns the reason why a run is stale because of the engine; empty if this engine computes bit-identical results. */
+/**
+ * Returns the reason why the engine makes a run stale. Returns no reasons if this engine computes bit-identical
+ * results.
+ */
 export function listEngineReasons({ engine_version: storedVersion }: RunDocument, engineVersion: string): string[] {
   return mayDifferInBits(storedVersion, engineVersion)
     ? [`The run was made by engine ${storedVersion}; engine ${engineVersion} may compute slightly different values.`]

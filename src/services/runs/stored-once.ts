@@ -7,12 +7,12 @@ import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { ArtifactLink, ArtifactRef, ArtifactStore } from '#store/port.js';
 import { listEarlierFiles } from '../stored/run-documents.js';
 
-/** Maximum number of remembered price files, in addition to those of the run to repeat. */
+/** Maximum number of price files that are remembered, in addition to those of the run that is repeated. */
 const CACHED_RUNS_MAX = 64;
 
-/** Files with prices of runs, which other runs on the same data may share. */
+/** Files with the prices of runs. Other runs on the same data can share them. */
 export interface StoredPrices {
-  /** Creates the map of price files by hash, of this service's latest runs and of a stored run. */
+  /** Returns the price files by hash: those of this service's latest runs and those of a stored run. */
   with(run: RunDocument | undefined): ReadonlyMap<string, ArtifactRef>;
   remember(prices: ArtifactRef): void;
 }
@@ -36,25 +36,25 @@ type FileSharing = Pick<Attempt<PortableTaskName>, 'share' | 'drop'>;
 interface ComputedFiles<F> {
   /** New files of a run. */
   readonly own: F;
-  /** Names of files that were not written because the stored run has equal files. */
+  /** Names of files that were not written, because the stored run has files with the same content. */
   readonly unwritten: readonly string[];
   readonly prices: TaskOutput<'backtest'>['prices'];
   /** Latest stored run, which may have equal files. */
   readonly newest: RunDocument | undefined;
-  /** Files with prices that were stored when the run began, by their hashes. */
+  /** Price files that were stored when the run began, by hash. */
   readonly stored: ReadonlyMap<string, ArtifactRef>;
 }
 
 /** Files of a run as they are stored. */
 interface SharedFiles<F> {
   readonly files: F;
-  /** File with the prices; null if the columns contain the prices. */
+  /** File with the prices; null if the file with the columns contains them. */
   readonly prices: ArtifactRef | null;
 }
 
 /**
- * Returns the files of a run. A file with the same bytes as in the stored run becomes another name of that file; prices
- * may belong to another run. Returns undefined if a file that was not written is no longer stored.
+ * Returns the files of a run. A file with the same bytes as a file of the stored run becomes a second name of that
+ * file. Prices can be shared with any run. Returns undefined if a file was not written and is no longer stored.
  */
 export async function storeRunFiles<
   F extends Readonly<Record<string, ArtifactRef> & { readonly columns: ArtifactRef }>,
@@ -68,7 +68,7 @@ export async function storeRunFiles<
   const sharedParts: { readonly part: string; readonly link: ArtifactLink }[] = [];
   for (const [part, { sha256 }] of Object.entries(own)) {
     const ref = storedRefs.get(sha256);
-    // Unwritten files equal the stored files. Written files are shared if that saves space and the stored file is
+    // Unwritten files equal the stored files. A written file is shared if that saves space and if the stored file is
     // intact.
     if (ref !== undefined && (unwritten.includes(part) || (await isShared(artifacts, ref))))
       sharedParts.push({ part, link: { ref, name: artifacts.newName() } });
@@ -101,14 +101,14 @@ export async function storeRunFiles<
   return { files: own, prices: again! }; // `link` returns one reference per file
 }
 
-/** Returns true if sharing a stored file saves space, which copying an object does not. */
+/** Returns true if sharing a stored file saves space. In an object store it does not, because the object is copied. */
 async function isShared({ destination, isIntact }: Pick<ArtifactStore, 'destination' | 'isIntact'>, ref: ArtifactRef) {
   return destination.kind === 'folder' && (await isIntact(ref));
 }
 
 /**
  * Returns a stored file if its content is intact. In a folder of this machine, the thread that computed the run has
- * verified the file.
+ * already checked the file.
  */
 async function findIntact(
   { destination, isIntact }: Pick<ArtifactStore, 'destination' | 'isIntact'>,
@@ -118,7 +118,7 @@ async function findIntact(
   return ref && (isVerified || (await isIntact(ref))) ? ref : undefined;
 }
 
-/** Returns the files of a stored run that a repeated run may share. */
+/** Returns the files of a stored run that a repetition of the run may share. */
 export function createStoredFiles({
   artifacts: { columns, checkpoint, plan },
 }: RunDocument): Partial<Record<RunFileName, ArtifactRef>> {

@@ -14,7 +14,7 @@ import type { ViewMaker } from './view-maker.js';
 
 export interface StoredRunsQuery {
   readonly limit?: number | undefined;
-  /** Id of a run; only older runs are listed. */
+  /** Id of a run. Only runs that are older than this one are listed. */
   readonly before?: string | undefined;
 }
 
@@ -29,13 +29,13 @@ export interface StoredRunsDependencies {
   readonly maker: Pick<ViewMaker, 'readCached' | 'readColumns'>;
 }
 
-/** Number of rows computed concurrently, because a row is little work for a thread. */
+/** Number of rows that are computed at the same time. One row is little work for a thread. */
 const ROW_CONCURRENCY = 8;
 
 export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDependencies): StoredRunsService {
   /**
-   * Returns a run, or the reason why its document or a file with its columns is unreadable. Undefined if the run was
-   * removed since it was listed.
+   * Returns a run, or the reason why its document or a file with its columns is unreadable. Returns undefined if the
+   * run was removed since it was listed.
    */
   async function readCheckedRun(requestedRun: RequestedRun): Promise<RunDocument | UnreadableCause | undefined> {
     try {
@@ -105,7 +105,8 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
 }
 
 /**
- * Returns the reasons why runs with unknown ids are unreadable: the latest run, and earlier runs if their list is lost.
+ * Returns the reasons why some runs are unreadable whose ids are unknown: the latest run, and earlier runs if their
+ * list is lost.
  */
 async function listUnlistedCauses(
   documents: Pick<DocumentStore, 'get' | 'ids'>,
@@ -120,7 +121,7 @@ async function listUnlistedCauses(
 
 const UNREADABLE: ReadonlySet<string> = new Set(['RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE']);
 
-/** Returns the request of a run, with the data version if the request named one. */
+/** Returns the request of a run. If the request named a data version, that version is included. */
 function toRequest({ request, as_known_on: version }: RunDocument): unknown {
   return version === undefined ? request : { ...(request as object), as_known_on: version };
 }

@@ -5,25 +5,25 @@ import { DEFAULT_WINDOW, createLatestRequest, type DerivedName } from '#domain/d
 import { listFieldNames, findReferenceKind, resolveName } from '#domain/datapoints/resolution.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 
-/** Request for a datapoint of a run over a range of dates; null for all dates. */
+/** Request for one datapoint of a run over a range of dates. Null means all dates. */
 export interface StyleQuestion {
   readonly field: string;
   readonly start: string | null;
   readonly end: string | null;
 }
 
-/** Maximum memory of the prepared figures of a run: about a quarter of a thread's cache. */
+/** Maximum memory in bytes of the prepared figures of a run: about a quarter of a thread's cache. */
 const STYLE_BYTES_MAX = 12 * 2 ** 20;
-/** Bytes per date of a datapoint: mean, coverage and five percentiles, with their texts. */
+/** Bytes that a datapoint needs per date: mean, coverage and five percentiles, and their texts. */
 const BYTES_A_DATE = 180;
 
-/** Maximum number of requests about a run, about ten seconds of idle time. */
+/** Maximum number of requests about one run. They take about ten seconds of idle time. */
 const QUESTIONS_MAX = 96;
 
-/** Dates x securities of a request that takes about 100 ms, by the inputs of a datapoint. */
+/** Size of a request that takes about 100 ms, as dates x securities. It depends on the inputs of the datapoint. */
 const CELLS = { latest: 900_000, windows: 300_000, beta: 130_000 } as const;
 
-/** Datapoints over one-year windows, which are computed after all other datapoints and in this order. */
+/** Datapoints over one-year windows. They are computed after all other datapoints, in this order. */
 const EXPENSIVE_STYLES = new Map<string, number>([
   ['MOMENTUM', CELLS.windows],
   ['VOLATILITY', CELLS.windows],
@@ -31,9 +31,10 @@ const EXPENSIVE_STYLES = new Map<string, number>([
 ] satisfies [DerivedName, number][]);
 
 /**
- * Returns the requests about a run that are made in idle time, in addition to the datapoints prepared for several runs.
- * A datapoint is requested for ranges of dates, then for all dates to produce the text of its figures; the cheapest
- * datapoints first. Datapoints derived from prices and volumes precede columns of the store.
+ * Returns the requests about a run that are made in idle time. They complement the datapoints that are prepared for
+ * several runs. The cheapest datapoints come first, and datapoints derived from prices and volumes come before columns
+ * of the store. Each datapoint is requested for ranges of dates and then for all dates, which writes the text of its
+ * figures.
  */
 export function listStyleQuestions(
   market: MarketData,
@@ -55,7 +56,7 @@ export function listStyleQuestions(
   return chosenFields.flatMap((field) => listQuestions(market, field, span)).slice(0, QUESTIONS_MAX);
 }
 
-/** Returns the numeric datapoints of a market, derived datapoints first. */
+/** Returns the numeric datapoints of a market. Derived datapoints come first. */
 function listStyleFields(market: MarketData): string[] {
   const [derived, stored]: [string[], string[]] = [[], []];
   for (const name of listFieldNames(market)) {
@@ -69,7 +70,7 @@ function listStyleFields(market: MarketData): string[] {
 
 const countCells = (field: string): number => EXPENSIVE_STYLES.get(field) ?? CELLS.latest;
 
-/** Returns the number of one-year windows per request; 0 if a single window would take much too long. */
+/** Returns the number of one-year windows per request. Returns 0 if even one window takes much too long. */
 function countWindowsAtOnce({ identifiers }: MarketData, field: string): number {
   return Math.round(countCells(field) / (DEFAULT_WINDOW * identifiers.length));
 }
@@ -80,8 +81,8 @@ interface Positions {
 }
 
 /**
- * Returns the requests for a datapoint. Ranges begin at blocks of windows, because a range sums the same data before
- * its first date.
+ * Returns the requests for a datapoint. A range starts at a block of windows, because each range sums the data before
+ * its first date again.
  */
 function listQuestions(market: MarketData, field: string, { from, to }: Positions): StyleQuestion[] {
   const { dates } = market;

@@ -18,12 +18,12 @@ export interface SweepJobDependencies {
   readonly workers: number;
 }
 
-/** Share of the work after the variants have run. */
+/** Share of the progress that remains after all variants have run. */
 const SUMMING = 0.05;
 
 /**
- * Creates the kind of job that runs sweeps, with enough concurrent parts to keep every thread busy; other nodes compute
- * some of the parts. A result depends only on its variant, so that all nodes compute bit-identical results.
+ * Creates the kind of job that runs sweeps. It has enough parts to keep every thread busy, and other nodes can compute
+ * parts. A result depends only on its variant, so all nodes compute bit-identical results.
  */
 export function createSweepJob({
   documents,
@@ -96,14 +96,14 @@ export function createSweepJob({
 
 const createVariation = ({ grid, patches }: SweepPayload): Variation => ({ grid, patches });
 
-/** Returns true if some variants decide on the data known at the time. */
+/** Returns true if some variants make decisions on data as it was known at the time. */
 function hasDatedData({ base, grid, patches }: SweepPayload): boolean {
   const pointer = '/request/as_known';
   const isVaried = grid === null ? patches?.some((patch) => pointer in patch) === true : pointer in grid;
   return base.request.as_known !== undefined || isVaried;
 }
 
-/** @returns a function that returns the parts of a payload, and caches them with the payload */
+/** @returns a function that returns the parts of a payload and caches them */
 function createPartsReader(): (payload: SweepPayload) => SweepParts {
   const partsByPayload = new WeakMap<SweepPayload, SweepParts>();
   return (payload) => {

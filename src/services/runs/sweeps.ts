@@ -51,7 +51,7 @@ export interface SweepsDependencies {
   readonly calendars: Calendars;
   readonly kind: JobKind<SweepPayload>;
   readonly engineVersion: string;
-  /** Returns the maximum memory of a backtest on the served market. */
+  /** Returns the maximum memory of a backtest on the served market, in bytes. */
   readonly estimatedBytes: () => number;
   /** Number of threads of the pool. */
   readonly workers: number;
@@ -60,8 +60,8 @@ export interface SweepsDependencies {
 
 export interface Sweeps {
   /**
-   * Queues a sweep after checking its variants as if each had been sent separately; for a large sweep, some of the
-   * variants.
+   * Queues a sweep. First checks every variant like a separate request; in a large sweep, only some variants are
+   * checked.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
    */
   start(request: SweepRequest, origin: Origin | null): Promise<JobStatus>;
@@ -72,7 +72,7 @@ export interface Sweeps {
   rows(sweepId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** Maximum time in ms of consecutive checks before other work runs. */
+/** Maximum time in ms of consecutive checks. After that, other work can run. */
 const BATCH_MS = 10;
 
 export function createSweeps({
@@ -106,7 +106,7 @@ export function createSweeps({
   }
 
   /**
-   * Returns the documents that variants refer to, and the stored risk models of all documents.
+   * Returns the documents that variants refer to, and the stored risk models that all documents use.
    * @throws Refusal VALIDATION_FAILED if a variant cannot be run
    */
   async function checkVariants(
@@ -199,7 +199,7 @@ function prefixDocumentPath(finding: Finding): Finding {
 }
 
 /**
- * Returns the inputs of a variant's run, and the inputs that the market lacks.
+ * Returns the inputs that the run of a variant needs, and those that the market lacks.
  * @throws Refusal VALIDATION_FAILED if a document that the variant refers to is missing
  */
 async function determineNeeds(
@@ -213,7 +213,7 @@ async function determineNeeds(
   return { reached: reachedDocuments, findings, models: (await planModels(documents, reachedDocuments)).models ?? {} };
 }
 
-/** Refuses pointers to the data store, because all variants run on one store. */
+/** Refuses variants that change the data store, because all variants run on one store. */
 function findStorePointers({ grid, patches }: SweepRequest): Finding[] {
   const pointers = grid === null ? (patches ?? []).flatMap((patch) => Object.keys(patch)) : Object.keys(grid);
   const storePointers = ['/document/store_id', '/request/store_id'].filter((pointer) => pointers.includes(pointer));
@@ -224,28 +224,28 @@ function findStorePointers({ grid, patches }: SweepRequest): Finding[] {
   });
 }
 
-/** Bytes per variant while all variants are ranked: its row, sample, key and sums by block. */
+/** Bytes that each variant needs during ranking: its row, sample, key and sums by block. */
 const VARIANT_BYTES = 2000;
-/** Maximum number of rows of levels in memory: rows of some parts, and rows of the choices by folds. */
+/** Maximum number of rows of levels in memory: rows of some parts, and rows that the folds choose. */
 const LEVEL_ROWS_MAX = 2 * LIMITS.MAX_SWEEP_SPLITS;
 /** Bytes of a row of levels: a day, a level and a return. */
 const LEVEL_BYTES = 3 * 8;
 
-/** Returns the memory in which all variants are ranked. */
+/** Returns the memory in bytes that the ranking of all variants needs. */
 function computeSumBytes(request: SweepRequest, { dates }: MarketData): number {
   const count = countVariants(request);
   const foldBytes = request.folds === null ? 0 : computeTrialFigureBytes(request.folds.groups);
   return count * (VARIANT_BYTES + foldBytes) + LEVEL_BYTES * dates.length * Math.min(count, LEVEL_ROWS_MAX);
 }
 
-/** Counts the sessions of the market from the first session that the base may have. */
+/** Counts the sessions of the market from the first possible session of the base index. */
 function countSessions({ dates }: MarketData, { document, request }: SweepBase): number {
   const start = request.start !== null && request.start > document.base_date ? request.start : document.base_date;
   const end = request.end === null ? dates.length : findFirstAtLeast(dates, parseValidDay(request.end) + 1);
   return Math.max(0, end - findFirstAtLeast(dates, parseValidDay(start)));
 }
 
-/** Returns the findings of a refusal about the document of a variant. @throws any other error */
+/** Returns the findings of a refusal that concern the document of a variant. @throws any other error */
 function listFindings(refusal: unknown): Finding[] {
   if (!(refusal instanceof Refusal) || !Array.isArray(refusal.detail?.['findings'])) throw refusal;
   const findings = refusal.detail['findings'] as readonly Finding[]; // `refuseWithFindings` adds the findings to the detail

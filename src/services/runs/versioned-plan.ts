@@ -19,7 +19,7 @@ export interface VersionedPlan extends PlannedRun {
 /** Plan for which a market has the data. */
 export interface RunnablePlan extends VersionedPlan {
   readonly market: MarketData;
-  /** Version of the data, if an earlier version was requested. */
+  /** Version of the data if the client requested an earlier version; otherwise empty. */
   readonly dataVersion: { readonly data_version?: number };
 }
 
@@ -30,7 +30,7 @@ export interface VersionedPlanInput {
   readonly request: BacktestRequest;
 }
 
-/** Returns a plan with the version of its index or strategy, which has not changed during the read. */
+/** Returns a plan and the version of its index or strategy. The document did not change during the read. */
 export async function readPlanVersion({
   documents,
   plans,
@@ -44,7 +44,9 @@ export async function readPlanVersion({
   }
 }
 
-/** Returns the version of the document under the id of a run; an index and a strategy never share an id. */
+/**
+ * Returns the version of the index or strategy with the id of a run. An index and a strategy never have the same id.
+ */
 async function readSubjectVersion(documents: DocumentStore, id: string): Promise<number | null> {
   const kind = (await documents.get('strategy', id)) === undefined ? 'index' : 'strategy';
   return (await readHead(documents, { kind, id }))?.latest ?? null;

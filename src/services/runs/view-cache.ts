@@ -2,22 +2,24 @@ import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { ResponseBytes } from '#jobs/tasks/files.js';
 
-/** Maximum memory for views: several hundred views of the usual size. */
+/** Maximum memory of the cache in bytes. It is enough for several hundred views of usual size. */
 const CACHE_BYTES_MAX = 64 * 2 ** 20;
 
 /** Cached views, by all their inputs. */
 export interface ViewCache {
   /** Returns the cached bytes of a request. */
   find(question: unknown): Uint8Array<ArrayBuffer> | undefined;
-  /** Caches the bytes of a request that `find` did not find. */
+  /** Stores the bytes of a request that `find` did not find. */
   hold(question: unknown, bytes: Uint8Array<ArrayBuffer>): void;
-  /** Returns the view of a request from the cache, or computes it. A failed view is not cached. */
+  /**
+   * Returns the view of a request from the cache. If it is not there, computes the view. A failed view is not cached.
+   */
   get<A extends ResponseBytes>(question: unknown, createView: () => Promise<A>): Promise<A>;
 }
 
 /**
- * Creates a cache of the most recently read views. The inputs of a view do not change: the names of a run's files are
- * unique, and a store's content hash changes with its data. The key of a view must contain both.
+ * Creates a cache of the views that were read last. A key must contain the names of a run's files and the content hash
+ * of its store. File names are unique, and the hash changes with the data, so a cached view never becomes wrong.
  */
 export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
   /** Views by key, least recently read first. */

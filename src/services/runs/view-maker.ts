@@ -19,16 +19,18 @@ export interface ViewMakerDependencies {
   readonly states: RunStates;
 }
 
-/** Computation of views from the columns of stored runs. */
+/** Service that computes views from the columns of stored runs. */
 export interface ViewMaker {
   /** Returns the file with the columns of a run. @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE */
   readColumns(run: RunDocument): Promise<string>;
-  /** Returns the state of a run, with which its views begin. */
+  /** Returns the state of a run. Views of the run start with it. */
   readHead(run: RunDocument): Promise<StateHead>;
   make(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
-  /** Returns the view of `make`, from the cache if present. */
+  /** Returns the same view as `make`, from the cache if it is there. */
   readCached(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
-  /** Returns a view preceded by the state of its run. The view may be cached; the state is current. */
+  /**
+   * Returns a view with the state of its run in front. The view may come from the cache; the state is always current.
+   */
   stamped(run: RunDocument, view: Promise<HashedBytes>): Promise<CheckedBytes>;
 }
 
@@ -55,7 +57,7 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
   };
 }
 
-/** Returns all inputs of a view as a key. */
+/** Returns a cache key that contains all inputs of a view. */
 function createQuestion(input: RunViewInput): unknown {
   if (!('market' in input) || input.market === null) return input;
   return { ...input, market: createMarketKey(input.market) };

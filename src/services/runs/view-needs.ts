@@ -17,7 +17,7 @@ import { resolveRollingMemory } from './rolling-needs.js';
 const readBenchmark = async (sources: NeedSources, { run, query }: RunRequest): Promise<ComparedWith | null> =>
   query.benchmark === undefined ? null : readCompared(sources, run, query.benchmark as string);
 
-/** Look-ups of the needs. Parameters have the types that the routes declare. */
+/** Function for each need of a view. Parameters have the types that the routes declare. */
 export const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
   window(_sources, { query }) {
     const { start, end, from, to } = query as Readonly<Record<string, string | undefined>>;
@@ -73,7 +73,7 @@ export const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
   async files({ artifacts, jobs }, { run, afterwards }) {
     const files = await listNamedFiles(artifacts, run);
     const cells = createHashCells(files.length);
-    // Hashing takes as long as all other work together, so another thread may compute some of the hashes.
+    // Hashing takes as long as all other work together. Another thread can compute some of the hashes.
     afterwards(() => jobs.help('hash-files', { paths: files.map(({ path }) => path), cells }));
     return { files, cells };
   },

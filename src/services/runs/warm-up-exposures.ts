@@ -11,7 +11,7 @@ import { listStyleQuestions } from './style-questions.js';
 import { EXPOSURES, findGroupColumn, createRange, type RequestStep, type WarmUpRequest } from './warm-up-requests.js';
 import type { WarmUpRuns } from './warm-up-runs.js';
 
-/** Datapoints that are prepared with one request each: size and yield, which clients read for every index. */
+/** Datapoints that are each prepared with one request: size and yield, which clients read for every index. */
 const READY_FIELDS = ['DIVIDEND_YIELD', 'MARKET_CAP'];
 
 /** Steps that prepare exposures of stored runs. */
@@ -55,8 +55,8 @@ export function createWarmUpExposures({
   }
 
   /**
-   * Prepares figures of exposures that do not depend on a window, for the first request about a run; also relative to
-   * the run's benchmark, if the benchmark has a run over the whole history.
+   * Prepares exposure figures that do not depend on a window, for the first request about a run. If the run's benchmark
+   * has a run over the whole history, figures relative to it are prepared as well.
    */
   async function* listExposureRequests({ handle, market }: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const by = findGroupColumn(market);
@@ -83,7 +83,7 @@ export function createWarmUpExposures({
     }
   }
 
-  /** Creates a request about exposures, which resumes where it yielded. */
+  /** Creates a request about exposures. If it is interrupted, it continues at the same place. */
   const createExposureRequest = (key: string, input: () => Promise<RunViewInput>): WarmUpRequest =>
     query(`exposures ${key}`, 'view-run', input);
 

@@ -3,20 +3,23 @@ import { SINGLE_GROUPS } from '#domain/market/market-groups.js';
 import type { Lane, ComputePool } from '#jobs/compute-pool.js';
 import type { TaskInput, TaskName } from '#jobs/tasks.js';
 
-/** Prefix of the keys of steps that a thread performs once, regardless of the served market. */
+/** Prefix of the keys of steps that a thread runs only once, whatever market is served. */
 export const THREAD_PREFIX = 'thread: ';
 
 /** Number of groups in the requested exposures. */
 const SHOWN_GROUPS = 20;
 
-/** Request made once in the life of a thread, or once per market. */
+/** Request that is made once per thread or once per market. */
 export interface WarmUpRequest {
   readonly key: string;
   readonly lane: Lane;
   ask(): Promise<unknown>;
 }
 
-/** Function that creates the step of a request, which yields to other work. The thread caches its partial results. */
+/**
+ * Function that creates the step of a request. A step can be interrupted by other work; the thread caches its partial
+ * results.
+ */
 export type RequestStep = <N extends TaskName>(
   key: string,
   task: N,
@@ -32,7 +35,7 @@ export const createRequestStep =
     ask: async () => pool.run({ lane, task, input: await input(), yields: true }).output,
   });
 
-/** Returns the parameters of a range, which may be open at both ends. */
+/** Returns the parameters of a range. Both ends may be open. */
 export const createRange = (start: string | null, end: string | null) => ({
   ...(start === null ? {} : { start }),
   ...(end === null ? {} : { end }),

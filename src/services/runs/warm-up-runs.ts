@@ -5,31 +5,31 @@ import type { DocumentStore } from '#store/port.js';
 import { findRun } from '../stored/run-documents.js';
 import { findIndex } from '../stored/stored-indices.js';
 
-/** Maximum number of runs that are searched for the latest run after a start. */
+/** Maximum number of runs that are searched for the latest run after a start of the service. */
 const RUNS_READ_MAX = 200;
 
-/** Maximum number of latest runs with prepared exposures: a run takes one or two megabytes of a thread's cache. */
+/** Maximum number of latest runs whose exposures are prepared. A run takes one or two megabytes of a thread's cache. */
 const READY_RUNS_MAX = 8;
 
-/** Runs that a warm-up prepares, and the indices that they belong to. */
+/** Runs that a warm-up prepares, and the indices of these runs. */
 export interface WarmUpRuns {
   /** Returns the latest stored run that is known. */
   readLatest(): Promise<RunDocument | undefined>;
   /** Reads the latest stored runs, the latest first. */
   readAll(): Promise<RunDocument[]>;
   find(runId: string): Promise<RunDocument | undefined>;
-  /** Returns the index of a run, or otherwise any stored index. */
+  /** Returns the index of a run. If there is no such index, returns any stored index. */
   findSubjectIndex(run: RunDocument | undefined): Promise<IndexDocument | undefined>;
   /** Returns the index to which a run was compared; undefined if it was deleted. */
   findBenchmark(run: RunDocument): Promise<IndexDocument | undefined>;
-  /** Returns the key of the returns of a run's securities; runs with the same key share the returns. */
+  /** Returns a key for the returns of a run's securities. Runs with the same key share the returns. */
   returnsKey(run: RunDocument): Promise<string>;
   /** Records that a run was stored. */
   stored(runId: string): void;
 }
 
 export function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>): WarmUpRuns {
-  /** Stored runs, latest first, and the runs found by the first search after the start. */
+  /** Ids of stored runs, latest first, and the runs that the first search after the start found. */
   let storedIds: readonly string[] = [];
   let indexIds: readonly string[] | undefined;
 

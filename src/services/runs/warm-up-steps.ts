@@ -12,30 +12,33 @@ import { listEarlierFiles } from '../stored/run-documents.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 
 /**
- * Maximum number of cells (dates x securities) of a market for which panels of 160 MB each are prepared, although they
- * may never be used.
+ * Maximum number of cells (dates x securities) of a market for which panels are prepared. A panel has 160 MB and may
+ * never be used.
  */
 const CELLS_MAX = 20_000_000;
 
-/** Tasks whose code a thread of a lane loads. Omitted tasks are rare, or take longer than loading their code. */
+/**
+ * Tasks whose code a thread of a lane loads. The other tasks are rare, or take longer than it takes to load their code.
+ */
 const CODE_TASKS: Readonly<Record<Lane, readonly TaskName[]>> = {
   light: ['view-run', 'preview', 'explain', 'whatIf', 'run-levels', 'write-run-text'],
   heavy: ['backtest', 'hash-files'],
 };
 
 /**
- * Further practice turns of a thread, each with a run, a risk model and an optimisation: three seconds in total. After
- * four turns, V8 still compiles during the first optimisation, which then takes twice as long as later optimisations.
+ * Further practice turns of a thread. Each is a run, a risk model and an optimisation; together they take three
+ * seconds. After only four turns, V8 still compiles during the first optimisation, which then takes twice as long as
+ * later ones.
  */
 const PRACTICE_TURNS = Array.from({ length: 11 }, (_, turn) => `${THREAD_PREFIX}run ${turn + 2}`);
 
 /** Steps that warm up a market, the most useful first. */
 export interface WarmUpSteps {
-  /** Returns the steps for a market. Requests about a run refer to the latest stored run. */
+  /** Returns the steps for a market. Requests about a run use the latest stored run. */
   on(servedMarket: ServedMarket): AsyncIterable<WarmUpRequest>;
   /** Records that a run was stored. */
   stored(runId: string): void;
-  /** Records that the exposures of a run were requested. @returns true if the previous request was about another run */
+  /** Records that a client read the exposures of a run. @returns true if the previous request was about another run */
   noteRequest(runId: string): boolean;
 }
 
@@ -43,9 +46,9 @@ export interface StepsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
   readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
   readonly pool: Pick<ComputePool, 'run'>;
-  /** True for a single service. Several services would all prepare the same runs. */
+  /** True for a single service. If there are several, each would prepare the same runs. */
   readonly isAlone: boolean;
-  /** True if this process answers requests: a worker process runs only heavy tasks. */
+  /** True if this process answers requests. A worker process runs only heavy tasks. */
   readonly answers: boolean;
 }
 
@@ -69,13 +72,13 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     for (const key of PRACTICE_TURNS) yield createPracticeStep(key);
     yield* exposuresOn(servedMarket);
     const askedRun = lastRunId === undefined ? undefined : await runs.find(lastRunId);
-    // If there are several services, only the service that received a request prepares the run.
+    // If there are several services, only the service that received the request prepares the run.
     yield* stylesOn(servedMarket, isAlone ? [askedRun, await runs.readLatest()] : [askedRun]);
   }
 
   /**
-   * Creates practice steps, which discard their results: one per new market, and as many per thread as make its code
-   * fast.
+   * Creates practice steps. Their results are discarded. There is one step per new market, and as many steps per thread
+   * as its code needs to become fast.
    */
   function createPractice({ handle, market }: ServedMarket): (key: string) => WarmUpRequest {
     const findInput = async () => {

@@ -18,7 +18,7 @@ import {
 } from './warm-up-requests.js';
 import type { WarmUpRuns } from './warm-up-runs.js';
 
-/** Number of returns in the window of rolling risk, small because the request only loads code. */
+/** Number of returns in the window of rolling risk. It is small, because the request only loads code. */
 const ROLLING_WINDOW = 63;
 
 interface WarmUpViewsDependencies {
@@ -29,8 +29,8 @@ interface WarmUpViewsDependencies {
 }
 
 /**
- * Yields the requests for views of a run. Views that do not depend on the market are requested once to load their code,
- * other views once per market, calendar and benchmark.
+ * Yields the requests for views of a run. A view that does not depend on the market is requested once to load its code.
+ * Other views are requested once per market, calendar and benchmark.
  */
 export async function* prepareViews(
   run: RunDocument,
@@ -87,8 +87,7 @@ export async function* prepareViews(
       benchmark: null,
       market: handle,
     }));
-  // The view is requested by date, so that all its figures stay in the thread, and uses a datapoint that every market
-  // has.
+  // The request is by date, so that all figures stay in the thread. It uses a datapoint that every market has.
   const exposures = { ...EXPOSURES, columns, by: findGroupColumn(market), market: handle } as const;
   const wholeRange = { ...exposures, fields: ['DIVIDEND_YIELD'] };
   yield query('exposures', 'view-run', () => wholeRange);

@@ -7,9 +7,9 @@ import { THREAD_PREFIX, type WarmUpRequest } from './warm-up-requests.js';
 import { type StepsDependencies, createWarmUpSteps } from './warm-up-steps.js';
 
 /**
- * Warm-up of the worker threads: makes requests that clients are likely to make in idle time, one at a time, and
- * discards the results. Code is loaded and compiled, and markets are opened and aligned, before a client waits for
- * them. Results do not depend on the warm-up.
+ * Warm-up of the worker threads. In idle time it makes requests that clients are likely to make, one at a time, and
+ * discards the results. Code is then compiled and markets are open before a client needs them. Results do not depend on
+ * the warm-up.
  */
 export interface WarmUp {
   /** Called when a market is served or a run has been stored. */
@@ -32,11 +32,12 @@ export interface WarmUpDependencies extends StepsDependencies {
   readonly onFault: (fault: unknown) => void;
 }
 
-/** Interval after other work before the next check for idle time. */
+/** Time in ms between the end of other work and the next check for idle time. */
 const IDLE_MS = 200;
 /**
- * Idle time before the warm-up resumes after a stored run or a request. Preparing a run costs more than the run, so the
- * warm-up waits until no further run follows; a request that is stopped repeatedly would never end.
+ * Idle time in ms before the warm-up continues after a stored run or a request. To prepare a run costs more than the
+ * run itself, so the warm-up waits until no further run follows. A request that is stopped again and again would never
+ * end.
  */
 const CALM_MS = 1000;
 
@@ -60,7 +61,7 @@ export function createWarmUp({
   let isAwaiting = false;
   let isAsking = false;
   let isFinished = false;
-  /** True after a request ended a thread; the warm-up then makes no further requests on this market. */
+  /** True after a request ended a thread. The warm-up then makes no more requests on this market. */
   let isHarmful = false;
 
   function checkIdle(afterMs = IDLE_MS): void {
@@ -119,8 +120,8 @@ export function createWarmUp({
   }
 
   /**
-   * Returns true if a lane may run a step. Accepted work takes precedence: light steps run while a core is free, heavy
-   * steps only without other work.
+   * Returns true if a lane may run a step. Accepted work has priority: a light step runs while a core is free, a heavy
+   * step only if there is no other work.
    */
   function isIdle(lane: Lane): boolean {
     return pool.load('light') === 0 && pool.load('heavy') < (lane === 'light' ? workers : 1);

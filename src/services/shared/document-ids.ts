@@ -2,7 +2,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentKind, DocumentTransaction } from '#store/port.js';
 
-/** Ensures that a body has the id of its path, or no id. @throws Refusal ID_MISMATCH */
+/** Checks that a body has no id, or the same id as its path. @throws Refusal ID_MISMATCH */
 export function assertIdOfPath(inPath: string, body: Readonly<Record<string, unknown>>, field = 'id'): void {
   const id = body[field];
   if (typeof id !== 'string' || id === inPath) return;
@@ -13,8 +13,8 @@ export function assertIdOfPath(inPath: string, body: Readonly<Record<string, unk
 }
 
 /**
- * Returns a finding if a document of the same kind is already stored under the id of a new document. @param name noun
- * of such a document
+ * Returns a finding if a document of the same kind already has the id of a new document. @param name noun of such a
+ * document
  */
 export async function listTakenIdFindings(
   tx: Pick<DocumentTransaction, 'get'>,

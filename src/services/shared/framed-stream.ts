@@ -1,18 +1,18 @@
 /** Bytes before and after the bytes of a stream. */
 export interface Frame {
   readonly before: Uint8Array;
-  /** Number of bytes omitted at the beginning of the stream. */
+  /** Number of bytes at the start of the stream that are left out. */
   readonly skipped?: number;
   readonly after?: Uint8Array;
 }
 
-/** Size of the buffer for readers that provide none. */
+/** Size in bytes of the buffer if the reader provides none. */
 const CHUNK_BYTES = 256 * 1024;
 
 const NO_BYTES = new Uint8Array(0);
 
 /**
- * Returns the bytes of a stream between a head and a tail. They are written into the reader's buffer, without garbage.
+ * Returns a stream with bytes before and after it. The bytes are written directly into the reader's buffer.
  * @param innerStream byte stream of a file or blob
  */
 export function frameStream(

@@ -1,14 +1,17 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Client of a piece of work, with the signal that ends the work. */
+/** Client that asks for a piece of work, with the signal that stops the work. */
 export interface Requester {
   /** Key of the client; null if clients are not distinguished. */
   readonly client: string | null;
-  /** Aborted when no caller waits for the work any more. */
+  /** Aborted when no caller waits for the work. */
   readonly signal: AbortSignal;
 }
 
-/** Function that runs a limited number of tasks concurrently, lets a limited number wait, and refuses all others. */
+/**
+ * Function that runs a limited number of tasks at the same time. A limited number of further tasks wait; all others are
+ * refused.
+ */
 export type Gate = <T>(work: () => Promise<T>, asker: Requester) => Promise<T>;
 
 export interface GateOptions {
@@ -16,7 +19,7 @@ export interface GateOptions {
   readonly name: string;
   readonly runningMax: number;
   readonly waitingMax: number;
-  /** Maximum number of running tasks of one client; `clientWaitingMax` limits its waiting tasks. */
+  /** Maximum number of running tasks of one client. `clientWaitingMax` limits the waiting tasks. */
   readonly clientRunningMax: number;
   readonly clientWaitingMax: number;
 }
@@ -27,8 +30,8 @@ interface Waiting {
 }
 
 /**
- * Creates a gate that limits running and waiting work. One client cannot occupy all slots: work beyond its share waits
- * even if slots are free.
+ * Creates a gate that limits running and waiting work. One client cannot use all slots: if it has its share, its
+ * further work waits even if slots are free.
  * @throws Refusal OVERLOADED (from the gate) if `waitingMax` tasks wait, RATE_LIMITED if the client has its share of
  * waiting work
  */

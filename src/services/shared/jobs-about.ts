@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 
-/** Part of the job system that finds and ends jobs about a document. */
+/** Part of the job system that finds and cancels jobs about a document. */
 export type JobsAbout = Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'>;
 
 /** Deleted indices and strategies, or deleted data stores. */
@@ -13,7 +13,8 @@ export interface DeletedSubjects {
 }
 
 /**
- * Returns the jobs to delete together with their subjects, by the catalogue of kinds.
+ * Returns the jobs that are deleted together with their subjects. The catalogue of kinds determines which jobs these
+ * are.
  * @cost a read of every stored job of kinds whose requests name their subject
  */
 async function findJobsAbout(
@@ -34,7 +35,8 @@ export async function cancelJobsAbout(jobs: JobsAbout, subjects: DeletedSubjects
 }
 
 /**
- * Deletes all jobs about subjects and their artifacts, in the transaction that deletes the subjects.
+ * Deletes all jobs about the subjects and the artifacts of these jobs. Must be called in the transaction that deletes
+ * the subjects.
  * @returns the number of deleted jobs by subject id
  */
 export async function deleteJobsAbout(
@@ -56,7 +58,7 @@ export async function deleteJobsAbout(
 }
 
 /**
- * Ensures that the index or strategy of some work exists, because it may be deleted before the work starts or ends.
+ * Checks that the index or strategy of some work exists. It may be deleted before the work starts or ends.
  * @param subject name of the work in a sentence: `backtest`
  * @throws Refusal INDEX_DELETED
  */
@@ -70,7 +72,7 @@ export async function assertNotDeleted(
 }
 
 /**
- * Returns the index that the request of a stored job names; undefined if the job has a separate document or is
+ * Returns the index that the request of a stored job names. Returns undefined if the job has its own document or is
  * unreadable.
  */
 async function findSubject(jobs: JobsAbout, jobId: string): Promise<string | undefined> {

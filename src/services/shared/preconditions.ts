@@ -2,8 +2,8 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentTransaction, DocumentKind, StoredDocument, UnreadableDocument } from '#store/port.js';
 
 /**
- * Client's condition on the stored document before a change: one of these etags, or, with `*`, the existence of the
- * document.
+ * Condition of a client on the stored document. The document must have one of these etags; with `*`, it only has to
+ * exist.
  */
 export type Precondition = readonly string[] | '*';
 

@@ -1,12 +1,12 @@
 import type { Listing, UnreadableCause } from '#store/port.js';
 
-/** Numbers of stored documents that a listing omits, by cause, in the form of the response. */
+/** Numbers of stored documents that a listing leaves out, in total and by cause. */
 export interface Skipped {
   skipped: number;
   skipped_causes: Record<UnreadableCause, number>;
 }
 
-/** Adds documents with unreadable files to the documents that the store skipped. */
+/** Adds documents with unreadable files to the documents that the listing skipped. */
 export function addUnreadable(
   { skipped, skipped_causes: causes }: Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>,
   unreadableCount: number,

@@ -16,15 +16,15 @@ export interface StoredEntry<D> {
   readonly updatedAt: string;
 }
 
-/** Documents of one kind, each of which is read, written and removed as a whole. */
+/** Documents of one kind. Each is read, written and removed as a whole. */
 export interface StoredFamily<D> {
-  /** Returns a document. @throws the refusal of the kind for an absent document, DOCUMENT_UNREADABLE */
+  /** Returns a document. @throws the not-found refusal of the kind, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredEntry<D>>;
-  /** Returns a page of readable documents in the order of their ids, each converted by `show`. */
+  /** Returns a page of readable documents in the order of their ids. `show` converts each document. */
   page<T>({ limit, after }: PageQuery, show: (id: string) => Promise<T>): Promise<StoredPage<T>>;
   /** Creates or replaces a document. @throws Refusal PRECONDITION_FAILED */
   put(id: string, document: D, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
-  /** Removes a document. @throws the refusal of the kind for an absent document, PRECONDITION_FAILED */
+  /** Removes a document. @throws the not-found refusal of the kind, PRECONDITION_FAILED */
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export interface StoredPage<T> extends Skipped {
 
 interface Family<D> {
   readonly kind: DocumentKind;
-  /** Noun for a document in messages, as in `the watchlist desk`. */
+  /** Noun for a document in messages. Example: the word watchlist gives `the watchlist desk`. */
   readonly word: string;
   read(body: unknown): D | undefined;
 }

@@ -9,7 +9,7 @@ export interface LeasedFile {
   release(): void;
 }
 
-/** Files with tables that queries read; a file stays cached for later queries while there is space. */
+/** Files with the tables that queries read. A file stays cached for later queries while there is space. */
 export interface InputFiles {
   /**
    * Returns the file of a key. @param key identifies the content
@@ -40,7 +40,7 @@ export function createInputFiles(bytesMax: number): InputFiles {
     await rm(file.path, { force: true });
   }
 
-  /** Removes files that are not in use until the others fit into the space. */
+  /** Removes files that no query uses until the remaining files fit into the space. */
   async function removeOldFiles(): Promise<void> {
     let total = [...cachedFiles.values()].reduce((sum, { bytes }) => sum + bytes, 0);
     for (const [key, file] of cachedFiles) {

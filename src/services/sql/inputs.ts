@@ -27,14 +27,14 @@ export interface SqlInputsDependencies {
   readonly files: InputFiles;
 }
 
-/** Inputs of one query, in use until the query is answered. */
+/** Inputs of one query. They stay in use until the query is answered. */
 export interface OpenInputs {
-  /** @param runs ids of the subjects with runs that may be read */
+  /** @param runs ids of indices and strategies whose runs may be read */
   read(needs: SqlNeeds, runs: ReadonlySet<string>): Promise<SqlInputs>;
   release(): void;
 }
 
-/** Creates the tables that queries read: runs as exports, the served market, and lists of documents. */
+/** Creates the tables that queries can read: the tables of runs, the served market, and lists of documents. */
 export function createSqlInputs({ documents, exports, jobs, markets, files }: SqlInputsDependencies) {
   const indices = createIndexList(documents);
 
@@ -133,7 +133,7 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
   };
 }
 
-/** Returns the columns of the views; the columns of market views follow from the market's fields. */
+/** Returns the columns of the views. The columns of a market view depend on the fields of the market. */
 function createColumns(market: MarketData | undefined): SqlOrder['columns'] {
   const fixedColumns = Object.entries(SQL_VIEWS).map(([view, { columns }]) => [view, getTypes(columns)]);
   return {
@@ -155,9 +155,7 @@ const COLUMN_KINDS = { string: 'text', number: 'number', boolean: 'flag' } as co
 const getTypes = (columns: Readonly<Record<string, ExportColumn>>) =>
   Object.fromEntries(Object.entries(columns).map(([name, { type }]) => [name, type]));
 
-/**
- * Returns the types of columns with names that differ, ignoring case, from each other and from the names of the keys.
- */
+/** Returns the types of columns. A column is left out if its name equals another column or a key, ignoring case. */
 function nameColumns(
   keys: Readonly<Record<string, ExportColumn>>,
   names: readonly string[],

@@ -14,7 +14,7 @@ export interface SqlResponse extends SqlOutcome {
 
 export interface Sql {
   /**
-   * Answers a query over the documents that the client may read.
+   * Answers a query. It covers only documents that the client may read.
    * @throws Refusal VALIDATION_FAILED, QUERY_LIMIT, NO_DATA_SOURCE, OVERLOADED, RATE_LIMITED
    */
   answer(request: { readonly query: string; readonly format: SqlFormat }, asker: Requester): Promise<SqlResponse>;
@@ -27,7 +27,7 @@ export interface SqlDependencies extends Omit<SqlInputsDependencies, 'files'> {
   readonly secondsMax: number;
 }
 
-/** Limits of concurrent queries, each of which runs in a separate process. One key leaves a slot to other keys. */
+/** Limits on concurrent queries. Each query runs in its own process. One key leaves at least one slot to other keys. */
 const QUERIES = { name: 'queries', runningMax: 3, waitingMax: 30, clientRunningMax: 2, clientWaitingMax: 10 };
 
 export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependencies): Sql {
@@ -41,7 +41,7 @@ export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependenc
       gate(async () => {
         const [runs, columns] = await Promise.all([inputs.runs(), inputs.columns()]);
         const openInputs = inputs.open(requester.signal);
-        // The process reads data outside the HTTP request, but within the client's prefixes.
+        // The process asks for data outside the HTTP request. The prefixes of the client still apply.
         const onNeeds = AsyncResource.bind((needs: SqlNeeds): Promise<SqlInputs> =>
           openInputs.read(needs, new Set(runs)),
         );
@@ -59,7 +59,7 @@ export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependenc
   };
 }
 
-/** Number of bytes read at a time if the reader provides no buffer. */
+/** Number of bytes that are read at a time if the reader provides no buffer. */
 const CHUNK_BYTES = 256 * 1024;
 
 /** Streams the bytes of a file, and closes the file at the end. */

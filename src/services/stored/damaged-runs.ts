@@ -7,7 +7,7 @@ import { listEarlierFiles, requireRun } from './run-documents.js';
 type DamageSource = Pick<ArtifactStore, 'damaged'>;
 
 /**
- * Returns runs with an unreadable record, because a file with their columns is missing or damaged.
+ * Returns the runs whose record is unreadable because a file with their columns is missing or damaged.
  * @cost a check of two files per run, and of further files of an extended run, see `ArtifactStore.damaged`
  */
 export async function findDamagedRuns(
@@ -21,7 +21,7 @@ export async function findDamagedRuns(
 }
 
 /**
- * Ensures that the columns of a run are intact, because views must not show damaged numbers. @throws Refusal
+ * Checks that the columns of a run are intact, because views must not show damaged numbers. @throws Refusal
  * DOCUMENT_UNREADABLE
  */
 export async function assertUndamaged(artifacts: DamageSource, run: RunDocument): Promise<void> {
@@ -30,7 +30,7 @@ export async function assertUndamaged(artifacts: DamageSource, run: RunDocument)
 }
 
 /**
- * Returns the latest run of a subject, for a job that computes with the run. @throws the refusals of `requireRun`, and
+ * Returns the latest run of a subject, for a job that computes with it. @throws the refusals of `requireRun`, and
  * DOCUMENT_UNREADABLE if the run is damaged
  */
 export async function requireUndamagedRun(
@@ -55,7 +55,7 @@ function listFiles(run: RunDocument): readonly DatedArtifact[] {
   return createDatedFiles(run, [columns, ...listEarlierFiles(run), ...(record ? [record] : [])]);
 }
 
-/** Adds the time of the run to its files, which are written after the run was stamped. */
+/** Returns the files of a run with the time of the run. The files are written after that time. */
 function createDatedFiles(
   { run_at: runAt }: RunDocument,
   refs: readonly DatedArtifact['ref'][],

@@ -13,21 +13,21 @@ import { parseStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
-/** Content that is about to be served, with the change back to the previous content. */
+/** Content that will be served, and the change from it back to the previous content. */
 export interface PreparedVersion {
   readonly datasetId: string;
   readonly contentHash: string;
   readonly source: DataSource;
-  /** Version that the change leads back to; null if no change was computed. */
+  /** Version to which the change leads back; null if no change was computed. */
   readonly previous: number | null;
   readonly change: ArtifactRef | null;
   readonly rows: ChangeCounts | null;
-  /** Change from the previous content to this content, which a copy needs; null if there is no such change. */
+  /** Change from the previous content to this content. A copy needs it. Null if there is no such change. */
   readonly forth: ArtifactRef | null;
   readonly knownAt: string;
 }
 
-/** Content that is no longer in the files of its store. */
+/** Content that the files of its store no longer contain. */
 export interface PreservedContent {
   readonly datasetId: string;
   readonly contentHash: string;
@@ -35,8 +35,8 @@ export interface PreservedContent {
 }
 
 /**
- * Adds a content to the history of its store, in the transaction that serves the content. @param rows total number of
- * rows of the content
+ * Adds a content to the history of its store. Must be called in the transaction that makes the content the served one.
+ * @param rows total number of rows of the content
  */
 export async function recordDataVersion(
   tx: DocumentTransaction,
@@ -46,12 +46,12 @@ export async function recordDataVersion(
   const { datasetId, contentHash, source, previous, forth, knownAt } = preparedVersion;
   const head = await readHistory(tx, datasetId);
   if (head?.content_hash === contentHash) return;
-  // Version numbers of a deleted store are not reused, so that `as_known_on: 3` is never ambiguous.
+  // The version numbers of a deleted store are not used again, so `as_known_on: 3` always has one meaning.
   const deletedVersion = await readForgottenVersion(tx, datasetId);
   const version = (head?.latest ?? deletedVersion) + 1;
   const isChained = head !== undefined && head.latest === previous && preparedVersion.change !== null;
   const counts = preparedVersion.rows ?? { added: rows, changed: 0, removed: 0 };
-  // Versions are in the order of their times, regardless of the clock.
+  // A later version never has an earlier time, whatever the clock says.
   const known_at = head !== undefined && head.known_at > knownAt ? head.known_at : knownAt;
   const { author, note, requestId } = tx.authorship?.() ?? NO_REQUEST;
   await tx.put('data-version', formatNumberedId(datasetId, version), {
@@ -82,7 +82,10 @@ function extendCopy(copy: DataCopy | null, change: ArtifactRef): DataCopy | null
   return copy === null ? null : { content: copy.content, changes: [...copy.changes, change] };
 }
 
-/** Sets the copy of a store's content. @returns false if the history of the store now ends with another content */
+/**
+ * Stores which copy has the content of a store. @returns false if the history of the store now ends with another
+ * content
+ */
 export async function recordCopy(
   tx: DocumentTransaction,
   { datasetId, contentHash, copy }: PreservedContent,
@@ -93,12 +96,12 @@ export async function recordCopy(
   return true;
 }
 
-/** Maximum number of versions that one transaction deletes, in about ten milliseconds. */
+/** Maximum number of versions that one transaction deletes. This takes about ten milliseconds. */
 export const DELETED_PER_TRANSACTION = 256;
 
 /**
- * Deletes the contents of a store that is being deleted. @returns the number of the last version that `deleteRemainingVersions`
- * still has to delete
+ * Deletes the contents of a store that is being deleted. @returns number of the last version that
+ * `deleteRemainingVersions` must still delete
  */
 export async function deleteDataVersions(tx: DocumentTransaction, datasetId: string): Promise<number> {
   const latestVersion = (await readHistory(tx, datasetId))?.latest ?? (await readForgottenVersion(tx, datasetId));
@@ -108,8 +111,8 @@ export async function deleteDataVersions(tx: DocumentTransaction, datasetId: str
 }
 
 /**
- * Deletes the latest versions that a deleted store left. Versions of a current store with the same id have greater
- * numbers and remain.
+ * Deletes versions that a deleted store left behind, latest first. If a new store has the same id, its versions have
+ * greater numbers and remain.
  * @param last last version that may remain @returns the last version that remains; 0 if none remains
  */
 export async function deleteRemainingVersions(
@@ -134,7 +137,8 @@ async function readForgottenVersion(reader: Reader, datasetId: string): Promise<
 }
 
 /**
- * Deletes the versions of deleted stores that an interrupted deletion left. @cost a listing of the ids of all versions
+ * Deletes versions of deleted stores that remain because a deletion was interrupted. @cost a listing of the ids of all
+ * versions
  */
 export async function deleteLeftovers(documents: DocumentStore): Promise<void> {
   const last = new Map<string, number>();
@@ -145,7 +149,7 @@ export async function deleteLeftovers(documents: DocumentStore): Promise<void> {
   for (const [datasetId, number] of last) await deleteVersions(documents, datasetId, number);
 }
 
-/** Deletes the remaining versions of a deleted store, in as many transactions as necessary. */
+/** Deletes the remaining versions of a deleted store. Uses as many transactions as it needs. */
 export async function deleteVersions(
   documents: DocumentStore,
   datasetId: string,
@@ -160,9 +164,7 @@ export async function deleteVersions(
   }
 }
 
-/**
- * Returns the number of the first version of a store, which follows the versions of earlier stores with the same id.
- */
+/** Returns the number of the first version of a store. It follows the versions of earlier stores with the same id. */
 export const getFirst = (head: DataHistoryDocument | undefined): number => (head?.forgotten ?? 0) + 1;
 
 /** Returns the history of a store; undefined if it has none. */
@@ -172,8 +174,8 @@ export async function readHistory(reader: Reader, datasetId: string): Promise<Da
 }
 
 /**
- * Returns the hashes of the served contents of a store; null if some versions are unknown, as for a store served before
- * versions existed.
+ * Returns the hashes of the contents that a store has served. Returns null if some versions are unknown, for example
+ * for a store that was served before versions existed.
  * @cost a read per version
  */
 export async function listContents(reader: Reader, datasetId: string): Promise<ReadonlySet<string> | null> {

@@ -11,7 +11,7 @@ export interface StoredStore {
   readonly etag: string;
 }
 
-/** Activity of a store, which is not part of its document. */
+/** Activity of a store. It is not part of the store's document. */
 export type Activity = 'loading' | 'refreshing';
 
 /** Returns a stored data store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -31,7 +31,7 @@ export function refuseMissingDataset(datasetId: string): Refusal {
   return new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${datasetId}.`);
 }
 
-/** Parses a body as a document; undefined if it is invalid. */
+/** Parses the body of a stored document. Returns undefined if it is invalid. */
 export function readDataset(body: unknown): DatasetDocument | undefined {
   const result = DatasetDocument.safeParse(body);
   return result.success ? result.data : undefined;
@@ -86,19 +86,19 @@ export function toDataStore(
     location: location === null ? null : removePassword(location),
     source: source === null ? null : removePassword(source),
     refreshable: isRefreshable(document),
-    // this engine wrote the findings; the document stores their codes as text
+    // this engine wrote the findings; the type of the document has only texts for their codes
     error: error as DataStore['error'],
     findings: findings as DataStore['findings'],
     taken_at_start: startImport as DataStore['taken_at_start'],
   };
 }
 
-/** Returns a store for listings, without members that only the route of a single store returns. */
+/** Returns a store for listings. Members that only the route of a single store returns are left out. */
 export function toListedDataset({ files: _files, findings: _findings, ...listed }: DataStore): DataStore {
   return listed;
 }
 
-/** Values of the fields that a load fills in, before the load. */
+/** Values that the fields have before the first load. */
 export const blankDataset = {
   last_loaded_at: null,
   identifiers: null,
@@ -114,7 +114,10 @@ export const blankDataset = {
   findings: [],
 };
 
-/** Derives an id from a name: lower case, with single dashes in place of other characters than letters and digits. */
+/**
+ * Creates an id from a name: lower case, with a dash in place of each group of characters that are not letters or
+ * digits.
+ */
 export function createSlug(name: string): string {
   const slug = name
     .toLowerCase()

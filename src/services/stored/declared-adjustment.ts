@@ -10,7 +10,7 @@ export interface DeclarationSources {
   readonly markets: Pick<Markets, 'served'>;
 }
 
-/** Returns the price basis that the store of an index declares; null if no store is known. */
+/** Returns the price basis that the store of an index declares. Returns null if no store is known. */
 export async function readAdjustment(
   { documents, markets }: DeclarationSources,
   { store_id: storeId }: Pick<IndexDocument, 'store_id'>,

@@ -7,13 +7,14 @@ import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
 /**
- * Id of the document with the changed sessions of all calendars, written together with the document of each calendar.
+ * Id of the document with the changed sessions of all calendars. It is written together with the document of each
+ * calendar.
  */
 export const ALL_CLOSURES = 'all';
 
 /**
- * Returns the changed sessions of calendars, without their hours, in the form of plans; undefined if no changes are
- * recorded.
+ * Returns the changed sessions of all calendars without their hours, in the format of plans. Returns undefined if no
+ * changes are recorded.
  * @throws Refusal DOCUMENT_UNREADABLE
  */
 export async function readRecordedClosures(reader: Pick<DocumentReader, 'get'>): Promise<RecordedClosures | undefined> {
@@ -24,21 +25,24 @@ export async function readRecordedClosures(reader: Pick<DocumentReader, 'get'>):
   throw new Refusal('DOCUMENT_UNREADABLE', 'The recorded changes of calendars cannot be read; record them again.');
 }
 
-/** Calendars of this process, including changes that any process records. */
+/** Calendars of this process. They include the changes that any process records. */
 export interface FollowingCalendars extends LiveCalendars {
   /**
-   * Applies the changes recorded so far. Reads are made one after another, so the last one that is applied is the
+   * Applies the changes that are recorded now. Reads are made one after another, so the result of the last read is the
    * newest.
    */
   follow(): Promise<void>;
   /**
-   * Listens to changes after they have been applied to the calendars.
-   * @returns a function that stops listening
+   * Adds a listener that is called after changes were applied to the calendars.
+   * @returns a function that removes the listener
    */
   onFollowed(listener: (code: string) => void): () => void;
 }
 
-/** Makes calendars follow the recorded changes. @param onFailure called when the changes of an event are unreadable */
+/**
+ * Applies recorded changes to calendars whenever they change. @param onFailure called when the changes of an event are
+ * unreadable
+ */
 export function followClosures(
   documents: DocumentStore,
   calendars: LiveCalendars,

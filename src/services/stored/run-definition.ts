@@ -6,7 +6,7 @@ import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from './stored-plans.js';
 import { resolveRunModelFiles } from './used-models.js';
 
-/** Definition from which a run was made, with all documents and risk models that it refers to. */
+/** Definition from which a run was made, and all documents and risk models that it refers to. */
 export interface RunDefinition {
   readonly definition: Omit<IndexQuestion, 'market'>;
   readonly request: ResolvedRequest;

@@ -12,7 +12,7 @@ import { parseStored, readStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
-/** Parses a body as a document; undefined if it is invalid. */
+/** Parses the body of a stored document. Returns undefined if it is invalid. */
 export function readRun(body: unknown): RunDocument | undefined {
   const result = RunDocument.safeParse(body);
   return result.success ? result.data : undefined;
@@ -24,20 +24,20 @@ export async function findRun(reader: Reader, runId: string): Promise<RunDocumen
   return readStored(storedDocument, readRun);
 }
 
-/** Returns true if a run is the latest of its index over the whole history, which is the range of a benchmark. */
+/** Returns true for the latest run of an index if it covers the whole history. A benchmark needs such a run. */
 export function isWholeHistory({ run_id, index_id, request }: RunDocument): boolean {
   // requests of runs are stored with defaults
   const { start = null, end = null, as_known: asKnown } = request as Partial<ResolvedRequest>;
   return run_id === index_id && start === null && end === null && asKnown === undefined;
 }
 
-/** Name of a run: its index or strategy, and its id. Default: the latest run. */
+/** Run of an index or a strategy. If no run id is given, the latest run is meant. */
 export interface RequestedRun {
   readonly subject: string;
   readonly id: string | undefined;
 }
 
-/** Returns the members of a job's payload that name a run. */
+/** Returns the members that identify a run in the payload of a job. */
 export const createPayload = ({
   subject,
   id,
@@ -46,11 +46,11 @@ export const createPayload = ({
   ...(id === undefined ? {} : { which_run: id }),
 });
 
-/** Name of a run: its subject for the latest run, or a subject with a run id. */
+/** Name of a run: an index or strategy for its latest run, or an index or strategy together with a run id. */
 export type RunName = string | RequestedRun;
 
 /**
- * Returns a run. A published run is readable by its id even if its index is deleted.
+ * Returns a run. A published run can be read by its id even if its index was deleted.
  * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE
  */
 export async function requireRun(reader: Reader, name: RunName): Promise<RunDocument> {
@@ -85,7 +85,7 @@ function refuseMissingRun({ subject, id }: RequestedRun, list: DocumentLookup): 
   );
 }
 
-/** Creates the document id of a run before the newest. */
+/** Creates the document id of a run that is not the newest one. */
 export const createStoredRunId = (subject: string, id: string): string => `${subject}/${id}`;
 
 /** Returns the files with the earlier parts of a run's columns, in order. */
@@ -93,7 +93,7 @@ export function listEarlierFiles({ artifacts: { begun: earlierFiles, base } }: R
   return earlierFiles ?? (base ? [base] : []);
 }
 
-/** Returns the provenance of a run. Runs stored before extensions existed count as computed in full. */
+/** Returns the provenance of a run. A run that was stored before extensions existed counts as computed in full. */
 export function createProvenance({
   run_hash: runHash,
   store_content_hash: storeContentHash,
@@ -104,18 +104,18 @@ export function createProvenance({
   return { runHash, storeContentHash, engineVersion, extendedFrom, fullRunReason };
 }
 
-/** Returns true if a run has an index or a strategy. */
+/** Returns true if a run belongs to an existing index or strategy. */
 export const hasSubject = async (reader: Reader, runId: string): Promise<boolean> =>
   (await reader.get('index', runId)) !== undefined || (await reader.get('strategy', runId)) !== undefined;
 
-/** Ensures that the index or the strategy of a run exists. @throws Refusal INDEX_NOT_FOUND */
+/** Checks that the index or the strategy of a run exists. @throws Refusal INDEX_NOT_FOUND */
 export async function assertSubject(reader: Reader, runId: string): Promise<void> {
   if (!(await hasSubject(reader, runId))) {
     throw new Refusal('INDEX_NOT_FOUND', `No index or strategy is stored under the id ${runId}.`, { index_id: runId });
   }
 }
 
-/** Returns a reference to an artifact by its name, for a task. */
+/** Creates a reference to an artifact by its name. Tasks use it. */
 export const toReference = ({ name }: Pick<ArtifactRef, 'name'>): ArtifactReference => ({ artifact: name });
 
 /** Returns a reference to an artifact by its name and expected hash. */
@@ -124,13 +124,13 @@ export const toHashedReference = ({ name, sha256 }: Pick<ArtifactRef, 'name' | '
   sha256,
 });
 
-/** Returns a reference to the columns of a run, for a task. */
+/** Creates a reference to the columns of a run. Tasks use it. */
 export function getColumns(run: RunDocument): ArtifactReference {
   const earlierNames = listEarlierFiles(run).map(({ name }) => name);
   return { ...toReference(run.artifacts.columns), ...(earlierNames.length === 0 ? {} : { beside: earlierNames }) };
 }
 
-/** Returns the path of the file with the columns of a run, in the same folder as the files that it refers to. */
+/** Returns the path of the file with the columns of a run. The files that it refers to are in the same folder. */
 export async function resolveColumnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<string> {
   const [columns] = await Promise.all([run.artifacts.columns, ...listEarlierFiles(run)].map(artifacts.file));
   return columns!; // every run has at least one file

@@ -16,7 +16,7 @@ export async function readRunList(reader: Pick<DocumentReader, 'get'>, subject: 
 }
 
 /**
- * Ensures that an index or a strategy exists and has runs, or has published runs that remained after its deletion.
+ * Checks that an index or a strategy exists and has runs. If it was deleted, published runs are enough.
  * @throws Refusal INDEX_NOT_FOUND
  */
 export async function assertHasRuns(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<void> {
@@ -32,7 +32,7 @@ export async function* listEarlierRuns(
 }
 
 /**
- * Stores a run as the latest run, and keeps the previous run as an earlier run.
+ * Stores a run as the latest run. The previous run becomes an earlier run.
  * @param runsKept number of runs to keep, including the latest, in addition to published runs
  */
 export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept: number): Promise<void> {
@@ -43,8 +43,8 @@ export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept
 }
 
 /**
- * Stores a run that was computed while another run was the latest. If the latest run has changed in the meantime, the
- * newer run remains the latest; nothing is stored if the runs were deleted.
+ * Stores a run that was computed while another run was the latest. If the latest run changed since, the newer of both
+ * becomes the latest. If the runs were deleted, nothing is stored.
  * @param after id of the latest run when this run was computed; null if no run was readable
  * @returns true if this run is now the latest
  */
@@ -78,7 +78,7 @@ export async function markPublished(tx: DocumentTransaction, run: RunDocument): 
 }
 
 /**
- * Removes the runs of a subject. Published runs are kept, unless `all` is set.
+ * Removes the runs of a subject. Published runs are kept unless `all` is true.
  * @returns the number of removed runs
  */
 export async function deleteRuns(
@@ -95,8 +95,8 @@ export async function deleteRuns(
 }
 
 /**
- * Refuses to delete a data store with the content of published runs, because replays and views of these runs need its
- * prices. An earlier store with the same id, which was purged, had other contents.
+ * Refuses to delete a data store if published runs used its content, because replays and views of these runs need its
+ * prices. If an earlier store with the same id was purged, its contents do not count.
  * @throws Refusal STORE_PUBLISHED
  * @cost of a read of every published run, and of the versions of the store if a run refers to it
  */
@@ -123,7 +123,7 @@ export async function assertNothingPublished(
   );
 }
 
-/** Yields the readable runs of a subject with published closes. */
+/** Yields the published runs of a subject that are readable. */
 async function* listPublishedRuns(
   reader: Pick<DocumentReader, 'get'>,
   subject: string,
@@ -137,8 +137,8 @@ async function* listPublishedRuns(
 }
 
 /**
- * Returns a test for earlier runs of a list that are kept: the latest runs and published runs. @param runsKept number
- * of runs to keep, including the latest
+ * Returns a function that tests whether an earlier run is kept. The latest runs and published runs are kept. @param
+ * runsKept number of runs to keep, including the latest
  */
 function isRetained({ earlier, published }: RunListDocument, runsKept: number): (id: string) => boolean {
   const isPublished = (id: string): boolean => published.includes(id);
@@ -146,7 +146,7 @@ function isRetained({ earlier, published }: RunListDocument, runsKept: number): 
   return (id) => recentIds.has(id) || isPublished(id);
 }
 
-/** Adds the latest run to the list of earlier runs. An unreadable run is not kept. */
+/** Adds the latest run to the list of earlier runs. If the run is unreadable, it is not kept. */
 async function addNewest(tx: DocumentTransaction, subject: string, list: RunListDocument): Promise<RunListDocument> {
   const storedDocument = await tx.get('run', subject);
   const run = readStored(storedDocument, readRun);
@@ -161,7 +161,7 @@ interface RetentionRule {
   stays(id: string): boolean;
 }
 
-/** Removes all runs that do not stay. @returns the number of removed runs */
+/** Removes all runs for which `stays` is false. @returns the number of removed runs */
 async function retainRuns(tx: DocumentTransaction, subject: string, { list, stays }: RetentionRule): Promise<number> {
   const earlierRuns = list.earlier.filter(stays);
   for (const id of list.earlier) if (!stays(id)) await tx.delete('kept-run', createStoredRunId(subject, id));

@@ -11,15 +11,15 @@ import type { SecretBox } from '#store/secrets/secret-box.js';
 import { findLatestTime } from '#store/timestamp.js';
 import { addUnreadable } from '../shared/skipped.js';
 
-/** Keys that sign publications: one key is in use; earlier keys are stored to verify their signatures. */
+/** Keys that sign publications. One key is in use. Earlier keys are stored so that their signatures can be verified. */
 export interface SigningKeys {
-  /** Returns the key in use, and creates it if necessary. @param by recorded author of the key */
+  /** Returns the key in use. If there is none, creates one. @param by author that is recorded for the key */
   current(by?: Authorship): Promise<SigningKey>;
   /** Returns true if a key is in use. */
   isCurrent(reader: Pick<DocumentReader, 'get'>, keyId: string): Promise<boolean>;
   /** Returns the public keys, oldest first. */
   list(): Promise<PublicKeys>;
-  /** Replaces the key in use, never dated before its last signature, regardless of the clock. */
+  /** Replaces the key in use. The new key is never older than the last signature, whatever the clock says. */
   rotate(by: Authorship): Promise<PublicKey>;
 }
 
@@ -76,7 +76,8 @@ export function createSigningKeys({
 }
 
 /**
- * Compares keys by age. If a clock was set back, several keys have the same creation time; the key in use is then last.
+ * Compares keys by age. If a clock was set back, several keys can have the same creation time. The key in use is then
+ * the last one.
  */
 function compareByAge(a: PublicKey, b: PublicKey): number {
   if (a.valid_from !== b.valid_from) return a.valid_from < b.valid_from ? -1 : 1;

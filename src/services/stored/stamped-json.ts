@@ -3,10 +3,10 @@ import type { RunState } from '#domain/backtest/stale-reasons.js';
 import { frameStream } from '../shared/framed-stream.js';
 import type { StoredBytes } from './stored-bytes.js';
 
-/** Beginning of a run view with the state of its run, which is computed when the view is answered and not stored. */
+/** Start of a view of a run, with the state of the run. The state is computed for each response and not stored. */
 export interface StateHead {
   readonly bytes: Uint8Array;
-  /** Returns the etag of a view with this head, which equals the etag of the view itself while the run is current. */
+  /** Returns the etag of a view with this start. While the run is up to date, it equals the etag of the view. */
   toEtag(etag: string): string;
 }
 
@@ -21,12 +21,12 @@ export function createStateHead(state: RunState): StateHead {
 const PLACEHOLDER = '.';
 const MARK_DIGITS = 16;
 
-/** Removes the state from an etag, which leaves the etag of the stored bytes. */
+/** Removes the state of a run from an etag. The result is the etag of the stored bytes. */
 export function removeMarks(etag: string): string {
   return etag.split(PLACEHOLDER)[0]!;
 }
 
-/** Replaces the first brace of a non-empty JSON object by a head. */
+/** Puts the state of a run at the start of a JSON object. The object must not be empty; its first brace is replaced. */
 export function prependHead({ bytes: head }: Pick<StateHead, 'bytes'>, object: Uint8Array): Uint8Array<ArrayBuffer> {
   const combined = new Uint8Array(head.length + object.length - 1);
   combined.set(head);
@@ -35,7 +35,7 @@ export function prependHead({ bytes: head }: Pick<StateHead, 'bytes'>, object: U
 }
 
 /**
- * Prepends the head to a streamed object without its opening brace.
+ * Puts the state of a run at the start of a JSON object that is streamed without its opening brace.
  * @param object byte stream of a file or blob
  */
 export const streamWithHead = (
@@ -43,7 +43,7 @@ export const streamWithHead = (
   object: ReadableStream<Uint8Array>,
 ): ReadableStream<Uint8Array> => frameStream(object, { before: head, skipped: 1 });
 
-/** Prepends the state of a run to stored JSON. */
+/** Puts the state of a run at the start of stored JSON. */
 export function prependHeadToStored(head: StateHead, { length, etag, open }: StoredBytes): StoredBytes {
   return {
     length: head.bytes.length + length - 1,

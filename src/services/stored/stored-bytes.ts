@@ -11,7 +11,7 @@ export interface CheckedBytes {
   readonly etag: string;
 }
 
-/** Reader of the record of a run, which is written when it is requested. */
+/** Reader of the record of a run. The record is written when it is requested. */
 export interface RunRecordReader {
   readonly etag: string;
   /** Returns the record. @throws Refusal DOCUMENT_UNREADABLE if the files of the run are damaged */

@@ -26,13 +26,13 @@ export async function requireIndex(reader: Pick<Reader, 'get'>, indexId: string)
   return { document, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
 }
 
-/** Returns a stored definition; undefined if no readable definition is stored. */
+/** Returns a stored definition. Returns undefined if it is not stored or is unreadable. */
 export async function findIndex(reader: Pick<Reader, 'get'>, indexId: string): Promise<IndexDocument | undefined> {
   const storedDocument = await reader.get('index', indexId);
   return readStored(storedDocument, readIndex);
 }
 
-/** Definition with the definitions that it reaches through universes and derivations. */
+/** Definition and all definitions that it refers to, directly or through others: by universes and by derivations. */
 export interface ReachedDocuments {
   /** Distinct definitions, the definition itself first. */
   readonly documents: readonly IndexDocument[];
@@ -40,7 +40,7 @@ export interface ReachedDocuments {
   readonly missing: readonly { readonly at: IndexDocument; readonly next: string }[];
 }
 
-/** Reads the definitions that a definition reaches. @cost a read of each */
+/** Reads all definitions that a definition refers to, directly or through others. @cost a read of each */
 export async function reachDocuments(
   reader: Pick<Reader, 'get'>,
   definition: IndexDocument,
@@ -61,7 +61,8 @@ export async function reachDocuments(
 }
 
 /**
- * Returns the ids of the indices that are directly derived from an index, and of overlays on it, in code-point order.
+ * Returns the ids of the indices that are derived directly from an index, and of overlays on it. They are in code-point
+ * order.
  * @cost reads every stored index
  */
 export async function listChildren(reader: Reader, indexId: string): Promise<string[]> {
@@ -74,19 +75,22 @@ export async function listChildren(reader: Reader, indexId: string): Promise<str
   return children;
 }
 
-/** Function that returns a stored definition by id; undefined if no readable definition is stored. */
+/**
+ * Function that returns a stored definition by its id. It returns undefined if the definition is not stored or is
+ * unreadable.
+ */
 export type IndexLookup = (indexId: string) => IndexDocument | undefined;
 
 /** Access to stored definitions for synchronous functions. */
 export interface StoredIndices {
   /**
-   * Returns the result of a function on indices, after reading every definition that it looks up.
+   * Calls a function on indices and returns its result. Reads every definition that the function looks up.
    * @param ask must have no effects: it is called again whenever it looked up ids that had not been read
    */
   answer<T>(ask: (indexOf: IndexLookup) => T): Promise<T>;
 }
 
-/** Creates an access that reads each definition once, within one request or transaction. */
+/** Creates a reader for one request or transaction. It reads each definition once. */
 export function createStoredIndices(reader: Pick<Reader, 'get'>): StoredIndices {
   const documentsById = new Map<string, IndexDocument | undefined>();
   return {

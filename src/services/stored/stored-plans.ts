@@ -17,6 +17,6 @@ export async function readStoredPlan(
       `The run of ${runId} was stored without its definition and request and cannot be replayed; run the backtest again.`,
       { index_id: runId },
     );
-  // the run's job stored these bytes, and their hash was verified
+  // the job of the run stored these bytes, and `read` verified their hash
   return JSON.parse(new TextDecoder().decode(await artifacts.read(plan))) as BacktestPlan;
 }

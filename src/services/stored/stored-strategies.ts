@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 
-/** Returns a stored constraint set; undefined if no readable set is stored. */
+/** Returns a stored constraint set. Returns undefined if it is not stored or is unreadable. */
 export async function findConstraintSet(reader: Reader, setId: string): Promise<ConstraintSet | undefined> {
   const storedDocument = await reader.get('constraint-set', setId);
   return readStored(storedDocument, readConstraintSet);

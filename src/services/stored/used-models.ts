@@ -53,7 +53,7 @@ export async function hasNumbers(
 }
 
 /**
- * Ensures that the numbers of a model are intact, because damaged numbers must not be used. @throws Refusal
+ * Checks that the numbers of a model are intact, because damaged numbers must not be used. @throws Refusal
  * DOCUMENT_UNREADABLE
  */
 export async function assertNumbers(
@@ -76,8 +76,8 @@ export function readModel(body: unknown): RiskModelDocument | undefined {
 }
 
 /**
- * Returns the stored models that documents use, in the form of a plan. @throws Refusal VALIDATION_FAILED if a model is
- * not stored
+ * Returns the stored models that documents use, in the format of a plan. @throws Refusal VALIDATION_FAILED if a model
+ * is not stored
  */
 export async function planModels(
   reader: Reader,
@@ -88,7 +88,10 @@ export async function planModels(
   return { models: Object.fromEntries([...models].map(([id, document]) => [id, toPlannedModel(document)])) };
 }
 
-/** Returns the planned models with their files, for a synchronous request. @throws Refusal VALIDATION_FAILED */
+/**
+ * Returns the models of a plan and their files, for a request that is answered at once. @throws Refusal
+ * VALIDATION_FAILED
+ */
 export async function resolveModelFiles(
   reader: Reader,
   artifacts: ModelArtifacts,
@@ -100,7 +103,7 @@ export async function resolveModelFiles(
   return { models: Object.fromEntries(await Promise.all(files)) };
 }
 
-/** Returns planned models with the files that a run stored for them, for a synchronous request. */
+/** Returns the models of a plan and the files that a run stored for them, for a request that is answered at once. */
 export async function resolveRunModelFiles(
   artifacts: Pick<ArtifactStore, 'file'>,
   plannedModels: PlannedModels | undefined,
@@ -115,8 +118,8 @@ export async function resolveRunModelFiles(
 }
 
 /**
- * Returns a stored model that a request names, for a synchronous request. @throws Refusal RISK_MODEL_NOT_FOUND,
- * DOCUMENT_UNREADABLE
+ * Returns the stored model that a request names, for a request that is answered at once. @throws Refusal
+ * RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE
  */
 export async function findModelFile(reader: Reader, artifacts: ModelArtifacts, modelId: string): Promise<ModelFiles> {
   return { [modelId]: await readModelFile(artifacts, (await requireModel(reader, modelId)).document) };
@@ -138,9 +141,9 @@ export interface RequestedMeasure {
 }
 
 /**
- * Returns the risk measure of a view: a stored model, an estimate over the window of the run, or none.
+ * Returns how a view measures risk: by a stored model, by an estimate over the window of the run, or not at all.
  * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED if both a model and an estimator are
- *   given
+ * given
  */
 export async function resolveRiskMeasure(
   reader: Reader,
@@ -158,7 +161,7 @@ export async function resolveRiskMeasure(
 }
 
 /**
- * Returns the matrices of planned models, which must still be stored as they were planned.
+ * Returns the matrices of the models of a plan. The stored models must still be those of the plan.
  * @throws Refusal RISK_MODEL_CHANGED, DOCUMENT_UNREADABLE
  */
 export async function findPlannedFiles(
@@ -172,7 +175,7 @@ export async function findPlannedFiles(
 }
 
 /**
- * Returns planned models with references to their matrices and factors, for the order of an optimisation.
+ * Returns the models of a plan with references to their matrices and factors, as input of an optimisation.
  * @throws Refusal RISK_MODEL_CHANGED, DOCUMENT_UNREADABLE
  */
 export async function listOptimisedModels(
@@ -223,7 +226,7 @@ async function listPlannedDocuments(
   return documents;
 }
 
-/** Returns planned models with references to their files, for the order of a task. */
+/** Returns the models of a plan with references to their files, as input of a task. */
 export function createModelReferences(
   plannedModels: PlannedModels | undefined,
   files: Readonly<Record<string, MatrixFiles>>,
@@ -236,7 +239,7 @@ export function createModelReferences(
   return { models: Object.fromEntries(references) as ModelReferences };
 }
 
-/** Returns the description of a planned model that a task receives in addition to the files. */
+/** Returns the description of a model. A task receives it in addition to the files. */
 export function createContent({ asset_ids: names, observed_end: observedEnd, dates }: PlannedModel) {
   return { names, observedEnd, ...(dates === undefined ? {} : { dates }) };
 }
@@ -264,7 +267,10 @@ export async function findUnknownModels(reader: Reader, document: IndexDocument)
   return findings;
 }
 
-/** Returns a warning if the stored model of a definition contains returns after its first decision. */
+/**
+ * Returns a warning if the stored model of a definition was estimated with returns after the first decision of the
+ * definition.
+ */
 export async function findLookAhead(
   reader: Reader,
   document: IndexDocument,

@@ -1,6 +1,6 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Thrown if artifacts are unavailable because of a wrong setting, so that retries are useless. */
+/** Thrown if artifacts are unavailable because of a wrong setting. Retries are useless then. */
 export class ArtifactStoreFault extends Refusal {
   constructor(message: string, cause?: unknown) {
     super('STORE_UNAVAILABLE', message, null, { cause });
@@ -20,7 +20,7 @@ export function isUnavailable(thrown: unknown): boolean {
   return UNAVAILABLE_CODES.has(findCode(thrown) ?? '');
 }
 
-/** Returns undefined for an absent file. @throws every other failure */
+/** Returns undefined for an error about an absent file. @throws any other error */
 export function ignoreAbsentFile(thrown: unknown): undefined {
   if (findCode(thrown) !== 'ENOENT') throw thrown;
 }

@@ -12,10 +12,11 @@ export type FolderCall = <T>(work: () => Promise<T>, limitMs?: number, onLate?: 
 export const callDirectly: FolderCall = (work) => work();
 
 /**
- * Time limit for opening and reading a file: longer than a healthy mount needs, and shorter than the wait of a request.
+ * Time limit for opening and reading a file. It is longer than a healthy mount needs, and shorter than the wait of a
+ * request.
  */
 const READ_MS = 4000;
-/** Time limit for writing and flushing: enough for a slow server and a large result. */
+/** Time limit for writing and flushing. It is enough for a slow server and a large result. */
 export const WRITE_MS = 30_000;
 /**
  * Maximum number of concurrent calls. Calls to a mount never return if its server is unavailable, and each occupies one
@@ -24,7 +25,7 @@ export const WRITE_MS = 30_000;
  */
 const CALL_CONCURRENCY = isMainThread ? 2 : 1;
 
-/** Calls of this thread by folder; all users of a folder share the state that it is stalled. */
+/** Calls of this thread by folder. All users of a folder share the information that it does not answer. */
 const callsByFolder = new Map<string, FolderCall>();
 
 /** Returns the calls to a folder that is shared with other machines. */

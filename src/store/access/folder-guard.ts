@@ -7,8 +7,8 @@ import { findCode, isUnavailable } from './artifact-fault.js';
 import { MARKER, parseStoreId } from './store-id.js';
 
 /**
- * Access to a folder that is shared by machines and may become unavailable, for example by a moved export or a lost
- * mount.
+ * Access to a folder that machines share. It may become unavailable, for example if its server moves or its mount is
+ * lost.
  */
 export interface FolderGuard {
   /**

@@ -9,7 +9,7 @@ export interface Keys {
 }
 
 /**
- * Source of the keys of a bucket, as plain data: a thread receives it together with its destination and obtains the
+ * Source of the keys of a bucket, as plain data. A thread receives it together with its destination and obtains the
  * keys itself.
  */
 export type KeySource = FixedKeys | QueriedKeySource;

@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 export interface NewFile {
   /** Open handle of the file. */
   readonly file: FileHandle;
-  /** Name of the artifact, to which the file has yet to be renamed. */
+  /** Name of the artifact. The file does not have this name yet. */
   readonly name: string;
   readonly bytes: number;
   /** SHA-256 of the bytes, hex. */

@@ -1,6 +1,6 @@
 import type { KeySource } from './key-source.js';
 
-/** Address and credentials of a bucket, as plain data: a thread receives it together with its destination. */
+/** Address and credentials of a bucket, as plain data. A thread receives it together with its destination. */
 export interface S3Access {
   /** Origin of the service, without a trailing slash. */
   readonly endpoint: string;

@@ -1,12 +1,15 @@
 /**
- * Name of the marker file, the only file in an artifact store that is not an artifact. It records the id of the store
- * and the database that owns the store.
+ * Name of the marker file. It is the only file in an artifact store that is not an artifact. It records the id of the
+ * store and the database that owns the store.
  */
 export const MARKER = 'divisor-store.json';
 
 /** Identity of a PostgreSQL database. */
 export interface DatabaseIdentity {
-  /** System identifier of the server, which physical copies share; null if the role may not read it. */
+  /**
+   * System identifier of the database server. Physical copies of the server have the same one. It is null if the role
+   * may not read it.
+   */
   readonly system: string | null;
   readonly database: string;
 }
@@ -14,7 +17,7 @@ export interface DatabaseIdentity {
 /** Database that owns an artifact store. */
 export interface StoreOwner extends DatabaseIdentity {
   /**
-   * Random token, renewed in the artifact store and in the database, so that a copy of the database has an outdated
+   * Random token that is renewed in the artifact store and in the database. A copy of the database then has an outdated
    * token.
    */
   readonly token: string;
@@ -30,7 +33,7 @@ export interface StoreMark {
 export const formatMarker = ({ storeId, owner }: StoreMark): string =>
   JSON.stringify({ format: 1, store_id: storeId, ...(owner && { owner }) });
 
-/** Returns the id in the text of a marker; `unreadable` if the text has none. */
+/** Returns the id in the text of a marker file. Returns `unreadable` if the text has none. */
 export const parseStoreId = (text: string): string => /"store_id":"([\w-]{1,64})"/.exec(text)?.[1] ?? 'unreadable';
 
 export function parseMark(text: string): StoreMark {

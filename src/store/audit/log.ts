@@ -12,7 +12,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentKind, DocumentReader, DocumentTransaction } from '../port.js';
 import { parseStored } from '../read-stored.js';
 
-/** Content of an entry that has not been appended. */
+/** Content of an entry that has not been appended to the log yet. */
 export type AuditStatement = Omit<AuditEntry, 'seq' | 'previous' | 'hash'>;
 
 type Reader = Pick<DocumentReader, 'get'>;
@@ -58,7 +58,7 @@ export async function putAuditHead(tx: DocumentTransaction, head: StoredAuditHea
   await tx.put('audit-head', HEAD_ID, head);
 }
 
-/** Returns an entry, with or without its hash, with its members in stored order. */
+/** Returns an entry with its members in stored order. The hash may be missing. */
 function orderMembers(entry: { readonly [Member in keyof AuditEntry]?: AuditEntry[Member] | undefined }): object {
   const { action, at, author, etag, hash, id, key_id, kind, note, previous, request_id, run_id, seq, version } = entry;
   return { action, at, author, etag, hash, id, key_id, kind, note, previous, request_id, run_id, seq, version };

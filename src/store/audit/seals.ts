@@ -8,8 +8,8 @@ import { readAuditHead, formatEntryId, putAuditHead } from './log.js';
 import { parseStored } from '../read-stored.js';
 
 /**
- * Signs the log up to its end, unless it is signed already. The time of the signature is not before the last signature
- * or the creation of the key.
+ * Signs the log up to its end, unless it is signed already. The time of the signature is never before the last
+ * signature or the creation of the key.
  * @param time time, ISO-8601 UTC
  * @cost 0.2 ms
  */
@@ -42,7 +42,7 @@ export async function findLastSealTime(reader: Pick<DocumentReader, 'get' | 'ids
   return (await createLastSeal(reader))?.at;
 }
 
-/** Returns the last signature of the log: null if there is none, undefined if it is unreadable. */
+/** Returns the last signature of the log. Returns null if there is none, undefined if it is unreadable. */
 async function createLastSeal(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<AuditSeal | null | undefined> {
   const { sealed } = await readAuditHead(reader);
   const id = sealed === undefined ? (await reader.ids('audit-seal')).at(-1) : formatEntryId(sealed);

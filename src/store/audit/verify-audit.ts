@@ -14,11 +14,11 @@ export interface AuditFault {
 
 /** Reference data for the verification of an audit log. */
 export interface AuditTerms {
-  /** Expected hash of the last entry; null if it is unknown, in which case a signature must cover the last entry. */
+  /** Expected hash of the last entry. If it is unknown (null), a signature must cover the last entry. */
   readonly head: string | null;
   /** Signatures of the log. Default: only the hash chain is verified. */
   readonly seals?: readonly unknown[];
-  /** Public keys by id; null if they are unavailable, in which case signatures are not verified. */
+  /** Public keys by id. If they are unavailable (null), signatures are not verified. */
   readonly keys?: ReadonlyMap<string, PublicKey> | null;
 }
 
@@ -26,15 +26,13 @@ export interface AuditTerms {
 export interface ValidAudit extends AuditHead {
   /** Number of the last signed entry; 0 without a signature. */
   readonly sealed: number;
-  /**
-   * Number of signatures that are not chained, from earlier versions; the removal of such a signature is not detected.
-   */
+  /** Number of signatures of earlier versions, which form no chain. The removal of such a signature is not detected. */
   readonly unchained: number;
 }
 
 /**
  * Verifies the hash chain of entries, in log order, and the signatures of the log, which form a separate chain. Missing
- * last entries are detected if a head or a signature refers to them.
+ * last entries are detected only if a hash or a signature refers to them.
  * @cost 0.1 ms per entry, and the same per signature
  */
 export function verifyAudit(
@@ -53,7 +51,8 @@ export function verifyAudit(
   }
   const sealFault = check.beyond(last.seq);
   if (sealFault !== undefined) return { seq: last.seq + 1, reason: sealFault };
-  // An attacker who removes the signatures can recompute the hashes of later entries.
+  // A signature must cover the last entry. An attacker who removes the signatures can recompute the hashes of later
+  // entries.
   if (head === null && keys !== null && check.last < last.seq)
     return { seq: check.last + 1, reason: 'no signature covers it' };
   if (head === null || head === last.hash) return { ...last, sealed: check.last, unchained: check.unchained };
@@ -66,11 +65,11 @@ function findFault(entry: AuditEntry, before: AuditHead): string | undefined {
   return computeAuditHash(entry) === entry.hash ? undefined : 'its hash does not match its content';
 }
 
-/** Checks of signatures by the entry that they cover. */
+/** Checks of signatures, by the entry that a signature covers. */
 interface SealsCheck {
-  /** Returns the error in the signature of an entry; undefined if it is valid. */
+  /** Returns the error in the signature of an entry. Returns undefined if the signature is valid. */
   faultAt(entry: AuditEntry): string | undefined;
-  /** Returns the reason why a log that ends with this entry is incomplete; undefined if it is complete. */
+  /** Returns the reason why a log that ends with this entry is incomplete. Returns undefined if it is complete. */
   beyond(seq: number): string | undefined;
   /** Number of the last signed entry. */
   readonly last: number;
@@ -108,7 +107,9 @@ function createSealsCheck(values: readonly unknown[], keys: ReadonlyMap<string, 
   };
 }
 
-/** Returns the reason why a signature does not follow the one before; unchained signatures must come first. */
+/**
+ * Returns the reason why a signature does not follow the previous one. Signatures that form no chain must come first.
+ */
 function findLinkFault({ seq, previous }: AuditSeal, before: AuditSeal | undefined): string | undefined {
   if (before !== undefined && before.seq >= seq)
     return before.seq === seq ? 'its seal occurs twice' : 'its seal comes after a later one';
@@ -123,7 +124,7 @@ interface DiskDocument {
   readonly body: unknown;
 }
 
-/** Check of all documents of a snapshot, in any order, for an audit log with a broken chain. */
+/** Check for an audit log with a broken chain. It receives all documents of a snapshot, in any order. */
 export interface AuditCheck {
   look(document: DiskDocument): void;
   /** Returns the error, after all documents were read. @cost sorts the entries */

@@ -2,8 +2,8 @@ import { Buffer } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 
 /**
- * Creates the file name of an artifact. Its 128 random bits make it permanently unique, and no other text in a document
- * has this form, so that references to artifacts are found without the schemas of documents.
+ * Creates the file name of an artifact. Its 128 random bits make it permanently unique. No other text in a document has
+ * this form, so that references to artifacts are found without the schemas of documents.
  */
 export function createArtifactName(): string {
   return `${randomBytes(16).toString('hex')}.art`;
@@ -14,14 +14,14 @@ const ARTIFACT_NAME = /^[0-9a-f]{32}\.art$/;
 /** Subfolder of a shared artifact folder for orphaned results. */
 export const TRASH = 'trash';
 
-/** Returns true if a file name has the form of an artifact name; all other files belong to other programs. */
+/** Returns true if a file name has the form of an artifact name. All other files belong to other programs. */
 export const isArtifactName = (name: string): boolean => ARTIFACT_NAME.test(name);
 
 const SUFFIX = Buffer.from('.art');
 const REFERENCE_MARK = Buffer.from('.art"');
 const NAME_DIGITS = 32;
 
-/** Returns the artifact names in a stored value, even in an unreadable one. @cost one scan of the bytes */
+/** Returns the artifact names in a stored value. The value may be unreadable. @cost one scan of the bytes */
 export function listNames(value: Buffer): readonly string[] {
   const names = new Set<string>();
   if (!value.includes(REFERENCE_MARK)) return [];
@@ -33,15 +33,15 @@ export function listNames(value: Buffer): readonly string[] {
 }
 
 export interface ArtifactOwners {
-  /** Sets the references of a document; returns the names that no document refers to any longer. */
+  /** Sets the artifacts that a document refers to. Returns the names that no document refers to any longer. */
   setArtifacts(key: string, names: readonly string[]): readonly string[];
   isOwned(name: string): boolean;
   names(): ReadonlySet<string>;
 }
 
 /**
- * Creates a map from artifacts to the documents that refer to them: an artifact is kept as long as at least one
- * document does.
+ * Creates a map from artifacts to the documents that refer to them. An artifact is kept as long as at least one
+ * document refers to it.
  */
 export function createArtifactOwners(): ArtifactOwners {
   const namesByKey = new Map<string, readonly string[]>();

@@ -62,7 +62,7 @@ export async function openArtifacts(
 
   const trash = storeId === undefined ? createNoTrash(folder, remove) : openFolderTrash(folder, { call, remove });
 
-  /** Opens a file; synchronously if the folder is local. */
+  /** Opens a file. Works synchronously if the folder is local. */
   const openArtifact = (ref: ArtifactRef): number | Promise<number> =>
     storeId === undefined ? openChecked(getPath(ref.name), ref) : openBy(call, getPath(ref.name), ref);
 
@@ -112,7 +112,7 @@ export async function openArtifacts(
       const file = await openArtifact(ref);
       if (range) return streamFrom([{ file, ...range }], call);
       try {
-        // damage is reported before the first byte is sent
+        // Damage is reported before the first byte is sent.
         const sum = await verifyFile({ file, ref, hash: createPassingHash(ref) }, call);
         const checkedEnd = { ref, crc32: sum };
         return streamFrom([{ file, start: 0, end: ref.bytes, passed: { crc32: 0 }, ends: checkedEnd }], call);
@@ -157,7 +157,7 @@ interface Target {
   readonly freeSpace: FreeSpace;
 }
 
-/** Adds a copy of a file to a folder; for a file of the same folder, a hard link. */
+/** Adds a copy of a file to a folder. For a file of the same folder, adds a hard link. */
 async function copyFileIn({ folder, call, freeSpace }: Target, file: string, size: number): Promise<ArtifactRef> {
   const name = createArtifactName();
   const target = join(folder, name);
@@ -173,14 +173,20 @@ async function copyFileIn({ folder, call, freeSpace }: Target, file: string, siz
   }
 }
 
-/** Copies a file durably. An incomplete copy never has the name of an artifact. @throws the error of the file system */
+/**
+ * Copies a file and writes the copy to disk. An incomplete copy never has the name of an artifact. @throws the error of
+ * the file system
+ */
 async function copyDurably(from: string, to: string, call: FolderCall): Promise<FileDigest> {
   const fileDigest = await copyFlushed(from, formatDraftPath(to), call);
   await call(() => rename(formatDraftPath(to), to), WRITE_MS);
   return fileDigest;
 }
 
-/** Creates a hard link to a file of the folder, durably; undefined if the file system has no hard links. */
+/**
+ * Creates a hard link to a file of the folder and writes it to disk. Returns undefined if the file system has no hard
+ * links.
+ */
 async function linkDurably(from: string, to: string, call: FolderCall): Promise<FileDigest | undefined> {
   const file = await openHandle(call, from, 'r+');
   try {
@@ -220,7 +226,7 @@ function openChecked(path: string, ref: ArtifactRef): number {
   throw refuseFile(ref);
 }
 
-/** Opens a file like `openChecked`, but asynchronously, for a folder that may not answer. */
+/** Opens a file like `openChecked`, but asynchronously. For a folder that may not answer. */
 async function openBy(call: FolderCall, path: string, ref: ArtifactRef): Promise<number> {
   let file: number | undefined;
   try {

@@ -3,14 +3,14 @@ import { stat } from 'node:fs/promises';
 import type { FolderCall } from '../access/folder-calls.js';
 import type { DatedArtifact } from '../artifact-terms.js';
 
-/** Maximum number of files recorded as verified: columns and prices of 10,000 runs. */
+/** Maximum number of files that are recorded as verified. It is enough for the columns and prices of 10,000 runs. */
 const REMEMBERED_FILES_MAX = 32_768;
 /**
- * Maximum number of bytes verified per check: about 0.3 s of reading and hashing. Later checks verify the remaining
- * files.
+ * Maximum number of bytes that one check verifies. Reading and hashing them takes about 0.3 s. Later checks verify the
+ * other files.
  */
 const VERIFIED_BYTES_MAX = 512 * 2 ** 20;
-/** Number of concurrent checks, which keeps the threads for file access busy. */
+/** Number of concurrent checks. It keeps the threads for file access busy. */
 const CHECK_CONCURRENCY = 16;
 
 interface DamageCheckInput {
@@ -19,9 +19,7 @@ interface DamageCheckInput {
   readonly call: FolderCall;
 }
 
-/**
- * Creates the check of `ArtifactStore.damaged`, which finds damage by the metadata of files and verifies changed files.
- */
+/** Creates the check of `ArtifactStore.damaged`. It compares the metadata of files and verifies only changed files. */
 export function createDamageCheck({ path, isIntact, call }: DamageCheckInput) {
   /** Metadata of verified files, least recently verified first. */
   const verifiedStates = new Map<string, string>();

@@ -14,7 +14,7 @@ interface EarlyPaths {
 
 /**
  * Opens a file that a thread writes in the middle of its work. An asynchronous write would not continue before the end
- * of the work, so the bytes are copied to the page cache at once, and one flush writes them to disk meanwhile.
+ * of the work. The bytes are therefore copied to the page cache at once, and one flush writes them to disk meanwhile.
  */
 export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtifact> {
   const handle = await openBy(callDirectly, draft, 'wx');
@@ -53,7 +53,7 @@ export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtif
   };
 }
 
-/** Starts a write; its failure is reported to the code that awaits it. */
+/** Starts a write. The code that awaits the write receives its error. */
 function startWrite(write: () => Promise<void>): Promise<void> {
   const pendingFlush = (async () => write())();
   pendingFlush.catch(() => {});

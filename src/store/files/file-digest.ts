@@ -12,7 +12,7 @@ export interface FileDigest {
 }
 
 const CHUNK_BYTES = 1 << 20;
-/** Size above which files are hashed in chunks, such as files of data stores; results are smaller. */
+/** Size above which files are hashed in chunks. Files of data stores are larger; results are smaller. */
 const WHOLE_BYTES_MAX = 64 << 20;
 
 /** Returns the size and hash of a file. @cost one read of the file */
@@ -34,7 +34,7 @@ export async function computeFileSha256(path: string): Promise<string> {
 }
 
 /**
- * Copies a file to a new file, which is on disk when the copy resolves.
+ * Copies a file to a new file. The copy is on disk when the promise resolves.
  * @returns size and hash of the copied bytes
  * @param call makes each call to the new file
  * @cost one read and one write of the file

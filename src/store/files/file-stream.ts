@@ -9,15 +9,15 @@ import type { PassingHash } from './passing-hash.js';
 const readFile = promisify(readCallback);
 
 /**
- * Number of bytes per read of a stream: a 20 MB run takes 80 reads, and the buffers of 1,000 slow readers fit in
+ * Number of bytes per read of a stream. A run of 20 MB takes 80 reads, and the buffers of 1,000 slow readers fit in
  * memory.
  */
 const CHUNK_BYTES = 256 * 1024;
 
-/** Maximum number of bytes per call: a large result takes several calls, each with a time limit. */
+/** Maximum number of bytes per call. A large result takes several calls, each with a time limit. */
 const PIECE_BYTES = 16 << 20;
 
-/** Size of the buffer of one verification; small, because a thousand readers may start at once. */
+/** Size of the buffer of one verification. It is small, because a thousand readers may start at once. */
 const VERIFIED_BYTES = 256 * 1024;
 
 export type Range = { readonly start: number; readonly end: number };
@@ -27,11 +27,11 @@ export interface FileRange extends Range {
   readonly file: number;
   /** CRC-32 of the bytes of the artifact read so far. */
   readonly passed?: { crc32: number };
-  /** Artifact that ends with this range, and its CRC-32 from the verification. */
+  /** Artifact that ends with this range, and the CRC-32 from its verification. */
   readonly ends?: { readonly ref: ArtifactRef; readonly crc32: number };
 }
 
-/** Streams the bytes of consecutive ranges. Reads into a buffer of the caller (`byob`) allocate no chunks. */
+/** Streams the bytes of consecutive ranges. If the caller supplies a buffer (`byob`), reads allocate no chunks. */
 export function streamFrom(ranges: readonly FileRange[], call: FolderCall): ReadableStream<Uint8Array> {
   const files = new Set(ranges.map(({ file }) => file));
   const leftFileRanges = ranges.filter(({ start, end, ends }) => end > start || ends);
@@ -45,7 +45,7 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
   };
 
   /**
-   * Reads a part of a range. After the last part, the CRC-32 is checked, because the file may have changed since its
+   * Reads a part of a range. After the last part, checks the CRC-32, because the file may have changed since its
    * verification.
    */
   async function addPart({ file, end, passed, ends }: FileRange, part: Uint8Array): Promise<void> {

@@ -1,7 +1,10 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { callDirectly, WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 
-/** Flushes the directory entries of a folder: a new file survives a power failure only if its folder is flushed too. */
+/**
+ * Writes the directory entries of a folder to disk. A new file survives a power failure only if its folder is written
+ * to disk too.
+ */
 export async function flushFolder(folder: string, call = callDirectly): Promise<void> {
   const handle = await openBy(call, folder, 'r');
   try {
@@ -11,7 +14,7 @@ export async function flushFolder(folder: string, call = callDirectly): Promise<
   }
 }
 
-/** Writes a new file, which is on disk when the promise resolves. */
+/** Writes a new file. The file is on disk when the promise resolves. */
 export async function writeFlushed(file: string, bytes: Uint8Array, call = callDirectly): Promise<void> {
   const handle = await openBy(call, file, 'wx');
   try {
@@ -27,8 +30,8 @@ export async function writeFlushed(file: string, bytes: Uint8Array, call = callD
 export const PART_BYTES = 1 << 20;
 
 /**
- * Writes all bytes of a part, because one call may write only some of them. @param to offset in the file. Default:
- * after the last write
+ * Writes all bytes of a part. It may need several calls, because one call may write only some of the bytes. @param to
+ * offset in the file. Default: after the last write
  */
 export async function writePart(call: FolderCall, handle: FileHandle, part: Uint8Array, to?: number): Promise<void> {
   for (let offset = 0; offset < part.length;) {
@@ -37,7 +40,10 @@ export async function writePart(call: FolderCall, handle: FileHandle, part: Uint
   }
 }
 
-/** Opens a file with private permissions. A file that opens after the time limit is closed again. */
+/**
+ * Opens a file with private permissions. If the call exceeds its time limit, the file is closed again when it opens
+ * later.
+ */
 export const openBy = (call: FolderCall, path: string, flags: string | number): Promise<FileHandle> =>
   call(
     () => open(path, flags, 0o600),
@@ -45,7 +51,7 @@ export const openBy = (call: FolderCall, path: string, flags: string | number): 
     (late) => void late.close().catch(() => {}),
   );
 
-/** Closes a file; if its folder does not answer, as soon as it does. */
+/** Closes a file. If its folder does not answer, closes the file as soon as it does. */
 export async function closeBy(call: FolderCall, handle: FileHandle): Promise<void> {
   let isBegun = false;
   try {

@@ -26,7 +26,7 @@ export function openFolderTrash(folder: string, { call, remove }: TrashOptions):
   const trash = join(folder, TRASH);
 
   async function trashFile(name: string): Promise<void> {
-    // A draft is deleted instead. The file without the draft suffix may be complete and in use.
+    // Deletes a draft, and does not move it to the trash. The file without the draft suffix may be complete and in use.
     if (removeDraftSuffix(name) !== name) return remove([name]);
     await call(() => rename(join(folder, name), join(trash, name)), WRITE_MS).catch(ignoreAbsentFile);
   }
@@ -62,7 +62,7 @@ export function openFolderTrash(folder: string, { call, remove }: TrashOptions):
   };
 }
 
-/** Creates a trash that deletes files at once, for a local folder, whose backups contain deleted files. */
+/** Creates a trash that deletes files at once. It is for a local folder, because its backups contain deleted files. */
 export function createNoTrash(folder: string, remove: TrashOptions['remove']): FolderTrash {
   return {
     take: remove,

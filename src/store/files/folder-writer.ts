@@ -14,7 +14,7 @@ import { writeLarge } from './write-large.js';
 /** Suffix of an incomplete file. */
 const DRAFT_SUFFIX = '.new';
 
-/** Returns the path of a file while it is incomplete; a start removes it as orphaned. */
+/** Returns the path of a file while it is incomplete. A start of the service removes such files. */
 export const formatDraftPath = (path: string): string => `${path}${DRAFT_SUFFIX}`;
 
 /** Returns the final path of a file or of a draft. */
@@ -100,10 +100,10 @@ function* iterateParts(bytes: Uint8Array): Generator<Uint8Array> {
   for (let offset = 0; offset < bytes.length; offset += PART_BYTES) yield bytes.subarray(offset, offset + PART_BYTES);
 }
 
-/** Number of bytes after which a file is flushed while more of it is written. */
+/** Number of bytes after which a file is flushed. More of the file is written meanwhile. */
 const FLUSHED_BYTES = 64 * 2 ** 20;
 
-/** Flushes a file while it is written, one flush at a time. Each flush reports an error of the previous one. */
+/** Flushes a file while it is written. Runs one flush at a time; each flush reports an error of the previous one. */
 function flushBehind(flush: () => Promise<void>) {
   let lastFlush = Promise.resolve();
   let unflushedBytes = 0;
@@ -125,7 +125,7 @@ function flushBehind(flush: () => Promise<void>) {
   };
 }
 
-/** Removes complete or incomplete files of a folder; ignores absent files. */
+/** Removes files of a folder, complete or not. Ignores absent files. */
 export async function removeFiles(folder: string, names: readonly string[], call = callDirectly): Promise<void> {
   await Promise.all(
     names.map(async (name) => {

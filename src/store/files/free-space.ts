@@ -9,10 +9,10 @@ export interface VolumeSpace {
 }
 
 export interface FreeSpace {
-  /** Configured mark, for other processes that watch the same volume. */
+  /** Minimum free space from the configuration. Other processes that watch the same volume use it too. */
   readonly mark: LowWaterMark;
   /**
-   * Admits a write of about `bytes`.
+   * Checks that there is space for a write of about `bytes`.
    * @param reserve true if the write may use the reserve, the upper three quarters of the mark
    * @param ahead admitted bytes that are not on disk yet, so that no reading includes them
    * @throws Refusal STORAGE_FULL if there is not enough free space
@@ -24,11 +24,13 @@ export interface FreeSpace {
 
 const MARK_BYTES = 256 * 2 ** 20;
 const MARK_FRACTION = 0.05;
-/** Validity of a reading: a maximum age, and a maximum written share of the space above the mark. */
+/**
+ * Validity of a reading. It has a maximum age. It also ends when a share of the space above the minimum was written.
+ */
 const READING_AGE_MAX_MS = 250;
 const READING_SHARE_MAX = 0.1;
 
-/** Source of the volume data and the clock; tests replace it. */
+/** Source of the volume data and the time. Tests replace it. */
 export interface VolumeGauge {
   read(folder: string): Promise<VolumeSpace>;
   monotonicMs(): number;

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 
 /**
  * Creates a folder and its missing parents, one by one. The recursive call of Node 20 does not return if a file system
- * reports an existing parent as absent, as `/proc` does.
+ * reports an existing parent as absent, which `/proc` does.
  * @param mode of every new folder. Default: 0o777 less the umask
  * @returns true if the folder was created, false if it existed
  * @throws Error of the system
@@ -21,7 +21,7 @@ export async function makeFolder(folder: string, mode?: number): Promise<boolean
   return createFolder(path, mode);
 }
 
-/** Creates one folder; another process may create the folder at the same time. */
+/** Creates one folder. Another process may create it at the same time. */
 async function createFolder(path: string, mode: number | undefined): Promise<boolean> {
   try {
     await mkdir(path, { mode });

@@ -4,8 +4,8 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
 /**
- * Restricts folders and files to their owner, including existing ones. Absent paths, and paths of other users such as a
- * mounted volume, are left unchanged; `divisor doctor` reports them.
+ * Restricts folders and files to their owner. Also restricts existing ones. Absent paths, and paths of other users such
+ * as a mounted volume, stay unchanged; `divisor doctor` reports them.
  */
 export async function restrictToOwner({
   folders = [],
@@ -19,8 +19,7 @@ export async function restrictToOwner({
 }
 
 /**
- * Sets the mode unless it is already set: a change of the mode would update the change time, by which writes are
- * detected.
+ * Sets the mode unless it is already set. A change of the mode would also update the change time, which shows writes.
  */
 async function setMode(path: string, mode: number): Promise<void> {
   if (((await stat(path)).mode & 0o777) !== mode) await chmod(path, mode);

@@ -6,19 +6,19 @@ import { isPageMemory, allocatePageMemory } from '#base/memory/page-memory.js';
 import { WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 import { closeBy, openBy, writePart } from './flush-folder.js';
 
-/** Number of bytes copied and hashed at a time, which fit into the second-level cache. */
+/** Number of bytes that are copied and hashed at a time. They fit into the second-level cache. */
 const HASHED_BYTES = 1 << 17;
 
-/** Number of bytes written at a time, while the next block is copied and hashed. */
+/** Number of bytes that are written at a time. The next block is copied and hashed meanwhile. */
 const BLOCK_BYTES = 2 * 2 ** 20;
 
-/** Alignment of direct writes: a multiple of the sector size. */
+/** Alignment of direct writes. It is a multiple of the sector size. */
 const SECTOR_BYTES = 4096;
 
 /** Two blocks of aligned memory. */
 type BlockPair = readonly [Uint8Array, Uint8Array];
 
-/** Maximum number of cached block pairs per thread: two files are written concurrently. */
+/** Maximum number of cached block pairs per thread. Two files are written concurrently. */
 const POOLED_BUFFERS_MAX = 2;
 const blockPairs: BlockPair[] = [];
 
@@ -37,9 +37,9 @@ interface LargeFile {
 }
 
 /**
- * Writes and hashes a large file; one block is written while the next is hashed. Direct writes bypass the page cache of
- * the operating system, which costs a copy, and on a virtual machine up to thirty times that for pages that it has not
- * used recently.
+ * Writes and hashes a large file. One block is written while the next is hashed. Direct writes bypass the page cache of
+ * the operating system. That cache costs a copy, and on a virtual machine up to thirty times as much for pages that
+ * were not used recently.
  * @cost one pass of SHA-256; a copy of unaligned bytes at about 10 GB/s
  */
 export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile): Promise<void> {
@@ -64,8 +64,7 @@ export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile):
 }
 
 /**
- * Copies and hashes blocks through two buffers: each block must be written before the block after the next is
- * requested.
+ * Copies and hashes blocks with two buffers. A block must be written before the block after the next one is requested.
  */
 function* copyBlocks(bytes: Uint8Array | ProducedBytes, hash: Hash, room: BlockPair): Generator<Uint8Array> {
   let block = 0;
@@ -105,8 +104,8 @@ const LINE_DOUBLES = 8;
 const sums = new Float64Array(1);
 
 /**
- * Reads one number per cache line, which loads the lines into the second-level cache, where SHA-256 takes two thirds of
- * the time. SHA-256 reads so slowly that the processor hardly prefetches.
+ * Reads one number per cache line, which loads the lines into the second-level cache. SHA-256 then takes two thirds of
+ * the time. SHA-256 itself reads so slowly that the processor hardly prefetches.
  */
 function fetchLines({ buffer, byteOffset, byteLength }: Uint8Array): void {
   const values = new Float64Array(buffer, byteOffset, byteLength >> 3);
@@ -115,7 +114,7 @@ function fetchLines({ buffer, byteOffset, byteLength }: Uint8Array): void {
   sums[0] = sum;
 }
 
-/** File written in blocks; each block but the last consists of whole sectors. */
+/** File that is written in blocks. Each block but the last one consists of whole sectors. */
 interface Disk {
   write(block: Uint8Array): Promise<void>;
   close(): Promise<void>;

@@ -4,14 +4,14 @@ import { HistoryDocument, VERSIONED_KINDS, type VersionedKind } from '#domain/do
 import { parseNumber, getOwner } from '../document-id.js';
 import { computeContentEtag, readVersion, type StoredVersion } from './history.js';
 
-/** Document as read from disk; its body is undefined if it is unreadable. */
+/** Document as read from disk. Its body is undefined if it is unreadable. */
 interface Entry {
   readonly kind: string | undefined;
   readonly id: string;
   readonly body: unknown;
 }
 
-/** Check of all documents of a snapshot for missing or inconsistent versions. */
+/** Check for missing or inconsistent versions. It receives all documents of a snapshot. */
 export interface HistoryCheck {
   /** Returns the error in one document; undefined if it is valid. */
   look(entry: Entry): string | undefined;
@@ -46,12 +46,12 @@ export function createHistoryCheck(): HistoryCheck {
 
 /** State of the history of a document. */
 interface HistoryState {
-  /** Record of the history: its latest version number, and the last purged number. */
+  /** Record of the history. Contains its latest version number and the last number that was purged. */
   record?: { readonly latest: number; readonly purged: number };
   count: number;
-  /** Last existing version with its ETag; the ETag is null for a deletion, undefined for a damaged version. */
+  /** Last existing version with its ETag. The ETag is null for a deletion, undefined for a damaged version. */
   last: { readonly number: number; readonly etag: string | null | undefined };
-  /** ETag of the document; undefined if it is damaged, null if it is absent. */
+  /** ETag of the document. It is undefined if the document is damaged, null if it is absent. */
   etag: string | null | undefined;
   /** Highest version number in the audit log. */
   named: number;
@@ -100,7 +100,8 @@ function createDocumentPart(): Part {
 }
 
 /**
- * Returns the error in the history of a document; undefined for a document without versions, from an earlier release.
+ * Returns the error in the history of a document. Returns undefined if there is none, and for a document of an earlier
+ * release without versions.
  */
 function findGap({ record, count, last, etag, named }: HistoryState): string | undefined {
   if (record === undefined)
@@ -114,7 +115,8 @@ function findGap({ record, count, last, etag, named }: HistoryState): string | u
 }
 
 /**
- * Returns the ETag of the content of a version in its current form, because declarations of stores have gained members.
+ * Returns the ETag of the content of a version in its current form. The form has changed, because stores have more
+ * members now.
  */
 function computeCurrentEtag(id: string, { content, etag }: StoredVersion): string | null {
   if (content === null) return null;
@@ -126,7 +128,7 @@ const isVersioned = (kind: string | undefined): kind is VersionedKind =>
 
 function createDataPart(): Part {
   const heads = new Map<string, DataHistoryDocument>();
-  /** Last version number by deleted store; the next start removes these versions. */
+  /** Last version number by deleted store. The next start removes these versions. */
   const forgottenByName = new Map<string, number>();
   const numbers = new Map<string, number[]>();
   const stores = new Set<string>();

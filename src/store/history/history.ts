@@ -37,15 +37,15 @@ const formatHistoryId = ({ kind, id }: Subject): string => `${kind}/${id}`;
 export const formatVersionId = (subject: Subject, version: number): string =>
   formatNumberedId(formatHistoryId(subject), version);
 
-/** Range of a document's versions: after `purged`, up to `latest`. */
+/** Range of the versions of a document. Version numbers are above `purged`, up to `latest`. */
 export interface HistoryHead {
   readonly latest: number;
   readonly purged: number;
 }
 
 /**
- * Returns the version range of a document; undefined if it never had versions. If the record of its history is damaged,
- * the range is derived from the keys of the versions.
+ * Returns the version range of a document. Returns undefined if the document never had versions. If the record of its
+ * history is damaged, the keys of the versions give the range.
  */
 export async function readHead(reader: Reader, subject: Subject): Promise<HistoryHead | undefined> {
   const [last, record] = await Promise.all([readLastVersion(reader, subject), readHistoryRecord(reader, subject)]);
@@ -72,7 +72,7 @@ export async function loadVersion(
   return 'unreadable' in storedVersion ? storedVersion.unreadable : (readVersion(storedVersion.body) ?? 'invalid');
 }
 
-/** Returns the number of the last version of a document if it has the ETag; null otherwise. */
+/** Returns the number of the last version of a document if that version has the ETag. Returns null otherwise. */
 export async function findVersionByEtag(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
   subject: Subject,
@@ -83,7 +83,7 @@ export async function findVersionByEtag(
   return parseStored(storedVersion, VersionDocument)?.etag === etag ? last : null;
 }
 
-/** Parses a version with its content; undefined if the content does not match its ETag. */
+/** Parses a version with its content. Returns undefined if the content does not match its ETag. */
 export function readVersion(body: unknown): StoredVersion | undefined {
   const document = VersionDocument.safeParse(body).data;
   if (document === undefined) return undefined;
@@ -101,14 +101,17 @@ export interface DocumentState {
   readonly etag: string | null;
 }
 
-/** Pending reads of a document and of the number of its last version. */
+/** Reads that have started: of a document, and of the number of its last version. */
 export interface PendingReads {
   readonly document: Promise<DocumentLookup>;
   /** Result of `readLastVersion`; undefined if it was not requested. */
   readonly last: Promise<number> | undefined;
 }
 
-/** Returns the state of a document before a write. Starts the history of a document from a release without versions. */
+/**
+ * Returns the state of a document before a write. If an earlier release wrote the document without versions, starts its
+ * history.
+ */
 export async function readDocumentState(
   tx: DocumentTransaction,
   subject: Subject,
@@ -126,7 +129,7 @@ export async function readDocumentState(
   return { document, latest: await append(tx, subject, 0, { ...first, etag, content: content() }), etag };
 }
 
-/** Returns the ETag of the last version, for a document that is unreadable. */
+/** Returns the ETag of the last version. For a document that is unreadable. */
 async function findLastEtag(
   tx: DocumentTransaction,
   subject: Subject,
@@ -137,7 +140,7 @@ async function findLastEtag(
 }
 
 /**
- * Writes a document and appends the version; writes nothing if the content is unchanged.
+ * Writes a document and adds a version. Writes nothing if the content is unchanged.
  * @returns ETag of the body, and the new version
  * @cost a second write of the document; for a long document, its compression
  */
@@ -197,12 +200,12 @@ export async function purgeHistory(tx: DocumentTransaction, subject: Subject): P
   return true;
 }
 
-/** Maximum number of versions that one write removes; if the limit was lowered, later writes remove the rest. */
+/** Maximum number of versions that one write removes. If the limit was lowered, later writes remove the rest. */
 const TRIM_BATCH = 100;
 
 /**
- * Removes the oldest versions beyond the limit. Version numbers are not reused, and the author of the first version
- * remains recorded.
+ * Removes the oldest versions beyond the limit. Version numbers are not reused. The author of the first version stays
+ * recorded.
  * @param latest number of the last version
  * @param keptVersions number of versions to keep, at least 1
  */
@@ -228,7 +231,10 @@ export async function trimHistory(
   } satisfies HistoryDocument);
 }
 
-/** Returns the author of the first version of a document, even if that version was trimmed; null without versions. */
+/**
+ * Returns the author of the first version of a document, even if that version was removed. Returns null if there are no
+ * versions.
+ */
 export async function findFirstAuthor(reader: Reader, subject: Subject): Promise<HistoryDocument['owner'] | null> {
   const [head, record] = await Promise.all([readHead(reader, subject), readHistoryRecord(reader, subject)]);
   if (!hasVersions(head)) return null;
@@ -254,7 +260,7 @@ async function readHistoryRecord(
   return parseStored(storedRecord, HistoryDocument);
 }
 
-/** Returns true if a history has versions; a purged document has none. */
+/** Returns true if a history has versions. A document whose history was removed has none. */
 export function hasVersions(head: HistoryHead | undefined): head is HistoryHead {
   return head !== undefined && head.latest > head.purged;
 }
@@ -288,7 +294,10 @@ async function append(
   return version;
 }
 
-/** Returns the versioned part of a body: the declaration of a data store; for any other kind, the whole body. */
+/**
+ * Returns the part of a body that versions contain. For a data store, it is the declaration; for any other kind, it is
+ * the whole body.
+ */
 function createContent(
   kind: VersionedKind,
   body: unknown,
@@ -299,12 +308,12 @@ function createContent(
   return { etag: computeCanonicalEtag(text), content: () => text };
 }
 
-/** Returns the ETag of the versioned part of a body. */
+/** Returns the ETag of the part of a body that versions contain. */
 export function computeContentEtag(kind: VersionedKind, body: unknown): string {
   return computeCanonicalEtag(toCanonicalJson(kind === 'store' ? readDeclaration(body) : body));
 }
 
-/** Returns the SHA-256 of the canonical form of a JSON text; undefined for any other text. */
+/** Returns the SHA-256 of a JSON text in canonical form. Returns undefined for any other text. */
 function findEtag(text: string): string | undefined {
   try {
     return computeCanonicalEtag(toCanonicalJson(JSON.parse(text)));

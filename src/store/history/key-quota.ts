@@ -2,11 +2,11 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction } from '../port.js';
 import { readStored } from '../read-stored.js';
 
-/** Quota of each key on the bytes of its versions. */
+/** Limit on the bytes of the versions that each key may write. */
 export interface KeyQuota {
   /** Reads the stored versions at the first call. */
   ready(): Promise<void>;
-  /** Meters the writes of a transaction. @throws Refusal QUOTA_EXCEEDED from `put` */
+  /** Counts the bytes that a transaction writes. @throws Refusal QUOTA_EXCEEDED from `put` */
   meter(tx: DocumentTransaction): {
     readonly tx: DocumentTransaction;
     /** Adds the written bytes; called when they are durable. */
@@ -19,7 +19,10 @@ interface WriterRecord {
   readonly bytes: number;
 }
 
-/** Returns the key and the size of a version; undefined if it was not written with a key. */
+/**
+ * Returns the key that wrote a version, and the size of the version. Returns undefined if it was not written with a
+ * key.
+ */
 function readWriter(body: unknown): WriterRecord | undefined {
   const { key_id: keyId, content } = body as { readonly key_id?: unknown; readonly content?: unknown };
   if (typeof keyId !== 'string') return undefined;
@@ -27,8 +30,8 @@ function readWriter(body: unknown): WriterRecord | undefined {
 }
 
 /**
- * Creates a quota that counts the bytes of the versions written with each key, which include the current documents.
- * Each process counts separately, and includes the writes of other processes after its next start.
+ * Creates a limit on the bytes of the versions written with each key. The versions include the current documents. Each
+ * process counts separately; it includes the writes of other processes after its next start.
  */
 export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax: number): KeyQuota {
   const bytesByKey = new Map<string, number>();

@@ -1,6 +1,6 @@
 /**
- * Common parts of stored documents with their default values; the most frequent parts come last, nearest to the text.
- * Stored versions depend on the dictionary, so it must never change: a different dictionary needs a different mark in
+ * Common parts of stored documents with their default values. The most frequent parts come last, nearest to the text.
+ * Stored versions depend on this dictionary, so it must never change. A different dictionary needs a different mark in
  * `version-content.ts`.
  */
 export const DICTIONARY = [

@@ -2,16 +2,16 @@ import { Buffer } from 'node:buffer';
 import { DICTIONARY } from './short-text-dictionary.js';
 
 /**
- * Compression of short texts with a dictionary: LZ77 in sequences like LZ4, each `token | literals | distance`. The
- * upper half of a token is the number of literal bytes, the lower half the length of the match less `MATCH_MIN`. A half
- * of 15 is followed by the remainder as a variable-length number, which is also the format of the distance. The last
- * sequence has no match. Deflating a definition takes three to five times as long, nearly all of it for the setup of
- * the compressor.
+ * Compression of short texts with a dictionary. The format is LZ77 in sequences like LZ4, each `token | literals |
+ * distance`. The upper half of a token is the number of literal bytes, and the lower half is the length of the match
+ * less `MATCH_MIN`. A half of 15 is followed by the remainder as a number of variable length. The distance has the same
+ * format. The last sequence has no match. Deflating a definition takes three to five times as long, mostly for the
+ * setup of the compressor.
  */
 
 /**
- * Maximum length of a text in bytes: twice the maximum number of characters of a compressed text, and more than the
- * dictionary.
+ * Maximum length of a text in bytes. It is twice the maximum number of characters of a compressed text, and more than
+ * the length of the dictionary.
  */
 export const SHORT_BYTES_MAX = 8192;
 const MATCH_MIN = 4;
@@ -20,14 +20,14 @@ const HALF_MAX = 15;
 
 const dictionary = Buffer.from(DICTIONARY, 'latin1');
 const TEXT_START = dictionary.length;
-/** Dictionary followed by the text, so that a match may begin in the dictionary and end in the text. */
+/** Dictionary followed by the text. A match may therefore begin in the dictionary and end in the text. */
 const window = Buffer.alloc(TEXT_START + SHORT_BYTES_MAX);
 dictionary.copy(window);
-/** Output buffer; compression adds at most a token and a length per 15 literals. */
+/** Output buffer. Compression adds at most a token and a length per 15 literals. */
 const output = Buffer.alloc(2 * SHORT_BYTES_MAX);
 
 const HASH_BITS = 11;
-/** Last position of four bytes in the dictionary by their hash, plus one; 0 if there is none. */
+/** Last position of four bytes in the dictionary by their hash, plus one. It is 0 if there is none. */
 const lastPositions = new Uint16Array(1 << HASH_BITS);
 for (let offset = 0; offset + MATCH_MIN <= TEXT_START; offset++) lastPositions[hashFour(offset)] = offset + 1;
 const positions = new Uint16Array(lastPositions.length);

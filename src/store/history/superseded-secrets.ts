@@ -7,12 +7,13 @@ import type { DocumentStore } from '../port.js';
 import { computeCanonicalEtag, readHead, formatVersionId, loadVersion } from './history.js';
 import { packContent } from './version-content.js';
 
-/** Returns a replaced signing key without its private half; the public half still verifies its signatures. */
+/** Returns a signing key that was replaced, without its private half. The public half still verifies its signatures. */
 export const removePrivateKey = (key: SigningKey): SigningKey => ({ ...key, private_key: '' });
 
 /**
- * Erases secrets that earlier releases left behind: passwords of sources in versions of data stores, and the private
- * halves of replaced signing keys. A full disk does not prevent the start; the next start erases them.
+ * Erases secrets that earlier releases left in documents. These are passwords of sources in versions of data stores,
+ * and the private halves of signing keys that were replaced. If the disk is full, the service starts nevertheless, and
+ * the next start erases them.
  * @cost one read of the versions of data stores, of which there are few
  */
 export async function eraseSupersededSecrets(documents: DocumentStore): Promise<void> {
@@ -42,7 +43,7 @@ async function erasePasswords(documents: DocumentStore): Promise<void> {
   }
 }
 
-/** Rewrites a version without the password; the audit log keeps the original ETag. */
+/** Writes a version again without the password. The audit log keeps the original ETag. */
 async function erasePassword(documents: DocumentStore, subject: Subject, number: number): Promise<void> {
   const version = await loadVersion(documents, subject, number);
   if (typeof version !== 'object' || version.content === null) return; // a deletion, or a damaged version

@@ -14,20 +14,23 @@ const deflateRaw = promisify<InputType, ZlibOptions, Buffer>(deflateRawCallback)
 /** Maximum size of restored content in bytes: many times the longest document. */
 const CONTENT_BYTES_MAX = 256 << 20;
 
-/** Compression level: a fast one, because the second-fastest saves less than a tenth on definitions. */
+/** Compression level. It is the fastest one, because the second-fastest saves less than a tenth on definitions. */
 const COMPRESSION_LEVEL = 1;
-/** Memory level of the compressor, 2^(n + 6) bytes: clearing more memory takes longer than deflating a definition. */
+/**
+ * Memory level of the compressor, 2^(n + 6) bytes. It is low, because clearing more memory takes longer than deflating
+ * a definition.
+ */
 const MEMORY_LEVEL = 5;
 
 /**
- * Maximum length of a text that is deflated synchronously, in characters: half a millisecond. Another thread deflates
- * longer texts.
+ * Maximum length of a text that is deflated synchronously, in characters. Deflating it takes half a millisecond.
+ * Another thread deflates longer texts.
  */
 const SYNCHRONOUS_BYTES_MAX = 32 * 1024;
 
 /**
- * Number of output bytes allocated at a time: most versions are shorter, and larger allocations account for half of
- * their cost.
+ * Number of output bytes that are allocated at a time. Most versions are shorter; larger allocations would account for
+ * half of their cost.
  */
 const CHUNK_BYTES = 2048;
 
@@ -35,8 +38,8 @@ const CHUNK_BYTES = 2048;
 const [WINDOW_BITS_MIN, WINDOW_BITS_MAX] = [10, 15];
 
 /**
- * Returns the settings for a text length. A window longer than the text finds no more matches, and its allocation
- * takes longer than deflating a definition.
+ * Returns the settings of the compressor for a text length. A window longer than the text finds no more matches, and
+ * its allocation takes longer than deflating a definition.
  */
 function chooseSettings(length: number): ZlibOptions {
   const bits = Math.ceil(Math.log2(Math.max(1, length)));
@@ -50,7 +53,7 @@ function chooseSettings(length: number): ZlibOptions {
  */
 const SHORT_MAX = SHORT_BYTES_MAX / 4;
 
-/** Mark of a text compressed with the dictionary of `short-text.ts`; base64 never begins with it. */
+/** First character of a text that is compressed with the dictionary of `short-text.ts`. Base64 never begins with it. */
 const SHORT_PREFIX = '~';
 /** Mark of uncompressed base64, written by earlier releases. */
 const UNCOMPRESSED_PREFIX = '=';
@@ -58,8 +61,8 @@ const UNCOMPRESSED_PREFIX = '=';
 const JSON_START = '{';
 
 /**
- * Encodes the JSON of a document for a version in base64, which needs no escapes in JSON and SQL: a short text is
- * compressed with the dictionary, a longer one deflated.
+ * Encodes the JSON of a document for a version in base64, which needs no escapes in JSON and SQL. A short text is
+ * compressed with the dictionary, a longer one is deflated.
  * @cost about 10 us for a definition of 1 KB, 25 us for 4 KB; another thread encodes a long text
  */
 export async function packContent(text: string): Promise<string> {
@@ -70,7 +73,7 @@ export async function packContent(text: string): Promise<string> {
   return bytes.toString('base64');
 }
 
-/** Restores the text of a version; undefined if it is damaged. */
+/** Restores the text of a version. Returns undefined if it is damaged. */
 export function unpackContent(content: string): string | undefined {
   if (content.startsWith(SHORT_PREFIX)) return restoreText(Buffer.from(content.slice(1), 'base64'));
   if (content.startsWith(UNCOMPRESSED_PREFIX)) return Buffer.from(content.slice(1), 'base64').toString('utf8');

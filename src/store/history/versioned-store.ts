@@ -35,8 +35,8 @@ export interface VersionLimits {
 }
 
 /**
- * Wraps an engine in a document store that keeps every state of its versioned kinds and a log of all writes. The
- * transaction that writes a document also writes its version and log entry.
+ * Wraps an engine in a document store that keeps every state of some kinds of documents and a log of all writes. The
+ * transaction that writes a document also writes its version and its log entry.
  * @param now wall clock, ms since 1970
  */
 export function createVersionedStore(
@@ -72,7 +72,7 @@ interface TransactionParts {
   readonly versionsKept?: number | undefined;
 }
 
-/** Wraps a transaction: writes of versioned kinds add versions, and writes of audited kinds are logged. */
+/** Wraps a transaction. It also adds versions for kinds with versions, and log entries for kinds that are logged. */
 export function createVersionedTransaction<T extends DocumentTransaction>(
   tx: T,
   { now, options, versionsKept: keptVersions = Infinity }: TransactionParts,
@@ -108,7 +108,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     return true;
   }
 
-  /** Deletes a kept run and logs the deletion, even if the run was the newest before. */
+  /** Deletes a kept run and logs the deletion. Also logs it if the run was the newest before. */
   async function deletePurgedVersions(id: string): Promise<boolean> {
     const subject = getOwner(id);
     const hasExisted = await tx.delete('kept-run', id);
@@ -161,18 +161,15 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   };
 }
 
-/**
- * Reads of documents in advance of their writes. Each read of a database is a round trip, so all of them start at once.
- */
+/** Reads of documents before their writes. Each read of a database is a round trip, so all of them start at once. */
 interface PrefetchedReads {
   /**
-   * Reads a document; for a request, which usually writes the document, also starts the reads for its version and the
-   * log.
+   * Reads a document. A request usually writes the document, so the reads for its version and for the log start too.
    */
   document(subject: Subject): Promise<DocumentLookup>;
-  /** Returns the pending reads of a document that is about to be written. */
+  /** Returns the reads that have started for a document that is about to be written. */
   take(subject: Subject): PendingReads;
-  /** Returns the head of the log, including the entries of the transaction. */
+  /** Returns the head of the log. It includes the entries of this transaction. */
   logEnd(): Promise<StoredAuditHead>;
   logEndsWith(head: StoredAuditHead): void;
 }
@@ -224,8 +221,8 @@ function createReference(kind: AuditedKind, body: unknown): VersionReference {
 }
 
 /**
- * Returns the changes of a data store that are not versions: a new password of its source, which no version contains,
- * and new content. The creation of a store also logs its first content.
+ * Returns the changes of a data store that are no versions. These are a new password of its source, which no version
+ * contains, and new content. The creation of a store also logs its first content.
  */
 function storeChanges(
   before: DocumentLookup,
@@ -264,8 +261,8 @@ export async function adoptDocuments(documents: DocumentStore): Promise<number> 
 }
 
 /**
- * Adopts documents. Returns false for a full disk, which must not prevent the start: the next write of a document
- * adopts it.
+ * Creates the first versions of documents. Returns false if the disk is full, which must not prevent the start. The
+ * next write of a document then creates its version.
  */
 async function isWritten(documents: DocumentStore, kind: VersionedKind, ids: readonly string[]): Promise<boolean> {
   try {

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { MANIFEST_NAME } from './backup-manifest.js';
 
 /**
- * Returns the age of the newest complete backup in a folder, in seconds; undefined if there is none. A backup is
- * complete if its manifest exists, which is written last.
+ * Returns the age in seconds of the newest complete backup in a folder. Returns undefined if there is none. A backup is
+ * complete if it has a manifest, which is written last.
  */
 export async function findBackupAge(folder: string, now: () => number = Date.now): Promise<number | undefined> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => !name.startsWith('.'));

@@ -13,7 +13,7 @@ import { formatTimestamp } from '../timestamp.js';
 
 export interface BackupOptions {
   readonly home: HomeFolders;
-  /** Target folder, which must be absent or empty. It gets this name only when the backup is complete. */
+  /** Target folder, which must be absent or empty. The backup gets this name only when it is complete. */
   readonly target: string;
   readonly engineVersion: string;
   /** Wall clock, ms since 1970. */
@@ -23,21 +23,24 @@ export interface BackupOptions {
 
 export interface Backup {
   readonly manifest: BackupManifest;
-  /** Missing or damaged files that documents refer to; the backup is then as incomplete as the home. */
+  /**
+   * Missing or damaged files that documents refer to. The backup does not contain them, and neither does the home
+   * folder.
+   */
   readonly damaged: readonly string[];
 }
 
 /**
- * Maximum number of attempts if artifacts disappear during the copy; each attempt begins with a new snapshot of the
+ * Maximum number of attempts if artifacts disappear during the copy. Each attempt begins with a new snapshot of the
  * documents.
  */
 const ROUNDS_MAX = 5;
 const PINS_PREFIX = '.backup-';
 
 /**
- * Copies a home, even while a service runs on it: a snapshot of the documents, and every artifact and managed store
- * that they refer to. No lock is needed: the backup only reads, and protects the files to copy by hard links in the
- * home.
+ * Copies a home folder (all data of one service), even while a service uses it. Copies a snapshot of the documents, and
+ * every artifact and store folder that they refer to. No lock is needed: the backup only reads, and hard links in the
+ * home folder protect the files that are copied.
  * @throws StartRefusal without a home or space, or if the target is not usable
  */
 export async function backUpHome({
@@ -86,10 +89,10 @@ export async function finishBackup(
 }
 
 interface PinnedFile {
-  /** Path relative to the folder of the backup and to the folder of hard links. */
+  /** Path relative to the folder of the backup. The same path is used in the folder of hard links. */
   readonly path: string;
   readonly bytes: number;
-  /** Hash according to the documents; undefined if they contain none. */
+  /** Hash that the documents contain. It is undefined if they contain none. */
   readonly sha256: string | undefined;
 }
 
@@ -100,8 +103,8 @@ interface Snapshot {
 }
 
 /**
- * Copies the documents and creates hard links to the files that they refer to. Repeats the copy if a file disappeared
- * in between.
+ * Copies the documents and creates hard links to the files that they refer to. Repeats this if a file disappeared in
+ * between.
  */
 async function takeSnapshot(home: HomeFolders, draft: string, pins: string): Promise<Snapshot> {
   for (let round = 1; ; round++) {
@@ -155,7 +158,7 @@ async function pinArtifacts(home: HomeFolders, copy: string, pins: string): Prom
 }
 
 /**
- * Creates a hard link to a file, so that its content survives a deletion.
+ * Creates a hard link to a file. The content then survives a deletion of the file.
  * @returns its size; undefined if the file does not exist
  */
 async function pinFile(path: string, pin: string): Promise<number | undefined> {
@@ -197,7 +200,7 @@ async function copyPinned(
   return { files, damaged: damagedFiles };
 }
 
-/** Rewrites a file of the document copy, which the engine did not flush, with a hash and a flush. */
+/** Writes a file of the document copy again, with a hash and a flush, because the engine did not flush it. */
 async function rewriteCopy(
   draft: string,
   path: string,
@@ -220,10 +223,7 @@ export async function assertFree(target: string): Promise<void> {
     throw new StartRefusal(EXIT_CONFIGURATION, `The folder ${target} is not empty; a backup requires a new folder.`);
 }
 
-/**
- * Checks the free space, because a backup that fills the volume of the service would stop its writes. @throws
- * StartRefusal
- */
+/** Checks the free space. A backup that fills the volume of the service would stop its writes. @throws StartRefusal */
 async function assertFreeSpace(folder: string, pinned: readonly PinnedFile[]): Promise<void> {
   const neededBytes = pinned.reduce((sum, { bytes }) => sum + bytes, 0);
   const { bavail, bsize } = await statfs(folder);
@@ -237,7 +237,7 @@ async function assertFreeSpace(folder: string, pinned: readonly PinnedFile[]): P
 
 const formatMebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);
 
-/** Removes hard links that a killed backup left behind. */
+/** Removes hard links that a backup left behind when it was killed. */
 async function removeOldPins({ path }: HomeFolders): Promise<void> {
   for (const name of await readdir(path)) {
     const pid = Number(/^\.backup-(\d+)-/.exec(name)?.[1]);

@@ -24,7 +24,9 @@ export interface BackupFile {
 export const MANIFEST_FORMAT = 1;
 export const MANIFEST_NAME = 'manifest.json';
 
-/** Pattern of the files of a backup, one or two levels deep in these folders; a restore writes no other paths. */
+/**
+ * Pattern of the files of a backup. They are one or two levels deep in these folders; a restore writes no other paths.
+ */
 const FILE_PATH = /^(?:documents|artifacts|stores)(?:\/[A-Za-z0-9_.-]{1,255}){1,2}$/;
 
 /**

@@ -3,14 +3,14 @@ import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { getOwner } from '../document-id.js';
 import { computeRunId } from '../run-id.js';
 
-/** Document as read from disk; its body is undefined if it is unreadable. */
+/** Document as read from disk. Its body is undefined if it is unreadable. */
 interface Entry {
   readonly kind: string | undefined;
   readonly id: string;
   readonly body: unknown;
 }
 
-/** Check of all documents of a snapshot for missing runs that should be kept. */
+/** Check for missing runs that should be kept. It receives all documents of a snapshot. */
 export interface RunsCheck {
   look(entry: Entry): void;
   /** Returns the missing runs by index or strategy, after all documents were read. */
@@ -19,7 +19,10 @@ export interface RunsCheck {
 
 export function createRunsCheck(): RunsCheck {
   const listsBySubject = new Map<string, RunListDocument | undefined>();
-  /** Ids of the kept runs, and of the newest run (undefined if it is unreadable), by index or strategy. */
+  /**
+   * Ids of the kept runs and of the newest run, by index or strategy. The id of the newest run is undefined if it is
+   * unreadable.
+   */
   const keptRuns = new Map<string, Set<string>>();
   const newestBySubject = new Map<string, string | undefined>();
 
@@ -51,7 +54,7 @@ export function createRunsCheck(): RunsCheck {
   };
 }
 
-/** Returns the id of a run; undefined if it is unreadable, or was written before runs had ids. */
+/** Returns the id of a run. Returns undefined if the run is unreadable, or was written before runs had ids. */
 function readNewestId(body: unknown): string | undefined {
   const { run_id, artifacts } = (body ?? {}) as Partial<RunDocument>; // the stored shape
   return run_id === undefined || artifacts?.columns === undefined ? undefined : computeRunId({ run_id, artifacts });

@@ -11,13 +11,16 @@ export interface HomeLock {
 
 /** Interval at which the owning process touches its lock, ms. */
 const TOUCH_MS = 1000;
-/** Time for which another process watches for touches of an owner that it cannot see; three touches may be late. */
+/**
+ * Time for which another process watches the lock of a process that it cannot see. Three updates of the lock may be
+ * late.
+ */
 const WATCH_MS = 3500;
-/** Maximum number of attempts that other processes win to take over a stale lock. */
+/** Maximum number of attempts to take over a stale lock, if another process wins each of them. */
 const ROUNDS_MAX = 20;
 
 /**
- * Acquires `folder/lock` for this process. Takes over the lock of a process that has ended.
+ * Acquires `folder/lock` for this process. If the process that holds the lock has ended, takes the lock over.
  * @throws StartRefusal 75, naming the process that holds the lock
  */
 export async function lockHome(folder: string, watchMs: number = WATCH_MS): Promise<HomeLock> {
@@ -37,7 +40,7 @@ export async function lockHome(folder: string, watchMs: number = WATCH_MS): Prom
   throw new StartRefusal(EXIT_TEMPORARY, `The home ${folder} is being opened by too many processes at once.`);
 }
 
-/** Returns the process that holds the lock of a home, and whether it runs; undefined without a lock. */
+/** Returns the process that holds the lock of a home, and if it runs. Returns undefined without a lock. */
 export async function findHolder(
   folder: string,
 ): Promise<{ readonly pid: number; readonly isRunning: boolean | 'unknown' } | undefined> {
@@ -61,7 +64,7 @@ async function create(path: string): Promise<boolean> {
 }
 
 /**
- * Removes a stale lock. Two starting processes may find the same lock; the process that creates the claim file removes
+ * Removes a stale lock. Two starting processes may find the same lock. The process that creates the claim file removes
  * it, after checking that the lock is still the stale one.
  */
 async function removeStale(path: string, holder: ProcessIdentity): Promise<void> {

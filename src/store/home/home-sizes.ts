@@ -4,7 +4,7 @@ import { join } from 'node:path';
 /** Total size of the files of each folder, in bytes. */
 export type Sizes<P extends string> = Readonly<Record<P, number>>;
 
-/** Maximum age of a reading: a walk over 60,000 files takes a second of thread time. */
+/** Maximum age of a reading. Reading the sizes of 60,000 files takes a second of thread time. */
 const READING_AGE_MAX_MS = 30_000;
 
 /** Watches the sizes of the folders of a home. @returns a function whose result is at most half a minute old */
@@ -26,7 +26,7 @@ async function measure<P extends string>(folders: Readonly<Record<P, string>>): 
   return Object.fromEntries(sizes) as Sizes<P>; // one entry per folder
 }
 
-/** Sums the sizes of the files of a folder; ignores files that appear or disappear meanwhile. */
+/** Adds up the sizes of the files of a folder. Ignores files that appear or disappear meanwhile. */
 async function measureFolder(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   let bytes = 0;

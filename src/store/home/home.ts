@@ -23,22 +23,22 @@ export interface HomeFolders {
   readonly format: string;
 }
 
-/** Folder with all data of one running service; no other process writes it. */
+/** Folder with all data of one running service. No other process writes it. */
 export interface Home extends HomeFolders {
   /** Releases the home for the next process. */
   close(): Promise<void>;
 }
 
-/** Upgrades a home to the next layout. An interrupted upgrade is repeated from its beginning. */
+/** Upgrades a home folder to the next layout. If an upgrade was interrupted, it is repeated from its beginning. */
 export type Upgrade = (home: HomeFolders) => Promise<void>;
 
 /** Upgrades from layout 1 to the current layout. */
 const UPGRADES: readonly Upgrade[] = [];
 
-/** Current layout version; a home with a higher version was written by a newer engine. */
+/** Current layout version. A newer release wrote a home with a higher version. */
 export const HOME_FORMAT = UPGRADES.length + 1;
 
-/** Content of the format file during a restore or copy into the home, while the home is incomplete. */
+/** Content of the format file while a restore or copy into the home is incomplete. */
 export const RESTORING = 'restoring';
 
 export function listHomeFolders(path: string): HomeFolders {
@@ -55,7 +55,7 @@ export function listHomeFolders(path: string): HomeFolders {
 }
 
 /**
- * Opens a home exclusively; creates it if absent and upgrades an older layout.
+ * Opens a home exclusively. Creates it if it is absent, and upgrades an older layout.
  * @throws StartRefusal 75 if another process holds it, 78 if its format is newer, or it is incomplete or not writable
  */
 export async function openHome(path: string, upgrades: readonly Upgrade[] = UPGRADES): Promise<Home> {
@@ -63,7 +63,7 @@ export async function openHome(path: string, upgrades: readonly Upgrade[] = UPGR
 }
 
 /**
- * Opens a home to copy documents into it. A home that an earlier restore or copy left incomplete is opened without its
+ * Opens a home to copy documents into it. If an earlier restore or copy left the home incomplete, opens it without its
  * documents.
  * @throws StartRefusal like `openHome`
  */
@@ -93,7 +93,7 @@ async function openPrepared(path: string, prepare: (home: HomeFolders) => Promis
 }
 
 /**
- * Creates folders that only the user of the service can read: documents contain digests of keys and locations of
+ * Creates folders that only the user of the service can read. Documents contain digests of keys and locations of
  * databases.
  */
 async function makeFolders(folders: readonly string[]): Promise<void> {
@@ -132,7 +132,7 @@ async function bringUpToDate(home: HomeFolders, upgrades: readonly Upgrade[]): P
 }
 
 /**
- * Returns the layout version of a home; undefined if it has none yet.
+ * Returns the layout version of a home. Returns undefined if it has none yet.
  * @throws StartRefusal 78 if the file contains neither a number nor the mark of a restore
  */
 export async function readFormat({ format: file }: HomeFolders): Promise<number | typeof RESTORING | undefined> {
@@ -145,7 +145,7 @@ export async function readFormat({ format: file }: HomeFolders): Promise<number 
   return format;
 }
 
-/** Writes the layout version of a home, which is on disk when the promise resolves. */
+/** Writes the layout version of a home. It is on disk when the promise resolves. */
 export async function writeFormat(
   { path, format: file }: HomeFolders,
   format: number | typeof RESTORING,

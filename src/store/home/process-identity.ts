@@ -1,6 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 
-/** Identity of a process that other processes can verify, because process ids are reused. */
+/** Identity of a process. Other processes can verify it, although process ids are reused. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Start of the process in clock ticks since boot; null if the system does not report it. */
@@ -14,8 +14,8 @@ export function readProcessIdentity(): ProcessIdentity {
 }
 
 /**
- * Returns true if the process is running; `unknown` if this process cannot determine it (another container or machine,
- * or a system without /proc, which may have reused the id).
+ * Returns true if the process is running. Returns `unknown` if this process cannot determine it. This happens if the
+ * process is in another container or on another machine, or if a system without /proc may have reused the id.
  */
 export function isAlive(identity: ProcessIdentity): boolean | 'unknown' {
   const containerId = findContainerId();
@@ -24,12 +24,12 @@ export function isAlive(identity: ProcessIdentity): boolean | 'unknown' {
   return 'unknown';
 }
 
-/** States of a process that has ended but was not yet reaped by its parent: zombie, dead. */
+/** States of a process that has ended but is still listed: zombie, dead. */
 const ENDED_STATES: ReadonlySet<string | undefined> = new Set(['Z', 'X', 'x']);
 
 /**
- * Reads field 22 of /proc/PID/stat, null for a process that has ended. The second field, the process name, may contain
- * spaces and brackets.
+ * Reads field 22 of /proc/PID/stat. Returns null for a process that has ended. The second field, the process name, may
+ * contain spaces and brackets.
  */
 function readStartTime(pid: number): string | null {
   const stat = readOrNull(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));

@@ -11,9 +11,9 @@ import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
 export interface RestoreOptions {
   readonly backup: string;
-  /** Target home, which must be absent or without documents unless `replace` is set. */
+  /** Target home folder. It must be absent or contain no documents, unless `replace` is set. */
   readonly home: string;
-  /** True to move the present contents of the home aside; they are never deleted. */
+  /** True to move the present contents of the home to another folder. They are never deleted. */
   readonly replace: boolean;
   readonly now?: () => number;
   readonly onProgress?: (fraction: number, message: string) => void;
@@ -21,15 +21,15 @@ export interface RestoreOptions {
 
 export interface RestoreResult {
   readonly manifest: BackupManifest;
-  /** Folder with the previous content of the home; undefined if it was empty. */
+  /** Folder with the previous content of the home. It is undefined if the home was empty. */
   readonly aside: string | undefined;
 }
 
 const HOME_PARTS = ['documents', 'artifacts', 'stores'] as const;
 
 /**
- * Replaces a home with a backup. Every file is verified before the first write; the home is marked incomplete until the
- * last file is on disk, so that an interrupted restore is never served.
+ * Replaces a home with a backup. Every file is verified before the first write. The home is marked as incomplete until
+ * the last file is on disk, so that no service starts on an interrupted restore.
  * @throws StartRefusal 75 if a service runs on the home, 78 if the backup is damaged or the home must not be replaced
  */
 export async function restoreHome({

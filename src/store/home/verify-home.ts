@@ -40,15 +40,15 @@ const DAMAGE_REASONS = {
 
 export interface VerifyOptions {
   readonly onProgress?: (message: string) => void;
-  /** Opens the documents, if they are outside the home. */
+  /** Opens the documents. Present if they are outside the home folder. */
   readonly openDocuments?: () => Promise<DocumentsReader>;
-  /** Reads an artifact, if all artifacts are outside the home. */
+  /** Reads an artifact. Present if all artifacts are outside the home folder. */
   readonly digestArtifact?: DigestArtifact;
 }
 
 /**
- * Reads all content of a home and compares it with the hashes recorded at the time of writing, even while a service
- * runs on it.
+ * Reads all content of a home folder and compares it with the hashes that were recorded when it was written. Works even
+ * while a service uses the folder.
  * @throws StartRefusal 78 if there is no home, or its documents cannot be opened
  * @cost one read of every byte
  */
@@ -161,7 +161,8 @@ async function verifyArtifacts(
     const result = await digest(name).catch(() => undefined);
     bytes += result?.bytes ?? 0;
     const reason = result === undefined ? 'the file is missing' : findDifference(result, expected);
-    // A service may have replaced the document meanwhile, and removed artifacts that only the old document referred to.
+    // Skips documents that a service replaced meanwhile. It may have removed artifacts that only the old document
+    // referred to.
     if (reason === undefined) continue;
     const documents: string[] = [];
     for (const [key, document] of owners)

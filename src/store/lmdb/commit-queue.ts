@@ -1,9 +1,9 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Values by key (bytes as latin-1 text) that one commit writes; null deletes a key. */
+/** Values that one commit writes, by key (bytes as latin-1 text). Null deletes a key. */
 export type CommitWrites = ReadonlyMap<string, Buffer | null>;
 
-/** View of the keys in a transaction: its own writes, then the writes of earlier commits, then the disk. */
+/** View of the keys in a transaction. It shows its own writes, then the writes of earlier commits, then the disk. */
 export interface KeyView {
   get(key: string): Buffer | undefined;
   /** Returns true if the value of a key on disk is the value in this view. */
@@ -20,25 +20,28 @@ export interface CommitPort {
   get(key: string): Buffer | undefined;
   keys(start: string, end: string): string[];
   lastKey(start: string, end: string): string | undefined;
-  /** Admits bytes in addition to `ahead` bytes of the same commit. @throws the refusal for the writer */
+  /**
+   * Checks that there is space for bytes in addition to `ahead` bytes of the same commit. @throws the refusal for the
+   * writer
+   */
   admit(bytes: number, options: { readonly reserve: boolean; readonly ahead: number }): Promise<void>;
-  /** Writes all or nothing; resolves when the writes are on disk. */
+  /** Writes all values or none. Resolves when they are on disk. */
   commit(writes: CommitWrites): Promise<void>;
   /** Called before the writers are notified. */
   committed(writes: CommitWrites): void;
-  /** Called after a failed commit; the engine must not receive another commit. */
+  /** Called after a failed commit. The engine must not receive another commit. */
   failed(cause: unknown): void;
 }
 
 export interface CommitQueue {
-  /** Runs changes in order of arrival and resolves with the result when it is on disk. */
+  /** Runs changes in order of arrival. Resolves with the result of the change when it is on disk. */
   run<T>(change: (view: KeyView) => Promise<T>, options?: ChangeOptions): Promise<T>;
-  /** Resolves when all queued changes are on disk or rejected; rejects further changes. */
+  /** Resolves when all queued changes are on disk or rejected. Further changes are rejected. */
   close(): Promise<void>;
 }
 
 export interface ChangeOptions {
-  /** True if the change may use the reserve below the free-space mark. */
+  /** True if the change may use the reserved part of the minimum free space. */
   readonly reserve?: boolean;
   /** Called when the change is on disk, before `run` resolves. */
   readonly onDurable?: () => void;
@@ -55,8 +58,9 @@ interface WaitingCommit {
 const BATCH_MAX = 256;
 
 /**
- * Creates a queue with one commit at a time: changes that arrive during a commit run together in the next commit (group
- * commit). Each change is staged separately, so that a failing change has no effect, and sees every earlier change.
+ * Creates a queue with one commit at a time. Changes that arrive during a commit run together in the next commit (group
+ * commit). The writes of each change are kept separately, so that a failed change has no effect. A change sees every
+ * earlier change.
  */
 export function createCommitQueue(port: CommitPort): CommitQueue {
   const waitingCommits: WaitingCommit[] = [];
@@ -124,8 +128,8 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
 }
 
 /**
- * Resolves at the end of this turn of the event loop. An immediate commit would miss the consequences of the previous
- * commit, such as the starts of jobs after their predecessors have ended.
+ * Resolves at the end of this turn of the event loop. A commit at once would not include changes that follow from the
+ * previous commit, such as the starts of jobs after other jobs have ended.
  */
 const awaitTurnEnd = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -170,7 +174,7 @@ function createKeyView(port: CommitPort, before: CommitWrites, staged: Map<strin
 /** Size of the tree pages that one write may copy on the path to the root, in bytes. */
 const PATH_BYTES = 16_384;
 
-/** Estimates the disk space of a change: its values, and the copied tree pages. */
+/** Estimates the disk space of a change. It includes the values and the copied tree pages. */
 function estimateSize(writes: CommitWrites): number {
   let bytes = 0;
   for (const value of writes.values()) bytes += PATH_BYTES + (value?.length ?? 0);

@@ -5,21 +5,21 @@ const CACHE_BYTES = 8 * 1024 * 1024;
 /** Maximum size of a cached document, in bytes. */
 const DOCUMENT_BYTES = 256 * 1024;
 /**
- * Share of a full cache that is kept by an eviction. Several entries are evicted at once, because the search for the
- * oldest entry also passes deleted entries.
+ * Share of a full cache that stays when entries are evicted. Several entries are evicted at once, because the search
+ * for the oldest entry also passes deleted entries.
  */
 const RETAINED_SHARE = 7 / 8;
 
 /**
- * Cache of documents that were read at least twice, by key: verified, parsed and frozen. A commit that changes a
- * document drops it, after which one read caches it again. For a document that was read once only the key is stored, so
- * that a walk over many documents neither fills the cache nor costs much. Only this process writes the documents of a
- * home, so no entry becomes stale.
+ * Cache of documents that were read at least twice, by key. They are verified, parsed and frozen. A commit that changes
+ * a document removes it from the cache, and one read then caches it again. For a document that was read once, only the
+ * key is stored, so that a walk over many documents neither fills the cache nor costs much. Only this process writes
+ * the documents of a home, so that no entry becomes outdated.
  */
 export interface DocumentCache {
-  /** Returns the document of a key; reads and opens the stored value if it is not cached. */
+  /** Returns the document of a key. If it is not cached, reads and opens the stored value. */
   find(key: string, read: () => Buffer | undefined, open: (value: Buffer) => DocumentLookup): DocumentLookup;
-  /** Drops the keys that a commit has written or deleted. */
+  /** Removes the keys that a commit has written or deleted. */
   drop(keys: Iterable<string>): void;
 }
 
@@ -28,7 +28,9 @@ interface Entry {
   readonly bytes: number;
 }
 
-/** Creates a cache. @param bytesMax limit of stored values; the least recently read documents are evicted first */
+/**
+ * Creates a cache. @param bytesMax limit of stored values. The documents whose last read is oldest are evicted first
+ */
 export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCache {
   const entries = createRecency<Entry>(bytesMax);
   const singleReads = createRecency<{ readonly bytes: number }>(bytesMax);
@@ -104,12 +106,12 @@ function createRecency<T extends { readonly bytes: number }>(bytesMax: number): 
 }
 
 /**
- * Freezes a JSON value, so that a change of a shared value throws. Recursion is limited by the depth of a stored
- * document.
+ * Freezes a JSON value, so that a change of a shared value throws. The limit on the depth of a stored document also
+ * limits the recursion.
  */
 function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
-  // a parsed value has no inherited members, and `for in` allocates no list of keys
+  // A parsed value has no inherited members, and `for in` allocates no list of keys.
   for (const name in value) {
     const member = value[name];
     if (typeof member === 'object') deepFreeze(member);

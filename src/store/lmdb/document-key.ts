@@ -3,16 +3,19 @@ import { isDocumentId } from '../document-id.js';
 import { DOCUMENT_KINDS } from '../document-kinds.js';
 import type { DocumentKind } from '../port.js';
 
-/** Tenant of a service without tenancy; a prefix of every key, so that tenants can be added without a migration. */
+/**
+ * Tenant of a service with a single tenant. It is a prefix of every key, so that tenants can be added without a
+ * migration.
+ */
 const TENANT = 'main';
 const SEPARATOR = '\u0000';
 
-/** Matches ids of printable ASCII, nearly all, for which characters equal bytes. */
+/** Matches ids of printable ASCII, in which characters equal bytes. Nearly all ids are of this kind. */
 const ASCII_ID = /^[ -~]{1,512}$/;
 
 /**
- * Returns the key `tenant NUL kind NUL id` as a string with one character per byte, which sorts like the keys in the
- * engine, and by code points of ids. Returns undefined for an invalid id.
+ * Returns the key `tenant NUL kind NUL id` as a string with one character per byte. The string sorts like the keys in
+ * the engine, and by code points of ids. Returns undefined for an invalid id.
  */
 export function formatKey(kind: DocumentKind, id: string): string | undefined {
   const { start } = getKindRange(kind);
@@ -42,7 +45,7 @@ const KEY_RANGES = new Map<DocumentKind, KeyRange>(
 
 export const getKindRange = (kind: DocumentKind): KeyRange => KEY_RANGES.get(kind)!; // contains every kind
 
-/** Returns the id in a key of a kind; undefined for an invalid key from a damaged page. */
+/** Returns the id in a key of a kind. Returns undefined for an invalid key from a damaged page. */
 export function parseId(kind: DocumentKind, key: string): string | undefined {
   const { start } = getKindRange(kind);
   const id = key.slice(start.length);
@@ -51,7 +54,7 @@ export function parseId(kind: DocumentKind, key: string): string | undefined {
   return parsedKey?.kind === kind ? parsedKey.id : undefined;
 }
 
-/** Returns kind and id of a key; undefined for another tenant or an unknown kind. */
+/** Returns kind and id of a key. Returns undefined for another tenant or an unknown kind. */
 export function parseKey(key: string): { readonly kind: DocumentKind; readonly id: string } | undefined {
   const [tenant, kind, id] = Buffer.from(key, 'latin1').toString('utf8').split(SEPARATOR);
   const documentKind = DOCUMENT_KINDS.find((name) => name === kind);

@@ -39,8 +39,9 @@ export interface LmdbOptions extends DocumentEngineOptions {
 }
 
 /**
- * Opens documents in LMDB, written asynchronously by this thread only. (A second writing thread that is terminated
- * during a write locks the store permanently, and a synchronous write blocks the event loop while another write lasts.)
+ * Opens documents in LMDB. Only this thread writes them, asynchronously. If a second writing thread were terminated
+ * during a write, the store would stay locked. A synchronous write would block the event loop while another write
+ * lasts.
  * @throws StartRefusal 78 if the file is damaged
  */
 export async function openDocumentStore(options: LmdbOptions): Promise<DocumentEngine> {
@@ -60,7 +61,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   let isClosed = false;
 
   /**
-   * Returns the open environment; a read of a closed environment would end the process. @throws Refusal
+   * Returns the open environment. A read of a closed environment would end the process. @throws Refusal
    * STORE_UNAVAILABLE
    */
   function requireEnvironment(): RootDatabase<Buffer, Buffer> {
@@ -167,13 +168,13 @@ function openDatabase(folder: string): RootDatabase<Buffer, Buffer> {
     encoding: 'binary',
     keyEncoding: 'binary',
     maxDbs: 1,
-    // Batches are explicit here. Automatic batching of event turns leaves a promise unread, whose rejection (a full
-    // disk) would end the process.
+    // Batches are explicit here. Automatic batches per turn of the event loop leave a promise that nobody awaits. Its
+    // rejection (a full disk) would end the process.
     eventTurnBatching: false,
   });
 }
 
-/** Returns a stored value in memory of the LMDB reader, valid until the next read. */
+/** Returns a stored value in memory of the LMDB reader. It is valid until the next read. */
 function readTransient(database: RootDatabase<Buffer, Buffer>, key: string): Buffer | undefined {
   const value = database.getBinaryFast(encodeKey(key));
   return value?.subarray(0, value.length); // the memory of the reader is longer than the value
@@ -209,7 +210,7 @@ interface TransactionParts {
   readonly events: CommitEvent[];
 }
 
-/** Runs the body of a transaction; operations that were not awaited change nothing after its end. */
+/** Runs the body of a transaction. Operations that were not awaited change nothing after its end. */
 async function runChange<T>(view: KeyView, change: TransactionBody<T>, parts: TransactionParts): Promise<T> {
   let isOver = false;
   const requireView = (): KeyView => {

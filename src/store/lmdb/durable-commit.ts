@@ -13,8 +13,8 @@ export interface WritableDatabase {
 }
 
 /**
- * Writes all or nothing and resolves when the writes are on disk: the transaction makes them visible, the flush makes
- * them durable.
+ * Writes all values or none, and resolves when they are on disk. The transaction makes the writes visible, and the
+ * flush makes them durable.
  * @throws Error with the reason of the engine
  */
 export async function commitDurably(database: WritableDatabase, writes: CommitWrites): Promise<void> {
@@ -35,8 +35,8 @@ export async function commitDurably(database: WritableDatabase, writes: CommitWr
 }
 
 /**
- * Returns the reason of a failed commit. It is the rejection of a second promise of lmdb-js, which must be awaited
- * because an unhandled rejection would end the process.
+ * Returns the reason of a failed commit. It is the rejection of a second promise of lmdb-js. That promise must be
+ * awaited, because an unhandled rejection would end the process.
  */
 async function findCommitError(failure: unknown): Promise<unknown> {
   if (!(failure instanceof Error) || !('commitError' in failure)) return failure;

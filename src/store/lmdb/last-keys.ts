@@ -4,9 +4,9 @@ import type { CommitWrites } from './commit-queue.js';
 const OWNERS_MAX = 4096;
 
 /**
- * Cache of the last keys of numbered owners (`createNumberedRange`), as of the last commit. Each write of a versioned
- * document needs the last key, and a lookup in the tree takes as long as a write. Only this process writes the
- * documents of a home.
+ * Cache of the last keys of owners with numbered documents (`createNumberedRange`), as of the last commit. Each write
+ * of a document with versions needs the last key, and a look-up in the tree takes as long as a write. Only this process
+ * writes the documents of a home.
  */
 export interface LastKeys {
   /** Returns the last key of an owner. @param start prefix of the owner's keys before the number */

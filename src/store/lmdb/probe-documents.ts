@@ -5,21 +5,21 @@ import { fileURLToPath } from 'node:url';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
 /**
- * Time limit of a walk in seconds, enough for 10 GiB from a slow disk. After it the walk is abandoned and the store is
- * opened.
+ * Time limit of the check in seconds, enough for 10 GiB from a slow disk. Afterwards, the check is abandoned and the
+ * store is opened.
  */
 const WALK_SECONDS_MAX = 120;
 
 /** Resolution of file times: two changes within a few milliseconds may have the same time. */
 const TICK_MS = 20;
 
-/** State of each file when this process last walked or closed it. */
+/** State of each file when this process last checked or closed it. */
 const walkedStates = new Map<string, string>();
 
 /**
- * Opens and walks the documents in a separate process: a damaged file terminates the reader (SIGSEGV, SIGBUS), and an
- * empty file would silently become a new store. A file that is unchanged since this process walked or closed it is not
- * walked again.
+ * Reads all documents in a separate process. A damaged file terminates the process that reads it (SIGSEGV, SIGBUS), and
+ * an empty file would become a new store without a message. A file that is unchanged since this process checked or
+ * closed it is not read again.
  * @throws StartRefusal 78, naming the newest backup if there is one
  */
 export async function probeDocuments(folder: string, backups?: string): Promise<void> {
@@ -47,7 +47,7 @@ function remember(file: string, state: string | undefined): void {
 
 interface FileState {
   readonly size: bigint;
-  /** Returns metadata that every change of a file alters; undefined if the file changed too recently. */
+  /** Metadata that every change of a file alters. It is undefined if the file changed too recently. */
   readonly state: string | undefined;
 }
 

@@ -4,9 +4,9 @@ import type { StoredDocument, UnreadableCause } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 
 /**
- * Layout of a stored document: `seal | format | schema | time | etag | body`. The engine detects no corruption, so
- * every value contains a SHA-256 over its key and everything after the seal: neither a flipped bit nor a value that a
- * damaged page returns for another key is ever served.
+ * Layout of a stored document: `seal | format | schema | time | etag | body`. The engine detects no corruption. Every
+ * value therefore contains a SHA-256 over its key and everything after the seal. With it, a changed bit is detected,
+ * and so is a value that a damaged page returns for another key.
  */
 const SEAL_BYTES = 32;
 const FORMAT_OFFSET = SEAL_BYTES;
@@ -15,7 +15,8 @@ const TIME_OFFSET = SCHEMA_OFFSET + 2;
 const ETAG_OFFSET = TIME_OFFSET + 8;
 const BODY_OFFSET = ETAG_OFFSET + 32;
 /**
- * Version of the layout; every later version keeps the seal first, so that "newer" and "damaged" can be distinguished.
+ * Version of the layout. Every later version keeps the seal first, so that newer and damaged values can be
+ * distinguished.
  */
 const FORMAT = 1;
 
@@ -69,7 +70,7 @@ export function openDocument(
   }
 }
 
-/** Buffer for key and value, large enough for nearly all documents, so that one call hashes both. */
+/** Buffer for key and value. It is large enough for nearly all documents, so that one call hashes both. */
 const scratch = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Returns the SHA-256 over the key and the value after the seal, as latin-1 text. */

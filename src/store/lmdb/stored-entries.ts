@@ -11,7 +11,7 @@ export interface LmdbDocumentsReader extends DocumentsReader {
   copyTo(folder: string): Promise<void>;
 }
 
-/** Opens documents for reading only. Probe the folder first: a damaged file ends the reading process. */
+/** Opens documents only for reading. Call `probeDocuments` first, because a damaged file ends the reading process. */
 export function openDocumentsReader(folder: string): LmdbDocumentsReader {
   const database = open<Buffer, Buffer>({
     path: folder,
@@ -50,7 +50,7 @@ function createEntry(key: string, value: Buffer): StoredEntry {
   };
 }
 
-/** Returns the artifacts that a body refers to, with their expected sizes and hashes. */
+/** Returns the artifacts that a body refers to. Includes their expected sizes and hashes. */
 export function listArtifacts(body: unknown): ArtifactRef[] {
   if (Array.isArray(body)) return body.flatMap(listArtifacts);
   if (typeof body !== 'object' || body === null) return [];
@@ -68,7 +68,7 @@ function isArtifactRef(value: object): value is ArtifactRef {
   );
 }
 
-/** Managed folder of a data store, with the hashes of its files. */
+/** Folder that the service created for a data store, with the hashes of its files. */
 export interface ManagedStore {
   readonly datasetId: string;
   /** Name of the folder within the folder of managed stores. */
@@ -76,7 +76,10 @@ export interface ManagedStore {
   readonly files: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[];
 }
 
-/** Returns the managed folder of a `store` document; undefined if it has none, or its files are artifacts. */
+/**
+ * Returns the folder that the service created for a `store` document. Returns undefined if there is none, or if its
+ * files are artifacts.
+ */
 export function findManagedStore({ kind, id, body }: StoredEntry): ManagedStore | undefined {
   if (kind !== 'store' || typeof body !== 'object' || body === null) return undefined;
   const { managed, location, files, kept } = body as {

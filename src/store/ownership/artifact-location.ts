@@ -10,7 +10,7 @@ export type ArtifactLocation =
   | {
       readonly kind: 's3';
       readonly access: S3Access;
-      /** Local cache of objects, which processes of a machine may share. */
+      /** Local cache of objects. Processes of a machine may share it. */
       readonly cache: { readonly folder: string; readonly bytesMax: number };
     };
 
@@ -59,6 +59,6 @@ export function describeLocation(place: ArtifactLocation): string {
     : `s3://${place.access.bucket}/${place.access.prefix} at ${place.access.endpoint}`;
 }
 
-/** Returns the subject of a sentence about a location, with the setting that specifies it. */
+/** Returns the subject of a sentence about a location. It includes the setting that specifies the location. */
 export const formatLocationSubject = (place: ArtifactLocation): string =>
   `The results storage, --artifacts ${describeLocation(place)},`;

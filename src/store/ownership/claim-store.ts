@@ -16,14 +16,17 @@ export interface StoreClaim {
   readonly isMade: boolean;
 }
 
-/** Maximum wait for an object store at a start, because the supervisor retries the start. */
+/** Maximum wait for an object store at a start. It is short, because the supervisor retries the start. */
 const RETRY_LIMITS = { patienceMs: 5000, answerMs: 10_000 };
-/** Number of artifacts of a database that are searched in a location that the database has not recorded yet. */
+/**
+ * Number of artifacts of a database that are searched for. The search is in a location that the database has not
+ * recorded yet.
+ */
 const SAMPLE_SIZE = 20;
 
 /**
- * Checks that the artifact store belongs to the database of the process and is writable. A database without an artifact
- * store claims the one of the first process that starts.
+ * Checks that the artifact store belongs to the database of the process and is writable. If the database has no
+ * artifact store yet, it claims the one of the first process that starts.
  * @param onClaim called with a newly claimed artifact store
  * @returns the id of the store
  * @throws StartRefusal 75 if the artifact store is unavailable, 78 if it belongs to another database or is unusable
@@ -42,7 +45,7 @@ export function claimStore(
 }
 
 /**
- * Checks, without changes, that the artifact store of a command belongs to the database.
+ * Checks that the artifact store of a command belongs to the database. Changes nothing.
  * @returns the id of the store; undefined if the database has recorded none
  * @throws StartRefusal 75, 78
  */
@@ -81,13 +84,15 @@ async function claimRecorded(
   else onClaim({ place: describeLocation(place), storeId, isMade: await marker.write({ storeId }) });
   if (!recordedStore.is_marked)
     await documents.transaction(async (tx) => {
-      // another process may have claimed the store meanwhile, and own it now
+      // Another process may have claimed the store meanwhile, and own it now.
       await recordStore(tx, { ...((await readRecordedStore(tx)) ?? recordedStore), is_marked: true });
     });
   return storeId;
 }
 
-/** Records an artifact store for a database that has none, unless another process has done so meanwhile. */
+/**
+ * Records an artifact store for a database that has none. Does nothing if another process has recorded one meanwhile.
+ */
 async function recordClaimedStore(
   documents: DocumentEngine,
   place: ArtifactLocation,
@@ -108,7 +113,10 @@ async function recordClaimedStore(
   });
 }
 
-/** Checks that the location contains artifacts of the database, if the database is from a release without markers. */
+/**
+ * Checks that the location contains artifacts of the database. Only needed if the database is from a release without
+ * markers.
+ */
 async function assertHolds(documents: DocumentEngine, place: ArtifactLocation, marker: StoreMarker): Promise<void> {
   const names = [...(await documents.referencedArtifacts())];
   for (const name of names.slice(0, SAMPLE_SIZE)) if (await marker.has(name)) return;
@@ -128,7 +136,7 @@ function assertSame(place: ArtifactLocation, storeId: string, found: string | un
 /** System error codes of failures that require a change of settings. */
 const SETTING_CODES = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
 
-/** Runs work on an artifact store and converts its failure to the refusal of a start. */
+/** Runs work on an artifact store. Converts its errors to the refusal of a start. */
 async function convertFailures<T>(place: ArtifactLocation, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

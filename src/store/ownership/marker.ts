@@ -23,7 +23,7 @@ export interface StoreMarker {
   has(name: string): Promise<boolean>;
   /** Writes, reads and removes a test object. */
   probe(): Promise<void>;
-  /** Returns a warning of an expected failure of the artifact store; undefined if there is none. */
+  /** Returns a warning before a failure of the artifact store that is expected. Returns undefined if there is none. */
   warning(): string | undefined;
 }
 

@@ -2,9 +2,9 @@ import type { ArtifactStore } from '../port.js';
 import type { StoreOwnership } from './store-ownership.js';
 
 /**
- * Wraps an artifact store so that nothing is removed until its ownership is confirmed, because the store may belong to
- * the original of a copied database. Remaining orphaned artifacts are removed by a later sweep of one process of the
- * cluster.
+ * Wraps an artifact store so that nothing is removed until its ownership is confirmed. Otherwise a copied database
+ * could remove files of its original. A later sweep of one process of the cluster removes unreferenced artifacts that
+ * remain.
  */
 export function createOwnedArtifacts(
   artifacts: ArtifactStore,

@@ -4,14 +4,14 @@ import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 /** Record of a database about its artifact store. */
 export interface RecordedStore {
   readonly store_id: string;
-  /** True after the marker has been written to the artifact store, which is never created again afterwards. */
+  /** True after the marker file has been written to the artifact store. It is never created again afterwards. */
   readonly is_marked: boolean;
-  /** Absent until a process has acquired the ownership, as in databases of version 0.2.0. */
+  /** Ownership of the store. It is absent until a process has acquired it, as in databases of version 0.2.0. */
   readonly ownership?: RecordedOwnership | undefined;
 }
 
 /**
- * Lease on an artifact store: its token changes in the store and in this record, so that a copy of the database becomes
+ * Lease on an artifact store. Its token changes in the store and in this record, so that a copy of the database becomes
  * outdated.
  */
 export interface RecordedOwnership {
@@ -19,7 +19,7 @@ export interface RecordedOwnership {
   readonly token: string | null;
   /** Pending token; null between renewals. */
   readonly next: string | null;
-  /** Earlier tokens, newest first; a delayed write may restore one of them. */
+  /** Earlier tokens, newest first. A delayed write may restore one of them. */
   readonly earlier: readonly string[];
   /** Process that renews the lease. */
   readonly holder: string;
@@ -28,7 +28,7 @@ export interface RecordedOwnership {
 const DOCUMENT_KIND = 'artifact-store';
 const DOCUMENT_ID = 'shared';
 
-/** Returns the record; undefined if there is none. @throws StartRefusal 78 if it is unreadable */
+/** Returns the record. Returns undefined if there is none. @throws StartRefusal 78 if it is unreadable */
 export async function readRecordedStore(documents: Pick<DocumentReader, 'get'>): Promise<RecordedStore | undefined> {
   const storedDocument = await documents.get(DOCUMENT_KIND, DOCUMENT_ID);
   if (storedDocument === undefined) return undefined;

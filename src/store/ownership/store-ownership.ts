@@ -15,11 +15,11 @@ import type { DatabaseIdentity, StoreMark, StoreOwner } from '../access/store-id
 
 /**
  * Lease of a database on its artifact store. A token is renewed in the database and in the artifact store. A copy of
- * the database does not receive the renewals, finds an unknown token, and stops. All deletions check `isConfirmed`
+ * the database does not receive the renewals. It finds an unknown token and stops. All deletions check `isConfirmed`
  * first.
  */
 export interface StoreOwnership {
-  /** Returns true if a recent renewal of the lease by the database was observed since this process started. */
+  /** Returns true if the database has recently renewed the lease, and this process has seen it since its start. */
   isConfirmed(): boolean;
   /** Returns true if this process renews the lease for the whole cluster. */
   isHolder(): boolean;
@@ -30,41 +30,40 @@ export interface StoreOwnership {
 export const noOwnership: StoreOwnership = { isConfirmed: () => false, isHolder: () => false, close() {} };
 
 export interface OwnershipOptions {
-  /** Identity of the database; its name and server distinguish it from logical copies. */
+  /** Identity of the database. Its name and server distinguish it from logical copies. */
   readonly identity: DatabaseIdentity;
-  /** Called once with the reason when the database no longer owns the artifact store; the process must end. */
+  /** Called once with the reason when the database no longer owns the artifact store. The process must then end. */
   readonly onLost: (refusal: StartRefusal) => void;
   readonly times?: OwnershipTimes;
 }
 
 export interface OwnershipTimes {
-  /** Interval between two renewals; for processes that do not renew, between two checks. */
+  /** Interval between two renewals. Processes that do not renew check the lease at this interval. */
   readonly renewMs: number;
   /**
-   * Time without a renewal after which another process renews: longer than several renewal intervals of the original of
-   * a copied database.
+   * Time without a renewal after which another process renews. It exceeds several renewal intervals, so that the
+   * original of a copied database is noticed.
    */
   readonly observeMs: number;
   /**
-   * Delay before an unknown token is read again, because a renewal may have happened between the reads of marker and
-   * record.
+   * Delay before an unknown token is read again. A renewal may have happened between the reads of marker and record.
    */
   readonly repeatMs: number;
 }
 
 const OWNERSHIP_TIMES: OwnershipTimes = { renewMs: 10_000, observeMs: 30_000, repeatMs: 1000 };
-/** Number of renewal intervals without an answer after which the ownership is no longer confirmed. */
+/** Number of renewal intervals without an answer. Afterwards, the ownership is no longer confirmed. */
 const CONFIRMED_RENEWALS = 3;
 /**
- * Number of recorded earlier tokens: ten minutes of renewals, which exceeds the possible delay of a write to the
- * artifact store.
+ * Number of earlier tokens that are recorded. They are ten minutes of renewals, which exceeds the possible delay of a
+ * write to the artifact store.
  */
 const EARLIER_TOKENS_MAX = 60;
 /** Maximum wait for an object store. */
 const RETRY_LIMITS = { patienceMs: 5000, answerMs: 5000 };
 
 /**
- * Takes part in the lease of a database on its artifact store, until it is closed.
+ * Takes part in the lease of a database on its artifact store. Ends when it is closed.
  * @throws StartRefusal 78 if another database owns the artifact store
  */
 export async function openOwnership(
@@ -125,7 +124,10 @@ export async function openOwnership(
   };
 }
 
-/** Fraction of the renewal interval after which the holder renews, because a check may be slightly early. */
+/**
+ * Fraction of the renewal interval after which the lease is renewed. It is below 1, because a check may be slightly
+ * early.
+ */
 const RENEWAL_FRACTION = 0.9;
 
 interface ObservedToken {
@@ -164,7 +166,7 @@ async function findAgreedState(lease: Lease): Promise<RecordedStore | undefined>
   }
 }
 
-/** Returns the reason why an artifact store does not belong to the database; undefined if it does. */
+/** Returns the reason why an artifact store does not belong to the database. Returns undefined if it does. */
 function findOwnerFault(
   { place, identity }: Lease,
   owner: StoreOwner | undefined,
@@ -189,7 +191,7 @@ const isOtherSystem = (databaseIdentity: DatabaseIdentity, otherDatabaseIdentity
 const describeDatabase = ({ system, database }: DatabaseIdentity): string =>
   `the database ${database} of the PostgreSQL system ${system ?? 'unknown'}`;
 
-/** Restores the current token in the marker after a delayed write of an earlier token. */
+/** Writes the current token to the marker again, after a delayed write of an earlier token. */
 async function restoreToken({ marker, identity }: Lease, mark: StoreMark, { ownership }: RecordedStore): Promise<void> {
   const { token, next, earlier } = ownership ?? { token: null, next: null, earlier: [] };
   if (mark.owner === undefined || token === null || next !== null) return;
@@ -198,7 +200,7 @@ async function restoreToken({ marker, identity }: Lease, mark: StoreMark, { owne
 }
 
 /**
- * Renews the lease: records the next token, writes it to the marker, then makes it the current token.
+ * Renews the lease. Records the next token, writes it to the marker, and then makes it the current token.
  * @returns the token; undefined if another process has renewed the lease meanwhile
  */
 async function renew(

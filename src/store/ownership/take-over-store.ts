@@ -9,7 +9,10 @@ import type { DatabaseIdentity, StoreMark } from '../access/store-id.js';
 
 export interface AdoptOptions {
   readonly identity: DatabaseIdentity;
-  /** Time for which the artifact store is watched for renewals by another database: at least two renewal intervals. */
+  /**
+   * Time for which the artifact store is watched for renewals by another database. It is at least two renewal
+   * intervals.
+   */
   readonly observeMs?: number;
 }
 
@@ -19,7 +22,7 @@ const HOLDER_NAME = 'adopt';
 
 /**
  * Makes a database the owner of its recorded artifact store, after a copy or the original of the database has renewed
- * the lease. The other database must no longer be in use.
+ * the lease. Nobody may use the other database any longer.
  * @returns the id of the store
  * @throws StartRefusal 75 while another database renews its lease, 78 if the artifact store belongs to another store
  */
@@ -52,15 +55,18 @@ export async function takeOverStore(
   return recordedStore.store_id;
 }
 
-/** Returns the store id of a database in a new location; the same id after an interrupted adoption. */
+/**
+ * Returns the store id of a database in a new location. The id is the same if an adoption was interrupted and is
+ * repeated.
+ */
 export function createStoreId(from: string, identity: DatabaseIdentity, place: string): string {
   const source = JSON.stringify([from, identity.system, identity.database, place]);
   return createHash('sha256').update(source).digest('hex').slice(0, 32);
 }
 
 /**
- * Marks a new, empty location as an artifact store, or finds the marker of an interrupted adoption. @throws
- * StartRefusal 78
+ * Marks a new, empty location as an artifact store. Accepts the marker of an interrupted adoption. @throws StartRefusal
+ * 78
  */
 export async function markNewStore(place: ArtifactLocation, storeId: string): Promise<void> {
   const marker = await openMarker(place, RETRY_LIMITS);

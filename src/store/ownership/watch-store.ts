@@ -5,23 +5,23 @@ import type { ArtifactHealth } from '../access/artifact-health.js';
 import { openMarker, type StoreMarker } from './marker.js';
 import { findCode } from '../access/artifact-fault.js';
 
-/** Periodic check of an artifact store, so that requests need not check it. */
+/** Periodic check of an artifact store. Requests therefore need not check it. */
 export interface StoreWatch extends ArtifactHealth {
   close(): void;
 }
 
-/** Intervals between checks of a healthy and of a faulty artifact store. */
+/** Intervals between checks. The first is for a healthy artifact store, the second for a faulty one. */
 const CHECK_INTERVAL_MS = 5000;
 const FAULT_CHECK_MS = 1000;
-/** Time without an answer after which a check counts as failed; the next check waits for its end. */
+/** Time without an answer after which a check counts as failed. The next check waits for the end of the failed one. */
 const ANSWER_MS = 5000;
 
 export interface StoreWatchOptions {
   /** Required id of the store. */
   readonly storeId: string;
-  /** Called with the fault when one appears, and with undefined when it is resolved. */
+  /** Called with the fault when one appears. Called with undefined when it is resolved. */
   readonly onChange?: ((fault: string | undefined) => void) | undefined;
-  /** Called with a warning of an expected failure, and with undefined when it is resolved. */
+  /** Called with a warning before a failure that is expected. Called with undefined when it is resolved. */
   readonly onWarning?: ((warning: string | undefined) => void) | undefined;
 }
 
@@ -95,7 +95,7 @@ interface FaultCheck {
   readonly isProbed: boolean;
 }
 
-/** Returns the current fault of an artifact store; undefined if it is healthy. Never rejects. */
+/** Returns the current fault of an artifact store. Returns undefined if it is healthy. Never rejects. */
 async function readFault(storeId: string, { marker, isProbed }: FaultCheck): Promise<string | undefined> {
   try {
     const result = (await marker.read())?.storeId;
@@ -110,5 +110,7 @@ async function readFault(storeId: string, { marker, isProbed }: FaultCheck): Pro
   }
 }
 
-/** Subject of faults for clients, without the location of the artifact store, which only the log contains. */
+/**
+ * Subject of faults for clients. It does not contain the location of the artifact store, which only the log contains.
+ */
 const FAULT_SUBJECT = 'The results storage';

@@ -6,8 +6,8 @@ import { isUnavailable } from '../access/artifact-fault.js';
 
 /**
  * Wraps an artifact store that may become unavailable. Missing files are then reported as STORE_UNAVAILABLE and not as
- * damage. While the store is unavailable, writes fail at once, reads use the local cache, and removals are left to the
- * sweep of orphaned files.
+ * damage. While the store is unavailable, writes fail at once and reads use the local cache. Files are not removed; a
+ * later sweep of unreferenced files removes them.
  */
 export function watchArtifacts(artifacts: ArtifactStore, health: ArtifactHealth): ArtifactStore {
   function assertWell(): void {

@@ -1,6 +1,6 @@
 import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
 
-/** Circuit breaker that rejects statements at once while the server does not answer. */
+/** Circuit breaker. It rejects statements at once while the server does not answer. */
 export interface CircuitBreaker {
   /**
    * Runs a statement.
@@ -15,18 +15,18 @@ export interface CircuitBreaker {
 export interface CircuitBreakerDependencies {
   /** Probes the server on a separate connection. @returns true if it answered */
   readonly probe: () => Promise<boolean>;
-  /** Creates the refusal of pending statements when the breaker opens; the statements may have succeeded. */
+  /** Creates the refusal of pending statements when the breaker opens. The statements may have succeeded. */
   readonly onSilence: () => Refusal;
   /** Called when the breaker opens and when it closes. */
   readonly onChange?: ((isOpen: boolean) => void) | undefined;
 }
 
 /**
- * Duration of a tick. Silence is counted in ticks, not by the clock, because a paused process, or one with a busy event
- * loop, has not yet read the answers of the server.
+ * Duration of a tick. Time without an answer is counted in ticks and not by the clock: a process that was paused, or
+ * whose event loop was busy, has not yet read the answers of the server.
  */
 const TICK_MS = 250;
-/** Number of ticks without an answer to a pending statement, after which the server is probed. */
+/** Number of ticks without an answer to a pending statement. Afterwards, the server is probed. */
 const SUSPECT_TICKS = 3;
 /** Number of ticks without an answer after which the breaker opens: 1.5 s. Statements take milliseconds. */
 const SILENT_TICKS = 6;

@@ -10,7 +10,7 @@ export interface CommitOrder {
   readonly time: number;
 }
 
-/** Row of a job for the queue, written and deleted together with the document of the job. */
+/** Row of a job for the queue. It is written and deleted together with the document of the job. */
 export interface JobRow {
   readonly job_id: string;
   readonly kind: string;
@@ -20,7 +20,7 @@ export interface JobRow {
   readonly sequence: number;
   readonly attempt: number;
   readonly estimated_bytes: number;
-  /** Node of the running attempt, and the remaining duration of its lease; null if no attempt runs. */
+  /** Node of the running attempt, and the remaining duration of its lease. It is null if no attempt runs. */
   readonly node: string | null;
   readonly lease_ms: number | null;
   /** Delay before a waiting job may start again. */

@@ -11,7 +11,10 @@ export interface WrittenVersion {
   readonly unreferenced: readonly string[];
 }
 
-/** Outcome of a commit; undefined if a document or listing that it read has changed, so that nothing was written. */
+/**
+ * Outcome of a commit. It is undefined if a document or listing that the transaction read has changed; nothing was
+ * written then.
+ */
 export type CommitResult = WrittenVersion | undefined;
 
 export interface Commits {
@@ -22,7 +25,10 @@ export interface Commits {
 }
 
 interface CommitRow {
-  /** Version and names of orphaned artifacts; null if a document or listing that the commit read has changed. */
+  /**
+   * Version of the written documents and names of artifacts that no document refers to any more. Null if a document or
+   * listing that the commit read has changed.
+   */
   readonly written: string | null;
 }
 
@@ -81,8 +87,8 @@ export function createCommits(database: Database, { schema, node }: { schema: st
   }
 
   /**
-   * Returns true if an unconfirmed commit has succeeded. The insertion of its token both determines and fixes the
-   * outcome: it waits for a running commit, and prevents a later one.
+   * Returns true if an unconfirmed commit has succeeded. The insertion of its token determines the outcome: it waits
+   * for a running commit, and prevents a later one.
    */
   async function hasCommitted(token: string, kind: string, lost: Refusal): Promise<boolean> {
     const deadline = performance.now() + OUTCOME_RETRY_MS;
@@ -94,7 +100,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
         );
         return decidedRows.length === 0;
       } catch (thrown) {
-        // a server that does not answer is not awaited
+        // Does not wait for a server that does not answer.
         if (!(thrown instanceof Refusal) || database.isSilent() || performance.now() > deadline) throw lost;
       }
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));

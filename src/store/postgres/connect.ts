@@ -19,7 +19,7 @@ export async function connect(url: string, options: pg.ClientConfig = {}): Promi
   }
 }
 
-/** SQLSTATEs of failed authorisation, a missing database, and a missing right. */
+/** SQLSTATEs of failed authorisation, of a missing database, and of a missing right. */
 const REFUSED_STATE = /^(28|3D000|42501)/;
 const REFUSED_CERTIFICATE = /CERT|UNABLE_TO_|ERR_TLS|ERR_SSL|EPROTO/;
 /** Error messages of the driver for a missing password and for a server without TLS. */
@@ -40,7 +40,7 @@ function createRefusal(cause: unknown, { host, port }: pg.Client): StartRefusal 
     return new StartRefusal(EXIT_CONFIGURATION, `The database at ${address} refuses the connection: ${message}.`, {
       cause,
     });
-  // The message of a server contains no password; for a network failure the code is sufficient.
+  // The message of a server contains no password. For a network failure, the code is sufficient.
   const explanation = state === undefined ? (code ?? message) : message;
   return new StartRefusal(
     EXIT_TEMPORARY,

@@ -1,10 +1,10 @@
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 
-/** Clock of a database, which dates all records, whichever machine writes them. */
+/** Clock of a database. It dates all records, whichever machine writes them. */
 export interface DatabaseClock {
   /** Returns milliseconds since 1970. */
   now(): number;
-  /** Returns the milliseconds by which the clock of this machine is ahead. */
+  /** Returns the number of milliseconds by which the clock of this machine is ahead. */
   offsetMs(): number;
   /** Reads the time of the database. */
   measure(): Promise<void>;
@@ -13,7 +13,7 @@ export interface DatabaseClock {
 export interface DatabaseClockDependencies {
   /** Returns the time of the database in milliseconds since 1970. */
   readonly ask: () => Promise<number>;
-  /** Returns the time of this machine, which may be set. */
+  /** Returns the time of this machine. It jumps if the clock is set. */
   readonly systemMs?: () => number;
   /** A monotonic clock. */
   readonly monotonicMs?: () => number;
@@ -22,14 +22,14 @@ export interface DatabaseClockDependencies {
 /** Clock difference above which a node is reported. */
 export const CLOCK_REPORTED_MS = 2000;
 /**
- * Clock difference above which a node is rejected: certificates, request signatures and dates for users would be wrong.
+ * Clock difference above which a node is rejected. Certificates, request signatures and dates for users would be wrong.
  */
 export const CLOCK_REFUSED_MS = 30_000;
-/** Round trip time below which measurements count as equally accurate; half of it is the error. */
+/** Round trip time below which measurements count as equally accurate. The error of a measurement is half of it. */
 const ROUND_TRIP_MS = 20;
 /**
- * Drift of a monotonic clock in milliseconds per hour; because of it, a later measurement can replace an earlier one
- * despite a longer round trip.
+ * Drift of a monotonic clock in milliseconds per hour. Because of the drift, a later measurement can replace an earlier
+ * one despite a longer round trip.
  */
 const DRIFT_MS_PER_HOUR = 180;
 
@@ -42,7 +42,7 @@ export async function openDatabaseClock({
   let base = await read();
 
   /**
-   * Reads the time of the database and its uncertainty: the server reads its clock at some moment of the round trip.
+   * Reads the time of the database and its uncertainty. The server reads its clock at some moment of the round trip.
    */
   async function read() {
     const startMs = monotonicMs();

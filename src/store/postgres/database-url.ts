@@ -5,7 +5,8 @@ export const SSL_MODES = {
   disable: 'not encrypted',
   'no-verify': 'encrypted, without verification of the certificate',
   'verify-full': 'encrypted, with a certificate of a known authority for the host',
-  // The driver treats these modes as verify-full; here without its warning, and never less secure than requested.
+  // The driver treats these modes as verify-full and warns. Here there is no warning, and the connection is never less
+  // secure than requested.
   require: 'same as verify-full',
   'verify-ca': 'same as verify-full',
 } as const;
@@ -13,20 +14,20 @@ export const SSL_MODES = {
 /** URL parameters with files: the certificate authority, and the certificate and key of a client. */
 export const URL_FILES = ['sslrootcert', 'sslcert', 'sslkey'] as const;
 
-/** Parameters that the driver supports; it ignores others, even a misspelt `sslmode`. */
+/** Parameters that the driver supports. It ignores others, even a misspelt `sslmode`. */
 const URL_PARAMETERS = ['sslmode', ...URL_FILES, 'host', 'port', 'user', 'application_name'];
 
 const URL_FORM =
   'must be like postgres://user:password@host:5432/name, with %40 for @, %23 for #, %2F for / and %3F for ? in the password';
 
 /**
- * Returns the error in a database URL as a clause; undefined if the URL is valid. No part of the URL is repeated,
- * because any part of an invalid URL may be the password.
+ * Returns the error in a database URL as a clause. Returns undefined if the URL is valid. The error repeats no part of
+ * the URL, because any part of an invalid URL may be the password.
  */
 export function findUrlFault(text: string): string | undefined {
   if (!/^postgres(ql)?:\/\/\S+$/.test(text) || !URL.canParse(text)) return URL_FORM;
   const url = new URL(text);
-  // An unencoded special character makes the following text part of another URL component.
+  // If a special character is not encoded, the text after it belongs to another component of the URL.
   if (url.hash !== '' || `${url.pathname}${url.search}`.includes('@')) return URL_FORM;
   const names = [...url.searchParams.keys()];
   if (names.includes('password')) return 'has the password after ?: write user:password@host, or set PGPASSWORD';

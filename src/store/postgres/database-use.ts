@@ -7,9 +7,9 @@ import { createWorkQueue } from './line.js';
 export interface DatabaseUse {
   /** Sends a text immediately to every process that shares the database. @throws the error of `pg` */
   publish(text: string): Promise<void>;
-  /** Listens to the texts of all processes; texts sent during an interruption of the connection are lost. */
+  /** Listens to the texts of all processes. Texts that are sent during an interruption of the connection are lost. */
   subscribe(listener: (text: string) => void): void;
-  /** Returns the reason why the database does not answer, as a sentence; undefined if it does. */
+  /** Returns the reason why the database does not answer, as a sentence. Returns undefined if it answers. */
   fault(): string | undefined;
   release(): Promise<void>;
 }
@@ -17,22 +17,22 @@ export interface DatabaseUse {
 export interface DatabaseUseOptions {
   readonly url: string;
   readonly schema: string;
-  /** True if other processes may use the database, because all of them share an artifact store. */
+  /** True if other processes may use the database. All of them must share an artifact store. */
   readonly isShared: boolean;
-  /** True if documents are moved from or into the database, so that no other process may use it. */
+  /** True if documents are moved from or into the database. No other process may use it then. */
   readonly isMove?: boolean;
 }
 
 /** Interval between checks of the connection that holds the lock. */
 const ASK_MS = 2000;
 const ANSWER_MS = 10_000;
-/** Time without an answer after which the database counts as unavailable; a check takes a millisecond. */
+/** Time without an answer after which the database counts as unavailable. A check takes a millisecond. */
 const SILENT_MS = 3000;
 
 /**
- * Acquires the lock on a database. Without a shared artifact store, results are in one home, so its process needs
- * exclusive use. The lock ends with its connection: a process with an exclusive lock ends when the lock is lost; a
- * process with a shared lock acquires it again.
+ * Acquires the lock on a database. Without a shared artifact store, results are in one home folder, so that its process
+ * needs exclusive use. The lock ends with its connection. A process with an exclusive lock ends when the lock is lost;
+ * a process with a shared lock acquires it again.
  * @param onLost called with the reason when exclusive use is lost
  * @throws StartRefusal 75 if another process holds a conflicting lock
  */
@@ -60,7 +60,7 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
     }
   }
 
-  /** Reconnects; if the database is unavailable, the next check retries. */
+  /** Reconnects. If the database is unavailable, the next check retries. */
   async function retryLater(): Promise<void> {
     await client.end().catch(() => {}); // the connection is already gone
     const next = await connectWithRight(options, notifyListeners).catch(() => undefined);

@@ -26,45 +26,48 @@ export interface DatabaseOptions {
   /** libpq connection URL, including `sslmode` and `sslrootcert`. */
   readonly url: string;
   /**
-   * True if the URL is that of a pooler in transaction mode, where neither prepared statements nor session settings are
-   * available.
+   * True if the URL is that of a pooler in transaction mode. It permits neither prepared statements nor session
+   * settings.
    */
   readonly isPooled?: boolean;
   /** Maximum number of connections. */
   readonly connectionsMax?: number;
   /** Prepares a new connection before its first statement. */
   readonly prepare?: (client: pg.ClientBase) => Promise<void>;
-  /** Called when statements are first rejected because the server does not answer, and when it answers again. */
+  /** Called when statements are first rejected because the server does not answer. Called again when it answers. */
   readonly onSilence?: ((isSilent: boolean) => void) | undefined;
 }
 
 /**
- * Default maximum number of connections: statements take milliseconds, so more connections shorten waits only under
- * heavy load.
+ * Default maximum number of connections. Statements take milliseconds, so that more connections shorten waits only
+ * under heavy load.
  */
 const CONNECTIONS_MAX = 10;
 const CONNECT_MS = 5000;
 /**
- * Maximum idle time of a connection: a new connection plans every statement again, which takes longer than an empty
+ * Maximum idle time of a connection. A new connection plans every statement again, which takes longer than an empty
  * job.
  */
 const IDLE_MS = 60_000;
-/** Statement timeout of the server; statements only take longer if the server or the network has a problem. */
+/** Statement timeout of the server. Statements take longer only if the server or the network has a problem. */
 const STATEMENT_MS = 30_000;
-/** Timeout of the client, later than that of the server, so that the outcome is known. */
+/** Timeout of the client. It is later than that of the server, so that the outcome is known. */
 const ANSWER_MS = 35_000;
 /**
- * Timeouts of statements that requests wait for; they are longer than a lease, which must survive a short interruption.
+ * Timeouts of statements that requests wait for. They are longer than a lease, which must survive a short interruption.
  */
 const REQUEST_TIMEOUTS = { statement_timeout: 15_000, query_timeout: 18_000 };
 
 /**
- * Planner settings: each statement has one generic plan, because all statements find rows by keys or small sets, so
- * that custom plans cost more than they save; no statement benefits from JIT compilation.
+ * Planner settings. All statements find rows by keys or small sets. Each has one generic plan, because custom plans
+ * cost more than they save. No statement benefits from JIT compilation.
  */
 const PLANNING_OPTIONS = '-c plan_cache_mode=force_generic_plan -c jit=off';
 
-/** Returns the settings of every connection, with timeouts in both client and server. @throws StartRefusal 78 */
+/**
+ * Returns the settings of every connection. They include timeouts of the client and of the server. @throws StartRefusal
+ * 78
+ */
 export function createClientOptions(url: string): pg.ClientConfig {
   assertUrl(url);
   return {
@@ -80,7 +83,7 @@ export function createClientOptions(url: string): pg.ClientConfig {
 }
 
 /**
- * Returns the settings of a connection to a pooler, which accepts no session settings, so that only the client has
+ * Returns the settings of a connection to a pooler. It accepts no session settings, so that only the client has
  * timeouts.
  */
 function createPoolerOptions(url: string): pg.ClientConfig {
@@ -102,7 +105,7 @@ export function openDatabase({
     idleTimeoutMillis: IDLE_MS,
     ...(prepare && !isPooled && { onConnect: prepare }),
   });
-  // The pool replaces a connection that breaks while it is idle; a connection in use fails its query.
+  // If a connection breaks while it is idle, the pool replaces it. A connection in use fails its query.
   pool.on('error', () => {});
   const breaker = createCircuitBreaker({
     probe: () => answersProbe(isPooled ? createPoolerOptions(url) : createClientOptions(url)),
@@ -133,7 +136,7 @@ export function openDatabase({
     }
   }
 
-  /** Runs a statement on a connection of the pool. @param silence aborts when the server counts as silent */
+  /** Runs a statement on a connection of the pool. @param silence aborts when the server no longer answers */
   async function ask<R extends pg.QueryResultRow>(
     { text, values }: Statement,
     silence: AbortSignal,
@@ -191,7 +194,7 @@ interface Statement {
   readonly values: readonly unknown[];
 }
 
-/** Maximum wait for the answer of a silent server to a probe. */
+/** Maximum wait for the answer of the server to a probe. */
 const PROBE_MS = 1000;
 
 /** Returns true if the server answers a new connection, even with an error. */
@@ -212,7 +215,10 @@ async function answersProbe(options: pg.ClientConfig): Promise<boolean> {
 /** Thrown if the statement may or may not have succeeded. */
 export class UnknownOutcomeError extends Refusal {}
 
-/** Checks the URL and its files. @throws StartRefusal 78, without text of the URL, which may contain a password */
+/**
+ * Checks the URL and its files. @throws StartRefusal 78. Its message does not contain the URL, which may contain a
+ * password
+ */
 function assertUrl(url: string): void {
   const fault = findUrlFault(url);
   if (fault !== undefined) throw new StartRefusal(EXIT_CONFIGURATION, `The address of the database ${fault}.`);

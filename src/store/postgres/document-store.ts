@@ -23,7 +23,7 @@ import { runBody, type JobTransactionBody } from './transaction.js';
 import { readStored } from '../read-stored.js';
 
 export interface PostgresStoreOptions extends DocumentEngineOptions, Pick<EventReaderOptions, 'readMs'> {
-  /** Database with the schema of `divisor migrate`; it stays open when the store is closed. */
+  /** Database with the schema of `divisor migrate`. It stays open when the store is closed. */
   readonly database: Database;
   readonly schema?: string;
 }
@@ -114,16 +114,19 @@ const TRIES_MAX = 100;
 /** Maximum random delay in ms before a retry after a conflict, multiplied by the number of earlier attempts. */
 const BACKOFF_MS = 2;
 
-/** Outcome of one run of a body; undefined if data that it read has changed meanwhile. */
+/** Outcome of one run of a body. It is undefined if data that the body read has changed meanwhile. */
 type Outcome<T> = { readonly result: T } | undefined;
 
-/** Returns a function that repeats the body of a transaction until the data that it read is unchanged at the commit. */
+/**
+ * Returns a function that runs the body of a transaction. It repeats the body until the data that the body read is
+ * unchanged at the commit.
+ */
 function createTransactions({ database, now = Date.now, onUnreferenced }: PostgresStoreOptions, parts: Parts) {
   const { schema, node, rows, publish } = parts;
   const commits = createCommits(database, { schema, node });
-  /** Queue of commits with events, so that the events keep their order. */
+  /** Queue of commits with events. It keeps the order of the events. */
   const publishQueue = createWorkQueue();
-  /** Queue of repeated bodies, so that those of one process do not conflict with each other. */
+  /** Queue of bodies that are repeated, so that those of one process do not conflict with each other. */
   const repeatQueue = createWorkQueue();
 
   async function run<T>(change: JobTransactionBody<T>, time: number): Promise<Outcome<T>> {

@@ -16,9 +16,9 @@ export interface DraftWrite {
   readonly etag: string;
 }
 
-/** Reads and writes of a transaction so far; the writes are not in the database before the commit. */
+/** Reads and writes of a transaction so far. The writes are not in the database before the commit. */
 export interface TransactionDraft {
-  /** Returns the write of a document in this transaction: null for a deletion, undefined without a write. */
+  /** Returns the write of a document in this transaction. Returns null for a deletion, undefined without a write. */
   getWrite(kind: DocumentKind, id: string): DraftWrite | null | undefined;
   put(kind: DocumentKind, id: string, body: unknown): DraftWrite;
   delete(kind: DocumentKind, id: string): void;
@@ -26,23 +26,23 @@ export interface TransactionDraft {
   hasRead(kind: DocumentKind, id: string, version: string): void;
   /** Records the ids of a kind that were read. */
   hasListed(kind: DocumentKind, ids: readonly string[]): void;
-  /** Returns the stored ids of a kind with the writes of this transaction applied, in code-point order. */
+  /** Returns the stored ids of a kind after the writes of this transaction, in code-point order. */
   idsOver(kind: DocumentKind, stored: readonly string[]): readonly string[];
-  /** Returns the number of the last document of an owner with the writes of this transaction applied. */
+  /** Returns the number of the last document of an owner after the writes of this transaction. */
   lastNumberOver(kind: DocumentKind, owner: string, stored: number): number;
   readonly isWritten: boolean;
   /** Number of reads, which must be consistent with each other. */
   readonly readCount: number;
-  /** Kind of a written document, under which the commit is counted; undefined without writes. */
+  /** Kind of a written document. The commit is counted under this kind. It is undefined without writes. */
   readonly kindWritten: DocumentKind | undefined;
   /**
-   * True if the transaction writes at most two documents and has read only the first of them, so that fewer locks are
-   * needed.
+   * True if the transaction writes at most two documents and has read only the first of them. Fewer locks are needed
+   * then.
    */
   readonly isNarrow: boolean;
-  /** Returns the reads as parameters of the commit function. */
+  /** Returns the reads as parameters of the SQL function that commits. */
   readColumns(): readonly (readonly unknown[])[];
-  /** Returns the writes as the following parameters of the commit function. */
+  /** Returns the writes as the parameters that follow the reads. */
   writeColumns(): readonly (readonly unknown[])[];
 }
 
@@ -71,7 +71,7 @@ export function createDraft(): TransactionDraft {
     delete: (kind, id) => void writes.set(formatKey(kind, id), { kind, id, write: null }),
     hasRead(kind, id, version) {
       const key = formatKey(kind, id);
-      // The first read is kept: a different version in a later read is a conflict.
+      // Keeps the first read. If a later read has a different version, there is a conflict.
       if (!reads.has(key)) reads.set(key, { kind, id, version });
     },
     hasListed(kind, ids) {
@@ -142,12 +142,12 @@ export function createDraft(): TransactionDraft {
 const sortWrites = <W extends { readonly write: DraftWrite | null }>(writes: ReadonlyMap<string, W>): readonly W[] =>
   [...writes.values()].toSorted((a, b) => Number(a.write === null) - Number(b.write === null));
 
-/** Computes the digest of a list of ids like the commit function: the length of each id in bytes, and the id. */
+/** Computes the digest of a list of ids as the SQL function does, from the length of each id in bytes and the id. */
 function computeDigest(ids: readonly string[]): string {
   const digest = createHash('sha256');
   for (const id of ids) digest.update(`${Buffer.byteLength(id)}:${id}`);
   return digest.digest('hex');
 }
 
-/** Compares by UTF-8 bytes, whose order differs from UTF-16 units beyond the basic plane. */
+/** Compares by UTF-8 bytes. Their order differs from that of UTF-16 units for characters beyond the basic plane. */
 const compareByCodePoints = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));

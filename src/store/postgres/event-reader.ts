@@ -3,8 +3,8 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Database } from './database.js';
 
 /**
- * Reader of the events of other processes. Events are notifications, not state; events during a long outage of the
- * database are lost.
+ * Reader of the events of other processes. Events are notifications and not state. During a long outage of the
+ * database, events are lost.
  */
 export interface EventReader extends Pick<PiggybackedEvents, 'due'> {
   stop(): Promise<void>;
@@ -12,7 +12,7 @@ export interface EventReader extends Pick<PiggybackedEvents, 'due'> {
 
 /** Reads of events as part of another statement. */
 export interface PiggybackedEvents {
-  /** Returns the next read that is due; undefined if the last read is recent. */
+  /** Returns the next read that is due. Returns undefined if the last read is recent. */
   due(): EventReading | undefined;
 }
 
@@ -20,9 +20,9 @@ export interface PiggybackedEvents {
 export interface EventReading {
   /** Oldest transaction with events that may be unread. */
   readonly horizon: string;
-  /** Id of this process, whose own events are omitted. */
+  /** Id of this process. Its own events are omitted. */
   readonly node: string;
-  /** Accepts the events found; of two concurrent reads the later one is ignored. */
+  /** Accepts the events that a read found. Of two concurrent reads, the later one is ignored. */
   take(found: EventsFound): void;
 }
 
@@ -36,20 +36,23 @@ export interface EventsFound {
 
 export interface EventReaderOptions {
   readonly schema: string;
-  /** Id of this process, whose own events are omitted. */
+  /** Id of this process. Its own events are omitted. */
   readonly node: string;
   /** Maximum time between two reads. */
   readonly readMs?: number | undefined;
   readonly onEvents: (events: readonly CommitEvent[]) => void;
 }
 
-/** Interval between reads in ms. Reads are used because NOTIFY would serialise the commits of the whole cluster. */
+/**
+ * Interval between reads in ms. Reads are used, because with NOTIFY all commits of the cluster would wait for each
+ * other.
+ */
 const READ_MS = 500;
 
 /**
- * Opens the reader. A row becomes visible when its transaction commits, not when its id was assigned. A read therefore
- * begins at the oldest transaction that was running during the previous read, and omits events that the previous read
- * returned.
+ * Opens the reader. A row becomes visible when its transaction commits, and not when its id was assigned. A read
+ * therefore begins at the oldest transaction that was running during the previous read. It omits events that the
+ * previous read returned.
  */
 export async function openEventReader(database: Database, options: EventReaderOptions): Promise<EventReader> {
   const { schema, node, readMs = READ_MS, onEvents } = options;
@@ -71,7 +74,8 @@ export async function openEventReader(database: Database, options: EventReaderOp
       horizon,
       node,
       take(eventsFound) {
-        // If another read from the same horizon has been accepted, the next read finds the events that it missed.
+        // If another read from the same starting point has been accepted, this one is ignored. The next read finds the
+        // events that are missing.
         if (countAtStart !== count || isStopped) return;
         count++;
         readAtMs = performance.now();
@@ -118,7 +122,7 @@ export async function openEventReader(database: Database, options: EventReaderOp
   };
 }
 
-/** Ignores a temporary failure: the next read starts at the same horizon. */
+/** Ignores a temporary failure, because the next read begins at the same transaction. */
 function assertPassing(thrown: unknown): void {
   if (!(thrown instanceof Refusal)) throw thrown;
 }

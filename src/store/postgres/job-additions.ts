@@ -5,7 +5,7 @@ import { STRIPES } from './schema.js';
 /** Writer of new jobs. */
 export interface JobAdditions {
   /**
-   * Writes a job with its row and its input; jobs that are added at the same time share one commit.
+   * Writes a job with its row and its input. Jobs that are added at the same time share one commit.
    * @param values of `ADDED_COLUMNS`, in order
    * @returns the version of the write; null if the job has changed since it was read
    * @throws as `Database.query`, for all jobs of the commit: none was written
@@ -24,8 +24,8 @@ interface AddedRow {
 }
 
 /**
- * Maximum length of the text of a job that shares a statement with other jobs, because the parameters of a statement
- * have a maximum size.
+ * Maximum length of the text of a job that shares a statement with other jobs. The parameters of a statement have a
+ * maximum size.
  */
 const SHARED_LENGTH_MAX = 1_000_000;
 
@@ -39,7 +39,7 @@ export function createJobAdditions(database: Pick<Database, 'query'>, schema: st
   const arrayParameters = ADDED_COLUMNS.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ');
   const ids = `$${ADDED_COLUMNS.findIndex(([name]) => name === 'of_job') + 1}::text[]`;
   const insertOne = `SELECT ${schema}.add_job_1(${parameters}) AS written`;
-  // All locks are acquired first, in numeric order like in every commit, so that no two commits deadlock.
+  // Acquires all locks first, in numeric order like every commit, so that no two commits wait for each other forever.
   const insertSeveral = `WITH locked AS MATERIALIZED (
       SELECT count(pg_advisory_xact_lock(hashtext('${schema}'), number)) FROM (
         SELECT DISTINCT ${formatJobNumber('id', STRIPES)} AS number FROM unnest(${ids}) AS added(id) ORDER BY number

@@ -35,9 +35,9 @@ const formatDeclarations = (columns: readonly (readonly [string, string])[]): st
 const WRITTEN_DECLARATIONS = formatDeclarations(WRITTEN_COLUMNS);
 
 /**
- * Returns SQL functions for commits that write only one job with its row and its input, as most commits do: one
- * statement locks, compares and writes. It returns the version of the write, or no row if the job has changed since it
- * was read; then `commit_3` decides.
+ * Returns SQL functions for commits that write only one job with its row and its input. Most commits are of this kind.
+ * One statement locks, compares and writes. It returns the version of the write. If the job has changed since it was
+ * read, it returns no row, and `commit_3` decides.
  */
 export const formatJobCommits = (schema: string, stripes: number): string => `
   CREATE FUNCTION ${schema}.add_job_1(${formatDeclarations(ADDED_COLUMNS)}) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -76,8 +76,8 @@ ${formatMoveFunction(schema, stripes, { name: 'move_job_1', terms: '', reservedU
 `;
 
 /**
- * Returns a SQL function that requeues a job with a delay. Nodes of earlier releases treat the job like a reserved one
- * and do not start it.
+ * Returns a SQL function that returns a job to the queue with a delay. Nodes of earlier releases treat the job like a
+ * reserved one and do not start it.
  */
 export const writeDelayedMoves = (schema: string, stripes: number): string =>
   formatMoveFunction(schema, stripes, {
@@ -88,7 +88,7 @@ export const writeDelayedMoves = (schema: string, stripes: number): string =>
 
 interface MoveFunction {
   readonly name: string;
-  /** Parameters in addition to the common parameters of a move. */
+  /** Parameters of a function in addition to those of every move of a job. */
   readonly terms: string;
   readonly reservedUntil: string;
 }
@@ -120,8 +120,8 @@ const formatMoveFunction = (schema: string, stripes: number, { name, terms, rese
 `;
 
 /**
- * Returns a SQL expression that locks the job, with the same lock as in other functions; it also covers the input of
- * the job.
+ * Returns a SQL expression that locks the job. Other functions use the same lock, which also covers the input of the
+ * job.
  */
 const formatLock = (schema: string, stripes: number): string =>
   `(SELECT pg_advisory_xact_lock(hashtext('${schema}'), ${formatJobNumber('of_job', stripes)})) IS NOT NULL`;
@@ -135,8 +135,8 @@ export interface JobStatement {
 }
 
 /**
- * Returns the statement that writes the whole commit if it concerns only one job: a new job with its input, or a status
- * change.
+ * Returns the statement that writes the whole commit if it concerns only one job. Such a commit is a new job with its
+ * input, or a change of status.
  */
 export function createJobStatement(
   { draft, events, jobs, time }: CommitOrder,
@@ -171,7 +171,7 @@ export function createJobStatement(
         row.estimated_bytes,
       ],
     };
-  // Deleting the input of a job in parts may orphan artifacts, which only `commit_3` reports.
+  // If a job in parts loses its input, artifacts may become unreferenced. Only `commit_3` reports these.
   const dropsArtifacts = goneIds!.length > 0 && KINDS_IN_PARTS.has(id.slice(0, id.indexOf(':')));
   if ((kindsText === 'job -' || kindsText === 'job - job-input') && version !== ABSENT_ETAG && !dropsArtifacts)
     return createMoveStatement(row, [...listCommonValues(), version, goneIds!.length > 0]);

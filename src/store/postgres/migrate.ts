@@ -20,8 +20,8 @@ interface SchemaVersion {
 }
 
 /**
- * Creates the schema, or migrates it to the version of this program: one transaction, one process at a time. Documents
- * of earlier versions are sealed afterwards, while services run.
+ * Creates the schema, or migrates it to the version of this program. One process does this at a time, in one
+ * transaction. Documents of earlier versions are sealed afterwards, while services run.
  * @throws StartRefusal 78 if the database is too old, not UTF-8, or has a newer schema
  */
 export async function migrate(client: ClientBase, schema: string = SCHEMA): Promise<Migration> {
@@ -33,7 +33,7 @@ export async function migrate(client: ClientBase, schema: string = SCHEMA): Prom
 }
 
 /**
- * Migrates the schema; if the role is not the owner, it checks that no migration is needed. @returns the previous
+ * Migrates the schema. If the role is not the owner, only checks that no migration is needed. @returns the previous
  * version of the schema
  */
 async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<number> {
@@ -54,7 +54,7 @@ async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<nu
 /** SQLSTATE of a missing right. */
 export const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Returns the connected role, and the owner of the schema, or of the database if there is no schema. */
+/** Returns the connected role and the owner of the schema. If there is no schema, returns the owner of the database. */
 async function readRoles(
   client: ClientBase,
   schema: string,
@@ -117,7 +117,7 @@ export async function assertMigrated(client: ClientBase, schema: string = SCHEMA
  * @throws StartRefusal 78 with the missing rights
  */
 export async function assertGranted(client: ClientBase, schema: string = SCHEMA): Promise<void> {
-  // A newer schema may contain objects that this program does not use.
+  // Skips a newer schema, which may contain objects that this program does not use.
   if ((await readSchemaVersion(client, schema))?.number !== PROTOCOL) return;
   const { rows } = await client.query<{ readonly lacking: string }>(
     `SELECT privilege || ' on ' || string_agg(name, ', ' ORDER BY name) AS lacking FROM (
@@ -145,7 +145,7 @@ async function createGrantRefusal(client: ClientBase, schema: string, lacking: s
   );
 }
 
-/** Returns the version of a schema; undefined if there is none. @throws the error of `pg` */
+/** Returns the version of a schema. Returns undefined if there is none. @throws the error of `pg` */
 async function readSchemaVersion(client: ClientBase, schema: string): Promise<SchemaVersion | undefined> {
   const name = client.escapeIdentifier(schema);
   const { rows } = await client.query<{ readonly is_there: boolean }>(
@@ -169,7 +169,7 @@ function createNewerRefusal(number: number): StartRefusal {
   );
 }
 
-/** Minimum major version of PostgreSQL, the oldest one in the tests. */
+/** Minimum major version of PostgreSQL. It is the oldest one in the tests. */
 const VERSION_MIN = 15;
 
 async function assertFit(client: ClientBase): Promise<void> {

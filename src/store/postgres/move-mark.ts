@@ -3,7 +3,7 @@ import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import type { Database } from './database.js';
 
 /**
- * Kind of the mark, shared with the record of the artifact store; it is not a document of a tenant, and is never
+ * Kind of the mark. The record of the artifact store has the same kind. It is not a document of a tenant, and is never
  * copied.
  */
 export const MARK_KIND = 'artifact-store';

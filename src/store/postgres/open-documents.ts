@@ -13,15 +13,15 @@ import { takeUse, type DatabaseUse } from './database-use.js';
 /** Location of documents outside the home. */
 export interface DatabaseTarget {
   readonly url: string;
-  /** Pooler in transaction mode for statements; the lock on the database does not use it. */
+  /** URL of a pooler in transaction mode for statements. The lock on the database does not use it. */
   readonly pooler?: string | undefined;
   /** Schema of the tables; tests use other schemas. */
   readonly schema?: string;
   /** True to create or migrate the tables first. */
   readonly migrate?: boolean;
-  /** True if other processes also use the database, because all of them share an artifact store. */
+  /** True if other processes also use the database. All of them must share an artifact store. */
   readonly isShared?: boolean;
-  /** Direction of a restore or copy, which needs exclusive use; a target may be incomplete. */
+  /** Direction of a restore or copy. It needs exclusive use, and a target may be incomplete. */
   readonly moves?: 'from' | 'into' | undefined;
   /** Maximum delay of the events of other processes, ms. */
   readonly readMs?: number;
@@ -32,7 +32,7 @@ export interface DatabaseEngineOptions extends DocumentEngineOptions {
   readonly onFailure: (cause: unknown) => void;
 }
 
-/** Document engine with its connections, which the job queue shares. */
+/** Document engine with its connections. The job queue uses the same connections. */
 export interface DatabaseDocuments extends PostgresDocuments {
   readonly database: Database;
   /** Schema of the tables, as a quoted identifier. */
@@ -40,9 +40,9 @@ export interface DatabaseDocuments extends PostgresDocuments {
   readonly identity: DatabaseIdentity;
   /** Clock of the database, which dates records. */
   readonly clock: DatabaseClock;
-  /** Returns the reason why the database does not answer, as a sentence; undefined if it does. */
+  /** Returns the reason why the database does not answer, as a sentence. Returns undefined if it answers. */
   readonly fault: DatabaseUse['fault'];
-  /** Notifications of cancelled jobs, if other processes may run them. */
+  /** Notifications of cancelled jobs. Present if other processes may run them. */
   readonly cancellations?: Pick<DatabaseUse, 'publish' | 'subscribe'>;
 }
 
@@ -50,7 +50,7 @@ export interface DatabaseDocuments extends PostgresDocuments {
 const MEASUREMENT_INTERVAL_MS = 30_000;
 
 /**
- * Opens the documents of a database with its connections, exclusively unless it is shared.
+ * Opens the documents of a database with its connections. The use is exclusive unless the database is shared.
  * @throws StartRefusal 75 if the database is unavailable, another process uses it exclusively or the clocks differ too
  * much; 78 if the schema does not match or a restore or copy into the database is incomplete
  */
@@ -76,7 +76,7 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
     assertClock(clock);
     const { now } = clock;
     const documents = await openPostgresDocuments({ ...options, now, database, schema, readMs: place.readMs });
-    // a failed read is repeated at the next interval
+    // A read that failed is repeated at the next interval.
     const measureTimer = setInterval(() => void clock.measure().catch(() => {}), MEASUREMENT_INTERVAL_MS).unref();
     if (place.moves !== 'into')
       await assertWhole(documents).catch(async (thrown: unknown) => {
@@ -113,7 +113,7 @@ async function readTime(database: Database): Promise<number> {
   return row!.ms; // exactly one row
 }
 
-/** Returns the name of a database and the identifier of its server, which differs after a copy by pg_dump. */
+/** Returns the name of a database and the identifier of its server. Both distinguish it from a copy by pg_dump. */
 async function readIdentity(client: Client): Promise<DatabaseIdentity> {
   const identityRows = await client.query<{ database: string; may_read: boolean }>(
     `SELECT current_database() AS database, has_function_privilege('pg_control_system()', 'EXECUTE') AS may_read`,

@@ -10,11 +10,11 @@ import { sealOfDocument } from './seal-rows.js';
 export interface DocumentRow {
   readonly kind: string;
   readonly id: string;
-  /** Version as decimal digits, because it is a bigint. */
+  /** Version as decimal digits. It is text, because the column is a bigint. */
   readonly version: string;
   readonly schema: number;
   readonly etag: Buffer;
-  /** Seal of key and ETag; null in a row of an earlier release that no migration has sealed yet. */
+  /** Seal over key and ETag. It is null in a row of an earlier release that no migration has sealed yet. */
   readonly seal: Buffer | null;
   readonly updated_at: Date;
   readonly body: string;
@@ -23,7 +23,10 @@ export interface DocumentRow {
 /** Reads of the documents table, each in one snapshot. */
 export interface Rows {
   row(kind: DocumentKind, id: string): Promise<DocumentRow | undefined>;
-  /** Runs several reads in one round trip. @param reads only a few, because each combination is a separate statement */
+  /**
+   * Runs several reads in one round trip. @param reads only a few, because each combination is a separate prepared
+   * statement
+   */
   several(reads: readonly RowQuery[]): Promise<readonly (DocumentRow | undefined)[]>;
   /** Returns the version of a document; undefined if there is none. */
   version(kind: DocumentKind, id: string): Promise<string | undefined>;
@@ -37,7 +40,7 @@ export interface Rows {
   revision(kind: DocumentKind): Promise<number>;
   /** Returns the names of the artifacts that documents refer to. */
   artifacts(): Promise<ReadonlySet<string>>;
-  /** Returns those of the given names that documents refer to. */
+  /** Returns some of the given names: those that documents refer to. */
   artifactsAmong(names: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
@@ -138,7 +141,7 @@ function formatSelection(rowQuery: RowQuery, { place, bindValue, table }: Select
 }
 
 /**
- * Creates the reader of revisions. Reads requested in the same turn are combined in one statement, because each
+ * Creates the reader of revisions. Reads that are requested in the same turn share one statement, because each
  * statement is a round trip.
  */
 function createRevisions(database: Pick<Database, 'query'>, schema: string): Rows['revision'] {

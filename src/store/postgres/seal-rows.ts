@@ -11,8 +11,8 @@ interface Key {
 const BATCH_ROWS = 1000;
 
 /**
- * Seals the documents of earlier releases in batches, while services keep running; a concurrent commit seals the
- * documents that it writes.
+ * Seals the documents of earlier releases in batches, while services keep running. If a commit writes a document
+ * meanwhile, it seals the document itself.
  * @param schema quoted identifier
  */
 export async function sealDocuments(client: ClientBase, schema: string): Promise<void> {

@@ -11,7 +11,7 @@ export interface SharedSizes {
 
 type Query = (text: string) => Promise<readonly QueryResultRow[]>;
 
-/** Patterns of an artifact reference in canonical JSON, which may contain another reference. */
+/** Patterns of an artifact reference in canonical JSON. A reference may contain another one. */
 const NAME_PATTERN = '"name":"([0-9a-f]{32}\\.art)"';
 const REFERENCE_PATTERNS = [
   `"bytes":(\\d{1,15}),${NAME_PATTERN}`,
@@ -47,8 +47,8 @@ export async function measureSharedSizes(query: Query, schema: string): Promise<
 const AGE_MS = 600_000;
 
 /**
- * Watches the sizes. @returns a function that returns the last known sizes without waiting, at most ten minutes old if
- * it is called regularly
+ * Watches the sizes. @returns a function that returns the last known sizes without waiting. They are at most ten
+ * minutes old if it is called regularly
  */
 export function watchSharedSizes(
   look: () => Promise<SharedSizes>,

@@ -19,7 +19,7 @@ export interface DocumentSnapshot extends Pick<DocumentStore, 'ids' | 'get' | 'l
  */
 export async function openSnapshot(url: string, schema: string = SCHEMA): Promise<DocumentSnapshot> {
   const client = await connect(url, { idle_in_transaction_session_timeout: 0 });
-  /** Queue of reads, because a connection runs one statement at a time. */
+  /** Queue of reads. A connection runs one statement at a time. */
   const statements = createWorkQueue();
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   const database: Pick<Database, 'query'> = {

@@ -19,9 +19,9 @@ export interface TransactionParts {
 
 /** Transaction that may change job rows in addition to documents. */
 export interface JobTransaction extends DocumentTransaction {
-  /** Writes the row of a job with a document that the transaction also writes. */
+  /** Writes the row of a job. The transaction also writes the document of the job. */
   putJob(row: JobRow): void;
-  /** Makes the transaction depend on a document that was read before: it commits only if the document is unchanged. */
+  /** Makes the transaction depend on a document that was read before. It commits only if the document is unchanged. */
   buildOn(document: DocumentKey, version: string): void;
   /** Deletes a document, if it exists, without reading it. */
   drop(document: DocumentKey): void;
@@ -29,7 +29,7 @@ export interface JobTransaction extends DocumentTransaction {
 
 export type JobTransactionBody<T> = (tx: JobTransaction) => Promise<T>;
 
-/** Runs the body of a transaction on a draft; operations that were not awaited change nothing after its end. */
+/** Runs the body of a transaction on a draft. Operations that were not awaited change nothing after its end. */
 export async function runBody<T>(change: JobTransactionBody<T>, parts: TransactionParts): Promise<T> {
   let isOver = false;
   const assertOpen = (): void => {
@@ -124,10 +124,13 @@ function createTransaction(
 
 type RowReader = (read: RowQuery) => Promise<DocumentRow | undefined>;
 
-/** Maximum number of reads in one statement: there is a prepared statement for each sequence of read types. */
+/** Maximum number of reads in one statement. There is a prepared statement for each sequence of read types. */
 const JOINED_READS_MAX = 4;
 
-/** Creates a reader of rows. Reads requested in the same turn are combined, because each statement is a round trip. */
+/**
+ * Creates a reader of rows. Reads that are requested in the same turn share one statement, because each statement is a
+ * round trip.
+ */
 function createJoinedReads(rows: Pick<Rows, 'row' | 'several'>): RowReader {
   let waitingReads:
     | { readonly reads: RowQuery[]; readonly found: Promise<readonly (DocumentRow | undefined)[]> }

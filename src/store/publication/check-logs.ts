@@ -9,14 +9,14 @@ interface Entry {
   readonly body: unknown;
 }
 
-/** Check of all documents of a snapshot, by id, for logs with a broken chain. */
+/** Check for logs with a broken chain. It receives all documents of a snapshot, by id. */
 export interface LogsCheck {
   look(entry: Entry): void;
   /** Returns the first error of each log, by index, after all documents were read. */
   faults(): readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** Signatures are not checked, because a writer of a home can also replace the keys. */
+/** Creates the check without signatures, because a writer of a home can also replace the keys. */
 export function createLogsCheck(): LogsCheck {
   const logChecks = new Map<string, LogCheck>();
   const headByIndex = new Map<string, PublicationHead>();

@@ -11,13 +11,15 @@ export interface LogFault {
 
 /** Check of a log, entry by entry. */
 export interface LogCheck {
-  /** Checks the next entry; returns its error, or undefined if it is valid. */
+  /** Checks the next entry. Returns its error, or undefined if it is valid. */
   next(entry: unknown): LogFault | undefined;
   /** Returns the last valid entry. */
   last(): { readonly seq: number; readonly hash: string };
 }
 
-/** Creates the check. @param faultOfSignature returns the error of a signature; null if signatures are not checked */
+/**
+ * Creates the check. @param faultOfSignature returns the error of a signature. It is null if signatures are not checked
+ */
 export function createLogCheck(faultOfSignature: ((entry: PublicationEntry) => string | undefined) | null): LogCheck {
   let seq = 0;
   let hash = NO_HASH;

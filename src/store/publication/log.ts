@@ -12,7 +12,7 @@ import { findLatestTime } from '../timestamp.js';
 import { parseStored } from '../read-stored.js';
 
 /**
- * Returns the head of the log of an index, with its last entry; undefined if nothing was published.
+ * Returns the head of the log of an index, with its last entry. Returns undefined if nothing was published.
  * @throws Refusal DOCUMENT_UNREADABLE
  */
 export async function readLogHead(
@@ -82,8 +82,8 @@ async function readBatch(
 }
 
 /**
- * Returns the latest of the given time and the times of the last entries of all logs, so that no entry of a log is
- * later. Ignores an unreadable log.
+ * Returns the latest of the given time and the times of the last entries of all logs. No entry of a log is then later
+ * than the result. Ignores an unreadable log.
  * @cost two reads per log
  */
 export async function chooseTimeAfterLogs(reader: Pick<DocumentReader, 'get' | 'ids'>, now: string): Promise<string> {

@@ -22,7 +22,7 @@ export function computeKeyId(raw: Uint8Array): string {
 
 const KEY_ID_DIGITS = 16;
 
-/** Function that signs the 32 bytes of a hash in another thread; the signature is base64. */
+/** Function that signs the 32 bytes of a hash in another thread. The signature is base64. */
 export type HashSigner = (hash: string) => Promise<string>;
 
 /** Creates a signer with a key that is parsed once. @cost 0.2 ms per hash */
@@ -37,13 +37,13 @@ export function createHashSigner({ private_key }: SigningKey): HashSigner {
     });
 }
 
-/** Signs the 32 bytes of a hash, within a transaction; base64. @cost 0.2 ms */
+/** Signs the 32 bytes of a hash within a transaction. The signature is base64. @cost 0.2 ms */
 export function signHash({ private_key }: SigningKey, hash: string): string {
   const key = createPrivateKey({ key: Buffer.from(private_key, 'base64'), format: 'der', type: 'pkcs8' });
   return sign(null, Buffer.from(hash, 'hex'), key).toString('base64');
 }
 
-/** Returns true if the key has signed the hash, and the text of the signature is in canonical form. */
+/** Returns true if the key has signed the hash. The text of the signature must be in canonical form. */
 export function isSigned({ hash, signature }: Pick<PublicationEntry, 'hash' | 'signature'>, key: PublicKey): boolean {
   const rawKey = Buffer.from(key.public_key, 'base64');
   const bytes = Buffer.from(signature, 'base64');

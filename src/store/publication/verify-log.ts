@@ -4,9 +4,9 @@ import { isSigned } from './signing.js';
 
 /** Reference data for the verification of a log. */
 export interface LogTerms {
-  /** Public keys by id; null if they are unavailable, in which case signatures are not verified. */
+  /** Public keys by id. If they are unavailable (null), signatures are not verified. */
   readonly keys: ReadonlyMap<string, PublicKey> | null;
-  /** Expected hash of the last entry; null if it is unknown, in which case missing last entries are not detected. */
+  /** Expected hash of the last entry. If it is unknown (null), missing last entries are not detected. */
   readonly head: string | null;
 }
 
@@ -37,7 +37,7 @@ export function verifyLog(entries: Iterable<unknown>, terms: LogTerms): ValidLog
 /** Signed hash, with its key and time. */
 export type SignedHash = Pick<PublicationEntry, 'hash' | 'signature' | 'key_id' | 'at'>;
 
-/** Returns the error of a signature; undefined if it is valid. */
+/** Returns the error of a signature. Returns undefined if it is valid. */
 export function findSignatureFault(entry: SignedHash, keys: ReadonlyMap<string, PublicKey>): string | undefined {
   const key = keys.get(entry.key_id);
   if (key === undefined) return `its key ${entry.key_id} is unknown`;

@@ -4,15 +4,15 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { BodyReader, DocumentKind, DocumentReader, DocumentStore, DocumentTransaction } from '../port.js';
 import { findCurrentReach } from './reach-context.js';
 
-/** Rule that maps a document to the document that decides about access to it. */
+/** Rule about access to a document. It names the document that decides about the access. */
 interface AccessRule {
   /** Kind of the deciding document. */
   readonly ownerKind: DocumentKind;
-  /** Returns the id of the deciding document from key and body; undefined if the body does not contain it. */
+  /** Returns the id of the deciding document from key and body. Returns undefined if the body does not contain it. */
   subject(id: string, body: unknown): string | undefined;
-  /** True if reads by id are unrestricted, because the routes check the id. */
+  /** True if any client may read the document by id. The routes check the id. */
   readonly isReadById?: true;
-  /** True if any client may write the document, because its id is random. */
+  /** True if any client may write the document. Its id is random, so that no other client knows it. */
   readonly isNamedByChance?: true;
 }
 
@@ -24,8 +24,8 @@ const createMemberReader = (name: string) => (body: unknown) => {
 };
 
 /**
- * Kinds of documents with restricted access. The served store of prices is shared, so stores can be read by id; only
- * their owners list and write them.
+ * Kinds of documents with restricted access. The served store of prices is shared, so that any client may read a store
+ * by id. Only its owners list and write it.
  */
 const ACCESS_RULES: Partial<Record<DocumentKind, AccessRule>> = {
   index: createRuleById('index'),
@@ -64,21 +64,21 @@ const ACCESS_RULES: Partial<Record<DocumentKind, AccessRule>> = {
   },
 };
 
-/** Number of possible ordinals, which are the lower digits of a revision. */
+/** Number of possible ordinals. An ordinal is the lower part of a revision. */
 const ORDINAL_COUNT = 2 ** 22;
-/** Maximum number of accesses with a remembered ordinal; a forgotten access gets a new ordinal. */
+/** Maximum number of accesses whose ordinal is remembered. An access that was forgotten gets a new ordinal. */
 const REACHES_MAX = 2 ** 16;
 
 /**
- * Wraps a document store so that each request sees only the documents that its client may access: other documents are
- * absent and cannot be written. Work of the service outside requests sees all documents.
+ * Wraps a document store. Each request sees only the documents that its client may access; other documents are absent
+ * and cannot be written. Work of the service outside requests sees all documents.
  */
 export function guardDocuments(documents: DocumentStore): DocumentStore {
   const ordinals = new Map<string, number>();
   let last = 0;
   /**
-   * Returns the ordinal of an access. It is part of revisions, because results cached for one access are invalid for
-   * another.
+   * Returns the ordinal of an access. Revisions contain it, because results that are cached for one access are invalid
+   * for another.
    */
   function findOrdinal({ prefixes, shared }: Reach): number {
     const name = JSON.stringify([prefixes, [...shared]]);
@@ -115,7 +115,7 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
   };
 }
 
-/** Represents an omitted document, which does not count as unreadable. */
+/** Stands for an omitted document. It does not count as unreadable. */
 const HIDDEN_DOCUMENT = Symbol('hidden');
 
 function guardReader(reader: DocumentReader, reachNow: () => Reach | undefined): DocumentReader {
@@ -150,7 +150,7 @@ function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransa
     if (accessRule === undefined || accessRule.isNamedByChance === true) return;
     const owner = accessRule.subject(id, undefined);
     if (owner !== undefined && isWithin(reach, owner)) return;
-    // Ids in paths were checked before, so this is the id of a new document; it is rejected whether or not a document
+    // Ids in paths were checked before, so that this is the id of a new document. It is rejected even if no document
     // has it.
     throw refuseOutside({ ...reach, isHidden: false }, accessRule.ownerKind, owner ?? id);
   }

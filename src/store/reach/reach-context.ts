@@ -4,13 +4,13 @@ import type { Reach } from '#domain/documents/reach.js';
 /** Access limits of a request while its handler runs. */
 interface Context {
   readonly reach: Reach;
-  /** False after the handler has answered: later background work has no client. */
+  /** False after the handler has answered. Later background work has no client. */
   isOpen: boolean;
 }
 
 const contexts = new AsyncLocalStorage<Context | undefined>();
 
-/** Runs the handler of a request with limited access: other documents are absent for it. */
+/** Runs the handler of a request with limited access. Documents that its client may not access are absent for it. */
 export async function runWithinReach<T>(reach: Reach, handle: () => T | Promise<T>): Promise<T> {
   const context: Context = { reach, isOpen: true };
   try {
@@ -20,7 +20,7 @@ export async function runWithinReach<T>(reach: Reach, handle: () => T | Promise<
   }
 }
 
-/** Returns the access limits of the current request; undefined if it has none. */
+/** Returns the access limits of the current request. Returns undefined if it has none. */
 export function findCurrentReach(): Reach | undefined {
   const context = contexts.getStore();
   return context?.isOpen === true ? context.reach : undefined;

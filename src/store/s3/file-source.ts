@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { ObjectSource } from './s3-client.js';
 
-/** Returns the content of an open file as a source, which reads it piece by piece. */
+/** Returns the content of an open file as a source. The source reads the file piece by piece. */
 export const createSource = (file: FileHandle, length: number): ObjectSource => ({
   length,
   slice: (start, end) => readSlice(file, start, end),

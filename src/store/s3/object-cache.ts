@@ -9,11 +9,11 @@ import { createSource } from './file-source.js';
 import type { ObjectSource, OpenObject } from './s3-client.js';
 
 /**
- * Cache of objects as files of a local folder, which processes of the machine share. A file gets its final name only
- * when it is complete. A second file contains its SHA-256, which is verified when a process first uses the file.
+ * Cache of objects as files of a local folder. Processes of the machine share it. A file gets its final name only when
+ * it is complete. A second file contains its SHA-256, which is verified when a process first uses the file.
  */
 export interface ObjectCache {
-  /** Returns the path of a cached object, even if the file is absent. */
+  /** Returns the path of a cached object. The file may be absent. */
   path(name: string): string;
   /**
    * Returns true if the file exists and matches its hash. @cost one hash of the file on other threads, once per process
@@ -24,12 +24,12 @@ export interface ObjectCache {
   /** Stores bytes that this process wrote. */
   put(name: string, bytes: Uint8Array, sha256: string): Promise<void>;
   /**
-   * Writes content that is produced piece by piece to a file, sends it from the file with `send`, and stores it; the
-   * content is never in memory as a whole.
+   * Writes content that is produced piece by piece to a file, sends it from the file with `send`, and stores it. The
+   * whole content is never in memory.
    * @returns its SHA-256, hex
    */
   make(name: string, content: ProducedBytes, send: SendObject): Promise<string>;
-  /** Links a file under another name as well; ignores an absent file. */
+  /** Links a file under another name. Ignores an absent file. */
   link(from: string, to: string): Promise<void>;
   /** Removes a file; ignores an absent file. */
   remove(name: string): Promise<void>;
@@ -45,7 +45,7 @@ export interface ObjectCacheOptions {
   readonly now?: () => number;
 }
 
-/** Time since its last use during which a file is kept, because a thread may be about to open it. */
+/** Time for which a file is kept after its last use. A thread may be about to open it. */
 const IN_USE_MS = 600_000;
 /** Resolution of the recorded time of use. */
 const NOTED_MS = 60_000;
@@ -67,7 +67,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
     for (const file of [getPath(name), getPath(`${name}${SUM_SUFFIX}`)]) await rm(file, { force: true });
   }
 
-  /** Returns metadata that changes with the content; undefined if there is no file. */
+  /** Returns metadata that changes with the content. Returns undefined if there is no file. */
   async function readFileMark(name: string): Promise<string | undefined> {
     const result = await stat(getPath(name)).catch(() => undefined);
     return result && `${result.ino} ${result.size} ${result.mtimeMs}`;
@@ -82,7 +82,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
     }
   }
 
-  /** Records a use as the access time, which works on every file system. */
+  /** Records a use of a file in its access time, which works on every file system. */
   async function recordUse(name: string): Promise<void> {
     if (now() - (notedAt.get(name) ?? 0) < NOTED_MS) return;
     notedAt.set(name, now());
@@ -107,9 +107,9 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   }
 
   /**
-   * Runs a function with the path of a new draft, which is removed if it still exists afterwards; a draft of an ended
-   * process is evicted like any file. Recreates a missing folder, because it contains only copies, and an operator may
-   * have deleted it.
+   * Runs a function with the path of a new draft. If the draft still exists afterwards, it is removed. A draft of an
+   * ended process is evicted like any file. Creates a missing folder again: an operator may have deleted it, because it
+   * contains only copies.
    */
   async function runWithDraft<T>(work: (draft: string) => Promise<T>): Promise<T> {
     await makeFolder(folder);
@@ -167,7 +167,10 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   };
 }
 
-/** Returns the least recently used files in excess of the maximum size, except recently used ones. */
+/**
+ * Returns the files to remove because the cache exceeds its maximum size. Files whose last use is oldest come first;
+ * recently used files are kept.
+ */
 async function listExcessFiles(folder: string, bytesMax: number, keptFrom: number): Promise<readonly string[]> {
   const files: { readonly name: string; readonly bytes: number; readonly usedAt: number }[] = [];
   for (const name of await readdir(folder)) {

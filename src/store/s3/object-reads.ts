@@ -6,7 +6,10 @@ import type { ArtifactRef } from '../port.js';
 import type { ObjectCache } from './object-cache.js';
 import type { OpenObject, S3Client } from './s3-client.js';
 
-/** Maximum number of objects that are remembered as existing, and the time for which they are remembered. */
+/**
+ * Maximum number of objects that are remembered as existing. The second value is the time for which they are
+ * remembered.
+ */
 const CACHED_OBJECTS_MAX = 32_768;
 const CACHE_AGE_MAX_MS = 60_000;
 
@@ -18,14 +21,14 @@ export const isObjectOf = (
 
 /** Reads of objects through the local cache. */
 export interface ObjectReads {
-  /** Fetches an object unless it is cached; concurrent callers share one fetch. */
+  /** Fetches an object unless it is cached. Concurrent callers share one fetch. */
   ensure(name: string): Promise<void>;
   /**
-   * Checks for a cached copy, then for the object. Objects never change, so a positive answer is remembered for a
-   * while.
+   * Checks for a cached copy, then for the object. Objects never change, so that a positive answer is remembered for
+   * some time.
    */
   isThere(ref: DatedArtifact['ref']): Promise<boolean>;
-  /** Runs work on a cached file; if the file is damaged, it is fetched again. */
+  /** Runs work on a cached file. If the file is damaged, fetches it again. */
   withRefetch<T>(ref: ArtifactRef, work: () => Promise<T>): Promise<T>;
 }
 

@@ -22,7 +22,7 @@ export interface ObjectArtifactsOptions {
   readonly hashApart?: BackgroundHash | undefined;
 }
 
-/** Maximum wait of a request for an object without data; jobs wait for the default time of the client. */
+/** Maximum wait of a request for an object without data. Jobs wait for the default time of the client. */
 const REQUEST_LIMITS = { patienceMs: 1000, answerMs: 3000 };
 
 /** Opens an artifact store in a bucket. Objects are read as files of a cache, so that threads can open them by path. */
@@ -40,7 +40,7 @@ export async function openObjectArtifacts(options: ObjectArtifactsOptions): Prom
   return { ...createObjectArtifacts(openedObjects, client), forRequests: requestArtifacts };
 }
 
-/** Number of concurrent removals: a job in parts or a study has thousands of objects. */
+/** Number of concurrent removals. A job in parts or a study has thousands of objects. */
 const REMOVAL_CONCURRENCY = 64;
 /** Number of concurrent checks of objects. */
 const CHECK_CONCURRENCY = 16;
@@ -78,7 +78,7 @@ function createObjectArtifacts(
 
   async function discardObject(name: string): Promise<void> {
     await cached.remove(name);
-    // an object that could not be copied is left to a later sweep
+    // Leaves an object that could not be copied to a later sweep.
     if (await client.copy(name, formatTrashName(name))) await client.remove(name);
   }
 

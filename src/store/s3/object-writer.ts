@@ -4,12 +4,12 @@ import { joinBytes } from '#base/memory/produced-bytes.js';
 import { openObjectCache } from './object-cache.js';
 import { createS3Client } from './s3-client.js';
 
-/** Maximum size of produced content that is joined in memory; larger content is sent from a file. */
+/** Maximum size of produced content that is joined in memory. Larger content is sent from a file. */
 const JOINED_BYTES_MAX = 16 << 20;
 
 /**
- * Opens a writer of artifacts as objects. It also stores the objects in the cache of this machine, where they are read
- * next.
+ * Opens a writer of artifacts as objects. It also stores the objects in the cache of this machine, because they are
+ * read there next.
  */
 export async function openObjectWriter(
   destination: Extract<ArtifactDestination, { readonly kind: 's3' }>,
@@ -33,7 +33,7 @@ export async function openObjectWriter(
       );
       const failure = outcomes.find((outcome) => outcome.status === 'rejected');
       if (failure !== undefined) {
-        // Objects that cannot be removed now are orphaned, and removed a day later.
+        // Objects that cannot be removed now have no document. They are removed a day later.
         await Promise.allSettled(contents.map(({ name }) => client.remove(name)));
         throw failure.reason;
       }

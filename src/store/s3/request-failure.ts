@@ -1,6 +1,5 @@
 /**
- * Returns the reason why a certificate is not trusted, in which case retries are useless; undefined for another
- * failure.
+ * Returns the reason why a certificate is not trusted. Retries are useless then. Returns undefined for another failure.
  */
 export function findDistrustReason(cause: unknown): string | undefined {
   const code = findCode(cause);
@@ -18,12 +17,15 @@ export const isClosed = (cause: unknown): boolean => /^(UND_ERR_SOCKET|ECONNRESE
 const findCode = (cause: unknown): string | undefined =>
   ((cause as Error | undefined)?.cause as NodeJS.ErrnoException | undefined)?.code;
 
-/** Describes the failure of a request in a few words. @param answer status and code of a response; empty if there was no response */
+/**
+ * Describes the failure of a request in a few words. @param answer status and code of a response; empty if there was no
+ * response
+ */
 export function formatReason(answer: string, cause: unknown): string {
   if (answer !== '') return `: it answers ${answer}`;
   const { code, name, message } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as NodeJS.ErrnoException;
   if (name === 'TimeoutError') return ': it does not answer'; // the code of this error is a legacy number
-  // A server that accepts a connection and closes it without a response may expect TLS.
+  // If a server accepts a connection and closes it without a response, it may expect TLS.
   if (code === 'UND_ERR_SOCKET') return ': it closes the connection without an answer, like an https:// port';
   const failureText = code ?? message;
   return failureText ? `: ${failureText}` : '';

@@ -28,7 +28,7 @@ export interface ObjectSource {
 export interface OpenObject {
   readonly body: AsyncIterable<Uint8Array>;
   readonly bytes: number;
-  /** SHA-256 recorded by the writer, hex; undefined for an object of another program. */
+  /** SHA-256 that the writer recorded, in hexadecimal digits. It is undefined for an object of another program. */
   readonly sha256: string | undefined;
 }
 
@@ -44,14 +44,17 @@ export interface S3Client {
    * @returns the result of `take`; undefined if there is no object
    */
   get<T>(name: string, take: (object: OpenObject) => Promise<T>): Promise<T | undefined>;
-  /** Returns size and hash of an object; undefined if there is none. */
+  /** Returns size and hash of an object. Returns undefined if there is no object. */
   look(name: string): Promise<Omit<OpenObject, 'body'> | undefined>;
   /** Copies an object within the service. @returns true if it existed */
   copy(from: string, to: string): Promise<boolean>;
   /** Removes an object; ignores an absent one. */
   remove(name: string): Promise<void>;
   list(): AsyncIterable<ListedObject>;
-  /** Returns the reason why the renewal of valid keys has failed; undefined if it has not. */
+  /**
+   * Returns the reason why the renewal of keys has failed although the present keys are valid. Returns undefined if it
+   * has not failed.
+   */
   renewalFault(): string | undefined;
 }
 
@@ -59,18 +62,18 @@ export interface S3Client {
 const PART_BYTES = 16 << 20;
 /** Maximum number of concurrent parts. */
 const PARTS_MAX = 4;
-/** Time for which temporary failures are retried, enough for a restart of the service or a network failover. */
+/** Time for which temporary failures are retried. It is enough for a restart of the service or a network failover. */
 const PATIENCE_MS = 45_000;
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 2000;
-/** Number of immediate retries after the service closed a connection, as it does with idle connections. */
+/** Number of immediate retries after the service closed a connection. The service does this with idle connections. */
 const CLOSED_RETRIES = 2;
-/** Time without a response, or without another byte of an object, after which a request is aborted. */
+/** Time after which a request is aborted if no response, or no further byte of an object, arrives. */
 const ANSWER_MS = 60_000;
 const SHA256_HEADER = 'x-amz-meta-sha256';
 const NO_BUCKET = 'NoSuchBucket';
 
-/** Retry limits of one call: the end of the retries, and the pause before the next attempt. */
+/** Retry limits of one call. They are the end of the retries, and the pause before the next attempt. */
 interface RetryLimits {
   isOver(): boolean;
   pause(): Promise<void>;
@@ -93,7 +96,7 @@ class InterruptedError extends Error {
   override readonly name = 'Interrupted';
 }
 
-/** Timer that aborts a request without data for some time. */
+/** Timer that aborts a request if no data arrives for some time. */
 interface ServiceSilence {
   readonly signal: AbortSignal;
   broken(): void;
@@ -125,7 +128,7 @@ async function* readBody(body: ReadableStream<Uint8Array>, silence: ServiceSilen
   }
 }
 
-/** Retry limits: the total time of retries, and the maximum wait for an answer. */
+/** Retry limits. They are the total time of retries, and the maximum wait for an answer. */
 export interface S3RetryLimits {
   readonly patienceMs?: number;
   readonly answerMs?: number;
@@ -176,8 +179,8 @@ export function createS3Client(
   }
 
   /**
-   * Sends a request on an open connection. A closed connection is not a failure of the service, however late it is
-   * noticed, so the request is repeated.
+   * Sends a request on an open connection. If the service closes the connection, that is not a failure of the service,
+   * however late it is noticed. The request is then repeated.
    */
   async function attemptOpen(url: string, init: RequestInit): Promise<Attempt> {
     for (let retries = 0; ; retries++) {
@@ -272,7 +275,7 @@ async function putParts(
     const parts = tags.map((tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`);
     const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
     const endResponse = await ask(`${url}?${uploadParameter}`, { method: 'POST', body });
-    // the status is sent before the parts have been joined, so the body is checked
+    // The status is sent before the parts have been joined, so that the body must be checked.
     if ((await endResponse.text()).includes('<Error>'))
       throw createUnavailableRefusal('The object store could not join parts.');
   } catch (thrown) {
@@ -320,7 +323,10 @@ const createSource = (bytes: Uint8Array): ObjectSource => ({
   slice: async (start, end) => copyShared(bytes.subarray(start, end)),
 });
 
-/** Copies a body if it is in shared memory, as for run columns, which `fetch` does not accept. */
+/**
+ * Copies a body if it is in shared memory, because `fetch` does not accept such memory. Columns of runs are in shared
+ * memory.
+ */
 function copyShared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes.buffer instanceof SharedArrayBuffer ? new Uint8Array(bytes) : (bytes as Uint8Array<ArrayBuffer>); // not shared
 }

@@ -3,7 +3,7 @@ import type { S3Access } from '../access/s3-access.js';
 /** Matches error codes of expired keys. */
 export const EXPIRED_TOKEN = /^(ExpiredToken|InvalidToken)$/;
 
-/** Settings to check, by the error code of a service; messages repeat only the code. */
+/** Settings to check, by the error code of a service. Messages repeat only the code. */
 const SETTING_HINTS: readonly (readonly [code: RegExp, setting: string])[] = [
   [
     /^(InvalidAccessKeyId|SignatureDoesNotMatch)$/,
@@ -34,8 +34,8 @@ export function explainRefusal({ endpoint, region, bucket }: S3Access, status: n
 const FAULTY_BODY = /^(XAmzContentSHA256Mismatch|BadDigest|RequestTimeout)$/;
 
 /**
- * Returns true for responses of a service that is overloaded, starting or stopping, and for a request body that must be
- * sent again.
+ * Returns true for a response after which a request may succeed later. The service is overloaded, starting or stopping,
+ * or the request body must be sent again.
  */
 export const mayPass = (status: number, code: string): boolean =>
   status >= 500 || status === 429 || status === 408 || FAULTY_BODY.test(code);

@@ -3,19 +3,19 @@ import { Refusal } from '#domain/refusals/refusal.js';
 
 /** Encryption of texts with a key. */
 export interface SecretBox {
-  /** False without a key, when texts are stored unencrypted. */
+  /** False without a key. Texts are then stored unencrypted. */
   readonly hasKey: boolean;
-  /** Encrypts a text; equal texts have equal results, so that they can be compared. */
+  /** Encrypts a text. Equal texts have equal results, so that they can be compared. */
   seal(text: string): string;
   /**
    * Decrypts a text. @throws Refusal DOCUMENT_UNREADABLE if the key is missing or the text was encrypted with another
    * key
    */
   open(stored: string): string;
-  /** Re-encrypts a text of an earlier key with the current key; a text that no key decrypts is returned unchanged. */
+  /** Encrypts a text of an earlier key again with the current key. If no key decrypts a text, returns it unchanged. */
   renew(stored: string): string;
   isSealed(stored: string): boolean;
-  /** Derives a key for another purpose; undefined without a key. */
+  /** Derives a key for another purpose. Returns undefined without a key. */
   derive(purpose: string): Buffer | undefined;
 }
 
@@ -25,7 +25,7 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Parses a key of 32 bytes in base64 or hexadecimal digits; undefined for an invalid text. */
+/** Parses a key of 32 bytes in base64 or hexadecimal digits. Returns undefined for an invalid text. */
 function parseSecretKey(text: string): Buffer | undefined {
   const trimmedText = text.trim();
   const key = /^[0-9a-f]{64}$/i.test(trimmedText)
@@ -34,7 +34,7 @@ function parseSecretKey(text: string): Buffer | undefined {
   return key.length === KEY_BYTES && trimmedText.length <= 64 ? key : undefined;
 }
 
-/** Keys of stored secrets: the current key, and earlier keys that only decrypt. */
+/** Keys of stored secrets. The current key encrypts; earlier keys only decrypt. */
 export interface SecretKeys {
   /** Undefined if texts are stored unencrypted. */
   readonly key: Buffer | undefined;
@@ -59,8 +59,8 @@ export function parseSecretKeys(text: string): SecretKeys | undefined {
 }
 
 /**
- * Encrypts with AES-256-GCM and a nonce derived from the text: equal texts have equal results, and no two texts share
- * a nonce.
+ * Encrypts with AES-256-GCM and a nonce that is derived from the text. Equal texts therefore have equal results, and no
+ * two texts share a nonce.
  * @param key 32 bytes; undefined stores texts unencrypted
  * @param earlier keys that only decrypt
  * @source the construction of synthetic initialisation vectors, RFC 5297, section 1.1
@@ -105,7 +105,7 @@ export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffe
 const deriveKey = (key: Buffer, label: string): Buffer =>
   Buffer.from(hkdfSync('sha256', key, '', `divisor ${label}`, KEY_BYTES));
 
-/** Decrypts bytes; undefined if they were encrypted with another key or altered. */
+/** Decrypts bytes. Returns undefined if they were encrypted with another key or altered. */
 function decryptWith(key: Buffer, bytes: Buffer): string | undefined {
   try {
     const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });

@@ -10,7 +10,7 @@ export interface ActionsInput {
   /** Exchange rates into the currency of the index. */
   readonly rates: ExchangeRates;
   /**
-   * Mergers after which the security leaves the index; undefined if the index converts such securities into the
+   * Mergers after which the security leaves the index. Undefined if the index converts such a security into the
    * acquirer.
    */
   readonly outside?:

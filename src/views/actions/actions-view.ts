@@ -91,7 +91,8 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     );
   const terms = { sm, rates, treatment: toDatedRunTreatment(columns.header), growth, outside: outside?.mergers };
   /**
-   * Returns a function that converts a share of one security into shares of another, on the share basis of the ex-date.
+   * Returns a function that converts a share of one security into shares of another. Both are on the share basis of the
+   * ex-date.
    */
   const createExchangeRatio =
     ({ identifier: payerIdentifier, exDay }: CorporateAction, t: number): WorthReader =>
@@ -170,7 +171,10 @@ function listSecurityChoices(action: CorporateAction, state: PositionBeforeActio
   return action.type === 'RIGHTS_ISSUE' ? computeRightsChoices(action, state) : computeScripChoices(action, state);
 }
 
-/** Formats the figures of all actions as CSV, one row per action. Effects of pending elections are omitted. */
+/**
+ * Formats the figures of all actions as CSV, one row per action. The effects of elections that are not decided are left
+ * out.
+ */
 export function formatActionsCsv({ actions }: ActionsView): string {
   return formatCsvTable(
     FIGURES,

@@ -8,11 +8,11 @@ import type { ActionRow, ActionsInput } from './actions-input.js';
 import { readHoldingsOn, computeMarketValues } from './holdings-on-date.js';
 import { findActualOutcome } from './taken-outcome.js';
 
-/** Types of actions after which a security is no longer traded. */
+/** Types of actions after which a security is not traded any more. */
 const ENDING_TYPES: ReadonlySet<string> = new Set(['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE']);
 
 /**
- * Returns the exits without a corporate action: securities without a price for longer than the treatment allows.
+ * Returns exits that have no corporate action. Such a security had no price for longer than the treatment permits.
  * @cost reads [2 x H] weights for each exit
  */
 export function listSilentExits(
@@ -34,7 +34,7 @@ export function listSilentExits(
     if (at === 0 || column < 0 || (from !== null && day < from) || (to !== null && day > to)) return [];
     const session = sm.sessionAt(day);
     const weight = weightAt(at - 1, name);
-    // An exit is a sale of a whole long position or a purchase of a whole short position.
+    // An exit sells a whole long position or buys back a whole short position.
     if (weight * notional >= 0 || weightAt(at, name) !== 0 || endedIdentifiers.has(`${session} ${column}`)) return [];
     return [
       {
@@ -113,7 +113,7 @@ export function listSpinOffExits(columns: RunColumns, days: Int32Array, input: A
   });
 }
 
-/** Members of a row without a corporate action of the store. */
+/** Members of a row that has no corporate action in the store. */
 const NO_ELECTION = {
   cash: null,
   announced: null,

@@ -45,8 +45,8 @@ export function readHoldingsOn(
 }
 
 /**
- * Returns the market value that index shares refer to: the level, multiplied by the divisor if all return variants
- * share both index shares and divisor.
+ * Returns the market value on which index shares are based. It is the level, multiplied by the divisor if all return
+ * variants share both index shares and divisor.
  */
 export function computeMarketValues(columns: RunColumns, days: Int32Array): Float64Array {
   const level = readLevels(columns);

@@ -12,7 +12,7 @@ export interface HeldSecurity {
 type Action = ActionsView['actions'][number];
 type Choice = Action['choices'][number];
 
-/** A constituent after one future action and one choice. Unknown numbers are null. */
+/** Constituent after one future action, for one choice of an election. Unknown numbers are null. */
 export interface ProFormaRow {
   readonly ex_date: string;
   readonly identifier: string;
@@ -26,7 +26,7 @@ export interface ProFormaRow {
   readonly shares_after: number | null;
 }
 
-/** Maximum number of rows in a file; the number of actions times constituents is otherwise unbounded. */
+/** Maximum number of rows in a file. The number of actions times constituents has no other limit. */
 const ROWS_MAX = 500_000;
 
 /** The holdings of an index at the last close. */
@@ -39,7 +39,10 @@ export interface IndexHoldings {
   readonly sharesStay: boolean;
 }
 
-/** Returns the whole index after each future action on its own, once per choice. */
+/**
+ * Returns the whole index after each future action, as if only that action happened. An election has one result per
+ * choice.
+ */
 export function createProFormaRows(actions: readonly Action[], { holdings, sharesStay }: IndexHoldings): ProFormaRow[] {
   const rows: ProFormaRow[] = [];
   for (const action of actions) {
@@ -52,7 +55,10 @@ export function createProFormaRows(actions: readonly Action[], { holdings, share
   return rows;
 }
 
-/** Returns true for the share side of an offer of cash or shares. The cash side already lists both choices. */
+/**
+ * Returns true for the row of an offer with the choice of shares. The row with the choice of cash already lists both
+ * choices.
+ */
 function isSharesOfOffer({ type, identifier, ex_date, choices }: Action, actions: readonly Action[]): boolean {
   const isCash = (other: Action): boolean =>
     other.type === 'ACQUISITION' && other.identifier === identifier && other.ex_date === ex_date;
@@ -69,7 +75,8 @@ function createRowsAfter(
   const { received } = after;
   const otherWeight = after.weight_after === null ? null : 1 - after.weight_after - (received?.weight ?? 0);
   const otherFactor = otherWeight === null || weight === 1 ? null : otherWeight / (1 - weight);
-  // The proceeds of an exit buy the other securities. Cash of an election comes from outside the index, or leaves it.
+  // The proceeds of an exit buy the other securities. The cash of an election comes from outside the index or leaves
+  // the index.
   const boughtRatio =
     choice === null && action.proceeds !== null && !sharesStay ? computeBoughtRatio(action, weight) : 1;
   const commonFields = { ex_date, identifier, type, choice: choice?.choice ?? null };
@@ -96,8 +103,8 @@ function createRowsAfter(
 }
 
 /**
- * Returns the ratio of the shares of all other securities (including received shares) after and before an exit with
- * proceeds that buy them; null if nothing else is held.
+ * Returns how the proceeds of an exit change the shares of all other securities, as the ratio after / before. Received
+ * shares count as other securities. Returns null if nothing else is held.
  */
 function computeBoughtRatio({ proceeds, price_before: price, received }: Action, weight: number): number | null {
   if (weight === 1 || proceeds === null || price === null) return null;

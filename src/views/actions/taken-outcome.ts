@@ -28,7 +28,8 @@ export interface ExitProceeds {
 const NO_PROCEEDS: ExitProceeds = { proceeds: null, received: null };
 
 /**
- * Returns the outcome that a run applied to a security with an action. For an offer, only the chosen side is returned.
+ * Returns the outcome that a run applied to a security with an action. For an offer, returns only the side that was
+ * chosen.
  */
 export function findActualOutcome(
   terms: EventTerms,
@@ -55,7 +56,10 @@ export function findActualOutcome(
   };
 }
 
-/** Returns the received shares of a spun-off security. Their weight is zero without a price by the close of the day. */
+/**
+ * Returns the shares of a spun-off security that were received. If it has no price by the close of the day, their
+ * weight is zero.
+ */
 function findReceivedChild(
   { sm, rates, treatment, growth }: EventTerms,
   { related }: CorporateAction,
@@ -67,7 +71,7 @@ function findReceivedChild(
   const ratio = units * (findEffect(createEffectTable(sm, growth), session, column)?.ratio ?? 1);
   const isPriced = sm.isPriceable(session, child, readPriceSessions(treatment));
   const rate = rates.isNative(child) ? 1 : rates.rateAt(session, child);
-  // A spun-off security that leaves at its first close has no weight after it.
+  // A spun-off security can leave the index at its first close. It then has no weight afterwards.
   const isDropped = findTreatment(treatment, sm.sessions[session]!).spin_offs === 'drop_after_first_session';
   const weight = isPriced && !isDropped ? (shares * ratio * sm.carriedClose(session, child) * rate) / level : 0;
   return { identifier: sm.identifiers[child]!, ratio, weight };

@@ -3,7 +3,10 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 
-/** SHA-256 digests of all inputs by security and by date, which together locate a changed input. */
+/**
+ * SHA-256 digests of all inputs, by security and by date. If an input changed, the two together show which security and
+ * date.
+ */
 export interface InputDigests {
   readonly securities: Readonly<Record<string, string>>;
   readonly dates: Readonly<Record<string, string>>;
@@ -70,7 +73,7 @@ const formatHex = (hashes: ReadonlyMap<string, Hash>): Record<string, string> =>
     [...hashes].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, hash]) => [key, hash.digest('hex')]),
   );
 
-/** Returns the keys with different digests in ascending order, including keys that occur on one side only. */
+/** Returns the keys whose digests differ, in ascending order. A key that only one side has also counts. */
 export function findDifferingKeys(
   statedDigests: Readonly<Record<string, string>>,
   actualDigests: Readonly<Record<string, string>>,

@@ -18,7 +18,9 @@ import {
 import type { MarketData, ReferenceRow } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 
-/** A market in two files: prices as Arrow with one row per security and date, and all other tables as JSON. */
+/**
+ * Market in two files. Prices are an Arrow file with one row per security and date; all other tables are a JSON file.
+ */
 export interface MarketFiles {
   readonly 'market.arrow': Uint8Array;
   readonly 'tables.json': Uint8Array;

@@ -19,7 +19,7 @@ export interface Recomputation {
   readonly plan: BacktestPlan;
   /** Stored risk models used by the plan. */
   readonly models?: StoredModels;
-  /** Earlier versions of the data, for a plan with decisions on the data known at the time. */
+  /** Earlier versions of the data. Needed if decisions in the plan use data as it was known at the time. */
   readonly known?: DatedMarkets | undefined;
   /** Engine with bit-identical results on all platforms. */
   readonly engine: Engine;
@@ -28,7 +28,7 @@ export interface Recomputation {
 }
 
 /**
- * Recomputes a run, and returns the run and its closes.
+ * Recomputes a run. Returns the run and its closes.
  * @throws Refusal as a backtest does
  */
 export function recomputeCloses({ engine, onComposer, ...input }: Recomputation): {
@@ -49,7 +49,7 @@ export function recomputeCloses({ engine, onComposer, ...input }: Recomputation)
 
 const COMPARED = ['price', 'total', 'net', 'divisor', 'composition_hash'] as const;
 
-/** A published close that differs from the recomputed close. */
+/** Published close that differs from the recomputed close. */
 export interface DifferingClose {
   readonly date: string;
   readonly member: (typeof COMPARED)[number] | 'date';

@@ -7,7 +7,7 @@ const RECORD = 512;
  */
 const FIELDS = { name: 0, mode: 100, size: 124, mtime: 136, checksum: 148, type: 156, magic: 257 } as const;
 
-/** Permissions of every member. They and the modification time are constant, so that equal bundles have equal bytes. */
+/** File mode of every member. It is constant, like the modification time, so that equal bundles have equal bytes. */
 const MODE = '0000644';
 
 export interface TarMember {

@@ -14,7 +14,7 @@ export interface DividendPointsInput {
   readonly window: RequestedWindow;
   /** Dividends as fractions of the price, by session. */
   readonly paid: readonly DividendFraction[];
-  /** Dividends with an ex-date after the last date of the run, as known on that date. */
+  /** Dividends with an ex-date after the last date of the run, as they were known on that date. */
   readonly toCome: readonly DividendFraction[];
 }
 
@@ -92,8 +92,8 @@ function getTax({ header: { treatment } }: RunColumns): TreatmentSpec['withholdi
 }
 
 /**
- * Returns the level that the weights refer to, on the dates of the run. For an index, the level in points; the price
- * return level if all variants share their index shares. For a strategy, the level rebased to 100.
+ * Returns the level on which the weights are based, on the dates of the run. For an index, this is the level in points,
+ * or the price return level if all variants share their index shares. For a strategy, it is the level rebased to 100.
  */
 export function readLevels(columns: RunColumns): Float64Array {
   if (!isOfIndex(columns)) return columns.f64('level');
@@ -101,7 +101,7 @@ export function readLevels(columns: RunColumns): Float64Array {
   return readIndexValues(columns, columns.has('dividendPoints') ? 'levelPrice' : VARIANT_BLOCKS[variant].level);
 }
 
-/** Returns true if the weights and levels of the run are those of an index. */
+/** Returns true if the run contains the weights and levels of an index. */
 function isOfIndex({ header: { has_index_weights: hasOwn, run_id: runId, index_id: indexId } }: RunColumns): boolean {
   return hasOwn || runId === indexId;
 }

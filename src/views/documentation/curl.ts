@@ -5,7 +5,7 @@ import { formatJson } from './json-text.js';
 export const COLUMNS = 64;
 
 /**
- * Formats a request as a curl command. `$DIVISOR` stands for the address of the service.
+ * Formats a request as a curl command. `$DIVISOR` is the address of the service.
  * @param file file name for a response that is not text
  */
 export function formatCurl({ method, path, body }: ExampleRequest, file?: string): string {
@@ -19,5 +19,5 @@ export function formatCurl({ method, path, body }: ExampleRequest, file?: string
   ].join(' ');
 }
 
-/** Quotes a path with characters that the shell or curl would interpret, such as `?`, `&` and brackets. */
+/** Puts a path in quotes if the shell or curl would interpret one of its characters, such as `?`, `&` and brackets. */
 const quoteAddress = (path: string) => (/[?&[\]{}]/.test(path) ? `"$DIVISOR${path}"` : `$DIVISOR${path}`);

@@ -12,7 +12,7 @@ export interface GuidePage {
 
 const formatAddress = ({ name }: GuidePage) => (name === '' ? '/docs/guide' : `/docs/guide/${name}`);
 
-/** Returns a page of the guide with a navigation over all pages. */
+/** Renders a page of the guide. A navigation lists all pages. */
 export function renderGuidePage(page: GuidePage, guide: readonly GuidePage[]): Page {
   return createPage({
     title: `Divisor: ${page.title}`,

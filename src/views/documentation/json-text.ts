@@ -1,4 +1,4 @@
-/** Formats a value as JSON. A value that fits into `columns` characters is written on one line. */
+/** Formats a value as JSON. If it fits into `columns` characters, it is on one line. */
 export function formatJson(value: unknown, columns = 100, indent = ''): string {
   const flatText = formatFlat(value);
   if (flatText.length + indent.length <= columns || typeof value !== 'object' || value === null) return flatText;

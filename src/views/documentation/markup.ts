@@ -1,11 +1,11 @@
-/** Escaped HTML text. Plain strings are escaped when they are inserted; markup is inserted as is. */
+/** HTML text that is already escaped. Plain text is escaped when it is inserted; markup is inserted unchanged. */
 export interface Markup {
   readonly html: string;
 }
 
 type Part = string | number | Markup | readonly Markup[];
 
-/** Builds markup from a template. Values that are not markup are escaped. */
+/** Builds markup from a template. All inserted values that are not markup are escaped. */
 export function createMarkup(texts: TemplateStringsArray, ...parts: readonly Part[]): Markup {
   return { html: texts.map((text, i) => (i < parts.length ? text + formatHtml(parts[i]!) : text)).join('') };
 }

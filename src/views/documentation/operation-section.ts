@@ -5,8 +5,8 @@ import { createExampleRequest, listSuccesses, type JsonSchema, type Media, type 
 import { renderComponentLink, renderFieldRow, renderSchemaFields, renderType } from './schema-fields.js';
 
 /**
- * Returns the section of an operation, with its purpose on the left and its request and response on the right.
- * @param sharedCodes error codes that every operation can return and that are not repeated
+ * Renders the section of an operation: its purpose on the left, and its request and response on the right.
+ * @param sharedCodes error codes that every operation can return; they are not repeated
  */
 export function renderOperation(operation: Operation, sharedCodes: ReadonlySet<string>): Markup {
   const { operationId, method, path, summary, description } = operation;
@@ -45,7 +45,7 @@ function renderBody({ requestBody }: Operation): Markup {
   return createMarkup`<h4>Body${requestBody.required ? '' : ', optional'}</h4>${requestBody.description === undefined ? NO_MARKUP : renderProse(requestBody.description)}${renderShape(media.schema)}`;
 }
 
-/** Renders a link to a component, or the fields of a schema that is not a component. */
+/** Renders a link if the schema is a component; otherwise renders the fields of the schema. */
 function renderShape(schema: JsonSchema): Markup {
   const ref = typeof schema['$ref'] === 'string' ? schema['$ref'] : undefined;
   if (ref !== undefined) return createMarkup`<p>${renderComponentLink(ref)}</p>`;
@@ -76,7 +76,7 @@ const renderResponseRow = (status: string, meaning: Markup) =>
   createMarkup`<tr><th scope="row"><code>${status}</code></th><td>${meaning}</td></tr>`;
 const renderErrorLink = (code: string) => createMarkup`<a href="#error-${code}"><code>${code}</code></a>`;
 
-/** Returns the error codes that the description of a response explains. */
+/** Returns the error codes in the description of a response. */
 export const listCodes = (description: string) => [...description.matchAll(/^`([A-Z_]+)`/gm)].map((match) => match[1]!);
 const renderMedia = (type: string, { schema }: Media) =>
   type === 'application/json' ? renderType(schema) : createMarkup`<code>${type}</code>`;

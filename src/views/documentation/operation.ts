@@ -21,7 +21,7 @@ export interface DocumentedResponse {
   readonly content?: Readonly<Record<string, Media>>;
 }
 
-/** An operation of an OpenAPI document with its method and path, as the documentation uses it. */
+/** Operation of an OpenAPI document with its method and path. The documentation is rendered from it. */
 export interface Operation {
   readonly operationId: string;
   readonly method: string;
@@ -39,7 +39,7 @@ export interface Operation {
   readonly responses: Readonly<Record<string, DocumentedResponse>>;
 }
 
-/** Returns the operations of a document in order, with the references of their responses resolved. */
+/** Returns the operations of a document in order. The references of their responses are resolved. */
 export function listOperations({ paths, components }: OpenApiDocument): Operation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, declared]) => {
@@ -58,7 +58,7 @@ export function listOperations({ paths, components }: OpenApiDocument): Operatio
 
 /**
  * Returns the success statuses with their responses, in order. The last status is the usual one; an earlier one means
- * that no work was needed. A response without a body is omitted if another response has one.
+ * that there was nothing to do. If another response has a body, responses without a body are left out.
  */
 export function listSuccesses({
   responses,
@@ -76,7 +76,7 @@ export interface ExampleRequest {
 }
 
 /**
- * Returns the example request of an operation: the path with parameters filled in, the required query parameters and
+ * Returns the example request of an operation. Its parameters are filled in; it has the required query parameters and
  * the example body.
  * @param knownExamples values that replace examples, by parameter name
  */

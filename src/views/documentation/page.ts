@@ -3,7 +3,7 @@ import { joinParts, createMarkup, NO_MARKUP, toMarkup, type Markup } from './mar
 import { SCRIPT } from './script.js';
 import { STYLE } from './style.js';
 
-/** A self-contained page, which includes its style and script and sends no requests. */
+/** Page that contains its own style and script and sends no requests. */
 export interface Page {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly etag: string;
@@ -32,7 +32,7 @@ export interface PageInput {
 const computeSha256 = (text: string) => createHash('sha256').update(text).digest('base64');
 
 /**
- * Content security policy that permits only the scripts and styles of the page; nothing is fetched, framed or
+ * Content security policy of a page. Only the scripts and styles of the page may run; nothing is fetched, framed or
  * submitted.
  */
 export const PAGE_POLICY = [

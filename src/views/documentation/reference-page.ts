@@ -10,8 +10,8 @@ import { listCodes, renderOperation } from './operation-section.js';
 import { renderComponentLink, renderSchemaFields, renderType } from './schema-fields.js';
 
 /**
- * Builds the API reference as one page: operations by family with requests, responses and errors, followed by schemas,
- * error codes and limits.
+ * Builds the API reference as one page. First come the operations by family, with requests, responses and errors; then
+ * schemas, error codes and limits.
  * @cost about 20 ms; build it once
  */
 export function renderReferencePage(document: OpenApiDocument, guide: readonly GuidePage[]): Page {
@@ -44,7 +44,7 @@ ${renderLimits()}`;
   });
 }
 
-/** Returns the error codes of the responses that the document declares once for all operations. */
+/** Returns the error codes of responses that the document declares once for all operations. */
 function listSharedCodes({ components }: OpenApiDocument): Set<string> {
   return new Set(Object.values(components.responses).flatMap(({ description }) => listCodes(toText(description))));
 }
@@ -86,7 +86,7 @@ ${typeof description === 'string' ? renderProse(description) : NO_MARKUP}${field
 `;
 }
 
-/** Describes a schema without fields: its alternatives if it is a union, otherwise its type. */
+/** Describes a schema that has no fields. A union is described by its alternatives, every other schema by its type. */
 function describeAlternatives(schema: JsonSchema): Markup {
   const branches = (schema['oneOf'] ?? schema['anyOf']) as readonly JsonSchema[] | undefined;
   if (branches === undefined) return renderType(schema);

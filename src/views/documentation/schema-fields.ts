@@ -1,12 +1,12 @@
 import { joinParts, createMarkup, NO_MARKUP, renderPhrase, toMarkup, type Markup } from './markup.js';
 import type { JsonSchema } from './operation.js';
 
-/** Maximum depth to which inline objects are expanded. Deeper objects are shown as `object`. */
+/** Maximum depth to which nested objects are shown. A deeper object is shown as `object`. */
 const DEPTH_MAX = 3;
 
 /**
- * Returns a table of the fields of a schema with name, type and meaning. The fields of inline objects follow their
- * parent field.
+ * Renders a table of the fields of a schema with name, type and meaning. The fields of a nested object follow the field
+ * that contains it.
  */
 export function renderSchemaFields(schema: JsonSchema): Markup {
   const rows = renderRows(schema, '', 0);
@@ -28,7 +28,7 @@ function renderRows(schema: JsonSchema, prefix: string, depth: number): Markup[]
 }
 
 /**
- * Returns the inline object of a field, either the field itself or the items of its list; undefined if there is none.
+ * Returns the nested object of a field: the field itself, or the items of its list. Returns undefined if there is none.
  */
 function findInnerObject(field: JsonSchema): { readonly schema: JsonSchema; readonly mark: string } | undefined {
   const [one = field, ...others] = listAlternatives(field).filter(({ type }) => type !== 'null');

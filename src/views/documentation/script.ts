@@ -1,6 +1,6 @@
 /**
- * Script of a documentation page: a search over its sections, and buttons that copy a sample with the service address
- * filled in.
+ * Script of a documentation page. It adds a search over the sections, and buttons that copy a sample with the address
+ * of the service.
  */
 export const SCRIPT = `
 document.documentElement.classList.add('scripted');

@@ -1,4 +1,4 @@
-/** Style sheet of all documentation pages, for light and dark themes, narrow and wide screens, and print. */
+/** Style sheet of all documentation pages. It supports light and dark themes, narrow and wide screens, and print. */
 export const STYLE = `
 :root { --ink: #1c2430; --quiet: #5b6675; --line: #dfe4ea; --paper: #fff; --wash: #f5f7f9; --link: #0b5cad; --mark: #8a3c00;
   --get: #0b6e4f; --post: #0b5cad; --put: #8a5a00; --patch: #6a3fb0; --delete: #a3262a; color-scheme: light dark }

@@ -10,7 +10,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { addCash, computeUninvestedCash, roundToWholeShares, type IndexFile } from './index-file.js';
 
-/** The announced composition of an index at a close, with index shares scaled to the market value of the index. */
+/** Announced composition of an index at a close. Index shares are scaled to the market value of the index. */
 export interface AnnouncedFile extends IndexFile {
   readonly effective: Day;
 }

@@ -16,7 +16,7 @@ import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
 import { MISSING_INTEGER, type NamedColumn, type TextValues } from './batch.js';
 import type { PartInput, PartWriter } from './part.js';
 
-/** Size of the end of an Arrow IPC stream in bytes: a continuation marker and a length of zero. */
+/** Size in bytes of the end of an Arrow IPC stream. The end is a continuation marker and a length of zero. */
 const END_BYTES = 8;
 
 const ARROW_TYPES = { date: DateDay, text: Utf8, number: Float64, count: Int32 } as const satisfies Record<
@@ -25,9 +25,9 @@ const ARROW_TYPES = { date: DateDay, text: Utf8, number: Float64, count: Int32 }
 >;
 
 /**
- * Creates a writer of an Arrow IPC stream with nullable date32, utf8, float64 and int32 columns. The unit and meaning
- * of each column are in its metadata. Only the first part contains the schema, and only the last part the end of the
- * stream.
+ * Creates a writer of an Arrow IPC stream. Its columns are date32, utf8, float64 and int32 and can contain nulls. The
+ * metadata of a column contains its unit and meaning. Only the first part contains the schema, and only the last part
+ * contains the end of the stream.
  */
 export function createArrowWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
   const schema = createSchema({ runId, table }, columns);
@@ -109,7 +109,10 @@ interface Validity {
   readonly nullCount: number;
 }
 
-/** Returns the validity bitmap of values that are neither NaN nor `missingValue`; an empty bitmap if all values are valid. */
+/**
+ * Returns the validity bitmap of some values. A value is invalid if it is NaN or equals `missingValue`. The bitmap is
+ * empty if all values are valid.
+ */
 function createValidity(data: Int32Array | Float64Array, length: number, missingValue: number): Validity {
   let row = 0;
   while (row < length && isValue(data[row]!, missingValue)) row++;
@@ -134,16 +137,16 @@ interface EncodedTexts {
   /** Length of each text in bytes. */
   readonly lengths: Int32Array;
   /**
-   * First word of each text. The next field contains the words in little-endian order; the last word of a text is
+   * First word of each text. The next field contains the words in little-endian order. The last word of a text is
    * padded with zeros.
    */
   readonly starts: Int32Array;
   readonly words: Uint32Array;
-  /** Most recently written rows, which are reused because consecutive dates often have the same holdings. */
+  /** Rows that were written last. They are used again, because consecutive dates often have the same holdings. */
   last: { readonly codes: Int32Array; readonly data: Data<Utf8> } | undefined;
 }
 
-/** Encoded lists, shared by the parts of an export. */
+/** Encoded lists. All parts of an export share them. */
 const encodedTextsCache = new WeakMap<readonly string[], EncodedTexts>();
 
 const ENCODER = new TextEncoder();
@@ -192,8 +195,8 @@ function createTextData({ lengths, starts, words }: EncodedTexts, codes: Int32Ar
     if (code >= 0) end += lengths[code]!;
     valueOffsets[row + 1] = end;
   }
-  // Whole words are written, so each text may overwrite up to three bytes after its end, which the next text then
-  // overwrites.
+  // Whole words are written. A text may therefore overwrite up to three bytes after its end; the next text overwrites
+  // them again.
   const frame = new DataView(new ArrayBuffer(end + WORD_BYTES));
   for (let row = 0; row < length; row++) {
     const code = codes[row]!;

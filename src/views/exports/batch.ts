@@ -6,7 +6,7 @@ import type { FigureCache } from '../exposures/dated-figures.js';
 import type { AnnouncedFile } from './announced-file.js';
 import type { RequestedWindow } from '../run-window.js';
 
-/** Texts as positions in a list that all batches of a table share; -1 for a missing text. */
+/** Texts as positions in a list. All batches of a table share the list. A missing text is -1. */
 export interface TextValues {
   readonly codes: Int32Array;
   readonly texts: readonly string[];
@@ -26,7 +26,7 @@ export type ColumnValues<T extends ColumnType = ColumnType> = ValuesOf[T];
 
 type TypeOf<C> = C extends ExportColumn<infer T> ? T : never;
 
-/** Rows of a table by column. A batch is valid until the next batch is requested. */
+/** Rows of a table, as one array per column. They are valid until the next batch is requested. */
 export interface Batch<T extends ExportTableName> {
   readonly count: number;
   readonly columns: {
@@ -46,23 +46,26 @@ export interface NamedColumn {
 export interface ExportSource {
   readonly columns: RunColumns;
   readonly window: RequestedWindow;
-  /** Served market, if the run was computed on it and the table needs it; null otherwise. */
+  /** Served market if the run was computed on it and the table needs it; otherwise null. */
   readonly market: MarketData | null;
-  /** Announced composition of the index on the session, for a table of pro forma holdings. */
+  /** Announced composition of the index on the session. Only for a table of pro forma holdings. */
   readonly announced?: AnnouncedFile | undefined;
-  /** Reference column by which the table groups securities, or IDENTIFIER. Default: the column of the table. */
+  /** Reference column by which the table groups securities, or IDENTIFIER. Default: the default column of the table. */
   readonly by?: string | undefined;
   /**
-   * Returns a cache for figures of the run, if there is memory. Figures that depend on the market have a separate
-   * cache.
+   * Returns a cache for figures of the run; absent if there is no memory. Figures that depend on the market have their
+   * own cache.
    */
   readonly keep?: ((market: MarketData | null) => FigureCache) | undefined;
 }
 
-/** Yields the rows of a table from a position, which starts at 0. Each table defines its positions. */
+/**
+ * Function that yields the rows of a table from a position. Positions start at 0; each table defines what a position
+ * counts.
+ */
 export type Producer<T extends ExportTableName> = (source: ExportSource, from: number) => Iterable<Batch<T>>;
 
-/** Approximate number of rows of a batch. The text of a batch fits into a second-level processor cache. */
+/** Approximate number of rows of a batch. The text of a batch then fits into a second-level processor cache. */
 export const BATCH_ROWS = 8192;
 
 /** Yields the rows of a complete table in batches. */

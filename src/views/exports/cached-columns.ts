@@ -3,7 +3,8 @@ import { createUncached, type DatedFigures } from '../exposures/dated-figures.js
 import type { ExportSource } from './batch.js';
 
 /**
- * Returns the numeric columns of a table, cached by an export of the same window in another format.
+ * Returns the numeric columns of a table from a cache. An export of the same window in another format may have filled
+ * it.
  * @param width number of columns
  */
 export function findCachedColumns(
@@ -30,8 +31,8 @@ export function findCachedColumns(
 }
 
 /**
- * Returns the size of the cache entry. Each row takes the place of a date; an empty table takes one, so that it is
- * recorded as cached.
+ * Returns the size of a cache entry. Each row of the table uses one date of the entry. An empty table uses one date as
+ * well, so that it counts as cached.
  */
 const computeSize = (count: number, width: number) => ({ width, dates: Math.max(1, count) });
 

@@ -2,8 +2,8 @@ import type { PartInput, PartWriter } from './part.js';
 import { createRowWriter } from './row-text.js';
 
 /**
- * Creates a writer of CSV (RFC 4180) with a header, CRLF line ends and empty cells for null. Text that a spreadsheet
- * would interpret as a formula starts with an apostrophe.
+ * Creates a writer of CSV (RFC 4180). It writes a header, CRLF line ends and empty cells for null. Text that a
+ * spreadsheet would take for a formula gets an apostrophe in front.
  */
 export function createCsvWriter({ columns, from, sink }: PartInput): PartWriter {
   const writer = createRowWriter(

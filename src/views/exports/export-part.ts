@@ -10,7 +10,7 @@ export interface ExportPartInput extends ExportSource {
   readonly format: RowFormat;
   readonly from: ExportPosition;
   readonly sink: ByteSink;
-  /** Number of bytes after which a part ends. Default: the amount that a thread writes in some ten milliseconds. */
+  /** Number of bytes after which a part ends. Default: what a thread writes in a few tens of milliseconds. */
   readonly bytes?: number;
   /** Called between batches; throws to stop the part. */
   readonly tick: () => void;
@@ -20,8 +20,8 @@ export interface ExportPartInput extends ExportSource {
 const PART_BYTES = 1 << 20;
 
 /**
- * Target size of a Parquet part in bytes. A part is a row group, and many row groups slow down readers. A part with the
- * batch that exceeds the target still fits into the buffer.
+ * Target size of a Parquet part in bytes. A part is a row group, and many row groups make reading slow. The last batch
+ * of a part may exceed the target; the part still fits into the buffer.
  */
 const GROUP_BYTES = 3 << 19;
 

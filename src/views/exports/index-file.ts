@@ -12,7 +12,7 @@ import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { listCountChanges, type CountChange } from '../count-changes.js';
 import { listRunEffects, type RunEffect } from '../run-effects.js';
 
-/** Index shares and prices of an index on a session. Market value over divisor is the level; cash is the last entry. */
+/** Index shares and prices on a session. Market value / divisor is the level. Cash is the last entry. */
 export interface IndexFile {
   readonly day: Day;
   /** Identifiers of the securities, [H]. */
@@ -32,8 +32,9 @@ export interface SessionFile extends IndexFile {
 }
 
 /**
- * Returns an index at the close of a session, with index shares, prices and divisor before the events of the close.
- * @param asOf date YYYY-MM-DD, of which the last session on or before it is used; null for the last session
+ * Returns an index at the close of a session. Index shares, prices and divisor are those before the events of the
+ * close.
+ * @param asOf date YYYY-MM-DD: the last session on or before it is used; null for the last session
  * @param market source of spun-off securities; null if it is not served
  * @throws Refusal NO_DATA_AT_DATE
  */
@@ -51,7 +52,7 @@ export function createClosingFile(columns: RunColumns, asOf: string | null, mark
 }
 
 /**
- * Returns the day of a file: the last session on or before a date. For null: the last session.
+ * Returns the day of a file: the last session on or before a date, or the last session if the date is null.
  * @throws Refusal NO_DATA_AT_DATE
  */
 export function findFileDay(columns: RunColumns, asOf: string | null): Day {
@@ -60,8 +61,8 @@ export function findFileDay(columns: RunColumns, asOf: string | null): Day {
 }
 
 /**
- * Returns an index before the open of a session: the composition after the trades of the previous close, with the
- * changes of share counts and the corporate actions of the session applied.
+ * Returns an index before the open of a session. It is the composition after the trades of the previous close. The
+ * changes of share counts and the corporate actions of the session are applied.
  * @throws Refusal NO_DATA_AT_DATE for the first session, which has no previous close
  */
 export function createOpeningFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
@@ -81,9 +82,7 @@ export function createOpeningFile(columns: RunColumns, asOf: string | null, mark
 interface RunReader {
   readonly columns: RunColumns;
   readonly days: Int32Array;
-  /**
-   * Level of each session, [T]. The next fields are the divisor, and the exact divisor divided by the rounded divisor.
-   */
+  /** Level of each session, [T]. Then the divisor, and the exact divisor divided by the rounded one. */
   readonly level: Float64Array;
   readonly divisor: Float64Array;
   readonly exact: Float64Array | null;
@@ -148,7 +147,7 @@ function computeCashAfter(run: RunReader, position: number): number {
   return computeUninvestedCash(readWeightsAfter(run, position), computeMarketValueAt(run, position));
 }
 
-/** Returns the part of a market value that is not invested. */
+/** Returns the part of a market value that the weights do not invest. */
 export function computeUninvestedCash(weights: Float64Array, marketValue: number): number {
   const cashWeight = 1 - weights.reduce((sum, weight) => sum + weight, 0);
   return Math.abs(cashWeight) < WEIGHT_NOISE ? 0 : cashWeight * marketValue;
@@ -199,7 +198,7 @@ export function roundToWholeShares(shares: number, decimals: number | undefined)
 }
 
 /**
- * Returns the index after the previous close, with the changes of share counts and the corporate actions of the session
+ * Returns the index after the previous close. The changes of share counts and the corporate actions of the session are
  * applied.
  */
 function openIndexAt(run: RunReader, row: number, market: MarketData | null): CashFile {
@@ -254,7 +253,7 @@ interface Opening {
   readonly shares: Float64Array;
 }
 
-/** Returns the index shares of securities that are spun off on a session and then held, by position of the security. */
+/** Returns the index shares of securities that are spun off on a session and kept, by position of the security. */
 function getChildren(
   { columns, days }: RunReader,
   { at, shares }: Opening,
@@ -274,9 +273,7 @@ function getChildren(
   return children;
 }
 
-/**
- * Returns the prices at which the holdings are valued on a session. Securities that leave are valued at their proceeds.
- */
+/** Returns the prices that value the holdings on a session. A security that leaves has the price of its proceeds. */
 function computeValuationPrices(run: RunReader, position: number, file: CashFile): Float64Array {
   const { columns } = run;
   const { header } = columns;
@@ -295,8 +292,8 @@ function computeValuationPrices(run: RunReader, position: number, file: CashFile
 }
 
 /**
- * Returns the valuation prices of a run that stores only weights before trades. The part of the market value that
- * closes do not explain is attributed to the securities that leave, in proportion to their last closes.
+ * Returns the valuation prices of a run that stores only weights before trades. The closes do not explain the whole
+ * market value. The rest is given to the securities that leave, in proportion to their last closes.
  */
 function computeSettlementPrices(
   run: RunReader,
@@ -319,10 +316,10 @@ function computeSettlementPrices(
   return value === 0 ? price : price.map((close, i) => (mask[i] === 1 ? close * (1 + missingCash / value) : close));
 }
 
-/** Relative difference of the market value above which leaving securities are not valued at their closes. */
+/** Relative difference of the market value. Above it, securities that leave are not valued at their closes. */
 const PRICE_TOLERANCE = 1e-9;
 
-/** Returns the last closes on or before a session, on the share basis of the session; NaN if the run contains none. */
+/** Returns the last closes on or before a session, on the share basis of the session. NaN if there is none. */
 function readPricesAt({ columns, effects }: RunReader, position: number): Float64Array {
   const H = columns.header.names.length;
   const price = new Float64Array(H).fill(Number.NaN);

@@ -6,7 +6,7 @@ import { createTableFile } from './table-file.js';
 
 const NAME = 'orders';
 
-/** Returns the orders of a rebalance pack as a complete file, which has at most a few thousand rows. */
+/** Returns the orders of a rebalance pack as a complete file. It has at most a few thousand rows. */
 export function createPackOrders(
   indexId: string,
   accounts: readonly PackAccount[],

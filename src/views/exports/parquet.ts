@@ -8,7 +8,10 @@ import type { PartInput, PartWriter } from './part.js';
 
 const NO_GROUPS: WrittenRowGroups = { fileBytes: 0, count: 0, bytes: new Uint8Array(0) };
 
-/** Approximate size of a written value in bytes. Dates and texts are written as positions in a list. */
+/**
+ * Approximate size of a written value in bytes. Dates and texts are small, because they are written as positions in a
+ * list.
+ */
 const WIDTHS: Readonly<Record<ColumnType, number>> = { date: 1, text: 2, count: 4, number: 8 };
 
 const PARQUET_KINDS = {
@@ -24,9 +27,9 @@ interface BufferedBatch {
 }
 
 /**
- * Creates a writer of a Parquet file with optional dates, UTF-8 texts, doubles and 32-bit integers. The unit and
- * meaning of each column are in the file metadata. Each part is a row group; the position of the next part contains the
- * locations of the row groups for the footer.
+ * Creates a writer of a Parquet file. Its columns are dates, UTF-8 texts, doubles and 32-bit integers and can contain
+ * nulls. The file metadata contains the unit and meaning of each column. Each part is a row group. The position of the
+ * next part contains the locations of the row groups, which the footer needs.
  */
 export function createParquetWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
   const previousGroups = from.groups ?? NO_GROUPS;
@@ -137,7 +140,7 @@ function concatenate<A extends Float64Array | Int32Array>(target: A, parts: read
   return target;
 }
 
-/** Encodes days as positions in a list. Rows are sorted by date, so only a change of the day needs a look-up. */
+/** Encodes days as positions in a list. Rows are sorted by date, so a day is looked up only when it changes. */
 function encodeDays(name: string, values: Int32Array): ParquetColumn {
   const positions = new Map<number, number>();
   const codes = new Int32Array(values.length);

@@ -5,7 +5,7 @@ import { createJsonRowsWriter } from './json-rows.js';
 import { createParquetWriter } from './parquet.js';
 import type { PartInput, PartWriter } from './part.js';
 
-/** Writers by format. A format without a writer does not compile. */
+/** Writers by format. If a format has no writer, the code does not compile. */
 export const PART_WRITERS: Readonly<Record<RowFormat, (input: PartInput) => PartWriter>> = {
   csv: createCsvWriter,
   arrow: createArrowWriter,

@@ -11,7 +11,7 @@ export interface PartInput {
   readonly sink: ByteSink;
 }
 
-/** Receives the bytes of a part. Each piece is valid until the call returns. */
+/** Object that receives the bytes of a part. Each piece is valid until the call returns. */
 export interface ByteSink {
   append(bytes: Uint8Array): void;
 }
@@ -22,7 +22,7 @@ export interface PartWriter {
   /** Returns the approximate number of bytes written so far. */
   length(): number;
   /**
-   * Writes the remaining bytes, and after the last part the end of the export.
+   * Writes the remaining bytes. After the last part, also writes the end of the export.
    * @returns the row groups, for formats with row groups
    */
   end(isLast: boolean): WrittenRowGroups | void;

@@ -12,7 +12,7 @@ import { produceRisk } from './tables/risk.js';
 import { produceTrades } from './tables/trades.js';
 import { produceWeights } from './tables/weights.js';
 
-/** Row producers by table. A table without a producer, or a producer without a column, does not compile. */
+/** Row producers by table. If a table has no producer or a producer lacks a column, the code does not compile. */
 export const PRODUCERS: { readonly [T in ExportTableName]: Producer<T> } = {
   attribution: produceAttribution,
   breaches: produceBreaches,

@@ -37,7 +37,7 @@ export interface RowWriter {
   end(): void;
 }
 
-/** Memory of the last writer, which the next writer of the thread reuses. */
+/** Memory of the last writer. The next writer of the thread uses it again. */
 let spareText: NumberText | undefined;
 
 /**
@@ -83,10 +83,10 @@ interface Chunks {
   write(columns: readonly NamedColumn[], from: number, to: number): boolean;
 }
 
-/** Creates a writer of several rows at a time, with numbers as values and texts as token positions. */
+/** Creates a writer that writes several rows at a time. Numbers are values and texts are positions of tokens. */
 function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   let rowMarks: RowMarks | undefined;
-  /** Token positions of the texts of a list, by code; 0 for a text without a token. */
+  /** Positions of tokens for the texts of a list, by code. A text without a token has 0. */
   const offsetsByTexts = new Map<readonly string[], Int32Array>();
   let knownDrops = -1;
 
@@ -105,7 +105,7 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   }
 
   /**
-   * Fills a column with token positions.
+   * Fills a column with positions of tokens.
    * @returns false if there is no space for another token
    */
   function fillTexts(slot: Int32Array, { codes, texts }: TextValues, { from, to }: Span): boolean {
@@ -148,14 +148,14 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
     write(columns, from, to) {
       if (columns.length > TABLE_COLUMNS_MAX) return false;
       const isFilled = () => columns.every((column, slot) => fill(column, slot, { from, to }));
-      // Tokens of earlier rows may have used up the space, so the table is cleared once.
+      // Tokens of earlier rows may have used all the space. The table is then cleared once.
       const fits = (knownDrops === table.drops && isFilled()) || (begin(), isFilled());
       return fits && table.write(columns.map(getKind), rowMarks!, to - from); // `begin` has set the marks
     },
   };
 }
 
-/** Text for the reserved token, which occurs in no cell. */
+/** Text of the reserved token. No cell contains it. */
 const RESERVED_TEXT = ' ';
 
 const getKind = ({ type, values }: NamedColumn): ColumnKind =>
@@ -174,8 +174,8 @@ interface Cells extends Span {
 }
 
 /**
- * Writes rows cell by cell: the first row, rows with texts that exceed the memory of a table, and rows with infinite
- * numbers.
+ * Writes rows cell by cell. Used for the first row, for rows whose texts exceed the memory of a table, and for rows
+ * with infinite numbers.
  */
 function writeCells(text: NumberText, tokens: Tokens, { columns, from, to, written }: Cells): void {
   const { first, start, separator, end } = tokens.marks;

@@ -2,7 +2,9 @@ import { parseValidDay } from '#domain/time/days.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { RequestedWindow } from '../run-window.js';
 
-/** Returns the positions of the dates in a window, `to` exclusive. The span is empty if the window contains no date. */
+/**
+ * Returns the positions of the dates in a window; `to` is exclusive. If the window contains no date, the span is empty.
+ */
 export function createSpan(
   days: Int32Array,
   { start, end }: RequestedWindow,

@@ -16,8 +16,8 @@ export interface WorkbookInput extends ExportSource {
 }
 
 /**
- * Writes a table as an Excel workbook with a frozen header; many rows are split over several sheets with the same
- * header. Texts are always text cells. Rows are read on demand, and equal rows give equal bytes.
+ * Writes a table as an Excel workbook with a frozen header. If there are too many rows, several sheets have the same
+ * header. A text is always a text cell. Rows are read when they are needed, and equal rows give equal bytes.
  * @cost about 8 us per row of four cells
  */
 export function createWorkbookStream(input: WorkbookInput): ReadableStream<Uint8Array> {
@@ -103,8 +103,8 @@ function createCellReader({ type, values }: NamedColumn): (row: number) => Cell 
 const CELL_CHARACTERS_MAX = 32_767;
 
 /**
- * Escapes text such as `_x0041_`, which Excel interprets as a character code. hucre 1.0.0 escapes only the codes that
- * it writes itself.
+ * Escapes text such as `_x0041_`, which Excel would read as a character code. The library hucre 1.0.0 escapes only
+ * codes that it writes itself.
  */
 function formatCell(text: string): string {
   return text.slice(0, CELL_CHARACTERS_MAX).replaceAll(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_');

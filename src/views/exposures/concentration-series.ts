@@ -3,13 +3,13 @@ import type { DatedFigures, FiguresMaker } from './dated-figures.js';
 import type { ExposureSide } from './sides.js';
 
 /**
- * Positions of the concentration figures: the sum of squared weights, the largest weight and the effective number of
- * assets, and the latter two for gross weights.
+ * Positions of the concentration figures. These are the sum of squared weights, the largest weight and the effective
+ * number of assets. The last two also exist for gross weights.
  */
 export const CONCENTRATION = { herfindahl: 0, largest: 1, effective: 2, grossLargest: 3, grossEffective: 4 } as const;
 export const CONCENTRATION_WIDTH = 5;
 
-/** Creates the computation of the concentration of a run's holdings. */
+/** Creates the function that computes the concentration of a run's holdings. */
 export function createConcentrationMaker(figures: DatedFigures): FiguresMaker {
   const { values, known } = figures;
   return {
@@ -37,8 +37,8 @@ export function createConcentrationMaker(figures: DatedFigures): FiguresMaker {
 }
 
 /**
- * Creates the computation of the active share: half the sum of absolute weight differences over the securities of both
- * sides.
+ * Creates the function that computes the active share: half the sum of absolute weight differences, over the securities
+ * of both sides.
  */
 export function createActiveShareMaker(
   figures: DatedFigures,

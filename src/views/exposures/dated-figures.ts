@@ -3,15 +3,15 @@ import { cacheText, type FigureTexts } from './figure-texts.js';
 import type { ExposureSide } from './sides.js';
 
 /**
- * Figures on the dates of a run, which do not depend on a window. The figures of a date are computed when they are
- * first requested.
+ * Figures on the dates of a run. They do not depend on a window. The figures of a date are computed when they are first
+ * requested.
  */
 export interface DatedFigures {
   /** Values figure by figure, [width x dates]. */
   readonly values: Float64Array;
   /** 1 if the figures of a date have been computed, [dates]. */
   readonly known: Uint8Array;
-  /** JSON text of figures that were already written; null if text is not cached. */
+  /** JSON text of figures that were written before; null if text is not cached. */
   readonly texts: FigureTexts | null;
 }
 
@@ -24,7 +24,8 @@ export interface FiguresSize {
 }
 
 /**
- * Returns the cached figures for a key of their inputs. Entries may be evicted between views, but not during a view.
+ * Function that returns the cached figures for a key of their inputs. Entries may be removed between two views, but not
+ * during a view.
  */
 export type FigureCache = (key: readonly unknown[], size: FiguresSize) => DatedFigures;
 
@@ -40,16 +41,16 @@ export interface HoldingsOnDate {
   /** Position of the date in the run. */
   readonly at: number;
   readonly day: Day;
-  /** Weights of the run's securities, valid until the next date. */
+  /** Weights of the run's securities. They are valid until the next date. */
   readonly own: Float64Array;
-  /** Weights of the benchmark's securities, empty without a benchmark. */
+  /** Weights of the benchmark's securities. Empty if there is no benchmark. */
   readonly benchmark: Float64Array;
 }
 
 /** Computation of figures, one date at a time. */
 export interface FiguresMaker {
   readonly figures: DatedFigures;
-  /** Computes the figures of a date and writes them to its position. */
+  /** Computes the figures of a date and stores them at the position of the date. */
   make(date: HoldingsOnDate): void;
 }
 
@@ -88,7 +89,7 @@ export function completeFigures(
 const NO_VALUES = new Float64Array(0);
 const returnNoValues = (): Float64Array => NO_VALUES;
 
-/** Returns a figure on the shown dates, without a copy if the dates are contiguous. */
+/** Returns a figure on the shown dates. If the dates are contiguous, nothing is copied. */
 export function selectShownFigure(figures: DatedFigures, figure: number, { positions }: ShownFigures): Float64Array {
   const { values, known } = figures;
   const offset = figure * known.length;
@@ -101,7 +102,7 @@ export function selectShownFigure(figures: DatedFigures, figure: number, { posit
 }
 
 /**
- * Attaches the cached text of a figure to its values if the dates are contiguous.
+ * Connects the values of a figure with its cached text, if the dates are contiguous.
  * @param positions positions of the dates in the run
  */
 export function addFigureText(

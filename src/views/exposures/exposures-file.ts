@@ -73,7 +73,7 @@ const FIGURES: Readonly<Record<string, (series: FieldSeries) => Float64Array>> =
   p90: ({ percentiles }) => percentiles.p90,
 };
 
-/** Returns builders of columns with one row per item and date, grouped by date. */
+/** Returns functions that build columns with one row per item and date. Rows are grouped by date. */
 function createDatedRows<T>(days: Int32Array, items: readonly T[]) {
   const width = items.length;
   const count = days.length * width;

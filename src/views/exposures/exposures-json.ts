@@ -13,7 +13,7 @@ import { FIELD_WIDTH, type FieldSeries } from './field-series.js';
 import { writeFigure } from './figure-texts.js';
 import type { GroupWeights } from './weights-by-group.js';
 
-/** Creates a member that is a list of numbers, with null for missing values. */
+/** Creates a member that is a list of numbers. Missing values are null. */
 function createKnownMember<V, S>(readValues: (source: S) => Float64Array): Member<V, S> {
   return createWrittenMember((json, source) => writeFigure(json, readValues(source)));
 }
@@ -95,12 +95,12 @@ const EXPOSURES = createJsonObject<ExposuresView, Exposures>({
   turnover: createKnownMember(({ turnover }) => turnover),
 });
 
-/** Maximum size in bytes of a number of seventeen digits with its comma, and of a date. */
+/** Maximum size in bytes of a number with seventeen digits and its comma, and of a date. */
 const NUMBER_BYTES = 21;
 const DATE_BYTES = 13;
 
 /**
- * Estimates the size of an ExposuresView in bytes. A buffer that is too small would have to be moved during writing.
+ * Estimates the size of an ExposuresView in bytes. If a buffer is too small, its contents must be moved during writing.
  */
 export function estimateExposuresBytes({ days, groups, fields, benchmark }: Exposures): number {
   const sides = benchmark === null ? 1 : 2;

@@ -51,10 +51,10 @@ export interface ExposuresInput {
     /** Key of all inputs of the benchmark. */
     readonly key: string;
     readonly holdings: Holdings;
-    /** Cache of the benchmark's run, if the run has the same dates and terms; null otherwise. */
+    /** Cache of the benchmark's own run. Null if that run has other dates or terms. */
     readonly keep: FigureCache | null;
   } | null;
-  /** Reader of the averaged datapoints for the securities of the run and the benchmark. */
+  /** Reader of the averaged datapoints, for the securities of the run and the benchmark. */
   readonly fields: FieldReader;
   /** Cache of figures. */
   readonly keep: FigureCache;
@@ -79,8 +79,8 @@ export interface Exposures {
   /** Sum of squared weights. */
   readonly herfindahl: Float64Array;
   /**
-   * Effective number of assets: the squared sum of the weights divided by the sum of squared weights; 0 if there is no
-   * weight.
+   * Effective number of assets: the square of the sum of the weights, divided by the sum of the squared weights. It is
+   * 0 if there is no weight.
    */
   readonly effective: Float64Array;
   readonly grossEffective: Float64Array;
@@ -95,8 +95,8 @@ export interface Exposures {
 /**
  * Computes the exposures of a run.
  * @throws Refusal NO_DATA_IN_RANGE; NO_COMMON_DATES if the benchmark lacks a date
- * @cost one pass over the weights [n x H] of the dates with missing figures, and none if all figures are cached. If
- * each security is its own group, two more passes: one for the averages that sort the groups, one for the reported
+ * @cost one pass over the weights [n x H] of dates whose figures are missing; none if all figures are cached. If each
+ * security is its own group, there are two more passes: for the averages that sort the groups, and for the reported
  * groups.
  */
 export function createExposures(columns: RunColumns, input: ExposuresInput): Exposures {
@@ -155,14 +155,14 @@ interface ExposuresQuery {
 const createFigureSize = ({ all }: ExposuresQuery, width: number) => ({ width, dates: all.length, areWritten: true });
 
 /**
- * Maximum number of groups with cached sums: enough for sectors, countries and industries, but not for single
- * securities.
+ * Maximum number of groups whose sums are cached. It is enough for sectors, countries and industries, but not for
+ * single securities.
  */
 const CACHED_GROUPS_MAX = 64;
 
 /**
- * Returns the weights of a side by group; null if the side does not exist.
- * @param makers receives the computation of the sums if they are cached
+ * Returns the weights of one side by group; null if the side does not exist.
+ * @param makers receives the function that computes the sums, if they are cached
  */
 function findGroups(exposuresQuery: ExposuresQuery, name: SideName, makers: FiguresMaker[]): GroupSums | null {
   const { input, all, shown, sides } = exposuresQuery;
@@ -187,7 +187,7 @@ interface SideFigures {
   readonly standsAlone: boolean;
 }
 
-/** Returns the cached figures of a side. A benchmark shares the cache of its run if possible. */
+/** Returns the cached figures of one side. If possible, a benchmark uses the cache of its run. */
 function getKeptFigures(
   exposuresQuery: ExposuresQuery,
   name: SideName,
@@ -201,8 +201,8 @@ function getKeptFigures(
 
 /**
  * Prepares the figures of the datapoints.
- * @param makers receives the computations
- * @returns a function that returns the series after the computations
+ * @param makers receives the functions that compute them
+ * @returns a function that returns the series after they were computed
  */
 function createFieldReader(exposuresQuery: ExposuresQuery, makers: FiguresMaker[]): () => Exposures['fields'] {
   const { input, sides, shown } = exposuresQuery;
@@ -227,7 +227,7 @@ function createFieldReader(exposuresQuery: ExposuresQuery, makers: FiguresMaker[
     }));
 }
 
-/** Returns a reader that reads each day only once for all datapoints. */
+/** Returns a reader that reads the data of each day only once for all datapoints. */
 function readOnceADay({ on }: FieldReader): FieldReader['on'] {
   let day: Day | undefined;
   let fieldsOfDay: FieldsOfDay | undefined;
@@ -260,7 +260,7 @@ function getSpan(day: Day, interval: 'weekly' | 'monthly'): number {
 }
 
 /**
- * Returns the one-way turnover of the portfolio's trades on each date, without the first purchase.
+ * Returns the one-way turnover of the portfolio's trades on each date. The first purchase is left out.
  * @cost reads the events once
  */
 function computeTurnover(columns: RunColumns, figures: DatedFigures): DatedFigures {

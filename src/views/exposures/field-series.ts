@@ -10,8 +10,8 @@ export type SideName = 'own' | 'benchmark';
 export interface FieldReader {
   readonly fields: readonly string[];
   /**
-   * Returns true if the value of a security does not depend on other securities. BETA depends on the universe of the
-   * run's index.
+   * Returns true if the value of a security does not depend on other securities. BETA does: it depends on the universe
+   * of the run's index.
    */
   standsAlone(field: number): boolean;
   /**
@@ -21,9 +21,9 @@ export interface FieldReader {
   on(day: Day, weights: Float64Array): FieldsOfDay;
 }
 
-/** Data of a day, valid until the next day is read. */
+/** Data of a day. It is valid until the next day is read. */
 export interface FieldsOfDay {
-  /** Returns the securities of a side with a weight. */
+  /** Returns the securities of one side that have a weight. */
   held(side: SideName, weights: Float64Array): HeldSecurities;
   /**
    * Reads the values of held securities.
@@ -35,7 +35,8 @@ export interface FieldsOfDay {
 
 export interface HeldSecurities {
   /**
-   * Columns of the securities. The array is identical as long as the securities are the same, also for the other side.
+   * Columns of the securities. The array is the same object as long as the securities are the same, also for the other
+   * side.
    */
   readonly columns: Int32Array;
   /** Weights, at least [n]. */
@@ -49,7 +50,7 @@ const PERCENTILES = Float64Array.of(0.1, 0.25, 0.5, 0.75, 0.9);
 /** Number of figures of a datapoint: averages and percentiles. */
 export const FIELD_WIDTH = AVERAGE_COUNT + PERCENTILES.length;
 
-/** Weighted figures of a datapoint on dates; NaN if no holding has a value. */
+/** Weighted figures of a datapoint by date. They are NaN if no holding has a value. */
 export interface FieldSeries {
   readonly mean: Float64Array;
   /** Fraction of the absolute weights with a value. */
@@ -57,10 +58,10 @@ export interface FieldSeries {
   readonly percentiles: Readonly<Record<'p10' | 'p25' | 'p50' | 'p75' | 'p90', Float64Array>>;
 }
 
-/** Returns the data of a day, which is read once for all datapoints. */
+/** Function that returns the data of a day. The day is read only once for all datapoints. */
 type FieldReaderOnDate = (day: Day, weights: Float64Array) => FieldsOfDay;
 
-/** Weighted figures of a datapoint for both sides. A date is read once if both sides hold the same securities. */
+/** Weighted figures of a datapoint for both sides. If both sides hold the same securities, a date is read only once. */
 export interface WeightedField {
   maker(figures: DatedFigures, side: SideName): FiguresMaker;
 }
@@ -72,7 +73,7 @@ interface FieldOfSecurities {
 }
 
 /**
- * Creates the computation of a datapoint's weighted figures.
+ * Creates the function that computes the weighted figures of a datapoint.
  * @param engine provides the memory
  */
 export function computeWeightedField(

@@ -27,7 +27,7 @@ interface TextLocation {
 const locationsByValues = new WeakMap<Float64Array, TextLocation>();
 
 /**
- * Marks values so that their text is cached when they are written.
+ * Marks values so that their text is cached as soon as they are written.
  * @returns the values
  */
 export function cacheText(values: Float64Array, location: TextLocation): Float64Array {
@@ -36,7 +36,7 @@ export function cacheText(values: Float64Array, location: TextLocation): Float64
 }
 
 /**
- * Writes numbers in brackets with null for missing values. Cached text is copied.
+ * Writes numbers in brackets; a missing value is null. Text that is cached is copied.
  * @throws Refusal NUMERIC_FAILURE
  */
 export function writeFigure(json: JsonWriter, values: Float64Array): void {

@@ -8,9 +8,7 @@ import { openPanelRows } from '../panel-rows.js';
 /** Holdings of one side on the reported dates. */
 export interface ExposureSide {
   readonly names: readonly string[];
-  /**
-   * Starts a pass over the dates. Weights [names] must be requested in date order and are valid until the next request.
-   */
+  /** Starts to read the dates in order. The weights [names] of a date are valid until the next date is requested. */
   pass(): (k: number) => Float64Array;
 }
 

@@ -8,15 +8,15 @@ import type { ExposureSide } from './sides.js';
 export interface SideGroups {
   readonly groups: readonly string[];
   /**
-   * Starts a pass at the first day. The returned function sums weights by group into a row; NaN if no security of the
-   * group has a weight.
+   * Starts at the first day. Returns a function that adds the weights of a day by group and writes the sums to a row. A
+   * sum is NaN if no security of the group has a weight.
    */
   summing(): (day: Day, weights: Float64Array, row: Float64Array) => void;
 }
 
 /**
- * Assigns the securities of a side to groups.
- * @param days all days of the run, so that the numbering of groups does not depend on the shown dates
+ * Assigns each security of one side to a group.
+ * @param days all days of the run, so that the numbers of the groups do not depend on the shown dates
  */
 export function createSideGroups(names: readonly string[], days: Iterable<Day>, getGroup: GroupOfDay): SideGroups {
   const numbers = createGroupNumbers();
@@ -45,21 +45,27 @@ function sumByGroup(row: Float64Array, weights: Float64Array, groups: Int32Array
 /** Weights by group on the shown dates. */
 export interface GroupSums {
   readonly groups: readonly string[];
-  /** Returns the totals over all dates, [groups]; NaN if no security of the group has a weight on any date. */
+  /**
+   * Returns the sum of each group over all dates, [groups]. It is NaN if no security of the group has a weight on any
+   * date.
+   */
   totals(): Float64Array;
   /**
-   * Adds the sums of each date to the reported groups, [places][dates].
+   * Adds the sums of all dates to the reported groups, [places][dates].
    * @param groupPositions reported group of each group, [groups]
    */
   addTo(sums: readonly Float64Array[], groupPositions: Int32Array): void;
-  /** Returns the sums of a group for output, whose text may be cached; 0 if no security of the group has a weight. */
+  /**
+   * Returns the sums of a group for output. Their text may be cached. A sum is 0 if no security of the group has a
+   * weight.
+   */
   written(sums: Float64Array, group: number): Float64Array;
 }
 
 /** Returns sums that are computed at each request. */
 export function sumGroups({ groups, summing }: SideGroups, side: ExposureSide, days: ArrayLike<Day>): GroupSums {
   /**
-   * Passes the sums of each date.
+   * Calls `visit` for each date.
    * @param visit receives the sums of a date, which are valid until the next call
    */
   const visitDates = (visit: (row: Float64Array, k: number) => void): void => {
@@ -95,7 +101,7 @@ function addTerm(sum: number, term: number): number {
   return sum === sum ? sum + term : term;
 }
 
-/** Creates the computation of the sums as figures of the dates. */
+/** Creates the function that computes the sums as figures of the dates. */
 export function createGroupsMaker(
   figures: DatedFigures,
   { groups, summing }: SideGroups,
@@ -113,7 +119,7 @@ export function createGroupsMaker(
 }
 
 /**
- * Returns the sums from cached figures, with the same results as `sumGroups`.
+ * Returns sums from cached figures. They equal the results of `sumGroups`.
  * @param positions positions of the dates in the run
  */
 export function findListedGroups(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupSums {
@@ -155,7 +161,7 @@ export interface GroupWeights {
   readonly benchmark: Float64Array | null;
 }
 
-/** Name of the group that combines all groups that are not listed. */
+/** Name of the group that combines all groups which are not listed. */
 const OTHERS_NAME = 'OTHERS';
 
 /**
@@ -178,7 +184,7 @@ export function computeWeightsByGroup(
   return labels.map((group, position) => ({ group, weights: sums[position]!, benchmark: other && other[position]! }));
 }
 
-/** Returns the sums over all dates, for groups with a weight on any date. */
+/** Returns the sum of each group over all dates. Groups without a weight on any date are left out. */
 function getTotals(groupSums: GroupSums): Map<string, number> {
   const totals = groupSums.totals();
   return new Map(

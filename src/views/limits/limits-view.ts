@@ -11,14 +11,14 @@ import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
 
 export interface LimitsInput extends Pick<WatchedDates, 'issuersOn'> {
   readonly window: RequestedWindow;
-  /** Published rule (null for the rule of the index), or rows of the client. */
+  /** Published rule or rows of the client. A rule that is null means the rule of the index. */
   readonly limits: { readonly rule: LimitRuleName | null } | Pick<WatchedDates, 'rowsOn'>;
-  /** Cache for the figures of a published rule, if there is memory. */
+  /** Cache for the figures of a published rule; absent if there is no memory. */
   readonly keep?: FigureCache | undefined;
-  /** Column that identifies issuers. IDENTIFIER: each security is its own issuer. */
+  /** Column that identifies issuers. With IDENTIFIER, each security is its own issuer. */
   readonly by: string;
   readonly findings: readonly Finding[];
-  /** Called before the published rule is measured on a date. Measurements before an exception are kept. */
+  /** Called before the published rule is measured on a date. If it throws, the measurements so far are kept. */
   readonly onDate?: () => void;
 }
 

@@ -7,19 +7,19 @@ import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
 /** Figures of a rule on the dates of a run. */
 interface RuleFigures {
   readonly rule: LimitRuleName;
-  /** Value and cause of each row, [2 x rows x dates]. The cause is set only if the bound is exceeded. */
+  /** Value and cause of each row, [2 x rows x dates]. The cause is set only if the value exceeds the bound. */
   readonly values: DatedFigures;
   /**
-   * Security and price move nearest to a breach, [2 x dates]. Not set if a bound is exceeded or no move leads to a
-   * breach.
+   * Security that is nearest to a breach, and the price move that leads to it, [2 x dates]. Not set if a bound is
+   * already exceeded or no move leads to a breach.
    */
   readonly distances: DatedFigures;
 }
 
 export interface RuleSpan {
   /**
-   * Returns the issuers of the securities. Days must be passed in ascending order, once. Null if each security is its
-   * own issuer.
+   * Returns the issuers of the securities. Must be called once for each day, in ascending order. Null if each security
+   * is its own issuer.
    */
   readonly issuersOn: WatchedDates['issuersOn'];
   /** Column that identifies issuers. */
@@ -40,7 +40,7 @@ const NO_NAME = -1;
 
 /**
  * Measures published rules on the dates of a run. The figures of a date do not depend on the window.
- * @cost one pass over the weights for all rules, and none if all figures are cached
+ * @cost one pass over the weights for all rules; none if all figures are cached
  */
 export function measureRules(
   columns: RunColumns,

@@ -5,15 +5,15 @@ import type { WatchedDate } from '#domain/compliance/monitor.js';
 import type { Day } from '#domain/time/days.js';
 import { openPanelRows } from '../panel-rows.js';
 
-/** Issuers and limits for the measurement of weights at the closes of a run. */
+/** Issuers and limits that are needed to measure the weights at the closes of a run. */
 export interface WatchedDates {
   /**
-   * Returns the issuers of the securities, [H]. Days must be passed in ascending order. Null if each security is its
-   * own issuer.
+   * Returns the issuers of the securities, [H]. Must be called with ascending days. Null if each security is its own
+   * issuer.
    */
   readonly issuersOn: ((day: Day) => readonly string[]) | null;
   /**
-   * Returns the limits in force at a close.
+   * Returns the limits that are valid at a close.
    * @param isHeld 1 for securities held on any date up to the close, [H]
    */
   rowsOn(day: Day, isHeld: Uint8Array): readonly LimitRow[];
@@ -41,7 +41,8 @@ export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watch
     const issuers = input.issuersOn?.(days[position]!) ?? null;
     const close = weights.at(position);
     for (let name = 0; name < heldFlags.length; name++) if (close[name] !== 0) heldFlags[name] = 1;
-    // Weights before trades are stored for the portfolio, but not for an index that is stored next to it.
+    // Weights before trades are stored for the portfolio. They are not stored for an index that is stored together with
+    // a portfolio.
     let driftedWeights = isEvent && !header.has_index_weights && position > 0 ? weightsBefore.at(event) : null;
     if (driftedWeights !== null && kind === 'action')
       driftedWeights = removeExits(driftedWeights, {
@@ -72,8 +73,8 @@ interface DatePrices {
 }
 
 /**
- * Returns the weights that result from price changes alone: a leaving security is valued at its last price instead of
- * its proceeds.
+ * Returns the weights that result only from price changes. A security that leaves is valued at its last price and not
+ * at its proceeds.
  */
 function removeExits(driftedWeights: Float64Array, { previous, close, growth }: DatePrices): Float64Array {
   const ownWeights = driftedWeights.map((weight, name) =>

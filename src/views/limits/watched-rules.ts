@@ -27,8 +27,8 @@ export interface WatchedBreaches {
 }
 
 /**
- * Returns the breaches of the rule that triggers rebalances of the run's index, measured as by `watchRules`; null if
- * there is no such rule.
+ * Returns the breaches of the rule that triggers rebalances of the run's index. They are measured as by `watchRules`.
+ * Returns null if there is no such rule.
  */
 export function watchBreaches(columns: RunColumns, market: MarketData | null): WatchedBreaches | null {
   const { breach_rule: rule } = columns.header.treatment;
@@ -55,8 +55,8 @@ export function watchBreaches(columns: RunColumns, market: MarketData | null): W
 
 export interface WatchedSpan {
   /**
-   * Market with the issuers of the securities. Each security is its own issuer if the market is null or lacks the
-   * column.
+   * Market that contains the issuers of the securities. If it is null or lacks the column, each security is its own
+   * issuer.
    */
   readonly market: MarketData | null;
   /** Column that identifies issuers. Default: ISSUER. */
@@ -67,18 +67,18 @@ export interface WatchedSpan {
   readonly to: number;
   readonly withDistances?: boolean | undefined;
   /**
-   * Returns a cache for figures, if there is memory. The argument is the market if it provides the issuers, otherwise
-   * null.
+   * Returns a cache for figures; absent if there is no memory. The argument is the market if issuers come from it,
+   * otherwise null.
    */
   readonly keep?: ((market: MarketData | null) => FigureCache) | undefined;
 }
 
-/** Column name that treats each security as its own issuer. */
+/** Column name with which each security is its own issuer. */
 export const OWN_ISSUERS = 'IDENTIFIER';
 
 /**
  * Measures all published rules on the dates of a run, in the order of the rules.
- * @cost reads [n x H] weights once, and none if the figures are cached
+ * @cost reads [n x H] weights once; none if the figures are cached
  */
 export function watchRules(
   columns: RunColumns,

@@ -3,7 +3,7 @@ import type { ReconciliationView } from '#contract/analytics/reconciliation.js';
 /** An identity of a stored run with its two sides. */
 export type Check = ReconciliationView['checks'][number];
 
-/** Tolerance relative to the larger absolute side, and to at least 1. */
+/** Tolerance relative to the larger absolute value of the two sides. Values below 1 count as 1. */
 const TOLERANCE = 1e-10;
 
 export interface Sides {
@@ -28,7 +28,7 @@ function toFinite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** Records the cell with the largest difference between its two sides. */
+/** Record of the cell whose two sides differ most. */
 export interface Furthest {
   note(left: number, right: number): void;
   /** Returns the largest difference so far; negative before the first cell. */
@@ -53,7 +53,7 @@ export function createFurthest(): Furthest {
   };
 }
 
-/** Checks of the weights panel that share one pass over the panel. */
+/** Checks of the weights panel. They share one pass over the panel. */
 export interface RowPass {
   /** Receives the weights of a date. Dates must be passed in ascending order. */
   see(t: number, weights: Float64Array): void;

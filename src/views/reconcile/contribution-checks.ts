@@ -7,13 +7,13 @@ import type { PanelRows } from '../panel-rows.js';
 import { readWindow, type WindowSpan } from '../run-window.js';
 import { createCheck, type RowPass } from './check.js';
 
-/** Number of windows checked in addition to the whole run. The windows are determined by the length of the run. */
+/** Number of windows that are checked in addition to the whole run. The length of the run determines the windows. */
 const WINDOWS = 5;
 /** Maximum length of a window in sessions. */
 const WINDOW_SESSIONS_MAX = 504;
 
 /**
- * Checks the linked contributions of all securities over the whole run and several windows.
+ * Checks the linked contributions of all securities, over the whole run and over several windows.
  * @param weights reported panel of weights
  */
 export function createContributionPass(columns: RunColumns, weights: PanelRows): RowPass {

@@ -73,7 +73,7 @@ export function checkLevels(columns: RunColumns, { metrics }: RunRecord): Check[
   ];
 }
 
-/** Meanings of the remaining metrics, printed by a failed check. */
+/** Meanings of the other metrics. A failed check prints them. */
 const METRIC_MEANINGS = {
   annualised_return: 'The reported annualised return equals that of the level.',
   volatility: 'The reported volatility equals that of the returns.',
@@ -94,14 +94,14 @@ function checkMetrics(measuredMetrics: BacktestMetrics, reportedMetrics: Backtes
     );
 }
 
-/** Returns the levels of the tracked index on the dates of the run. */
+/** Returns the levels of the index that the portfolio follows, on the dates of the run. */
 function readIndexLevels(columns: RunColumns): Float64Array {
   const days = columns.i32('days');
   const begin = findFirstAtLeast(columns.i32('indexDays'), days[0]!);
   return columns.f64('indexLevel', begin, begin + days.length);
 }
 
-/** Checks that a portfolio without costs follows its index exactly. The check does not apply to strategies. */
+/** Checks that a portfolio without costs has exactly the return of its index. Strategies are not checked. */
 function checkTracking(columns: RunColumns, trackedLevels: Float64Array): Check[] {
   const { header } = columns;
   if (header.has_costs || header.has_index_weights || header.run_id !== header.index_id) return [];

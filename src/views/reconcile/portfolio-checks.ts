@@ -19,8 +19,7 @@ export function checkPortfolio(columns: RunColumns, { portfolio }: RunRecord): C
 }
 
 /**
- * Checks the reported positions. Only the most recent positions are reported, and those of the first reported date may
- * be incomplete.
+ * Checks the reported positions. Only the latest positions are reported, and the first reported date may be incomplete.
  */
 function checkPositions({ positions, value, cash }: RunRecord['portfolio']): Check[] {
   const { at, units, price, value: marketValues, weight, total } = positions;
@@ -63,7 +62,10 @@ function checkPositions({ positions, value, cash }: RunRecord['portfolio']): Che
   ];
 }
 
-/** Checks the transaction costs. An incomplete table of transactions cannot be summed and is not checked. */
+/**
+ * Checks the transaction costs. They are not checked if the table of transactions is incomplete, because it cannot be
+ * summed.
+ */
 function checkCosts(costs: Float64Array, { transactions, costRate, initialCapital }: RunRecord['portfolio']): Check[] {
   const { notional, isFree, total } = transactions;
   if (total > notional.length) return [];

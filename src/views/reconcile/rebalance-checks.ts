@@ -7,7 +7,7 @@ interface AppliedRebalance {
   readonly date: string;
   readonly cap: number | null;
   readonly redistributed: number;
-  /** True if the weights were converted to index shares and capped on an earlier date, and have drifted since then. */
+  /** True if the weights were converted to index shares and capped on an earlier date. They have drifted since. */
   readonly hasDrifted: boolean;
   /** Applied weights, [H]; the next field contains the weights before capping. */
   readonly applied: Float64Array;
@@ -50,7 +50,7 @@ function readApplied(
   const H = names.length;
   const isOfIndex = runId === indexId;
   const defersTargets = treatment.stale_targets === 'defer';
-  // The holdings of a strategy also depend on its tolerance and costs, so they are not checked.
+  // The holdings of a strategy also depend on its tolerance and its costs. Therefore they are not checked.
   const isHeld = isOfIndex && at >= 0 && rebalances[r + 1]?.at !== at;
   return {
     date,
@@ -64,14 +64,14 @@ function readApplied(
     isCapped: columns.u8('capped', r * H, (r + 1) * H),
     held: isHeld ? columns.f64(hasIndexWeights ? 'indexWeights' : 'weights', at * H, (at + 1) * H) : null,
     prices: isHeld && defersTargets ? columns.f64('price', at * H, (at + 1) * H) : null,
-    // Cash also contains the weights of securities that wait for a bar, so it is not checked in that case.
+    // If a security waits for a bar, its weight is part of the cash. The cash is then not checked.
     cash: isHeld && !hasIndexWeights && !defersTargets ? columns.f64('cash', at, at + 1)[0]! : null,
   };
 }
 
 /**
- * Checks the sum of the applied weights. An index invests the sum of its weights before capping. A strategy invests a
- * fraction of this sum, limited to the available value.
+ * Checks the sum of the applied weights. An index invests the whole sum of the weights before capping. A strategy
+ * invests a fraction of it, at most the available value.
  */
 function checkSums(rebalance: AppliedRebalance): Check[] {
   const { date, applied, uncapped, redistributed, hasDrifted, isOfIndex, isOverlay, cash } = rebalance;
@@ -105,7 +105,7 @@ function checkSums(rebalance: AppliedRebalance): Check[] {
   ];
 }
 
-/** Returns the invested fraction of the weights before capping, which is the exposure of a strategy. */
+/** Returns the fraction of the weights before capping that is invested. For a strategy this is its exposure. */
 function computeExposure({
   applied,
   uncapped,
@@ -136,8 +136,8 @@ interface HoldingsRow {
 }
 
 /**
- * Records the differences between held and expected weights. Securities without a bar keep their weight; the remaining
- * weight is distributed over the other securities in proportion to their applied weights. Without a bar and with short
+ * Records the differences between held and expected weights. A security without a bar keeps its weight. The rest is
+ * distributed to the other securities in proportion to their applied weights. If a bar is missing and there are short
  * positions, nothing is recorded.
  */
 function recordHoldings(sides: Furthest, { held, applied, prices }: HoldingsRow): void {

@@ -11,7 +11,7 @@ import { checkRebalances } from './rebalance-checks.js';
 import { checkRisk, type MeasuredRisk } from './risk-checks.js';
 import { createWeightPass } from './weight-checks.js';
 
-/** Recorded hash and current state of a stored file of a run. */
+/** Stored file of a run: its recorded hash and its current hash. */
 export interface StoredFile {
   readonly name: string;
   readonly recorded: string;
@@ -28,7 +28,7 @@ export interface MeasuredRun {
 }
 
 /**
- * Recomputes the identities of a stored run, and reports each identity with both sides.
+ * Checks a stored run by recomputing its identities. Reports each identity with both sides.
  * @param filesOf called last, because other threads may still be hashing the files
  * @cost reads every weight and price of the run
  */
@@ -56,7 +56,7 @@ export function createReconcileView(
   };
 }
 
-/** Returns notes on the checks that runs of earlier versions do not support. */
+/** Returns notes about checks that cannot be made for runs of earlier versions. */
 function listUncheckedParts(columns: RunColumns): string[] {
   return [
     ...(columns.has('record')
@@ -68,7 +68,7 @@ function listUncheckedParts(columns: RunColumns): string[] {
   ];
 }
 
-/** Returns the checks of the weights and contributions, computed in one pass over the weights. */
+/** Returns the checks of the weights and of the contributions. One pass over the weights computes both. */
 function checkPanels(
   columns: RunColumns,
   onDate: () => void,
@@ -109,7 +109,7 @@ const UNREADABLE: Check = {
 };
 
 /**
- * Returns the record of a run. Returns null if the stored bytes are invalid, which the reconciliation reports as a
+ * Returns the record of a run. Returns null if the stored bytes are invalid; the reconciliation reports this as a
  * failed check.
  */
 function recordIn(columns: RunColumns): RunRecord | null {

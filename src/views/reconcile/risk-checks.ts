@@ -1,7 +1,7 @@
 import type { ActiveRisk, HeldRisk } from '../weights-view.js';
 import { createCheck, type Check } from './check.js';
 
-/** Tolerance for sums of risk contributions, which are more exact than other sums. */
+/** Tolerance for sums of risk contributions. They are more exact than other sums. */
 const RISK_TOLERANCE = 1e-12;
 
 export interface MeasuredRisk {

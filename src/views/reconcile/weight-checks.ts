@@ -9,7 +9,7 @@ import { readPositiveWeights } from '../weights-view.js';
 import { createCheck, createFurthest, type Check, type Furthest, type RowPass } from './check.js';
 
 /**
- * Checks the weights panel: the sum of each row, and the drift from each row to the next.
+ * Checks the weights panel: the sum of each row, and how the weights drift from one row to the next.
  * @cost reads every price of the run
  */
 export function createWeightPass(columns: RunColumns): RowPass {
@@ -60,19 +60,19 @@ export function createWeightPass(columns: RunColumns): RowPass {
 }
 
 interface DriftedRow {
-  /** Weights of the previous session, which are overwritten by the current weights. */
+  /** Weights of the previous session. The current weights overwrite them. */
   readonly previous: Float64Array;
   readonly factors: Float64Array;
-  /** Securities with taxed dividends, if the gross dividends charged to short positions are not stored. */
+  /** Securities whose dividends are taxed. Set only if the gross dividends that short positions pay are not stored. */
   readonly withheld: ReadonlySet<number>;
-  /** Price growth of the whole portfolio since the unadjusted previous closes. */
+  /** Growth of the whole portfolio by prices since the previous closes before their adjustment. */
   readonly gross: number;
   readonly row: Float64Array;
   readonly cash: number;
 }
 
 /**
- * Compares the drifted weights with the stored weights of a session.
+ * Compares drifted weights with the stored weights of a session.
  * @param drifts receives the differences; null if differences are permitted
  * @returns the sum of cash and weights
  */
@@ -108,8 +108,8 @@ interface GrownRow {
 }
 
 /**
- * Returns a function that computes the growth of every security over a session from prices and corporate actions.
- * Sessions must be passed in order. The growth is NaN before the first bar of a security.
+ * Returns a function that computes how every security grows over a session, from prices and corporate actions. It must
+ * be called in the order of the sessions. The growth is NaN before the first bar of a security.
  */
 function createGrowthRows(
   columns: RunColumns,
@@ -172,7 +172,7 @@ function computePriceGrowth(factors: Float64Array, carriedPrices: Float64Array, 
 
 const NO_CHANGES: ReadonlyMap<number, number> = new Map();
 
-/** Returns the changes of share counts of a portfolio that follows them, by date and security. */
+/** Returns the changes of share counts that a portfolio follows, by date and security. */
 function getCountsBySession(columns: RunColumns): ReadonlyMap<number, ReadonlyMap<number, number>> {
   const effectsBySession = new Map<number, Map<number, number>>();
   for (const { at, name, factor } of columns.has('keptShares') ? listCountChanges(columns) : []) {
@@ -201,8 +201,8 @@ function groupEffectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
 }
 
 /**
- * Checks the drift figures in the weights view of the last date. If weight moved into cash, the moves do not sum to
- * zero.
+ * Checks the drift figures in the weights view of the last date. If weight has moved into cash, the moves do not add up
+ * to zero.
  */
 function checkDrift(columns: RunColumns): Check[] {
   const { held, target } = readPositiveWeights(columns, null);

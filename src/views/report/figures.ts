@@ -59,11 +59,11 @@ export interface RiskFigures {
 }
 
 /**
- * Figures of a stored run for reports. The functions of the service's views compute each figure when it is first
- * requested.
+ * Figures of a stored run for reports. Each figure is computed when it is first requested, with the functions of the
+ * service's views.
  */
 export interface RunFigures {
-  /** State of a stale run with its reasons; null if the run is current. */
+  /** State of the run if it is stale, with the reasons; null if the run is current. */
   readonly stale: StaleState | null;
   readonly terms: RunTerms;
   readonly overview: OverviewView;
@@ -86,7 +86,7 @@ export interface RunFigures {
   volatility(): (DatedLine & { readonly window: number }) | null;
   annualReturns(): readonly (readonly [year: number, value: number])[];
   monthlyReturns(): readonly MonthReturn[];
-  /** Returns the concentration of the weights on the last date, which `constituents` also returns. */
+  /** Returns the concentration of the weights on the last date. `constituents` returns these weights. */
   concentration(): WeightsView['concentration'];
   /** Returns the constituents on the last date, largest weight first. */
   constituents(): readonly Constituent[];
@@ -100,7 +100,8 @@ export interface RunFigures {
   /** Returns the weights of the sectors at the ends of the latest years. */
   yearEndSectors(years: number): YearEndSectors;
   /**
-   * Returns the measurements of all published concentration rules over the run, by issuer if the market has issuers.
+   * Returns how all published concentration rules were met during the run. If the market has issuers, weights are added
+   * by issuer.
    */
   limits(): readonly WatchedRule[];
   /** Concentration rule that triggers rebalances; null if there is none. */
@@ -111,7 +112,7 @@ export interface RunFigures {
   breaches(): WatchedBreaches | null;
   /** Returns the dividends in index points. */
   dividendPoints(): DividendPointsView | Missing;
-  /** Returns the latest rebalance as orders for a portfolio that held the index; null for an overlay. */
+  /** Returns the orders of the latest rebalance, for a portfolio that held the index. Returns null for an overlay. */
   pack(aum: number): RebalanceOrders | Missing | null;
   /** Returns the results of scenarios for the holdings on the last date. */
   scenarios(requestedScenarios: readonly Scenario[]): readonly ScenarioResult[] | Missing;
@@ -129,8 +130,8 @@ export interface RunFigures {
 const NO_MARKET: Missing = { missing: 'This needs a served data store, and none is served.' };
 
 /**
- * Windows of the trailing volatility in sessions: a year, a quarter and a month. A window is used if the run is at
- * least twice as long.
+ * Windows of the trailing volatility in sessions: one year, one quarter and one month. A window is used only if the run
+ * is at least twice as long.
  */
 const WINDOWS = [252, 63, 21] as const;
 
@@ -217,7 +218,7 @@ export function createRunFigures({
   };
 }
 
-/** Returns the level of the tracked index on the dates of the run, rebased to 100. */
+/** Returns the level of the index that the portfolio follows, on the dates of the run. It is rebased to 100. */
 function readIndexLevels(columns: RunColumns, days: Int32Array): Float64Array {
   const indexDays = columns.i32('indexDays');
   const from = findLastAtMost(indexDays, days[0]!);

@@ -25,7 +25,7 @@ export function computeRunDividends(columns: RunColumns, sm: SessionMarket): Div
   return createDividendPointsView(columns, { window: { start: null, end: null }, ...computeRunFractions(columns, sm) });
 }
 
-/** Returns the dividends in the market of a run, on the terms of the run. */
+/** Returns the dividends of a run, from its market and with the terms of the run. */
 export function computeRunFractions(
   columns: RunColumns,
   sm: SessionMarket,
@@ -50,7 +50,7 @@ export interface RebalanceOrders extends Pick<Pack, 'capacity'> {
 
 /**
  * Returns the orders of the latest rebalance in whole shares, for a portfolio that held the index before it. Returns
- * null for an overlay and for a run whose only rebalance is the first purchase.
+ * null for an overlay. Also returns null if the only rebalance of the run is the first purchase.
  */
 export function computeRebalanceOrders(
   columns: RunColumns,
@@ -98,7 +98,10 @@ export interface ScenarioResult {
   readonly outcome: ScenarioOutcome | Missing;
 }
 
-/** Reference column with the groups whose mean return replaces a missing return of a security. */
+/**
+ * Reference column that groups securities. If a return of a security is missing, the mean return of its group replaces
+ * it.
+ */
 const DEFAULT_PROXIES = 'SECTOR';
 
 /** Applies scenarios to the holdings on the last date of a run. */

@@ -2,8 +2,8 @@ import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import { raiseToPower } from '#kernels/power.js';
 
 /**
- * Number formats of reports: two decimals, commas between thousands, an ASCII hyphen as minus sign, and no minus sign
- * before zero.
+ * Number formats of reports. Numbers have two decimals, commas between thousands and an ASCII hyphen as minus sign.
+ * Zero has no minus sign.
  */
 
 /** Text of a missing value. */
@@ -41,7 +41,10 @@ export function formatCount(count: number | null): string {
   return count === null ? NOT_MEASURED : formatFixed(count, 0);
 }
 
-/** Formats numbers of unknown meaning in a template: as counts if all are integers, otherwise as ratios. */
+/**
+ * Formats numbers of a template whose meaning is unknown. If all are integers, they are formatted as counts; otherwise
+ * as ratios.
+ */
 export function formatPlainTexts(values: readonly number[]): string[] {
   return values.map(values.every(Number.isInteger) ? formatCount : formatRatio);
 }

@@ -69,7 +69,7 @@ export function renderReport({ template, figures, renderedAt, creator, fonts, re
   return { bytes: endPdf(pdf), pages: pages.length };
 }
 
-/** Returns the title of a report, with the name of the index if a header shows an index. */
+/** Returns the title of a report. If a header shows an index, the title contains the name of the index. */
 function formatTitle({ name, blocks }: ReportTemplateDocument, figures: ReportInput['figures']): string {
   const indexIds = new Set(blocks.flatMap(({ kind, index_id }) => (kind === 'header' ? [index_id] : [])));
   const [first = null] = indexIds;
@@ -99,7 +99,7 @@ interface BandsInput {
   readonly tick: (fraction: number, message: string) => void;
 }
 
-/** Arranges blocks in bands. Two consecutive blocks of half width share a band. */
+/** Arranges blocks in bands. Two blocks of half width that follow each other share a band. */
 function layBands(template: ReportTemplateDocument, { area, figures, typesetter, tick }: BandsInput): Band[] {
   const { blocks } = template;
   const halfWidth = (area.innerWidth - SPACE.gutter) / 2;

@@ -1,6 +1,6 @@
 /**
- * Splits rows into shown rows and a rest that is summarised in one row. A rest of one row is shown instead of
- * summarised.
+ * Splits rows into rows that are shown and a rest that becomes one summary row. If the rest is only one row, it is
+ * shown as well.
  */
 export function splitRows<T>(
   rows: readonly T[],

@@ -1,6 +1,6 @@
 /**
- * Font sizes and colours of all blocks. Lengths are in points. Colours differ in lightness, so that a page remains
- * readable when it is printed in grey.
+ * Font sizes and colours of all blocks. Lengths are in points. Colours differ in lightness, so a page can be read when
+ * it is printed in grey.
  */
 export const INK = '#1b2430';
 export const MUTED_INK = '#5a6472';
@@ -14,7 +14,7 @@ export const AMBER = '#dd8f2a';
 /** Lightness 50, drawn as a dashed line. */
 export const SLATE = '#6f7b8a';
 export const NAVY_TINT = '#d9e3ee';
-/** Lightness 82, compared with 90 of the tint above. */
+/** Tint with lightness 82. The tint above has lightness 90. */
 export const AMBER_TINT = '#f2c48b';
 
 export const SIZE = {

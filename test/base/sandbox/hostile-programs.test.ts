@@ -3,7 +3,7 @@ import { SandboxError } from '#base/sandbox/sandbox.js';
 import { IS_SOAK } from '../../soak.js';
 import { openSandbox, createProgram, type TestSandbox } from './test-sandbox.js';
 
-/** Statements that exhaust time, memory or stack depth, damage shared state, or try to escape. */
+/** Statements that use up time, memory or stack, damage shared state, or try to escape. */
 const ATTACKS = [
   'for (;;);',
   'while (true) Math.sin(1);',
@@ -88,7 +88,7 @@ const PLACES = [
     `function compute({ x }, parameters) { try { (function (inputs) { ${attack} })({ x }); } catch (error) { (() => { ${attack} })(); } finally { ${attack} } return x; }`,
 ];
 
-/** Number of calls of each program with different parameters; one call outside the soak. */
+/** Number of calls of each program with different parameters. Outside the soak it is one. */
 const TIMES = IS_SOAK ? 4 : 1;
 const X = Float64Array.of(1, 2, 3, 4);
 const HONEST_PROGRAM = createProgram('function compute({ x }) { return x.map((value) => value * value); }');

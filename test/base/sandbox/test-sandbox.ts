@@ -16,7 +16,7 @@ export async function openSandbox(steps = 2_000_000, megabytes = 64): Promise<Te
   return { interpreter, sandbox: createSandbox(interpreter, { ...limits, functions: ROW_FUNCTIONS }) };
 }
 
-/** Returns a program with the single input `x`, a window of one session. */
+/** Returns a program with the single input `x` and a window of one session. */
 export const createProgram = (source: string, parameters: SandboxProgram['parameters'] = {}): SandboxProgram => ({
   source,
   parameters,

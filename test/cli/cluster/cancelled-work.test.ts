@@ -8,7 +8,7 @@ import { openCluster, prepare, type RunningCluster } from './running-cluster.js'
 
 if (!IS_SOAK) console.log('skipped: cancelled work of every kind, as it takes minutes; npm run soak has it');
 
-/** Maximum time until a cancelled job releases its processor. */
+/** Maximum time in ms until the processor of a cancelled job is free. */
 const BACK_MS = 2500;
 /** A market on which work of every kind takes seconds. */
 const WIDE = { store_id: 'wide', seed: 5, assets: 1200, start: '2014-01-02', end: '2024-06-28' };
@@ -28,7 +28,7 @@ const LONG_ONLY = {
 };
 const createOptimisation = (objective: object) => ({ index_id: 'WIDE', constraint_set_id: 'core', objective });
 
-/** Jobs by family; each job is cancelled during its longest phase. */
+/** Jobs by family. Each job is cancelled during its longest phase. */
 const FAMILIES: readonly (readonly [family: string, path: string, body: object])[] = [
   ['backtest', '/analytics/WIDE/backtest', {}],
   ['optimisation', '/optimise/runs', createOptimisation({ type: 'min_variance' })],
@@ -51,8 +51,8 @@ interface Task {
 }
 
 /**
- * Returns the fields of `/proc/.../stat` after the process name, which may contain any character; undefined if the
- * process has ended.
+ * Returns the fields of `/proc/.../stat` after the process name, because the name may contain any character. Returns
+ * undefined if the process has ended.
  */
 function readTask(path: string): Task | undefined {
   try {
@@ -91,7 +91,9 @@ function listTasks(id: number): readonly string[] {
 }
 
 const LOOK_MS = 20;
-/** Number of consecutive equal samples that count as a state: a thread may be idle for a moment during its work. */
+/**
+ * Number of consecutive equal samples after which a state counts. A thread may be idle for a moment during its work.
+ */
 const LOOK_COUNT = 10;
 
 /** Resolves after enough consecutive samples in the wanted state. @returns the time of the first of these samples */

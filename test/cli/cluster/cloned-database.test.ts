@@ -34,7 +34,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     await rm(base, { recursive: true, force: true });
   });
 
-  /** Copies the tables of a database into a new database, as restoring a dump does. */
+  /** Copies the tables of a database into a new database. A restored dump would have the same content. */
   async function copyDatabase(url: string): Promise<string> {
     const target = await openTestDatabase();
     drops.push(target.drop);
@@ -53,7 +53,9 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     return target.url;
   }
 
-  /** Returns the names of the results in a folder, except the marker, which the service renews during the test. */
+  /**
+   * Returns the names of the results in a folder. Leaves out the marker, because the service renews it during the test.
+   */
   const listFiles = async (name: string): Promise<string[]> =>
     (await readdir(join(base, name))).filter((file) => file.endsWith('.art')).toSorted();
   const readLevels = async (url: string): Promise<unknown> => (await fetch(`${url}/analytics/EVEN/levels`)).json();

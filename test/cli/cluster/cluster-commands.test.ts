@@ -35,7 +35,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     await rm(base, { recursive: true, force: true });
   });
 
-  /** Returns responses of a service that must not depend on where its data is stored. */
+  /** Returns responses of a service. They must not depend on where its data is stored. */
   async function readShownBy(url: string): Promise<unknown> {
     const paths = ['/analytics/EVEN/levels', '/indices/EVEN', '/indices/EVEN/versions', '/jobs'];
     return Promise.all(paths.map(async (path) => (await fetch(`${url}${path}`)).json()));
@@ -107,7 +107,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     const doctor = ['doctor', '--port', '0', '--home', join(base, 'doctor'), ...flags];
     const nowhere = await runHere(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
     expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 must be a URL')]).toEqual([1, true]);
-    // A separate process has no other open handle that keeps it alive while it waits between two attempts.
+    // A separate process has no other open handle. So nothing else keeps it alive while it waits between two attempts.
     const unreachableOutcome = await runToEnd(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
     expect([
       unreachableOutcome.status,
@@ -198,7 +198,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
         expect(err).toContain('run `divisor restore` or `divisor copy` again');
       }
     }
-    // A process that is killed during a write leaves a file with the suffix `.new`.
+    // If a process is killed during a write, it leaves a file with the suffix `.new`.
     const [killed] = await readdir(join(folder, 'artifacts'));
     await rename(join(base, 'cut', killed!), join(base, 'cut', `${killed!}.new`));
     expect(await runHere(['restore', folder], ownEnvironment)).toMatchObject({ status: 0 });

@@ -1,4 +1,4 @@
-/** Number of faults of each kind and amount of work in a cluster run. */
+/** Number of faults of each kind, and amount of work, in a test of a cluster. */
 export interface FaultPlan {
   /** Number of acknowledged writes and jobs. */
   readonly acknowledged: number;
@@ -24,12 +24,12 @@ const FULL_PLAN: FaultPlan = {
   failovers: 1,
   objectStoreOutages: 1,
 };
-/** Default share of the full plan: a twentieth takes minutes, the full plan one to two hours. */
+/** Share of the full plan by default. A twentieth takes minutes; the full plan takes one to two hours. */
 const SHARE = 0.05;
 
 /**
- * Returns the plan of a run. `CLUSTER_SHARE=1` selects the full plan; a variable such as `CLUSTER_WORKER_KILLS=50`
- * overrides one number.
+ * Returns the plan of a test. `CLUSTER_SHARE=1` selects the full plan. A variable such as `CLUSTER_WORKER_KILLS=50`
+ * sets one number.
  */
 export function createFaultPlan(environment: NodeJS.ProcessEnv): FaultPlan {
   const share = Number(environment['CLUSTER_SHARE'] ?? SHARE);

@@ -19,7 +19,7 @@ const PLAN = createFaultPlan(process.env);
 const LEASE_S = 10;
 const AWAY_MS = 14_000;
 const OUTAGE_MS = 20_000;
-/** Maximum time from the end of a lease until another node has taken the job over and the test has noticed. */
+/** Maximum time in ms from the end of a lease until another node runs the job and the test has noticed this. */
 const TAKE_OVER_MS = 2000;
 const PROMPT_MS = 1000;
 const CLIENTS = 4;
@@ -86,9 +86,9 @@ interface Absence {
 }
 
 interface FaultyCluster {
-  /** Database server; a standby replaces it after a failover. */
+  /** Database server. After a failover it is the former standby. */
   server: PostgresqlServer;
-  /** Milliseconds from the disappearance of a process to the takeover of each attempt that the process was running. */
+  /** Time in ms from the disappearance of a process until its attempts are taken over, one entry per attempt. */
   readonly takeOvers: Promise<number>[];
   readonly absences: Absence[];
   readonly s3: S3Service;
@@ -98,12 +98,12 @@ interface FaultyCluster {
   close(): Promise<void>;
 }
 
-/** Settings with enough replication connections for a standby, which reads the log while its copy is made. */
+/** Settings with enough replication connections for a standby. The standby reads the log while its copy is made. */
 const SERVER_SETTINGS = ['-c', 'max_connections=200', '-c', 'wal_keep_size=1GB', '-c', 'max_wal_senders=4'];
 
 /**
- * Starts a separate database, two fronts and four workers; each process reaches the database through a proxy that can
- * interrupt the connection.
+ * Starts a separate database, two services that answer requests, and four workers. Each process reaches the database
+ * through a proxy that can interrupt the connection.
  */
 async function openFaulty(): Promise<FaultyCluster> {
   const server = await startPostgresql({ settings: SERVER_SETTINGS });
@@ -231,8 +231,8 @@ const listAttempts = (url: string, home: string): Promise<readonly Attempt[]> =>
   query(url, `SELECT job_id, attempt FROM divisor.jobs WHERE status = 'running' AND node LIKE '%' || $1`, [home]);
 
 /**
- * Resolves with the time until another attempt has replaced the given one. A database outage restarts the measurement,
- * because leases are extended after an outage.
+ * Resolves with the time until a new attempt has replaced the given attempt. A database outage restarts the
+ * measurement, because leases are extended after an outage.
  */
 async function findTakeOver(faulty: FaultyCluster, { job_id: id, attempt }: Attempt): Promise<number> {
   let start = performance.now();
@@ -288,7 +288,7 @@ async function readDatabase(url: string, { indices, jobs, reads, stale }: Writes
   return result;
 }
 
-/** Returns the failed jobs, each with the reason and the outcomes of its attempts. */
+/** Returns the failed jobs. Each has the reason and the outcomes of its attempts. */
 async function listFailedJobs(client: Client): Promise<readonly FailedJob[]> {
   const { rows } = await client.query<FailedJob>(
     `SELECT d.id, body::jsonb -> 'error' ->> 'code' AS code, body::jsonb -> 'error' ->> 'message' AS message,

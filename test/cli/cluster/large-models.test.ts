@@ -54,7 +54,7 @@ interface ResourceUsage {
   readonly peakBytes: number;
 }
 
-/** Returns the resource use of a process, and restarts the measurement of its peak memory. */
+/** Returns the resource use of a process. Also starts a new measurement of its peak memory. */
 function readUsage({ child: { pid } }: ListeningProcess): ResourceUsage {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   const peak = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024;
@@ -90,7 +90,9 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   let cluster: RunningCluster;
   let workers: ListeningProcess[];
   let expected: Model;
-  /** Bytes of memory that the first estimate added to a worker, including the code and data that it loaded. */
+  /**
+   * Bytes of memory that the first estimate added to a worker. They include the code and data that the worker loaded.
+   */
   let coldBytes: number;
   let singleRounds: Awaited<ReturnType<typeof measureRepeatedly>>;
   beforeAll(async () => {

@@ -17,7 +17,7 @@ const WORKERS = Number(process.env['SWEEP_WORKERS'] ?? 4);
 const KILLS = Number(process.env['SWEEP_KILLS'] ?? 10);
 const LEASE_S = 5;
 const COSTS = 100;
-/** Maximum number of lost attempts of a job, set above the number of kills. */
+/** Maximum number of lost attempts of a job. It is above the number of kills. */
 const LOSSES_MAX = 100;
 
 const SWEEP = {
@@ -74,7 +74,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a sweep of 100,000 variants on seve
       );
       if (body.status === 'succeeded') break;
       progress = Math.max(progress, body.progress);
-      // Workers are killed at equal steps of progress, so that attempts advance between two kills.
+      // Workers are killed at equal steps of progress. So attempts advance between two kills.
       if (progress < (kills + 0.5) / (KILLS + 1)) continue;
       const killedWorker = workers[kills % workers.length]!;
       killedWorker.child.kill('SIGKILL');

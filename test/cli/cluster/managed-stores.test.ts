@@ -50,7 +50,9 @@ describe.skipIf(!hasPostgresql)('stores that the service manages, behind two fro
       tables: createRows(...data),
       ...(on_exists && { on_exists }),
     });
-  /** Returns the folders with copies of a store on a front. A front creates the parent folder with its first copy. */
+  /**
+   * Returns the folders in which a service keeps copies of a store. It creates the parent folder with its first copy.
+   */
   async function listFolders({ root }: RunningService, id: string): Promise<readonly string[]> {
     const names = await readdir(join(root, 'home', 'stores')).catch((failure: NodeJS.ErrnoException) => {
       if (failure.code === 'ENOENT') return [];
@@ -67,7 +69,7 @@ describe.skipIf(!hasPostgresql)('stores that the service manages, behind two fro
     expect(ownStore).toMatchObject({ end: '2024-07-31', active: true });
     const servedReferences = await Promise.all([one, other].map((front) => front.ask('GET', '/data/reference')));
     expect(servedReferences[0]!.body).toEqual(servedReferences[1]!.body);
-    // A market that is generated in one step has the same content hash.
+    // A market has the same content hash if it is generated in one step.
     await runJob(one, '/data/synthetic', { ...MARKET, store_id: 'whole', end: '2024-07-31', activate: false });
     expect((await readStore(other, 'whole')).content_hash).toBe(ownStore.content_hash);
     const versions = await other.ask<{ versions: { content_hash: string }[] }>('GET', '/data/stores/market/versions');
@@ -81,14 +83,14 @@ describe.skipIf(!hasPostgresql)('stores that the service manages, behind two fro
     await importStore(one, 'at-once', [...FIRST, ...LATER_ROWS]);
     const appendedStore = await readStore(one, 'own');
     expect(appendedStore.content_hash).toBe((await readStore(one, 'at-once')).content_hash);
-    // A front whose home has lost its copies, such as one on a new machine, still reads the store.
+    // A service still reads the store if its home has lost its copies. This is also the case on a new machine.
     await rm(join(one.root, 'home', 'stores'), { recursive: true, maxRetries: 50 });
     const { body } = await one.ask<{ prices: { data: number[][] } }>(
       'GET',
       '/data/prices/A?store_id=own&columns=CLOSE',
     );
     expect(body.prices.data).toEqual([[10], [11]]);
-    // A front removes its copy of the previous version after learning of the next version.
+    // A service removes its copy of the previous version when it has learned of the next version.
     await expect.poll(async () => (await listFolders(other, 'own')).length).toBe(1);
     expect(await listFolders(one, 'own')).toEqual(await listFolders(other, 'own'));
     await runJob(one, '/data/stores/own/activate', {}, other);
@@ -109,7 +111,7 @@ describe.skipIf(!hasPostgresql)('stores that the service manages, behind two fro
       duplex: 'half',
     } as RequestInit);
     await writer.write(bytes.subarray(0, 8));
-    // The front knows the store's previous files and writes the incoming table to a separate folder.
+    // The service has the previous files of the store. It writes the incoming table to a separate folder.
     await expect.poll(() => listFolders(one, 'late')).toHaveLength(2);
     expect((await importStore(other, 'late', LATER_ROWS, 'append')).status).toBe(201);
     await expect.poll(() => listFolders(one, 'late')).not.toContain(before);

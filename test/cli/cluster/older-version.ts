@@ -16,7 +16,7 @@ if (OLDER_CHECKOUT === undefined)
   console.log('skipped: an upgrade next to an earlier version, whose built checkout OLDER_CHECKOUT would name');
 
 /**
- * Opens a database and an object store shared by several versions, and starts processes of any version on them. The
+ * Opens a database and an object store that several versions share, and starts processes of any version on them. The
  * processes end with the test.
  */
 export async function openVersions() {

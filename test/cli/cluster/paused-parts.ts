@@ -2,12 +2,12 @@ import { expect } from 'vitest';
 import type { ListeningProcess } from '../process.js';
 import type { RunningCluster } from './running-cluster.js';
 
-/** A job in parts, its node, and the node that has claimed parts. */
+/** A job that is divided into parts, the node that runs it, and the node that has claimed parts. */
 export interface HeldParts {
   readonly jobId: string;
-  /** Node that runs the job. */
+  /** Node that runs the job itself. */
   readonly own: string;
-  /** Node that has claimed parts. */
+  /** Other node, which has claimed parts of the job. */
   readonly other: string;
 }
 
@@ -18,9 +18,9 @@ interface HeldJob {
 }
 
 /**
- * Starts a job and lets another node claim parts whose outputs it cannot write. The node of the job is stopped while
- * its offer of parts waits for a table lock, which is then released. So the parts exist and none is computed, however
- * slow the machine is.
+ * Starts a job and lets another node claim parts. This node cannot write the outputs of the parts. The node of the job
+ * is stopped while its offer of parts waits for a table lock, and the lock is then released. So the parts exist and
+ * none is computed, however slow the machine is.
  */
 export async function startHeldParts(cluster: RunningCluster, { workerAt, start }: HeldJob): Promise<HeldParts> {
   const listHolders = async (): Promise<readonly string[]> =>

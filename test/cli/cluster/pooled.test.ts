@@ -93,7 +93,7 @@ default_pool_size = ${POOL_SIZE}
       `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
     );
     await client.end();
-    // the pool's connections and one connection that reserves the database
+    // the connections of the pool, and one connection that reserves the database
     expect(rows[0]!.count).toBeLessThanOrEqual(POOL_SIZE + 1);
   });
 });

@@ -58,12 +58,12 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
       total: 3,
       versions: [{ author: 'before' }, { author: 'limited' }, { author: 'before' }],
     });
-    // The earlier release cannot read a version that names a key; it reports this and continues.
+    // The earlier release cannot read a version that contains a key. It reports this and continues.
     expect((await ask(oldFront.url, before, 'GET', `${path}/versions`)).body).toMatchObject({
       error: { code: 'DOCUMENT_UNREADABLE', detail: { version: 2 } },
     });
 
-    // A key that one release has revoked is refused by the other release.
+    // If one release has revoked a key, the other release refuses it.
     expect((await finished('.', ['keys', 'revoke', before.split('_')[1]!])).status).toBe(0);
     for (const { url } of [oldFront, front])
       await expect.poll(async () => (await ask(url, before, 'GET', path)).status).toBe(401);

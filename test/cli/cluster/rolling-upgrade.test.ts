@@ -41,7 +41,9 @@ interface BacktestSubmission {
 
 const createRequest = (url: string, id: string): BacktestSubmission => ({ at: url, id });
 
-/** Stops one of two workers while each runs a job: the other worker completes both jobs, each exactly once. */
+/**
+ * Stops one of two workers while each runs a job. The other worker completes both jobs, and each job completes once.
+ */
 async function drainWorker(
   { s3, running, countRuns }: Versions,
   jobs: readonly BacktestSubmission[],
@@ -92,7 +94,7 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
     const front = await listening('.', 'serve', 'front');
     const frontUrl = front.url;
 
-    // The earlier worker does not claim a job of this version, and computes a later job of the earlier version.
+    // The earlier worker does not claim a job of this version. It computes a later job of the earlier version.
     const waitingJob = await submitBacktest(frontUrl, 'ASKED-OF-NEW');
     expect(await run(oldUrl, 'ASKED-OF-OLD')).toMatchObject({ status: 'succeeded', attempt: 1 });
     for (const url of [oldUrl, frontUrl])
@@ -116,7 +118,7 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
     expect(await waitForJob(oldUrl, lostRow)).toMatchObject({ status: 'succeeded', attempt: 2 });
 
     for (const process of [oldFront, lastOld, third]) await stopProcess(process);
-    // The earlier version refuses tables whose version is newer than it supports.
+    // The earlier version refuses tables if their version is newer than it supports.
     expect((await finished(olderCheckout, ['migrate'])).status).toBe(isBehind ? 78 : 0);
   },
 );
@@ -131,7 +133,10 @@ async function readProtocols({ finished }: Versions): Promise<readonly number[]>
   return lines.map((line) => Number((JSON.parse(line) as Json)['protocol']));
 }
 
-/** Kills the worker of a job of this version; processes of the earlier version release the job. @returns its id */
+/**
+ * Kills the worker of a job of this version. A process of the earlier version detects the loss and returns the job to
+ * the queue. @returns its id
+ */
 async function readLostAmongOthers({ running, s3 }: Versions, front: Process, worker: Process): Promise<string> {
   s3.isHeld = true;
   const jobId = await submitBacktest(front.url, 'LOST');

@@ -11,7 +11,7 @@ import { runService, type RunningService } from '../../services/running-service.
 import { INDEX } from '../even-index.js';
 import { OLDER_CHECKOUT, openVersions } from './older-version.js';
 
-/** Opens two fronts on one database; at each start they read the keys of stored secrets from a shared file. */
+/** Opens two services on one database. At each start they read the keys of stored secrets from a shared file. */
 async function openFronts(keys: string) {
   const { url, drop } = await openTestDatabase();
   await migrateDatabase({ url });
@@ -37,7 +37,7 @@ async function openFronts(keys: string) {
   return { client, url, file, first: fronts[0]!, second: fronts[1]! };
 }
 
-/** Two months of two securities; the index publishes one more session each time. */
+/** Two months of prices of two securities. The index publishes one more session each time. */
 const DAYS = `SELECT name AS identifier, day::date AS date, 10.0::float8 AS "CLOSE"
   FROM unnest(ARRAY['A', 'B']) name, generate_series('2024-01-02'::date, '2024-02-29'::date, '1 day') day
   WHERE extract(isodow FROM day) < 6 AND day::date NOT IN ('2024-01-15', '2024-02-19')`;
@@ -79,7 +79,7 @@ test.skipIf(!hasPostgresql)(
       const { location, source } = bodies.find(({ store_id: id }) => id === 'daily')!;
       return [key['private_key']!, new URL(location!).password, new URL(source!).password];
     }
-    /** Restarts both fronts with new keys, one at a time; the other front is used during the restart. */
+    /** Restarts both services with new keys, one at a time. The other service is used during the restart. */
     async function restartFronts(keys: string): Promise<readonly string[]> {
       await writeFile(file, keys);
       await first.restart(() => checkFront(second)); // the main process reads the keys, its threads do not

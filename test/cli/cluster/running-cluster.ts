@@ -13,7 +13,7 @@ import { startS3, type S3Service } from '../../store/s3/s3-service.js';
 import { INDEX, MARKET } from '../even-index.js';
 import { startWorkerProcess, type ListeningProcess } from '../process.js';
 
-/** Row of a job with the columns that silence detection reads. */
+/** Row of a job, with the columns that show if its worker is silent. */
 export interface JobRow {
   readonly status: string;
   readonly attempt: number;
@@ -25,7 +25,7 @@ export interface JobRow {
   readonly started_at: string | null;
 }
 
-/** A front in this process, workers in separate processes, a database, and an object store that can refuse writes. */
+/** A service in this process, workers in separate processes, a database, and an object store that can refuse writes. */
 export interface RunningCluster {
   readonly front: RunningService;
   readonly s3: S3Service;
@@ -34,7 +34,7 @@ export interface RunningCluster {
   /** Environment variables of every process. */
   readonly environment: Record<string, string>;
   startWorker(): Promise<ListeningProcess>;
-  /** Starts another front in this process. */
+  /** Starts another service in this process that answers requests of the cluster. */
   startFront(flags?: readonly string[]): Promise<RunningService>;
   query<R extends object>(sql: string, values?: readonly unknown[]): Promise<readonly R[]>;
   row(jobId: string): Promise<JobRow>;
@@ -113,7 +113,7 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
   };
 }
 
-/** Returns the settings that name the database and the object store of a cluster. */
+/** Returns the settings that contain the addresses of the database and the object store of a cluster. */
 export function createPlaces(url: string, { access }: S3Service): Record<string, string> {
   return {
     DATABASE_URL: url,

@@ -14,7 +14,7 @@ import { openCluster } from './running-cluster.js';
 const ACCOUNTS = 1500;
 const LEASE_S = 5;
 const AWAY_MS = 9000;
-/** Position of the account that is also computed in a separate batch. */
+/** Position of the account that a separate batch also computes. */
 const REPEATED_SUBMISSION = 17;
 const TERMS = { whole_shares: true };
 const SHARES_AT_FAULT = { kill: 0.1, partition: 0.3 };
@@ -42,8 +42,8 @@ async function runEmbedded() {
 }
 
 /**
- * Returns the results of a cluster of several nodes. The first node loses its database for longer than a lease, and
- * another node is killed and replaced.
+ * Returns the results of a cluster of several nodes. The first node loses its database for longer than a lease. Another
+ * node is killed and replaced.
  */
 async function runOnNodes(count: number) {
   const cluster = await openCluster({ DIVISOR_LEASE: String(LEASE_S) });

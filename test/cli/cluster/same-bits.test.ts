@@ -7,9 +7,9 @@ import type { ListeningProcess } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 import { createSuite } from './suite.js';
 
-/** Number of kills, below the number after which a job fails. */
+/** Number of kills. A job fails only after more. */
 const KILLS = 2;
-/** Market of the large variant; the small variant with one worker is in the tests of stopped workers. */
+/** Market of the large case. The small case with one worker is in the tests of stopped workers. */
 const LARGE = { ...MARKET, assets: 200, start: '2018-01-02' };
 
 async function openEmbeddedWith(threads: number) {
@@ -24,7 +24,7 @@ async function openEmbeddedWith(threads: number) {
   }
 }
 
-/** Returns a worker that runs a job; undefined if no job is left. */
+/** Returns a worker that runs a job, or undefined if no job is left. */
 async function findHolder(
   { query }: RunningCluster,
   workers: readonly ListeningProcess[],

@@ -17,7 +17,7 @@ async function runJob(service: RunningService, path: string, body: unknown = {})
 const generate = (service: RunningService, store: string, activate: boolean) =>
   runJob(service, '/data/synthetic', { ...MARKET, store_id: store, seed: SEEDS[store], activate });
 
-/** Returns levels and weights with risk figures, which are computed from the market of the run. */
+/** Returns levels and weights with risk figures. The risk figures are computed from the market of the run. */
 async function readFigures(service: RunningService, id: string): Promise<unknown> {
   const levels = (await service.ask('GET', `/analytics/${id}/levels`)).body as { levels: unknown; stale: unknown };
   const { status, body } = await service.ask('GET', `/analytics/${id}/weights?risk=true`);
@@ -45,7 +45,7 @@ test.skipIf(!hasPostgresql)(
         await generate(front, store, store === 'one');
         await front.ask('PUT', `/indices/${store}`, { ...INDEX, id: store, store_id: store });
       }
-      // In the soak, the worker is killed and a new worker recomputes the interrupted jobs.
+      // In the soak, the worker is killed. A new worker computes the interrupted jobs again.
       const startedJobs = await Promise.all(
         STORES.map(async (id) => (await front.ask<{ job_id: string }>('POST', `/analytics/${id}/backtest`, {})).body),
       );
@@ -61,7 +61,7 @@ test.skipIf(!hasPostgresql)(
         expect([store, await readFigures(second, store)]).toEqual([store, figures]);
         expect([store, await readFigures(front, store)]).toEqual([store, figures]);
       }
-      // Activating another store on another front makes no run stale.
+      // If another service activates another store, no run becomes stale.
       await runJob(second, '/data/stores/two/activate');
       for (const [store, figures] of expected)
         expect([store, await readFigures(front, store)]).toEqual([store, figures]);

@@ -9,7 +9,7 @@ import { describeSweeps } from './shared-work/sweeps.js';
 if (!IS_SOAK)
   console.log('skipped: kills of workers that share work, as they take half a minute; npm run soak has them');
 
-/** Lease of a worker, short only in the soak, which kills workers and must notice this soon. */
+/** Lease of a worker in seconds. It is short only in the soak, which kills workers and must notice this soon. */
 const LEASE_S = IS_SOAK ? 5 : 60;
 
 describe.skipIf(!hasPostgresql)('work in parts', () => {

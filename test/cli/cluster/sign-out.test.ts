@@ -24,7 +24,7 @@ test.skipIf(!hasPostgresql)(
     const [leavingSession, stayingSession] = [await signIn(front.url()), await signIn(other.url())];
     for (const node of [front, other])
       for (const { cookie } of [leavingSession, stayingSession]) expect(await requestAs(node, cookie)).toBe(200);
-    // The third front grants other scopes than those with which the session began.
+    // The third service grants other scopes than the session had at its start.
     expect(await requestAs(thirdFront, leavingSession.cookie)).toBe(401);
 
     const headers = { cookie: leavingSession.cookie, 'x-csrf-token': leavingSession.csrf };

@@ -9,26 +9,26 @@ import { IS_SOAK } from '../../soak.js';
 import { runHere, startService, type Run } from '../process.js';
 
 const SILENT_MS = IS_SOAK ? 60_000 : 7500;
-/** Interval between requests: 50 requests a second. */
+/** Interval between requests in ms. It gives 50 requests a second. */
 const EVERY_MS = 20;
 /**
- * Maximum time from the start of the silence until requests are refused immediately: a few ticks of the circuit breaker
- * on a busy machine.
+ * Maximum time in ms from the start of the silence until requests are refused immediately. It covers a few ticks of the
+ * circuit breaker on a busy machine.
  */
 const NOTICED_MS = 2500;
 
 interface TimedAnswer {
   readonly atMs: number;
   readonly ms: number;
-  /** Duration minus the time in which threads of the client or the service waited for a core. */
+  /** Duration without the time in which threads of the client or the service waited for a core. */
   readonly ownMs: number;
   readonly status: number;
   readonly retryAfter: string | null;
 }
 
 /**
- * Returns the milliseconds for which the main thread of a process has waited for a core; 0 if the system does not count
- * them.
+ * Returns for how many ms the main thread of a process has waited for a core. Returns 0 if the system does not count
+ * this.
  */
 function computeWaitedForCoreMs(pid: number): number {
   try {

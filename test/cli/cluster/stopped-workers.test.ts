@@ -13,7 +13,7 @@ if (!IS_SOAK)
 
 const LEASE_S = 5;
 
-/** Ids of indices, each with a separate run. */
+/** Ids of indices. Each has a separate run. */
 const IDS = ['KILLED', 'PAUSED', 'STOPPED'];
 
 describe.skipIf(!hasPostgresql)('the job of a worker', () => {
@@ -26,7 +26,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   });
   afterAll(() => cluster?.close());
 
-  /** Submits a backtest that cannot end because its results cannot be written. @returns its worker and its row */
+  /** Submits a backtest that cannot end, because its results cannot be written. @returns its worker and its row */
   async function submitEndlessBacktest(
     id: string,
   ): Promise<{ readonly jobId: string; readonly holder: ListeningProcess; readonly row: JobRow }> {
@@ -38,7 +38,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     return { jobId: body.job_id, row, holder: workers.find(({ home }) => row.node!.endsWith(home))! };
   }
 
-  /** Allows result writes again, and checks that the job takes effect once. */
+  /** Allows writes of results again. Checks that the job takes effect once. */
   async function checkSingleEnd(jobId: string, id: string): Promise<void> {
     cluster.s3.isHeld = false;
     expect(await cluster.front.finished(jobId)).toMatchObject({ status: 'succeeded' });
@@ -104,7 +104,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     expect(secondAttempt).toMatchObject({ crashes: 0, losses: 0 });
     await checkSingleEnd(jobId, 'STOPPED');
     expect(await holder.ended).toBe(0);
-    // The killed worker did not deregister, but has no slots any more.
+    // The killed worker did not deregister, but it has no free slots any more.
     const remainingNodes = (await cluster.nodes()).filter(({ node }) => node !== row.node);
     expect(remainingNodes.map(({ role }) => role).toSorted()).toEqual(['service', 'worker', 'worker']);
     workers = workers.filter((each) => each !== holder);
@@ -139,7 +139,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
 
   test('is reported by its node, which serves no other route', async () => {
     const url = workers.find(({ child }) => child.exitCode === null)!.url;
-    // A worker becomes free shortly after the end of its job is reported.
+    // A worker becomes free shortly after the end of its job has been reported.
     await expect
       .poll(async () => (await fetch(`${url}/metrics`)).text())
       .toContain('divisor_lane_busy_ratio{lane="heavy"} 0');

@@ -12,10 +12,10 @@ export interface Suite {
 
 type SuiteRequest = readonly [path: string, body: Readonly<Record<string, unknown>>];
 
-/** Indices of the suite, by weighting. */
+/** Indices of the suite. Each has another weighting. */
 const WEIGHTINGS = { CAPPED: { type: 'MarketCapWeight', cap: 0.4 }, EVENLY: { type: 'EqualWeight' } };
 const CONSTRAINTS = [{ id: 'position', type: 'PositionBounds', params: { lower: 0, upper: 0.5 } }];
-/** Jobs in stages; each stage needs results of the previous stage. */
+/** Jobs in stages. Each stage needs results of the previous stage. */
 const STAGES: readonly (readonly SuiteRequest[])[] = [
   [
     ['/analytics/CAPPED/backtest', { transaction_cost_bps: 10 }],
@@ -86,7 +86,7 @@ export function createSuite({ ask, finished }: RunningService): Suite {
   };
 }
 
-/** Names of members that hold times and run ids, which differ between equal results. */
+/** Names of members that contain times and run ids. They differ between equal results. */
 const OF_THEIR_TIME = new Set(['run_at', 'run_id', 'created_at', 'estimated_at', 'updated_at', 'validated_at']);
 
 const computeHash = (result: unknown): string =>

@@ -18,7 +18,7 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Returns the environment of a process whose clock runs ahead by a number of milliseconds. */
+  /** Returns the environment of a process. Its clock is ahead by this number of milliseconds. */
   async function createFastClock(ms: number): Promise<Record<string, string>> {
     const file = join(folder, `ahead-${ms}.cjs`);
     await writeFile(file, `const now = Date.now; Date.now = () => now() + ${ms};`);

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { runHere, startServiceHere } from '../process.js';
 import { home, service, newFolder, ask, listLines } from './set-up.js';
 
-/** Paths of versions, stored runs and publications that a backup must keep; `verify` covers the audit log. */
+/** Paths of the versions, stored runs and publications that a backup must keep. `verify` checks the audit log. */
 const KEPT_PATHS = [
   '/indices/EVEN/versions',
   '/indices/EVEN/versions/1',

@@ -6,7 +6,9 @@ import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { INDEX, MARKET } from '../even-index.js';
 import { type Run, startService } from '../process.js';
 
-/** Home with a managed market, an index, its run and a watchlist, created once and served by a separate process. */
+/**
+ * Home with a managed market, an index, its run and a watchlist. It is created once, and a separate process serves it.
+ */
 let base: string;
 export let home: string;
 export let service: Run & { readonly url: string };

@@ -25,7 +25,7 @@ export function describeAgainstAService(): void {
       service?.child.kill('SIGTERM');
       await service?.ended;
     });
-    /** Waits until the service has read the store again, which it does in the background after a start. */
+    /** Waits until the service has read the store again. It does this in the background after a start. */
     async function waitForStore(): Promise<void> {
       await waitUntil(async () => {
         const answer = await fetch(`${service.url}/health`, { headers: { 'x-api-key': key } });
@@ -147,7 +147,7 @@ export function describeAgainstAService(): void {
       expect(await readRows(['data', 'series'])).toEqual([]);
       expect((await readRows(['data', 'fields'])).map(({ name }) => name)).toContain('MOMENTUM');
       expect(await readRows(['strategy', 'list'])).toEqual([]);
-      // Four securities with 25 % each exceed the maximum of 10 %.
+      // Each of the four securities has 25 %, which exceeds the maximum of 10 %.
       const limits = await readRows(['limits', 'EVEN', '--by', 'IDENTIFIER']);
       expect(limits.some(({ value, limit }) => Number(value) > 0.25 && limit === 0.1)).toBe(true);
       expect(limits.every(({ rule }) => rule === 'UCITS_5_10_40')).toBe(true);

@@ -27,7 +27,7 @@ export const COMPLETED: readonly (readonly [line: string, words: readonly string
   ['serve --log-level w', ['warn']],
 ];
 
-/** Completions after a comma in shells other than zsh, whose functions complete lists. */
+/** Completions after a comma, in shells other than zsh. In zsh, its own functions complete lists. */
 export const COMPLETED_IN_A_LIST: typeof COMPLETED = [
   ['index explain EVEN AAPL,M', ['AAPL,MSFT']],
   ['risk model --identifiers AAPL,', ['AAPL,AAPL', 'AAPL,MSFT']],
@@ -58,8 +58,8 @@ export function listCompletions(shell: 'bash' | 'zsh' | 'fish', script: string, 
 }
 
 /**
- * Returns the words that start with the last word of a line: zsh filters in a function outside the script. Flags are
- * included only after a dash.
+ * Returns the words that start with the last word of a line. In zsh a function outside the script filters them. Flags
+ * are included only after a dash.
  */
 function completeLine(line: string, words: string): string[] {
   const typedWord = line.split(/[ =]/).at(-1)!;
@@ -71,7 +71,7 @@ function completeLine(line: string, words: string): string[] {
 
 const NO_START_UP = { bash: '--norc', zsh: '-f', fish: '--no-config' } as const;
 
-/** Replacements for the completion functions of zsh; words count from 1 in zsh and from 0 in bash. */
+/** Replacements for the completion functions of zsh. Words count from 1 in zsh and from 0 in bash. */
 const OF_ZSH = `
 compadd() { shift; printf '%s\\n' "$@"; }
 compset() { :; }

@@ -5,7 +5,7 @@ import { type CommandOutcome, runToEnd, runHere } from '../process.js';
 import { toPath, INDEX, toLines } from './set-up.js';
 
 /**
- * Tests commands on files and stores against a service with an unrestricted key; without a service each command would
+ * Tests commands on files and stores against a service with an unrestricted key. Without a service, each command would
  * open a home.
  */
 export function testFilesAndData(environment: () => Readonly<Record<string, string>>): void {
@@ -206,7 +206,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect([status, err.match(/--[a-z-]+(?=:)/g)]).toEqual([64, ['--date-format']]);
     const flags = ['--date-format', 'DD/MM/YYYY'];
     const report = await ask([...words, ...flags]);
-    // A single table without a column name contains closes; the unknown price basis is also reported when the output is
+    // A single table without a column name contains closes. The unknown price basis is reported even when the output is
     // a pipe.
     expect(report.err.match(/^divisor import: (field CLOSE|adjustment none): /gm)).toHaveLength(2);
     expect(report.err).toContain('--adjustment splits if closes are adjusted for later splits');

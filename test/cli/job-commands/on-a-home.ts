@@ -291,8 +291,8 @@ export function describeOnAHome(): void {
 }
 
 /**
- * Writes files as vendors deliver them: one file per security, with a duplicate row, a day without prices, and
- * dividends that only the adjusted close reflects.
+ * Writes files as vendors deliver them. Each security has a file. The files have a duplicate row, a day without prices,
+ * and dividends that only the adjusted close reflects.
  */
 async function createVendorFiles(): Promise<{ readonly bars: number; readonly names: number }> {
   await mkdir(toPath('vendor'));

@@ -4,14 +4,14 @@ import type { JobStatus } from '#jobs/status.js';
 import { pollEventually, follow, type Desk } from '../desk.js';
 
 const NAMES = 3000;
-/** Number of tabs, above the six connections that browsers open to a host. */
+/** Number of tabs. It is more than the six connections that browsers open to a host. */
 const TABS = 7;
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const FORMULA = '=HYPERLINK("http://example.org","x")';
 
 /**
- * Identifiers of three thousand securities; the first identifier is a script, and the first security's name is a
+ * Identifiers of three thousand securities. The first identifier is a script. The name of the first security is a
  * formula.
  */
 const identifiers = [HOSTILE, ...Array.from({ length: NAMES - 1 }, (_, n) => `N${String(n).padStart(4, '0')}`)];
@@ -112,8 +112,8 @@ export function describeCrowd(desk: () => Desk): void {
       await service.ask('DELETE', `/indices/${id}`);
     };
     await checkNotification('TABS-ALL', tabs);
-    // The first tab received the events for all; after it closes, the next tab begins to listen only when the job has
-    // ended.
+    // The first tab received the events for all tabs. After it closes, the next tab begins to listen only when the job
+    // has ended.
     let listen = () => {};
     const listened = new Promise<void>((resolve) => {
       listen = resolve;

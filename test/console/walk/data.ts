@@ -17,8 +17,8 @@ const DAYS = Array.from({ length: 182 }, (_, t) => new Date(Date.UTC(2024, 0, 1 
   .map((day) => day.toISOString().slice(0, 10));
 
 /**
- * Returns prices of three securities as CSV. Prices of the second security halve on one day and its volume doubles from
- * then on: an unreported split.
+ * Returns prices of three securities as CSV. On one day the prices of the second security halve and its volume doubles:
+ * a split that is not reported.
  */
 function formatPrices(): string {
   const rows = DAYS.flatMap((day, t) =>
@@ -61,7 +61,7 @@ export function describeData(desk: () => Desk): void {
     expect((await service.ask('GET', '/data/stores/desk-prices')).status).toBe(404);
     await page.getByRole('button', { name: 'Remove market.csv' }).click();
     await files.setInputFiles([createCsv('market.csv', formatPrices())]);
-    // An import leaves the served market unchanged unless the user chooses otherwise.
+    // The served market changes after an import only if the user chooses so.
     expect(await page.getByLabel('Serve the store now').inputValue()).toBe('false');
     await page.getByLabel('Serve the store now').selectOption('true');
     await page.getByText('This replaces').waitFor();
@@ -272,7 +272,7 @@ export function describeData(desk: () => Desk): void {
         .textContent();
     const adjustedRow = await readSecondRow();
     await page.getByRole('radio', { name: 'As traded' }).check();
-    // By default, prices are on the share basis of the latest date, so prices before a two-for-one split are halved.
+    // By default, prices are on the share basis of the latest date. So prices before a two-for-one split are halved.
     const readShownNumber = (text: string | null) => Number(text?.slice(10));
     await pollEventually(async () => readShownNumber(adjustedRow) / readShownNumber(await readSecondRow())).toBeCloseTo(
       0.5,

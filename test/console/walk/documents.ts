@@ -33,7 +33,7 @@ export function describeDocuments(desk: () => Desk): void {
     );
     expect(body.blocks).toHaveLength(before + 1);
     expect([body.blocks.at(-2)!.kind, body.blocks[0]!.index_id]).toEqual(['text', 'CORE']);
-    // A change that another editor has saved meanwhile is not overwritten.
+    // If another editor has saved a change in the meantime, the change is not overwritten.
     await service.ask('PUT', '/reports/templates/DESK', { ...body, name: 'Theirs' });
     await page.getByLabel('Name *').fill('Mine');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
@@ -92,14 +92,14 @@ export function describeDocuments(desk: () => Desk): void {
     await form.getByRole('group', { name: 'Parts, row 2' }).getByLabel('Index').fill('CORE-OPT');
     const rebalance = form.getByRole('group', { name: 'Rebalance' });
     const frequency = rebalance.getByLabel('Frequency');
-    // The group is closed although the service reports its default schedule; the click opens it.
+    // The group is closed, although the service reports its default schedule. The click opens it.
     await rebalance.getByText('Rebalance', { exact: true }).click();
     await frequency.selectOption('monthly');
-    // Of several alternative parameters, the form shows only the selected one. The preview has the realised volatility and
-    // the exposure.
+    // Only the selected one of several alternative parameters is in the form. The preview has the realised volatility
+    // and the exposure.
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('risk_control');
     await form.getByLabel('Half-lives').waitFor();
-    // Parameters that few overlays change are folded.
+    // If few overlays change a parameter, its section is closed.
     const reviews = form.getByLabel('Tolerance');
     expect(await reviews.isVisible()).toBe(false);
     await form.getByText('Reviews of the exposure').click();
@@ -161,7 +161,7 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByRole('grid', { name: 'names' }).getByText(knownName, { exact: true }).click();
     const figures = page.getByLabel(`Figures of ${knownName}`);
     await figures.getByText('Range, 1 year').waitFor();
-    // The figure and the chart below it cover the same range; both are adjusted for splits.
+    // The figure and the chart below it cover the same range. Both are adjusted for splits.
     await page.getByText(', adjusted for splits').first().waitFor();
     const { body: closes } = await service.ask<PricesResponse>(
       'GET',

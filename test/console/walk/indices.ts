@@ -22,7 +22,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByText('it is "CORE index"').first().waitFor();
     expect(await page.getByLabel('Id *', { exact: true }).getAttribute('aria-invalid')).toBe('true');
     await page.getByLabel('Id *', { exact: true }).fill('CORE');
-    // Fields of the schedule are shown if other values make them relevant.
+    // The form shows a field of the schedule only if the other values make it relevant.
     const schedule = page.getByRole('region', { name: 'Rebalance' });
     await schedule.getByLabel('Frequency').selectOption('custom');
     await schedule.getByLabel('Dates').waitFor();
@@ -92,8 +92,8 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Base value').fill('600');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('Someone else saved a version').waitFor();
-    // Three-way merge of the original and both changed versions: changes of only one editor are kept; conflicting
-    // changes require a choice.
+    // Merges the original and both changed versions. A change that only one editor made is kept. If both changed the
+    // same field, the user must choose.
     await page.getByRole('row', { name: /^Name Core Yours Mine Theirs Core you$/ }).waitFor();
     await page.getByRole('row', { name: /^Base value 1000 Yours 600 Theirs 500 both$/ }).waitFor();
     expect(await page.getByRole('button', { name: 'Save the selection' }).isDisabled()).toBe(true);
@@ -227,7 +227,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByText(`Benchmark ${benchmark}, total return`, { exact: true }).first().waitFor();
     await pollEventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
     expect(await page.getByText('changed for the next run').count()).toBe(0);
-    // The definition has changed, and the address of the new run contains no terms.
+    // The definition has changed. The address of the new run contains no terms.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     await service.ask('PUT', '/indices/CORE', { ...document, base_value: 700 });
     await page.goto(`${service.url()}/console/indices/CORE?run=${encodeURIComponent(JSON.stringify(wrongRequest))}`);
@@ -261,7 +261,7 @@ export function describeIndices(desk: () => Desk): void {
     expect([costs < 0, effects!.reduce((sum, effect) => sum + effect.total_return, 0)]).toEqual([true, total]);
     await causes.getByRole('row', { name: `Terms of the run −${Math.abs(100 * costs).toFixed(4)}%` }).waitFor();
     await page.getByRole('region', { name: 'Changes of the terms' }).getByText('Transaction cost').waitFor();
-    // The newest run is in the first row below the titles; the selected run is two rows lower.
+    // The newest run is in the first row below the titles. The selected run is two rows lower.
     await page
       .getByRole('grid', { name: 'runs of CORE' })
       .getByRole('row')

@@ -11,7 +11,7 @@ const READER = issueTestKey('reader', ['read']);
 const RUNNER = issueTestKey('runner', ['run']);
 const DESK = issueTestKey('desk', ['read', 'write', 'run', 'data']);
 
-/** Returns the environment variable that defines a service's keys. */
+/** Returns the environment variable that defines the keys of a service. */
 const createEnvironment = (keys: readonly ReturnType<typeof issueTestKey>[]) => ({
   DIVISOR_API_KEYS: keys
     .map(({ record: { name, id, sha256, scopes } }) => `${name}:${id}:${sha256}:${[...scopes].join('+')}`)

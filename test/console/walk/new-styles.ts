@@ -33,8 +33,8 @@ const PLACES = [
 ];
 
 /**
- * Script that collects the attributes that determine the colours of an element and of its content. No style sheet rule
- * selects siblings, so these attributes suffice.
+ * Script that collects the attributes that determine the colours of an element and of its content. These attributes
+ * suffice, because no rule of the style sheets selects siblings.
  */
 const STYLE_SCRIPT = `(one, around) => {
   const written = [...one.attributes].filter(({ name }) => !${JSON.stringify(CONTENT)}.includes(name));

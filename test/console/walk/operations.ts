@@ -28,7 +28,8 @@ export function describeOperations(desk: () => Desk): void {
     const lines = csv.toString().trim().split('\n');
     const { body } = await service.ask<{ rebalances: { date: string }[] }>('GET', '/analytics/CORE/rebalances');
     expect([lines[0]!.startsWith('date,'), lines.length - 1]).toEqual([true, body.rebalances.length]);
-    // Spreadsheets paste cells separated by tabs: either the whole export, or the selected rows with their header.
+    // Spreadsheets paste cells that are separated by tabs. The page copies either the whole export, or the selected
+    // rows with their header.
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByLabel('Export rebalances').click();
     await page.getByRole('button', { name: 'Copy', exact: true }).click();
@@ -136,7 +137,7 @@ export function describeOperations(desk: () => Desk): void {
   test('health shows every check, and recomputes whether each run reconciles', async () => {
     const { page, complaints } = desk();
     await page.getByRole('link', { name: 'Health' }).click();
-    // The table lists jobs by the service's days; large sizes are in GiB.
+    // The table groups jobs by the days of the service. Large sizes are in GiB.
     await page.getByRole('grid', { name: 'jobs by day' }).getByRole('row').nth(1).waitFor();
     expect(await page.getByRole('list', { name: 'Checks' }).textContent()).not.toMatch(/\d{5} MiB/);
     await page

@@ -12,7 +12,7 @@ import { followTabs } from './tab-key.js';
 /** Source of axe-core, which checks WCAG 2.2 AA and its own best practices. */
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Rules whose outcome depends on colours and widths; all other rules have the same outcome in every theme. */
+/** Rules whose outcome depends on colours and widths. Every other rule has the same outcome in every theme. */
 const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 const OF_WIDTHS = ['button-name', 'link-name', 'target-size', 'scrollable-region-focusable', ...OF_COLOURS];
 
@@ -96,7 +96,7 @@ async function readAddresses({ service }: Desk): Promise<readonly string[]> {
   ];
 }
 
-/** Opens an address as a link does, and waits until no request is pending. */
+/** Opens an address as a link does. Waits until all requests have been answered. */
 async function visit(page: Page, address: string): Promise<void> {
   await follow(page, address);
   await waitForCalm(page);
@@ -115,7 +115,9 @@ async function waitForCalm(page: Page): Promise<void> {
   })`);
 }
 
-/** Selectors of similar elements, such as the later rows of a table: the first rows represent them all. */
+/**
+ * Selectors of elements that are similar to others, such as the later rows of a table. Only the first ones are checked.
+ */
 const REPEATED_ELEMENTS = [
   '[role=row]:nth-child(n + 6)',
   'tbody > tr:nth-child(n + 6)',
@@ -136,7 +138,7 @@ interface ViewPosition {
 
 interface CheckOptions {
   readonly rules?: readonly string[];
-  /** Name of a theme and a width; contrast is checked only for elements whose colours are new in this view. */
+  /** Name of a theme and a width. Contrast is checked only for elements that have new colours in this view. */
   readonly view?: string;
   readonly isFirst: boolean;
 }
@@ -146,18 +148,19 @@ async function readViolations(page: Page, { rules, view, isFirst }: CheckOptions
   const exclude = isFirst ? REPEATED_ELEMENTS : [...REPEATED_ELEMENTS, ...FRAME_ELEMENTS];
   if (view !== undefined && !IS_SOAK) await markDrawn(page, view, exclude);
   const context = JSON.stringify({ exclude });
-  // Neither sounds nor style sheets are preloaded: the pages have no sounds, and no requested rule reads style sheets.
+  // Sounds and style sheets are not preloaded: the pages have no sounds, and none of the requested rules reads style
+  // sheets.
   const request = { resultTypes: ['violations'], preload: false, ...(rules === undefined ? {} : { runOnly: rules }) };
   const options = JSON.stringify(request);
   return page.evaluate(`axe.run(${context}, ${options}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))`);
 }
 
-/** Returns the tab navigation errors of a visible page, one per line. */
+/** Returns the errors of tab navigation on a visible page, one per line. */
 async function listTabProblems(page: Page, isFirst: boolean): Promise<readonly string[]> {
   const problems = await followTabs(page, isFirst);
   if (problems.length === 0) return problems;
-  // A page that was rendered again meanwhile has new elements, whose errors are found in the next attempt.
+  // If the page was rendered again in the meantime, it has new elements. The next attempt finds their errors.
   await waitForCalm(page);
   return followTabs(page, isFirst);
 }
@@ -170,7 +173,10 @@ const FIND_UNLABELLED_CHARTS = `[...document.querySelectorAll('[role=application
 /** Maximum compressed bytes of the assets that the browser loads before it shows the first page. */
 const FIRST_LOAD_MAX = 130_000;
 
-/** Returns the bytes of assets as transferred: compressed with brotli, except files that are already compressed. */
+/**
+ * Returns the bytes of assets as transferred. They are compressed with brotli, except files that are already
+ * compressed.
+ */
 function sumBytes(paths: readonly string[]): number {
   const files = paths.filter((path) => path.startsWith('/console/assets/')).map((path) => `dist${path}`);
   expect(files.length).toBeGreaterThan(0);
@@ -202,7 +208,7 @@ async function measureFirstLoad({ page, service }: Desk): Promise<readonly strin
 
 /** Tests requirements that apply to every page. */
 export function describePages(desk: () => Desk): void {
-  /** Elements that tab navigation did not reach, by page; filled while all pages are visited once. */
+  /** Elements that tab navigation did not reach, by page. They are collected while all pages are visited once. */
   let untabbed: Record<string, readonly string[]> | undefined;
 
   const inViews = IS_SOAK ? 'in light and dark, wide and narrow' : 'wide in light or narrow in dark, by turns';
@@ -210,7 +216,7 @@ export function describePages(desk: () => Desk): void {
     const { page, complaints, service } = desk();
     await page.goto(service.url());
     await page.evaluate(IS_SOAK ? AXE : `${AXE};${MARKS}`);
-    // The parts of a dashboard are other pages in frames, which would be tested a second time.
+    // The parts of a dashboard are other pages in frames. They would be tested a second time.
     await page.evaluate(`localStorage.setItem('divisor.dashboard', '[]')`);
     const result: Record<string, readonly string[]> = {};
     const unreached: Record<string, readonly string[]> = {};
@@ -226,8 +232,8 @@ export function describePages(desk: () => Desk): void {
       if (problems.length > 0) unreached[address] = problems;
     }
     /**
-     * Checks only the rules that depend on colours and widths if the wide page was checked with the other rules;
-     * otherwise checks everything.
+     * Checks the rules that depend on colours and widths. Checks the other rules as well if the wide page was not
+     * checked.
      */
     async function checkNarrowDark(address: string, { isFirst, isChecked }: ViewPosition): Promise<void> {
       await page.evaluate('scrollTo(0, 0)'); // the bar at the top covers elements that are scrolled below it

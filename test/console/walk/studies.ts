@@ -184,7 +184,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Sweeps' }).click();
     await page.getByLabel('Vary a parameter').selectOption('/document/pipeline/weighting/cap');
     await page.getByRole('textbox', { name: 'Cap of weights' }).fill('5%, 0.1, 1');
-    // A sweep starts with the parameters of the newest run; values are read in the unit of their parameter.
+    // A sweep starts with the parameters of the newest run. Values are read in the unit of their parameter.
     await page.getByText('Read as 5%, 10%, 100%.').waitFor();
     expect(await page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run 3 variants' }).click();

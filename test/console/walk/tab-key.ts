@@ -43,13 +43,13 @@ async function pressTab(page: Page, times: number): Promise<void> {
 }
 
 /**
- * Presses the Tab key through a page, and once through its frame.
+ * Presses the Tab key through the whole page, and once through the frame around the pages.
  * @returns elements that were not reached, and elements that were reached but showed no focus ring
  */
 export async function followTabs(page: Page, isFirst: boolean): Promise<readonly string[]> {
   const stops = await page.evaluate<number>(formatMarkScript(isFirst ? 'body' : '#main'));
   await page.evaluate(FOCUS_SCRIPT);
-  // Counting the page's frame, the focus leaves the document once and returns.
+  // The frame around the page counts as well. The focus leaves the document once and returns.
   await pressTab(page, stops + 1);
   const came = await page.evaluate<readonly { stop: string; ring: boolean; what: string }[]>('followed()');
   const seenStops = new Set(came.map(({ stop }) => stop));

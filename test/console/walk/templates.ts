@@ -11,7 +11,7 @@ export function describeTemplates(desk: () => Desk): void {
       page.getByRole('listitem').filter({ has: page.getByRole('heading', { name }) });
     const calm = createCard('Low volatility, 100 securities');
     await calm.getByRole('img', { name: /^Level of Low volatility/ }).waitFor();
-    // Missing data is described by its meaning; the list of column names is collapsed.
+    // The page describes the meaning of missing data. The list of column names is collapsed.
     const rated = createCard('Best rated half of each sector');
     await rated.getByText('Data that the store lacks').waitFor();
     expect(await rated.getByText('ESG_RATING').isVisible()).toBe(false);

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { pollEventually } from '../desk.js';
 
-/** Changes the universe to a combination of universes, the first of which is the previous universe. */
+/** Changes the universe to a combination of universes. The first of them is the previous universe. */
 export async function combineUniverses(page: Page): Promise<void> {
   await page.getByLabel('Kind').selectOption('all');
   await page.getByLabel('Kind').selectOption('difference');

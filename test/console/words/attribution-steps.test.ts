@@ -12,7 +12,7 @@ test('the steps of an attribution sum to its total, with and without costs', () 
     const steps = createSteps(view);
     expect(steps.at(-1)).toMatchObject({ label: 'total', value: total, isTotal: true });
     expect(steps.slice(0, -1).reduce((sum, { value }) => sum + value, 0)).toBeCloseTo(total, 12);
-    // The remaining securities are two steps, so that their gains and losses do not cancel each other out.
+    // The remaining securities are shown as two steps. In one step their gains and losses would cancel each other out.
     expect(steps.map(({ label }) => label)).toEqual(expect.arrayContaining(['2 other gains', '1 other loss']));
   }
 });

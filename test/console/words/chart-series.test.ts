@@ -20,7 +20,7 @@ test('a line that stays close to an earlier solid line is dashed', () => {
 });
 
 test('volumes of a long period are averages by week or month on the first date of each', () => {
-  // A Friday, and the Monday and Tuesday after it, which are in another week and month.
+  // A Friday, and the Monday and Tuesday after it. They are in another week and in another month.
   const dates = ['2021-01-29', '2021-02-01', '2021-02-02'];
   expect(averagePeriods(dates, [1, 2, 4], 3)).toEqual({ dates, values: [1, 2, 4], period: '' });
   const averages = { dates: ['2021-01-29', '2021-02-01'], values: [1, 3] };

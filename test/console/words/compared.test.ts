@@ -22,7 +22,8 @@ test('drawdowns are relative to the earlier maximum level, and years begin with 
 });
 
 test('relative measures agree with their definitions', () => {
-  // Returns 2, -2, 5, -1 % and 1, -2, 3, 1 %: means 1 and 0.75, deviations 1, -3, 4, -2 and 0.25, -2.75, 2.25, 0.25.
+  // The returns are 2, -2, 5, -1 % and 1, -2, 3, 1 %. The means are 1 and 0.75. The deviations are 1, -3, 4, -2 and
+  // 0.25, -2.75, 2.25, 0.25.
   expect(computeReturns(OWN_LEVELS).map((value) => Number(value!.toFixed(10)))).toEqual([0.02, -0.02, 0.05, -0.01]);
   const view = compareWith(OWN_LEVELS, REFERENCE, 252);
   const covariance = (0.25 + 8.25 + 9 - 0.5) / 3;

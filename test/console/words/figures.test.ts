@@ -74,7 +74,7 @@ test('a tracking error states its reference: the index of the portfolio, or the 
     'Realised tracking error to EQ: 5.76%',
     'Return minus EQ: +2.00 pp',
   ]);
-  // A benchmark that is the index of the portfolio would repeat the same figures.
+  // The index of the portfolio would repeat the same figures if it were also the benchmark.
   expect(listTerms(createFigures(portfolio, 'EQ')).filter((term) => term.includes('EQ'))).toEqual([]);
   expect(createBenchmarkFigures(portfolio).find(({ term }) => term === 'Information ratio')!.value).toBe('–');
   expect(createBenchmarkFigures(createView({}))).toEqual([]);

@@ -137,7 +137,7 @@ test('a finding is shown at its table, file, row and column, and at the file tha
   expect(findFile({ path: 'market/B.csv[row 6].CLOSE' }, files)).toBe(files[1]);
   expect(findFile({ path: 'market[row 6]', file: 'A.csv' }, files)).toBe(files[0]);
   expect(findFile({ path: 'reference[row 2].NAME' }, files)).toBe(files[2]);
-  // No file is named if two files of one table qualify.
+  // If two files of one table qualify, neither file is named.
   expect(findFile({ path: 'market[row 6].CLOSE' }, files)).toBeUndefined();
 });
 

@@ -9,8 +9,8 @@ const createPeriod = (weights: readonly number[], returns: readonly number[]): G
 
 describe('Brinson-Fachler', () => {
   test('of one period is the textbook calculation', () => {
-    // Portfolio: two groups of 60 and 40 % that return 10 and 2 %. Benchmark: 50 and 50 %, 8 and 4 %, hence 6 % in
-    // total.
+    // Portfolio: two groups of 60 and 40 % that return 10 and 2 %. Benchmark: groups of 50 and 50 % that return 8 and 4
+    // %, so it returns 6 % in total.
     const period = createPeriod([0.6, 0.4], [0.1, 0.02]);
     const other = createPeriod([0.5, 0.5], [0.08, 0.04]);
     const { allocation, selection, interaction, portfolioReturn, benchmarkReturn, residual } = attributeByGroup({

@@ -28,7 +28,7 @@ test.each([
     expect(shown.largest).toBe(by.largest);
     expect(shown.gross_largest).toBe(Math.max(0, ...weights.map(Math.abs)));
     expect(shown.top_weights['5']).toBeCloseTo(by.top, 12);
-    // The exposure series computes the same figures from the same weights.
+    // The exposure series has the same figures, because it computes them from the same weights.
     const figures = createFigures({ width: CONCENTRATION_WIDTH, dates: 1 });
     createConcentrationMaker(figures).make({
       at: 0,

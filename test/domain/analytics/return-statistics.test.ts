@@ -14,7 +14,7 @@ const computeLevel = (returns: readonly number[]): Float64Array => {
 test('statistics of ten returns by hand', () => {
   const returns = [0.02, -0.01, 0.03, -0.04, 0, 0.01, 0.01, -0.02, 0.02, 0.01];
   const statistics = computeReturnStatistics(computeLevel(returns));
-  // The squares of the negative returns, 0.01^2 + 0.04^2 + 0.02^2, sum to 0.0021 over ten sessions; the mean return is
+  // The squares of the negative returns, 0.01^2 + 0.04^2 + 0.02^2, sum to 0.0021 over ten sessions. The mean return is
   // 0.003.
   const downside = Math.sqrt((0.0021 / 10) * 252);
   expect(statistics.downside_volatility).toBeCloseTo(downside, 12);
@@ -26,8 +26,8 @@ test('statistics of ten returns by hand', () => {
     expect.closeTo(0.03, 12),
     expect.closeTo(-0.04, 12),
   ]);
-  // Deviations from the mean of 0.3, in hundredths: their cubes are 4.913 -2.197 19.683 -79.507 -0.027 3 x 0.343
-  // -12.167 4.913, and their squares sum to 40.1.
+  // Deviations from the mean of 0.3, in hundredths. Their cubes are 4.913 -2.197 19.683 -79.507 -0.027 3 x 0.343
+  // -12.167 4.913. Their squares sum to 40.1.
   const cubes = 4.913 - 2.197 + 19.683 - 79.507 - 0.027 + 3 * 0.343 - 12.167 + 4.913;
   expect(statistics.skewness).toBeCloseTo(cubes / 10 / (40.1 / 10) ** 1.5, 9);
 });

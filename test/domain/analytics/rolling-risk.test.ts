@@ -17,7 +17,7 @@ function computeLevel(returns: readonly number[]): Float64Array {
 const computeReturns = (level: Float64Array): number[] =>
   Array.from({ length: level.length - 1 }, (_, t) => level[t + 1]! / level[t]! - 1);
 
-/** Computes the unbiased variance for weights that sum to 1. */
+/** Computes the unbiased variance of weighted values. The weights sum to 1. */
 function computeVariance(values: readonly number[], weights: readonly number[]): number {
   const mean = values.reduce((sum, value, t) => sum + weights[t]! * value, 0);
   return (

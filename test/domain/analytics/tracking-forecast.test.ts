@@ -16,10 +16,10 @@ test('a return belongs to the rebalance in force at the close before it', () => 
     [10, 2],
     [12, 2],
   ]);
-  // Each period's deviations, (1 %, -1 %) and (2 %, 0) with ddof 1, equal sqrt(2) %.
+  // The deviations of each period are (1 %, -1 %) and (2 %, 0). With ddof 1, both equal sqrt(2) %.
   for (const { realised } of forecast.periods) expect(realised).toBeCloseTo(0.01 * Math.SQRT2 * year, 14);
   expect(forecast.forecast).toBeCloseTo(0.01 * Math.sqrt((1 + 1 + 4 + 4) / 4) * year, 14);
-  // The standardised returns are 1, -1, 1, 0; their mean is 1/4 and their sum of squares 3.
+  // The standardised returns are 1, -1, 1, 0. Their mean is 1/4, and the sum of their squares is 3.
   expect(forecast.bias).toBeCloseTo(Math.sqrt((3 - 4 / 16) / 3), 13);
   expect(forecast.biasBand).toEqual([1 - Math.sqrt(1 / 2), 1 + Math.sqrt(1 / 2)]);
 });

@@ -52,7 +52,7 @@ const createIndexOn = (lag: number, frequency: string, treatment: object): Index
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },
   });
 
-/** Computes nearly equal weights from the closes of the decision, tilted slightly by price. */
+/** Computes weights from the closes of the decision. They are nearly equal and depend slightly on the price. */
 const computeTiltWeights = (prices: readonly number[]): number[] => {
   const raw = prices.map((price) => 10 + price / 100);
   const sum = raw.reduce((total, value) => total + value, 0);
@@ -79,7 +79,7 @@ const createTiltedDecider: DeciderFactory = (document, composer) => ({
   },
 });
 
-/** Returns which of the two limits of UCITS 20/35 the holdings breach. */
+/** Returns for each of the two limits of UCITS 20/35 whether the holdings breach it. */
 function listBrokenRules(weights: readonly number[]): boolean[] {
   const sums = [0, 0, 0, 0, 0];
   weights.forEach((weight, i) => (sums[ISSUERS[i]!]! += weight));
@@ -92,7 +92,7 @@ interface BruteForceRun {
   readonly called: number[];
 }
 
-/** Applies the definition of the rule directly, one close at a time and in shares. */
+/** Applies the definition of the rule directly. It computes in shares, one close at a time. */
 function applyBruteForce(
   prices: readonly (readonly number[])[],
   lag: number,
@@ -163,7 +163,7 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
   expect(count).toBeGreaterThan(RUNS);
 });
 
-/** Random definitions on at most six securities, with a rule that their weights breach at times. */
+/** Random definitions on at most six securities. Their weights breach the rule at times. */
 const watchedDocument = randomDocument.map((document) =>
   IndexDocument.parse({
     ...document,
@@ -209,7 +209,7 @@ test('decisions are made in the order of their sessions, a breach between decisi
   expect(between).toBeGreaterThan(0);
 });
 
-/** Includes risk weights, whose decider keeps measurements between decisions. */
+/** Includes weights by risk, because their decider keeps measurements between decisions. */
 test('later data change no rebalance, also with weights by risk', () => {
   let calledCount = 0;
   fc.assert(

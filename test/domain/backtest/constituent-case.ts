@@ -16,7 +16,10 @@ export interface Case extends Omit<MarketSketch, 'dates'> {
   readonly universe?: readonly string[];
 }
 
-/** Explains a security on a day in an index of A and B that has equal weights from 4 March on. */
+/**
+ * Explains why a security is or is not in an index on a day. The index consists of A and B with equal weights from 4
+ * March on.
+ */
 export function explainCase({ treatment = {}, dates = [], selection = [], universe = ['A', 'B'], ...sketch }: Case) {
   const market = buildMarket({ dates: WEEK, ...sketch });
   const document = IndexDocument.parse({

@@ -30,8 +30,8 @@ describe('a security that leaves between rebalances', () => {
     for (const asOf of ['2024-03-07', '2024-03-11']) {
       const after = ask('A', asOf);
       expect(after).toMatchObject({ weight: 0.5, excludedBy: null, held: null, order: null });
-      // Half of the initial value of 1 was invested in A at 100, so A is worth half its price in percent; the other
-      // half is B.
+      // Half of the initial value of 1 was invested in A at 100, so the value of A is half of its price in percent. The
+      // other half is B.
       expect(after.left).toEqual({
         date: day('2024-03-07'),
         event,
@@ -57,7 +57,7 @@ describe('a security that leaves between rebalances', () => {
       actions: [{ name: 'A', type: 'MERGER', value: 2, ex: '2024-03-07', related: 'M' }],
     });
     const merger = { date: day('2024-03-07'), exDay: day('2024-03-07'), event: 'merger', ratio: 2 };
-    // Two shares at 40 dollars replace a share at 100 and are worth 64 euros: 0.5 becomes 0.32, next to 0.5 in B.
+    // Two shares at 40 dollars replace a share at 100. They are worth 64 euros, so 0.5 becomes 0.32. B has 0.5.
     const weight = close(0.32 / 0.82);
     expect(ask('A', '2024-03-11')).toMatchObject({
       held: null,
@@ -146,7 +146,8 @@ describe('a security that joins between rebalances', () => {
   test('by a spin-off is held from its first price on, though no composition has it', () => {
     const ask = explainSpinOff([]);
     expect(ask('KID', '2024-03-06')).toMatchObject({ weight: null, held: null, entered: null });
-    // 0.5 was invested in A at 100; each A yields two shares at 10, worth 0.1 in total, next to 0.4 and 0.5.
+    // 0.5 was invested in A at 100. Each A yields two shares at 10, which are worth 0.1 in total. A itself has 0.4, and
+    // B has 0.5.
     expect(ask('KID', '2024-03-08')).toMatchObject({
       inUniverse: false,
       weight: null,

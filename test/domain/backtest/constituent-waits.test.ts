@@ -26,14 +26,14 @@ describe('an index that waits for a bar', () => {
       drift: { held: 1, change: 0 },
       entered: { date: day('2024-03-07'), event: 'order', orderedOn: day('2024-03-06'), price: 55, weight: 1 },
     });
-    // A was sold at once; the proceeds remain cash until B trades.
+    // A was sold at once. The proceeds remain cash until B trades.
     expect(ask('A', '2024-03-06')).toMatchObject({
       weight: null,
       held: null,
       order: null,
       left: { event: 'rebalance' },
     });
-    // An index that carries prices holds B at its carried price.
+    // An index that keeps the last price of a security without trades holds B at this price.
     expect(explainExpensiveSecurity('carry')('B', '2024-03-06')).toMatchObject({
       held: 1,
       order: null,
@@ -42,7 +42,7 @@ describe('an index that waits for a bar', () => {
   });
 
   test('holds a security that is sold by decision until its order is filled', () => {
-    // B enters on the 4th as the more expensive security. It leaves when A becomes more expensive, but has no price
+    // B enters on the 4th because it is more expensive. It leaves when A becomes more expensive, but it has no price
     // until the 8th.
     const ask = explainCase({
       close: { A: [60, 60, 80, 80, 80, 80], B: [70, 70, null, null, 30, 30] },
@@ -121,7 +121,7 @@ test('the report of a day equals the holdings of a run at its close, whatever ca
           path.findLastIndex((_, t) => t <= on && isChange(t));
         const came = findLastChange((t) => path[t] !== 0 && (path[t - 1] ?? 0) === 0);
         const went = findLastChange((t) => path[t] === 0 && (path[t - 1] ?? 0) !== 0);
-        // A spun-off security may be sold at the close of its first price; no row of weights contains it then.
+        // A security that was spun off may be sold at the close of its first price. Then no row of weights contains it.
         if (came >= 0) expect(entered!.date).toBeGreaterThanOrEqual(sm.sessions[from + came]!);
         if (went >= 0) expect(left!.date).toBeGreaterThanOrEqual(sm.sessions[from + went]!);
         if (came < 0) expect(entered === null || entered.event === 'spin_off').toBe(true);

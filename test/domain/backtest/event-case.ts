@@ -28,7 +28,7 @@ interface Case extends Omit<MarketSketch, 'dates'> {
   readonly end?: string | null;
 }
 
-/** Returns the index definition of a case: equal weights from 4 March on; default: no later rebalances. */
+/** Returns the index definition of a case. Weights are equal from 4 March on. Default: no later rebalances. */
 export const createDefinition = ({ dates = WEEK, treatment = {}, rebalance = { frequency: 'none' }, close }: Case) =>
   IndexDocument.parse({
     id: 'X',
@@ -52,7 +52,10 @@ export function simulate(sketch: Case): Run {
   });
 }
 
-/** Returns the codes of a run's warnings, except the missing currency, which test markets do not declare. */
+/**
+ * Returns the codes of the warnings of a run. It omits the warning about the missing currency, because test markets
+ * declare none.
+ */
 export const listCodes = ({ findings }: Run) =>
   findings
     .filter(({ severity }) => severity === 'warning')

@@ -113,7 +113,7 @@ describe('a security that ends by an action', () => {
       close: { A: [100, 100, 110, null, null, null], B: [50, 50, 60, 60, 66, 66] },
       actions: [{ name: 'A', type: 'MERGER', value: 2, ex: '2024-03-06', related: 'B' }],
     });
-    // Each A becomes two B at 60, that is 120 for 100; B itself has risen from 50 to 60.
+    // Each A becomes two B at 60, which is 120 for 100. B itself has risen from 50 to 60.
     close(listLevels(run), [100, 100, 120, 120, 132, 132]);
     expect(readWeights(run, 2)).toEqual({ B: 1 });
   });
@@ -231,7 +231,7 @@ describe('cash and ratios', () => {
       actions: [{ name: 'A', type: 'SPECIAL_DIVIDEND', value: 10, ex: '2024-03-06' }],
       treatment: CONSTITUENT,
     });
-    // One share is held: its market value falls from 105 to 95, and the level is 105 = 95 / divisor.
+    // One share is held. Its market value falls from 105 to 95, but the level stays 105 = 95 / divisor.
     close(run.index.book.divisor, [1, 1, 95 / 105, 95 / 105, 95 / 105, 95 / 105]);
   });
 
@@ -271,7 +271,7 @@ describe('cash and ratios', () => {
       ],
       treatment: { dividends: 'total' },
     });
-    // The holding is carried at 50 with 1 of cash, then sold at 49.
+    // The holding keeps its price of 50 and has 1 of cash. Then it is sold at 49.
     close(listLevels(run).slice(0, 4), [100, 100, 102, 102 * 0.98]);
   });
 

@@ -4,7 +4,7 @@ import { expectNear, runIndexCase, listWeekdays } from '../index-mathematics/ind
 const DAYS = listWeekdays(7);
 
 /**
- * Runs a case in which A spins off KID at 20, and C is acquired at its price two sessions later. Purchases cost the
+ * Runs a case in which A spins off KID at 20. Two sessions later C is acquired at its price. Purchases cost the
  * portfolio 1 %.
  */
 function runSpinOff(kid: readonly (number | null)[]) {
@@ -30,7 +30,7 @@ const isFollowed = ({ portfolio, index }: ReturnType<typeof runSpinOff>): boolea
 test('a portfolio adopts the weights of its index after a spin-off that has a price, and pays for its purchases', () => {
   const run = runSpinOff([null, 20, 20, 20, 20, 20, 20]);
   expect(isFollowed(run)).toBe(true);
-  // A third of the portfolio leaves; the proceeds buy 1 / 1.01 of their value.
+  // A third of the portfolio leaves. Its proceeds buy securities for 1 / 1.01 of their amount.
   const { value } = run.portfolio;
   expectNear(value[3]! / value[2]!, 1 - (1 / 3 - 1 / 3 / 1.01));
 });
@@ -38,7 +38,8 @@ test('a portfolio adopts the weights of its index after a spin-off that has a pr
 test('it is simulated while a spun-off security waits for its price: a payment changes its part of the value', () => {
   const run = runSpinOff([null, null, null, null, 20, 20, 20]);
   expect(isFollowed(run)).toBe(false);
-  // A at 80 and B at 100 receive the 100 of C minus costs. KID enters at 20 per share of A held on the ex-date.
+  // A at 80 and B at 100 receive the 100 of C minus costs. KID enters at 20 for each share of A that was held on the
+  // ex-date.
   const { value } = run.portfolio;
   const valueAfterCosts = 280 - (100 - 100 / 1.01);
   expectNear(value[3]! / value[2]!, valueAfterCosts / 280);

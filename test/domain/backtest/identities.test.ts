@@ -97,7 +97,7 @@ describe('on random markets with every kind of corporate action', () => {
         const isWaiting = book.unfilled.some(({ at }) => at === session - book.from);
         if (!isReplaced && !isWaiting) expectClose(sum(weights) + book.cash[session - book.from]!, 1, 1, 1e-12);
         expectClose(sum(uncapped), sum(weights), 1, 1e-12);
-        // A cap applied when the weights became shares, which was an earlier close.
+        // The cap limited the weights when they became shares. This was at an earlier close.
         if (targets) continue;
         if (cap !== null) expect(Math.max(...weights)).toBeLessThanOrEqual(cap + 1e-12);
         expectClose(redistributed, sum(uncapped.map((u, k) => Math.max(0, u - weights[k]!))));
@@ -111,7 +111,7 @@ describe('on random markets with every kind of corporate action', () => {
       const { sm, columns, weights, cash, events } = book;
       const { treatment, document } = compositions;
       const growth = computeGrowth(sm, createGrowthTerms(treatment, document.currency));
-      // No tax is withheld from dividends paid by a short position.
+      // If a short position pays dividends, no tax is withheld from them.
       const shortGrowth = computeGrowth(
         sm,
         createGrowthTerms(treatment, document.currency, treatment.dividends === 'net' ? 'total' : treatment.dividends),
@@ -246,7 +246,7 @@ describe('on random markets with every kind of corporate action', () => {
 
   test('a stored run reconciles', () => {
     checkOnRuns((found) => {
-      // A run with a total loss stores no columns.
+      // If a run loses everything, it stores no columns.
       if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) return;
       const { checks } = createReconcileView(createColumns(found), () => []);
       expect(checks.filter(({ holds }) => !holds)).toEqual([]);
@@ -261,7 +261,7 @@ describe('on random markets with every kind of corporate action', () => {
 
   test('JSON written by hand is the JSON of the same object', () => {
     checkOnRuns((found) => {
-      // A total loss ends the returns, so there is no result.
+      // Returns end with a total loss, so there is no result.
       if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) {
         expect(() => runResultJson(found, STAMP)).toThrow(
           expect.objectContaining({

@@ -11,7 +11,7 @@ import type {
   ReferenceValue,
 } from '#domain/market/market-data.js';
 
-/** Market of a test: values of each security by date, null where a price is missing. */
+/** Market of a test. Each security has values by date; null means that the price is missing. */
 export interface MarketSketch {
   readonly dates: readonly string[];
   /** CLOSE by security, with one value per date. */
@@ -32,7 +32,7 @@ export interface ActionSketch {
   readonly related?: string;
   readonly subscription?: number;
   readonly cancelled?: boolean;
-  /** Last day of an election, and the default entitlement. */
+  /** Last day on which holders can elect, and the entitlement of holders who do not elect. */
   readonly election?: string;
   readonly byDefault?: ElectionDefault;
   readonly scrip?: number;

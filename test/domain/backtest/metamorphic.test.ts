@@ -17,12 +17,12 @@ import { runRecordJson, runResultJson } from './run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
 
-/** A run request with a decider for its index. */
+/** Random request for a run. It contains the function that decides the index weights. */
 const randomSignedRequest = fc
   .tuple(randomRequest, randomDecider)
   .map(([request, createDecider]) => ({ ...request, createDecider }));
 
-/** Returns the rows of a market up to a position, and the actions that take effect within these rows. */
+/** Returns the rows of a market up to a position. Includes only the actions that take effect within these rows. */
 function truncateMarket(market: MarketData, rows: number): MarketData {
   return { ...rowsUpTo(market, rows), actions: market.actions.filter(({ exDay }) => exDay <= market.dates[rows - 1]!) };
 }
@@ -93,7 +93,7 @@ function listKnownValues(run: Run, day: number) {
   };
 }
 
-/** Returns the header of a column file without block positions, followed by the bytes of each block. */
+/** Returns the header of a column file without the positions of its blocks, followed by the bytes of each block. */
 function listBlocks(bytes: Uint8Array): readonly unknown[] {
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   const size = { f64: 8, i32: 4, u8: 1 };

@@ -14,8 +14,8 @@ describe('a merger into shares and cash', () => {
   test('is worth both: the shares stay, the cash is spread over all that is held', () => {
     const run = simulate({ close: CLOSES, actions: [MERGER] });
     close(listLevels(run), repeatPrice(100));
-    // The index is worth 100: B has 33.33 + 25 and C 33.33. The remaining cash of 8.33 buys both in proportion; costs
-    // reduce the divisor.
+    // The index is worth 100: B has 33.33 + 25 and C 33.33. The remaining cash of 8.33 buys both in proportion. The
+    // costs reduce the divisor.
     expect(readWeights(run, 2)).toEqual({ B: expect.closeTo(7 / 11, 12), C: expect.closeTo(4 / 11, 12) });
     close(run.index.book.divisor, [1, 1, 11 / 12, 11 / 12, 11 / 12, 11 / 12]);
   });
@@ -26,7 +26,7 @@ describe('a merger into shares and cash', () => {
     const boughtShares = start / 12 / 1.01;
     close([run.portfolio.value[2]! / 1e6], [((start * 11) / 12 + boughtShares) / 1e6]);
     const rows = listPortfolioTransactions(run).filter(({ date }) => date === '2024-03-06');
-    // A is sold at its whole consideration per share; B enters once by conversion and once by purchase.
+    // A is sold at all that holders receive per share. B enters once by conversion and once by purchase.
     expect(rows.map(({ asset, side }) => [asset, side])).toEqual([
       ['A', 'sell'],
       ['B', 'buy'],
@@ -40,7 +40,7 @@ describe('a merger into shares and cash', () => {
 
   test('is a contribution of the security, and one exit among the events that moves the divisor', () => {
     const run = simulate({ close: { ...CLOSES, B: [150, 150, 180, 180, 180, 180] }, actions: [MERGER], costBps: 20 });
-    // Each security has a third: A yields 90 in shares and 25 in cash per 100, and B rises from 150 to 180.
+    // Each security has a third. A yields 90 in shares and 25 in cash per 100. B rises from 150 to 180.
     close(listLevels(run), [100, 100, 335 / 3, 335 / 3, 335 / 3, 335 / 3]);
     const columns = createColumns(run);
     const { contributions, reconciles } = createAttributionView(columns, { start: null, end: null });
@@ -74,11 +74,12 @@ describe('a merger into shares and cash', () => {
       actions: [{ name: 'B', type: 'MERGER', value: 0.3, cash: 25, ex: '2024-03-06', related: 'C' }],
       weights: { A: 1.5, B: -0.5 },
     });
-    // For each 50 short, 30 in C and 25 in cash are owed.
+    // For each 50 that were sold short, 30 in C and 25 in cash are owed.
     expect(run.index.book.value[2]).toBeCloseTo(95, 10);
     const { book } = run.index;
     const c = [...book.columns].map((column) => book.sm.identifiers[column]).indexOf('C');
-    // Shares worth 30 and cash of 25 are owed. Shorting more C finances the cash, so that both sides keep their size.
+    // Shares worth 30 and cash of 25 are owed. The index sells more C short to obtain the cash, so that both sides keep
+    // their size.
     expect(book.weights[2 * book.columns.length + c]! * 95).toBeCloseTo(-55, 10);
   });
 
@@ -96,7 +97,7 @@ describe('endings of one security on one day', () => {
 
   test('are applied in the order of their consideration', () => {
     const bid = { ...endTerms, type: 'ACQUISITION', value: 130 } as const;
-    // A delisting without a price replaces neither an acquisition with a price nor a merger without value.
+    // A delisting without a price does not replace another end: an acquisition with a price, or a merger without value.
     expect(simulateEndings(bid, { ...endTerms, type: 'DELISTING', value: 0 })).toBeCloseTo(110, 10);
     expect(simulateEndings(bid, { ...endTerms, type: 'MERGER', value: 2, related: 'ABSENT' })).toBeCloseTo(110, 10);
     expect(

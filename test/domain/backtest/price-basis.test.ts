@@ -14,7 +14,9 @@ import { runOverviewJson } from './run-texts.js';
 const DATES = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07'];
 const CLOSE = { A: [100, 110, 99, 99], B: [50, 50, 55, 60] };
 const DIVIDEND: ActionSketch = { name: 'A', type: 'DIVIDEND', value: 2, ex: '2024-03-06' };
-/** Levels of equal weights bought on the first date: half the growth of A plus half the growth of B. */
+/**
+ * Levels of an index that holds equal weights from the first date on: half the growth of A plus half the growth of B.
+ */
 const HELD_LEVELS = [100, 105, (100 * (0.99 + 1.1)) / 2, (100 * (0.99 + 1.2)) / 2];
 
 const createIndex = (dividends: ReturnVariant, tax = 0) =>
@@ -83,7 +85,7 @@ describe('on prices without dividends', () => {
       ]);
       expect(VARIANTS.map((dividends) => listCodes(runOf(adjustment, dividends, [DIVIDEND])))).toEqual([[], [], []]);
       const { price, total, net } = runOf(adjustment, 'net', [DIVIDEND]).variants;
-      // A is at 99 and has paid a dividend of 2, of which 1.6 remain after tax.
+      // A is at 99. It has paid a dividend of 2, of which 1.6 remain after tax.
       expect([price, total, net].map((variant) => variant!.level[2]!)).toEqual([
         expect.closeTo(104.5, 10),
         expect.closeTo(105.5, 10),

@@ -9,7 +9,7 @@ const randomRule = fc.constantFrom(
   { rule: 'nth_weekday', nth: 2, weekday: 1, months_before: 0 },
 );
 
-/** Random date rules in any order, and a random number of closes per phase; a phase ends when the next phase begins. */
+/** Random date rules in any order, and a random number of closes per phase. A phase ends when the next phase begins. */
 export const randomDates = {
   reference: randomRule,
   announcement: randomRule,
@@ -17,7 +17,7 @@ export const randomDates = {
   phase: fc.constantFrom(undefined, undefined, undefined, { sessions: 3 }, { fractions: [0.5, 0.3, 0.2] }),
 };
 
-/** Random reviews in addition to the rebalance; most documents have no such review. */
+/** Random reviews in addition to the rebalance. Most documents have no such review. */
 export const randomReviews = fc.option(
   fc
     .array(

@@ -69,7 +69,7 @@ export const randomRequest = fc.record({
   transaction_cost_bps: fc.constantFrom(0, 10, 250),
 });
 
-/** Random deciders: the decider of the definition, or a decider with short positions and cash. */
+/** Random functions that decide weights: the one of the definition, or one with short positions and cash. */
 export const randomDecider = fc.constantFrom(createPlainDecider, createPlainDecider, ...SIGNED_DECIDERS);
 
 export interface RunRequest extends Partial<ResolvedRequest> {
@@ -125,7 +125,7 @@ export function runOn(
   });
 }
 
-/** Returns a run; undefined if the random market was refused for an expected reason. */
+/** Returns a run, or undefined if the random market was refused for an expected reason. */
 export function tryRun(market: MarketData, document: IndexDocument, request: RunRequest = {}): Run | undefined {
   try {
     return run(market, document, request);
@@ -136,8 +136,8 @@ export function tryRun(market: MarketData, document: IndexDocument, request: Run
 }
 
 /**
- * Codes of expected refusals: EURUSD may have no rate yet, all securities may have ended by the start, too few may
- * remain for the optimisation constraints, and short positions may lose everything.
+ * Codes of expected refusals. EURUSD may have no rate yet. All securities may have ended by the start. Too few may
+ * remain for the optimisation constraints. Short positions may lose everything.
  */
 const EXPECTED = new Set([
   'FX_MISSING',

@@ -43,7 +43,7 @@ describe('the schedule', () => {
       rebalance: { frequency: 'custom', dates: ['2024-03-08', '2024-03-13'], effective_lag: 2 },
     });
     expect(run.rebalances.map(({ announced }) => announced === null)).toEqual([true, false, false]);
-    // Decisions on the 6th, when C was not yet listed, and on the 11th, when A still existed.
+    // One decision is on the 6th, when C was not yet listed. The other is on the 11th, when A still existed.
     expect(run.rebalances.map(({ columns }) => [...columns])).toEqual([
       [0, 1],
       [0, 1],
@@ -75,7 +75,7 @@ describe('the schedule', () => {
       const view = createWeightsView({ ...EMPTY, requestedAsOf: asOf, weights });
       return [view.rebalance_date, view.drift === null, createRebalanceView(columns, asOf).traded_on];
     };
-    // The rebalance on a Saturday takes effect at the close of Friday, so its date is the Friday.
+    // The rebalance on a Saturday takes effect at the close of Friday. So its date is the Friday.
     expect(readRebalanceDates('2024-03-07')).toEqual(['2024-03-04', false, '2024-03-04']);
     expect(readRebalanceDates('2024-03-08')).toEqual(['2024-03-08', true, '2024-03-08']);
     expect(readRebalanceDates('2024-03-11')).toEqual(['2024-03-09', false, '2024-03-08']);
@@ -161,16 +161,16 @@ describe('a target without a bar on the day of the rebalance', () => {
         message: expect.stringContaining('1 trade of 1 rebalance was filled'),
       },
     ]);
-    // Half of 220 was in B at its close of 100 on the 5th, and is worth 130 / 100 of this amount on the 7th.
+    // Half of 220 was in B at its close of 100 on the 5th. On the 7th it is worth 130 / 100 of this amount.
     expect(run.index.book.value[3]).toBeCloseTo(run.index.book.value[2]! * (0.5 + 0.5 * 1.3), 12);
   });
 
   test('is not traded before its next bar when the treatment defers it, by the index as by the portfolio', () => {
     const run = simulate({ close: close_, rebalance, treatment: { stale_targets: 'defer' } });
-    // The index is at 1.1 with 6/11 in A and 5/11 in B. A is reduced to 1/2, and the purchase of B is pending.
+    // The index is at 1.1 with 6/11 in A and 5/11 in B. A is reduced to 1/2. The purchase of B has to wait.
     close(Object.values(readWeights(run, 2)), [0.5, 5 / 11]);
     expect(run.index.book.cash[2]).toBeCloseTo(0.5 - 5 / 11, 12);
-    // B rises from 100 to 130 by the 7th, when the cash buys it.
+    // B rises from 100 to 130 by the 7th. On that day the cash buys it.
     const grownValue = 0.5 + (5 / 11) * 1.3 + (0.5 - 5 / 11);
     expect(run.index.book.value[3]! / run.index.book.value[2]!).toBeCloseTo(grownValue, 12);
     close(Object.values(readWeights(run, 3)), [0.5 / grownValue, (grownValue - 0.5) / grownValue]);
@@ -212,8 +212,8 @@ describe('a portfolio', () => {
       rebalance: { frequency: 'custom', dates: ['2024-03-06'], effective_lag: 1, weights_as: 'weights' },
       treatment: { stale_targets: 'defer' },
     });
-    // Holdings of 50 and 100 sum to 150. A is 25 short of its half; B is sold for this amount, which stays in cash
-    // until A trades again.
+    // Holdings of 50 and 100 sum to 150. A is 25 below its half. B is sold for this amount, which stays in cash until A
+    // trades again.
     expect(run.portfolio.unfilled).toEqual([
       {
         at: 2,
@@ -254,7 +254,7 @@ describe('a portfolio that starts while its index waits for a spun-off name', ()
 
   test('is owed it as the index is: their levels are one', () => {
     const run = simulate({ close: prices, actions: [spinOff], start: '2024-03-07' });
-    // Half of 100 buys half a share of A, which is entitled to a quarter of a child share.
+    // Half of 100 buys half a share of A. It entitles the holder to a quarter of a share of the child.
     close(run.level, [100, 10_000 / 95, 10_100 / 95]);
     close(run.indexLevel, [...run.level]);
   });

@@ -15,7 +15,7 @@ function createColumns(run: Run, contentHash = 's'): RunColumns {
   return openColumns((start, end) => bytes.slice(start, end));
 }
 
-/** Returns the record that the service sends for a run, rendered from its columns. */
+/** Returns the record that the service sends for a run. It is rendered from the columns of the run. */
 export function runRecordJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
   return encodeRecord(readRecord(createColumns(run, stamp.storeContentHash)), stamp);
 }

@@ -12,8 +12,8 @@ const createSeries = (currency: string | null, closes: readonly number[]): Price
 });
 
 /**
- * Returns the refusal of a benchmark for a run from day 102 on. The store has the given exchange rates from day 101 to
- * day 104; day 103 is not a session.
+ * Returns the refusal of a benchmark for a run that starts on day 102. The store has the given exchange rates from day
+ * 101 to day 104. Day 103 is not a session.
  */
 function catchRefusal(benchmark: PriceSeries, pairs: readonly string[] = []): unknown {
   const market = {

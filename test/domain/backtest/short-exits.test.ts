@@ -10,7 +10,7 @@ import { CALENDARS, createHolding, WEEK } from './signed-case.js';
 
 const createDecider = createHolding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
 
-/** Returns the exits in the exported events of a run in which B or C ends on the fourth day. */
+/** Returns the exits in the exported events of a run. B or C ends on the fourth day. */
 function listExits(
   leaver: 'B' | 'C',
   action: Omit<ActionSketch, 'name' | 'ex'>,
@@ -92,7 +92,7 @@ test('a short position is sold to replace one that left and covered by an earlie
     [1, 'delisting', 0],
     [2, 'delisting', 1],
   ]);
-  // Prices are constant: the order uses the cash, and the sale of B pays for covering C.
+  // Prices are constant. The order uses the cash, and the sale of B pays for covering C.
   close(
     exit.map((i) => trades.notional[i]! / value),
     [order.notional / (1 + rate) / value, -0.2 / (1 - rate), 0.2],

@@ -42,7 +42,8 @@ function runTo(rows: number, treatment: Treatment): Run {
 const createDecider = createHolding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
 
 /**
- * Computes the return of one unit of C from its first to its last close; every variant reinvests the special dividend.
+ * Computes the return of one unit of C from its first to its last close. Every variant of the index reinvests the
+ * special dividend.
  */
 const computeUnitReturn = (dividend: number): number =>
   ((11 + 0.25 * dividend) / 10) * (10 / 11) * ((9 + 0.75 + 0.5 * dividend) / 10) * (10 / 9);

@@ -33,7 +33,7 @@ describe('a short position', () => {
       [listLevelsPaying({ A: 1.5, B: -0.5 }, {}), listLevelsPaying({ A: 1.5, B: -0.5 }, { dividends: 'total' })],
       [100, 110],
     );
-    // A pays 8 % on a weight of 1.5, and B costs 10 % on a weight of 0.5.
+    // A has a weight of 1.5 and pays 8 %. B has a short weight of 0.5 and costs 10 %.
     close([listLevelsPaying({ A: 1.5, B: -0.5 }, net), listLevelsPaying({ A: 0.5, B: 0.5 }, net)], [107, 108]);
   });
 
@@ -69,7 +69,7 @@ describe('a short position', () => {
       actions: [{ name: 'B', type: 'MERGER', value: 0.6, ex: '2024-03-06', related: 'A' }],
       weights: { A: 1.5, B: -0.5 },
     });
-    // The short position in B is converted to 0.6 A at 100: 60 for 50.
+    // The short position in B becomes 0.6 shares of A at 100, which is 60 for 50.
     close(listLevels(mergedRun), [100, 100, 90, 90, 90, 90]);
     closeTo(readHeldOn(mergedRun.index.book, 2), { A: 1 });
   });
@@ -126,7 +126,7 @@ describe('a security that leaves a book with short positions', () => {
 
   test('short, is covered at its price, which the other short securities pay for', () => {
     const run = runWithout('C', { A: 0.8, B: 0.7, C: -0.2, D: -0.3 }, 120);
-    // Covering at 120 what was sold at 100 loses 0.24 of 1; the portfolio is then worth 0.96.
+    // The position was sold at 100 and is covered at 120, which loses 0.24 of 1. So the portfolio is worth 0.96.
     close(listLevels(run), [100, 100, 100, 96, 96, 96]);
     closeTo(readHeldOn(run.index.book, 3), { A: 0.8 / 0.96, B: 0.7 / 0.96, D: -0.54 / 0.96 });
   });

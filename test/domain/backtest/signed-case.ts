@@ -11,7 +11,7 @@ export const WEEK = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '20
 export type Weights = Readonly<Record<string, number>>;
 export type Treatment = Partial<NonNullable<Definition['pipeline']>['treatment']>;
 
-/** Creates a decider that returns given weights. */
+/** Creates a function that decides the given weights. */
 export function createHolding(weightsOn: (session: number) => Weights): DeciderFactory {
   return (document, composer) => ({
     decide(session): Decision {
@@ -43,7 +43,7 @@ export interface SignedCase extends Omit<MarketSketch, 'dates'> {
   readonly request?: RunRequest;
 }
 
-/** Simulates given weights from the first date on; default: no later rebalances. */
+/** Simulates a portfolio that has the given weights from the first date on. Default: no later rebalances. */
 export function simulateSigned({
   dates = WEEK,
   weights,

@@ -48,9 +48,7 @@ const choices: fc.Arbitrary<SignedChoices> = fc.record({
   gaps: fc.array(fc.nat(199), { maxLength: 10 }),
 });
 
-/**
- * Builds a market and its weights, and determines whether both implementations under comparison can hold these weights.
- */
+/** Builds a market and its weights. Also determines whether both implementations in the test can hold these weights. */
 function createSketch({ steps, actions, shares, cash, gaps }: SignedChoices) {
   const placedActions = new Map<string, ActionSketch>();
   const endDates = new Map<string, number>();
@@ -141,7 +139,7 @@ test('on random markets with random signed weights index and portfolio are those
       const slowInput = { ...market, targets, rates, variant: chosen.variant, tax: 0.3 };
       const index = replayBook({ ...slowInput, costRate: 0 }, 100);
       const followedDays = replayBook({ ...slowInput, costRate: chosen.costBps / 10_000 }, 1_000_000);
-      // Refused values have separate tests. A run contains the index in every return variant.
+      // Values that are refused have separate tests. A run contains the index in every return variant.
       const variants = (['price', 'total', 'net'] as const).flatMap((variant) =>
         replayBook({ ...slowInput, variant, costRate: 0 }, 100),
       );

@@ -1,28 +1,28 @@
 import type { MarketSketch } from './market-builder.js';
 
 /**
- * Input of a direct computation of an index and of the portfolio that follows it, security by security and day by day,
- * with signed weights and without engine code. Every date is a session, a security has at most one action of a kind per
- * date, and every ex-date is one of the dates.
+ * Input of a direct computation of an index and of the portfolio that follows it. The computation goes security by
+ * security and day by day, allows short positions, and uses no code of the engine. Every date is a session. A security
+ * has at most one action of a kind per date. Every ex-date is one of the dates.
  */
 export interface SlowInput extends Pick<MarketSketch, 'dates' | 'close' | 'actions'> {
   /** Target weights by date. */
   readonly targets: ReadonlyMap<string, Readonly<Record<string, number>>>;
-  /** Exchange rates from each security's currency to the index currency, with one value per date; default: 1. */
+  /** Exchange rates from the currency of each security to the index currency, with one value per date. Default: 1. */
   readonly rates?: Readonly<Record<string, readonly number[]>>;
   readonly variant: 'price' | 'total' | 'net';
   readonly tax: number;
   readonly costRate: number;
 }
 
-/** Weights and value of a book at a close. */
+/** Weights and value of an index or portfolio at a close. */
 export interface SlowDay {
   readonly value: number;
   readonly cash: number;
   readonly holdings: Readonly<Record<string, number>>;
 }
 
-/** Computes the values of a book by its definition. @param capital value before the first purchase */
+/** Computes the values of an index or portfolio from the definition. @param capital value before the first purchase */
 export function replayBook(
   { dates, close, actions = [], targets, rates = {}, variant, tax, costRate }: SlowInput,
   capital: number,
@@ -84,8 +84,8 @@ export function replayBook(
   }
 
   /**
-   * Removes securities that end. Except on a rebalance, the proceeds buy more of the other long positions, and selling
-   * more of the other short positions finances the cost of covering.
+   * Removes securities that end. On a day without a rebalance, the proceeds of a long position buy more of the other
+   * long positions. To pay for covering a short position, more of the other short positions is sold.
    */
   function removeLeavers(t: number, isRebalance: boolean): void {
     let [brought, withdrawn] = [0, 0];
@@ -123,13 +123,13 @@ export function replayBook(
     else scaleTrades(longs, brought >= 0 ? brought / (1 + costRate) : brought / (1 - costRate));
   }
 
-  /** Adds money to securities, in proportion to their holdings. */
+  /** Distributes money over securities in proportion to their holdings. */
   function scaleTrades(names: readonly [name: string, money: number][], addedMoney: number): void {
     const sum = names.reduce((before, [, money]) => before + money, 0);
     for (const [name, money] of names) moneyByName.set(name, money + (addedMoney * money) / sum);
   }
 
-  /** Finds the value after costs by bisection; the engine uses Newton's method. */
+  /** Finds the value after costs by bisection, unlike the engine, which uses Newton's method. */
   function rebalance(weights: Readonly<Record<string, number>>): void {
     const value = computeTotal();
     const names = [...new Set([...moneyByName.keys(), ...Object.keys(weights)])];

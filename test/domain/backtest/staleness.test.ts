@@ -3,8 +3,8 @@ import { formatDay } from '#domain/time/days.js';
 import { close, listCodes, repeatPrice, listLevels, simulate, readWeights, WEEK } from './event-case.js';
 
 /**
- * Closes in which A has its last price on 5 March and leaves at the close of its second session without a price, 7
- * March.
+ * Closes in which A has its last price on 5 March. A leaves at the close of 7 March, its second session without a
+ * price.
  */
 const CLOSES = { A: [100, 80, null, null, null, null], B: repeatPrice(50), C: repeatPrice(20) };
 const treatment = { max_stale_sessions: 2 };

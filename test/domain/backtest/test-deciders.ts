@@ -4,8 +4,8 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import { applyCaps } from '#domain/rules/capping.js';
 
 /**
- * Creates a simple decider for tests of later steps: it selects all securities of the universe, weighted equally or by
- * CLOSE x SHARES_OUTSTANDING, and applies the document's cap.
+ * Creates a simple function that decides weights, for tests of later steps. It selects all securities of the universe,
+ * weights them equally or by CLOSE x SHARES_OUTSTANDING, and applies the cap of the document.
  */
 export const createPlainDecider: DeciderFactory = (document: IndexDocument, composer: Composer) => {
   const sm = composer.market(document.id);
@@ -46,8 +46,8 @@ export interface SignedTerms {
 }
 
 /**
- * Creates a decider over all securities of the universe. One in three is short; all are long if one side would be
- * empty.
+ * Creates a function that decides the weights of all securities of the universe. One security in three is short. If
+ * this would leave no long or no short position, all are long.
  */
 export function createSignedDecider({ short, cash }: SignedTerms): DeciderFactory {
   return (document, composer) => ({
@@ -78,8 +78,8 @@ export function createSignedDecider({ short, cash }: SignedTerms): DeciderFactor
 }
 
 /**
- * Deciders that are fully invested with a small short side, partly in cash with or without a short side, and long and
- * short in equal size.
+ * Functions that decide weights. One is fully invested with a small short side. Two hold a part in cash, with and
+ * without a short side. One is long and short in equal size.
  */
 export const SIGNED_DECIDERS: readonly DeciderFactory[] = [
   { short: 0.3, cash: 0 },

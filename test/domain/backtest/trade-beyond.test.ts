@@ -4,9 +4,7 @@ import { tradeUnpriced, type UnpricedOutcome } from '#domain/books/trade-unprice
 import type { TradeInput } from '#domain/books/trade-to-targets.js';
 import { IS_SOAK } from '../../soak.js';
 
-/**
- * Random current and target weights of up to six securities; they sum to at most 1, and some securities cannot trade.
- */
+/** Random current and target weights of up to six securities. They sum to at most 1. Some securities cannot trade. */
 const randomTrade: fc.Arbitrary<TradeInput> = fc
   .record({
     names: fc.array(fc.record({ held: fc.nat(100), wanted: fc.nat(100), isFrozen: fc.boolean() }), {
@@ -29,7 +27,7 @@ const randomTrade: fc.Arbitrary<TradeInput> = fc
     };
   });
 
-/** Random trades that also have short positions, untradable securities, and cash made negative by covering. */
+/** Random trades with short positions. Some securities cannot trade, and covering can make the cash negative. */
 const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlySet<number> }> = fc
   .record({
     names: fc.array(
@@ -53,7 +51,7 @@ const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlyS
     costRate,
   }));
 
-/** Returns the money in each security after the trade, per unit of money before the trade. */
+/** Returns the money in each security after the trade, for one unit of money before the trade. */
 function computeMoneyAfter(
   { before, targets, frozen }: TradeInput,
   { retained, bought, raised }: UnpricedOutcome,
@@ -115,7 +113,7 @@ describe('a trade beyond a tolerance', () => {
   });
 
   test('one security sold and one bought under a cost of a tenth', () => {
-    // 0.9 is sold down to 0.1 V', and 0.1 is bought up to 0.9 V': V' + 0.1 (0.9 - 0.1 V' + 0.9 V' - 0.1) = 1.
+    // 0.9 is sold down to 0.1 V'. 0.1 is bought up to 0.9 V'. So V' + 0.1 (0.9 - 0.1 V' + 0.9 V' - 0.1) = 1.
     const input = {
       before: Float64Array.of(0.9, 0.1),
       targets: Float64Array.of(0.1, 0.9),

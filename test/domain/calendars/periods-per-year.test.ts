@@ -44,7 +44,7 @@ const computeMean = (values: readonly number[]): number =>
 const computeVariance = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + (value - computeMean(values)) ** 2, 0) / (values.length - 1);
 
-/** Returns a run on a calendar; its market has the dates of the calendar. */
+/** Returns a run on a calendar. The dates of its market are the dates of the calendar. */
 function runOnCalendar(code: string) {
   const calendar = calendars.get(code)!;
   const sessions = dates.filter((date) => calendar.isSession(parseValidDay(date)));

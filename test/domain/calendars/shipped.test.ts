@@ -15,7 +15,7 @@ import { readCorrections, readReferences } from '#market/serving/calendar-refere
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const SHARED = join(ROOT, '../shared/calendars');
 /**
- * Days on which the calendars follow an exchange's announcement instead of the reference; data/calendars/README.md
+ * Days on which the calendars follow the announcement of an exchange and not the reference. data/calendars/README.md
  * lists the sources.
  */
 const CONFIRMED_CLOSURES: Corrections = {
@@ -146,7 +146,7 @@ describe('the shipped calendars', () => {
   );
 });
 
-/** Returns `count:hash` of each year's sessions, in the form of the stored answer key. */
+/** Returns `count:hash` of the sessions of each year. The stored expected values have the same form. */
 function listYearKeys(code: string): Map<number, string> {
   const byYear = new Map<number, string[]>();
   for (const day of calendars.get(code)!.sessions) {

@@ -20,7 +20,7 @@ const parameters = ENTRIES.flatMap((entry) =>
 const isAccepted = ({ entry, spec }: (typeof parameters)[number], value: unknown): boolean =>
   (entry.params.shape[spec.name] as { safeParse(given: unknown): { success: boolean } }).safeParse(value).success;
 
-/** Strings that a string parameter accepts: a column or a day. */
+/** Texts that a text parameter accepts: a column or a day. */
 const TEXTS = ['SECTOR', '2024-01-02'];
 
 test('a parameter that is declared as a text takes one, and one that is declared as JSON takes none', () => {
@@ -31,7 +31,7 @@ test('a parameter that is declared as a text takes one, and one that is declared
         parameter.name,
         true,
       ]);
-    // A `json` parameter for any value accepts numbers and strings; every other one refuses strings.
+    // A `json` parameter that may have any value accepts numbers and strings. Every other one refuses strings.
     if (type === 'json' && !isAccepted(parameter, 1))
       expect([parameter.name, TEXTS.some((text) => isAccepted(parameter, text))]).toEqual([parameter.name, false]);
   }

@@ -7,8 +7,8 @@ import { buildMarket } from '../backtest/market-builder.js';
 import badDocuments from './bad-documents.json' with { type: 'json' };
 
 /**
- * An invalid variant of a valid document with all its expected findings: `CODE path` for errors, `warning CODE path`
- * for warnings.
+ * An invalid variant of a valid document, with all findings that are expected. A finding is written `CODE path` for an
+ * error and `warning CODE path` for a warning.
  */
 interface BadDocument {
   readonly says: string;

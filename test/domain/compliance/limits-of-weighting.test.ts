@@ -40,8 +40,8 @@ const selectLargest = (count: number) => ({
 });
 
 describe('a rule of concentration that breaches call rebalances for', () => {
-  // Computed by hand: eleven weights of 9 % sum to 99 %, all above 5 %; of two weights of 25 %, one too many is above
-  // 20 %; and similarly for the other cases.
+  // Computed by hand. Eleven weights of 9 % sum to 99 %, and all are above 5 %. Of two weights of 25 %, one too many is
+  // above 20 %. The other cases are similar.
   test.each([
     ['UCITS_5_10_40', weightCapped(0.09), ['9%', '99%', '40%', 'at most 5%']],
     ['UCITS_5_10_40', weightCapped(0.12), ['12%', '10%', 'at most 5%']],
@@ -50,7 +50,7 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['RIC_25_5_50', weightCapped(0.1), ['100%', '50%', 'at most 5%']],
     ['SEC_75_5_10', weightCapped(0.06), ['75%', 'at most 5%']],
     ['UCITS_5_10_40', selectLargest(12), ['12 securities', '100%', '40%']],
-    // Four weights of 12% each exceed 10%; five weights of 9% together exceed 40%.
+    // Four weights of 12% each exceed 10%. Five weights of 9% together exceed 40%.
     ['UCITS_5_10_40', weightInStages(0.12, 0.045, 0.36), ['in stages', '12%', '10%']],
     ['UCITS_5_10_40', weightInStages(0.09, 0.045, 0.48), ['in stages', '45%', '40%']],
     ['UCITS_5_10_40', weightInStages(0.09, 0.06, 0.36), ['in stages', '40%']],
@@ -81,8 +81,8 @@ describe('a rule of concentration that breaches call rebalances for', () => {
 
   test('is reported by a run whose own weights are beyond it, with how often', () => {
     const names = Array.from({ length: 24 }, (_, i) => `N${String(i).padStart(2, '0')}`);
-    // Half of the securities have a hundredth of the weight of the other half: a cap of 9 % binds no small security,
-    // and a cap of 5 % binds every large one.
+    // Half of the securities have a hundredth of the weight of the other half. A cap of 9 % binds no small security. A
+    // cap of 5 % binds every large one.
     const close = Object.fromEntries(names.map((name, i) => [name, WEEK.map(() => (i < 12 ? 100 : 1))]));
     const market = buildMarket({ dates: WEEK, close });
     const run = (cap: number) =>

@@ -21,7 +21,10 @@ function createHoldings(weights: readonly number[], issuers: readonly number[] =
   };
 }
 
-/** Returns the holdings after a price change of one security, computed from the definition of a weight. */
+/**
+ * Returns the holdings after the price of one security has moved. The new weights follow from the definition of a
+ * weight.
+ */
 function movePrice({ weights, issuerOf }: Holdings, name: number, move: number): Holdings {
   const total = 1 + weights[name]! * move;
   const after = Array.from(weights, (weight, i) => (i === name ? weight * (1 + move) : weight) / total);
@@ -31,7 +34,7 @@ function movePrice({ weights, issuerOf }: Holdings, name: number, move: number):
 const isBeyond = (rows: readonly LimitRow[], holdings: Holdings, tolerance: number) =>
   rows.some((row) => computeHeadroom(row, row.measure.valueOf(holdings)) < -tolerance);
 
-/** Creates random weights that sum to at most 1, some of them large, where some issuers have several securities. */
+/** Creates random weights that sum to at most 1. Some are large, and some issuers have several securities. */
 const createPortfolio = (large: number) =>
   fc
     .record({
@@ -90,7 +93,7 @@ test('an inverse index is measured by the magnitudes of its issuers, net by issu
 
 test('the distance of an inverse index, by hand', () => {
   const rows = LIMIT_RULES.UCITS_5_10_40.rows;
-  // Solves 0.025 (1 + x) = 0.1 (1 - 0.025 x); the other weights exceed 5 % from x = 20 on.
+  // Solves 0.025 (1 + x) = 0.1 (1 - 0.025 x). From x = 20 on, the other weights exceed 5 %.
   const nearest = measureDistanceToBreach(rows, createHoldings(Array<number>(40).fill(-0.025)));
   expect(nearest!.name).toBe(0);
   expect(nearest!.move).toBeCloseTo(0.075 / 0.0275, 12);
@@ -184,8 +187,8 @@ test('the distance on each session is that of its close: of two securities, each
       withDistances: true,
     },
   );
-  // Either a rise x with w (1 + x) / (1 + w x) = 0.35, that is (0.35 - w) / (0.65 w), or a fall of another security, (w
-  // / 0.35 - 1) / v.
+  // The distance is one of two changes. The security rises by x, so that w (1 + x) / (1 + w x) = 0.35. Then x is (0.35
+  // - w) / (0.65 w). Or another security falls by (w / 0.35 - 1) / v.
   expect(distances.map((distance) => distance?.name ?? null)).toEqual([0, 1, null]);
   expect(distances[0]!.move).toBeCloseTo(0.05 / (0.65 * 0.3), 12);
   expect(distances[1]!.move).toBeCloseTo(0.01 / (0.65 * 0.34), 12);

@@ -31,8 +31,8 @@ const computeZScores = (values: readonly number[]) => {
 const computeDotProduct = (a: readonly number[], b: readonly number[]) => sum(a.map((value, i) => value * b[i]!));
 
 /**
- * Meaning of each class, computed only from the weights: quantities and their permitted range. A binding row is at one
- * end of its range.
+ * Meaning of each class: its quantities and their permitted range, computed only from the weights. If a row binds, the
+ * quantity is at one end of its range.
  */
 const MEANINGS: [
   string,

@@ -40,7 +40,7 @@ const createPositionBefore = (variant: ReturnVariant = 'price') =>
 const returnUnknown = () => null;
 const UNCHANGED_POSITION = { proceeds: null, received: null };
 
-/** Market value of an index with a value of 1000 and a divisor of 1: 4 shares of A at 50 and 8 shares of B at 100. */
+/** Market value of an index of 4 shares of A at 50 and 8 shares of B at 100. The value is 1000 and the divisor is 1. */
 const computeValue = (sharesA: number, priceA: number): number => sharesA * priceA + 800;
 
 test('a special dividend is bought back into the security, and the divisor keeps the level', () => {
@@ -49,16 +49,16 @@ test('a special dividend is bought back into the security, and the divisor keeps
     createPositionBefore(),
     returnUnknown,
   );
-  // The cash of 20 buys 20 / 45 shares at the price ex dividend; before the open, the market value of the index falls
-  // by 20.
+  // The cash of 20 buys 20 / 45 shares at the price after the dividend. Before the open, the market value of the index
+  // falls by 20.
   expect(4 * shares!).toBeCloseTo(4 + 20 / 45, 12);
   expect(computeValue(4, 45) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
 });
 
 /**
- * Returns the state before an action for an index with adjusted previous closes, which reinvests dividends in the whole
- * index.
+ * Returns the state of an index before an action. The index adjusts previous closes and reinvests dividends in the
+ * whole index.
  */
 const createAdjustedBefore = (rights: 'subscribe' | 'price_only', splitShares: 'multiply' | 'keep' = 'multiply') => {
   const { growth, ...rest } = createPositionBefore();
@@ -67,7 +67,7 @@ const createAdjustedBefore = (rights: 'subscribe' | 'price_only', splitShares: '
 };
 
 test('a special dividend that adjusts the close leaves the shares, and the divisor falls by the paid value', () => {
-  // A is worth 4 x 45 of an index value of 980.
+  // A is worth 4 x 45. The index is worth 980.
   const after = computeProForma(createAction('SPECIAL_DIVIDEND', 5), createAdjustedBefore('price_only'), returnUnknown);
   expect([after.shares, after.divisor]).toEqual([1, expect.closeTo(0.98, 12)]);
   expect(after.weight).toBeCloseTo(180 / 980, 12);
@@ -80,7 +80,7 @@ test('an ordinary dividend that the whole index reinvests changes neither shares
 });
 
 test('rights are subscribed for, or change the price alone', () => {
-  // One new share for each four at 30: the price ex rights is (50 + 0.25 x 30) / 1.25 = 46.
+  // Holders may buy one new share for each four at 30. So the price without the right is (50 + 0.25 x 30) / 1.25 = 46.
   const rights = { ...createAction('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
   const subscribed = computeProForma(rights, createAdjustedBefore('subscribe'), returnUnknown);
   expect([subscribed.shares, subscribed.divisor]).toEqual([1.25, expect.closeTo((5 * 46 + 800) / 1000, 12)]);
@@ -112,11 +112,12 @@ test('a net return buys back what a withholding tax of a quarter leaves of a div
     createPositionBefore('net'),
     returnUnknown,
   );
-  // Of the cash of 20, 15 buy a third of a share at 45. A is then worth 195 in an index of 995, whose level falls by 5.
+  // Of the cash of 20, 15 buy a third of a share at 45. Then A is worth 195 in an index of 995. The level of the index
+  // falls by 5.
   expect(4 * shares!).toBeCloseTo(4 + 1 / 3, 12);
   expect(weight).toBeCloseTo(195 / 995, 12);
   expect(computeValue(4, 45) / divisor!).toBeCloseTo(995, 10);
-  // A short position pays the whole dividend, as in a total return.
+  // A short position pays the whole dividend. In a total return, it does the same.
   const shortPosition = { ...createPositionBefore('net'), weight: -0.2 };
   expect(computeProForma(createAction('DIVIDEND', 5), shortPosition, returnUnknown)).toEqual(
     computeProForma(createAction('DIVIDEND', 5), { ...shortPosition, variant: 'total' }, returnUnknown),
@@ -140,7 +141,7 @@ test('a spin-off keeps the name as it is and brings shares that weigh nothing ye
 test('a scrip dividend by hand: 5 in cash or one new share for eight, ex dividend at 45', () => {
   const scrip = { ...createAction('DIVIDEND', 5), scripRatio: 1 / 8 };
   const [cash, shares] = computeScripChoices(scrip, createPositionBefore());
-  // The holding is four shares at 45, or four and a half, next to 800 in other securities; cash is not counted.
+  // The holding is four shares at 45, or four and a half. The other securities are worth 800. Cash is not counted.
   expect(cash).toMatchObject({ choice: 'accept_cash', shares: 1, cash: 5 });
   expect(cash!.weight).toBeCloseTo(180 / 980, 12);
   expect(shares).toMatchObject({ choice: 'accept_shares', shares: 1.125, cash: 0 });
@@ -156,7 +157,7 @@ test('a split multiplies only shares, a security that leaves has none, and right
     shares: 4,
     divisor: 1,
   });
-  // The four shares yield 240 and leave an index that is worth 1040; 800 remain invested.
+  // The four shares yield 240 and leave an index that is worth 1040. So 800 remain invested.
   expect(computeProForma(createAction('ACQUISITION', 60), createPositionBefore(), returnUnknown)).toEqual({
     weight: 0,
     shares: 0,
@@ -173,8 +174,8 @@ test('a split multiplies only shares, a security that leaves has none, and right
 test('of a merger into shares and cash the shares stay and the cash buys all that is held then', () => {
   const mixedMerger = { ...createAction('MERGER', 2), related: 'B', cash: 10 };
   const after = computeProForma(mixedMerger, createPositionBefore(), () => 20 / 50);
-  // Four A at 50 become eight B at 20 and 40 in cash, that is 160 and 40 next to 800 in other securities; 960 remain
-  // invested.
+  // Four A at 50 become eight B at 20 and 40 in cash, which is 160 and 40. The other securities are worth 800. So 960
+  // remain invested.
   expect(after).toMatchObject({ weight: 0, shares: 0, proceeds: 10 });
   expect(after.divisor).toBeCloseTo(960 / 1000, 12);
   expect(after.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(160 / 960, 12) });
@@ -209,7 +210,7 @@ test('the payment for a security that ends: the value of the action, or the last
     computePayment('ACQUISITION', 0, 'zero'),
     computePayment('MERGER', 2),
   ]).toEqual([0, 50, 50]);
-  // Two B at 27 replace one A at 50: 54 for each 50. A is 20 % of the index.
+  // Two B at 27 replace one A at 50, which is 54 for each 50. A is 20 % of the index.
   const merger = computeProForma({ ...createAction('MERGER', 2), related: 'B' }, createPositionBefore(), () => 27 / 50);
   expect(merger).toMatchObject({
     weight: 0,
@@ -223,16 +224,16 @@ test('the payment for a security that ends: the value of the action, or the last
 
 test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', () => {
   const rights = { ...createAction('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
-  // The price ex rights is (50 + 0.25 * 30) / 1.25 = 46. The right to a quarter of a share is worth 0.25 * (46 - 30) =
-  // 4, which equals 50 - 46.
+  // The price without the right is (50 + 0.25 * 30) / 1.25 = 46. The right to a quarter of a share is worth 0.25 * (46
+  // - 30) = 4, which equals 50 - 46.
   const { weight, shares, divisor } = computeProForma(rights, createPositionBefore(), returnUnknown);
   expect(4 * shares!).toBeCloseTo((4 * 50) / 46, 12);
   // The index pays 30 for a fifth share of A, and its level does not change.
   expect(computeValue(5, 46) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
   const by = Object.fromEntries(computeRightsChoices(rights, createPositionBefore()).map((one) => [one.choice, one]));
-  // Holdings from four shares by choice: five after paying 30; four, with 16 in cash; four plus 16 / 46 of a share;
-  // four.
+  // Each choice changes the four shares: to five after paying 30; to four and 16 in cash; to four plus 16 / 46 of a
+  // share; or not at all.
   expect([by['take_up']!.shares, by['take_up']!.cash]).toEqual([1.25, -7.5]);
   expect(by['take_up']!.weight).toBeCloseTo((5 * 46) / computeValue(5, 46), 12);
   expect([by['sell']!.shares, by['sell']!.cash]).toEqual([1, 4]);
@@ -257,8 +258,8 @@ test('an offer by hand: 60 in cash or two of B at 27 for one of A at 50, of 20 %
   const [takenOffer, swappedOffer] = computeOfferChoices(offers.get(cash)!, createPositionBefore(), (name) =>
     name === 'B' ? 27 / 50 : null,
   );
-  // The other securities are 80 % of the index: all that is left after accepting cash, or held next to 4 * 2 * 27 /
-  // 1000 = 0.216 in B.
+  // The other securities are 80 % of the index. If the holder accepts cash, they are all that is left. Otherwise 4 * 2
+  // * 27 / 1000 = 0.216 is in B.
   expect(takenOffer).toEqual({ choice: 'accept_cash', weight: 0, shares: 0, cash: 60, others: 1.25, received: null });
   expect(swappedOffer!.others).toBeCloseTo(1 / 1.016, 12);
   expect(swappedOffer!.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(0.216 / 1.016, 12) });

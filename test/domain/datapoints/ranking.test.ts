@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { rankPositions } from '#domain/datapoints/ranking.js';
 
 /**
- * Numbers of values on both sides of the limit between merge sort (few values) and radix sort by bits (many values).
+ * Numbers of values around the limit at which the sort changes. Few values are sorted by merge sort, many by a radix
+ * sort of their bits.
  */
 const COUNTS = [0, 1, 40, 1499, 1500, 1501, 3000];
 

@@ -11,7 +11,7 @@ import { alignDays, createTableMarket } from '../rules/rule-market.js';
 
 beforeAll(() => loadPluginSandbox());
 
-/** Number of values in a row; `COUNT` is the number of rows. */
+/** Number of values in a row. `COUNT` is the number of rows. */
 const LENGTH = 6;
 const COUNT = 5;
 
@@ -23,7 +23,10 @@ const values = fc
   .array(cell, { minLength: COUNT * LENGTH, maxLength: COUNT * LENGTH })
   .map((cells) => Float64Array.from(cells));
 
-/** Returns the values of an expression of `rows`, where `h` is a list of rows. @param count number of values */
+/**
+ * Returns the values of an expression of `rows`. In the expression, `h` is a list of rows. @param count number of
+ * values
+ */
 function evaluateRows(expression: string, h: Float64Array, count = h.length): Float64Array {
   const source = `function compute({ h, n }) { return ${expression}; }`;
   const inputs = [

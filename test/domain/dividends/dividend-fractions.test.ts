@@ -30,7 +30,7 @@ test('a dividend is against the price before it, on the shares of its ex-date, i
     ['A', '2024-01-04'],
     ['E', '2024-01-05'],
   ]);
-  // Two new shares for one at 102. The last price of E is 20 euros; the exchange rate is 1.2 on the previous day and
+  // Two new shares for one at 102. The last price of E is 20 euros. The exchange rate is 1.2 on the previous day and
   // 1.25 on the ex-date.
   expect(rows[0]!.fraction).toBeCloseTo(2 / 102, 15);
   expect(rows[1]!.fraction).toBeCloseTo((3 * 1.25) / (20 * 1.2), 15);

@@ -8,7 +8,7 @@ import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
 
 const fields = createDefinitionFields();
 
-/** Returns true if a field applies, given the values of the other fields. */
+/** Returns true if a field is used when the other fields have these values. */
 const isRead = ({ when }: ParameterSpec, values: Readonly<Record<string, unknown>>): boolean =>
   when === null ||
   when.some((all) => Object.entries(all).every(([name, texts]) => texts.includes(String(values[name]))));

@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { listChanges, type DocumentChange } from '#domain/documents/document-changes.js';
 
-/** Applies operations as defined by RFC 6902, and checks the previous values that the operations state. */
+/** Applies operations as RFC 6902 defines them. Also checks the previous values that the operations state. */
 function applyChanges(before: unknown, changes: readonly DocumentChange[]): unknown {
   const root = { '': structuredClone(before) } as Record<string, unknown>;
   for (const { path, op, before: was, after } of changes) {

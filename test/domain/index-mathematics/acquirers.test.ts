@@ -4,7 +4,7 @@ import { expectNear, runIndexCase, listWeekdays } from './index-case.js';
 
 const DAYS = listWeekdays(6);
 
-/** Runs an index with universe A and B, in which B merges into C, 2 shares for one, on the second session. */
+/** Runs an index with universe A and B. On the second session B merges into C, at 2 shares for one. */
 function runMerger(events: object | undefined, members: object = {}) {
   return runIndexCase({
     close: { A: [100, 100, 110, 110], B: [100, 90, null, null], C: [40, 50, 60, 60] },
@@ -25,7 +25,7 @@ describe('a merger into a security outside the universe', () => {
     for (const events of [undefined, {}, { acquirer: 'convert' }]) {
       const run = runMerger(events);
       expect(readHeldAt(run, 1)).toEqual(['A', 'C']);
-      // Half a share of A and of B at 100 is held; B is worth two shares of C at 50.
+      // The index holds half a share each of A and B at 100. B is worth two shares of C at 50.
       expectNear(run.index.book.value[1]!, 100);
       expectNear(run.index.book.value[2]!, 0.5 * 110 + 60);
     }

@@ -15,7 +15,8 @@ import {
   listWeekdays,
 } from './index-case.js';
 
-// Weekdays from Monday 4 March 2024; the reviews on Fridays 8, 15 and 22 March are sessions 4, 9 and 14.
+// Weekdays from Monday 4 March 2024 on. The reviews are on the Fridays 8, 15 and 22 March, which are sessions 4, 9 and
+// 14.
 const DAYS = listWeekdays(16);
 const REVIEW = 9;
 /** Returns prices that change on the given sessions. */
@@ -27,7 +28,7 @@ const listSteps = (first: number, changes: Readonly<Record<number, number>> = {}
 /** Returns a price of 100 up to a session, and no price afterwards. */
 const listPricesUntil = (last: number): (number | null)[] => DAYS.map((_, t) => (t <= last ? 100 : null));
 
-/** Runs an index with settings that are amended from the review of 15 March on. */
+/** Runs an index. Its settings change at the review of 15 March. */
 function runAmended(changes: object, members: Partial<IndexCase>): Run {
   return runIndexCase({
     close: { A: listSteps(100), B: listSteps(100) },
@@ -65,7 +66,7 @@ describe('an amendment of the treatment', () => {
     expectNear(price[2]!, 85); // half of the index falls by 30 %
     expectNear(price[REVIEW]!, 80.75); // the earlier settings still apply on the session of the review
     expectNear(price[11]!, 80.75); // the previous close, less the dividend, is 49
-    // Before A doubles, A is worth 49 and B 63; both were worth 63 at the review.
+    // Before A doubles, A is worth 49 and B 63. Both were worth 63 at the review.
     expectNear(price[12]!, (80.75 * (2 * 49 + 63)) / (49 + 63));
     expectNear(run.index.book.divisor[11]! / run.index.book.divisor[REVIEW]!, (49 + 63) / (63 + 63));
   });

@@ -166,8 +166,8 @@ describe('an index on an amended one', () => {
       );
       const forecast = { A: 0.1, B: 0.08, C: 0.06, D: 0.2 };
       for (const [date, holdings] of Object.entries(indexRun)) {
-        // The security with the largest forecast is at its bound; the security with the next largest forecast receives
-        // the rest.
+        // The security with the largest forecast is at its upper bound. The security with the next largest forecast
+        // receives the rest.
         const [best, next] = listParentOn(date).toSorted((a, b) => forecast[b as 'A'] - forecast[a as 'A']);
         const upper = date < '2024-03-27' ? 0.6 : 0.7;
         expectNear(holdings[best!]!, upper, 1e-6);

@@ -8,8 +8,8 @@ import { CALENDARS, expectNear, readLevels, runIndexCase, listWeekdays, type Ind
 import { replay, type ReplayTerms } from './plain-replay.js';
 
 /**
- * Number of random documents; each combines reviews, dates, phases, changes between reviews, amendments, withholding
- * tax by country and rounding.
+ * Number of random documents. Each document combines reviews, dates, phases, changes between reviews, amendments,
+ * withholding tax by country and rounding.
  */
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
 const SESSIONS = 40;
@@ -70,7 +70,7 @@ const randomCase = fc.record({
 });
 type RandomCase = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
 
-/** Returns the market of a random case; prices and share counts after a session can be shifted. */
+/** Returns the market of a random case. The caller can shift the prices and share counts after a session. */
 function createMarket({ steps, events, counts, shift }: RandomCase, changedAfter = Infinity) {
   const listPath = (n: number): number[] => {
     let price = 40 + 15 * n;

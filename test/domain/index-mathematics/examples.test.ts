@@ -24,7 +24,7 @@ describe('ordinary dividends', () => {
 
   test('are reinvested in the whole index: A pays 10 at 100, opens at 90, doubles, and the total return is 147.368', () => {
     const run = runIndexCase({ ...sketch, treatment: { dividends: 'total' } });
-    // The price return index is at 100, 95, 140. The dividend on the second session is 5 points, so the total return
+    // The price return index is at 100, 95, 140. The dividend on the second session is 5 points. So the total return
     // index is 100 x (95 + 5) / 100 x 140 / 95.
     expectNear(readLevels(run, 'total')[2]!, (100 * 140) / 95);
     expect((100 * 140) / 95).toBeCloseTo(147.3684, 4);
@@ -56,7 +56,8 @@ describe('ordinary dividends', () => {
       actions: [{ name: 'A', type: 'DIVIDEND', value: 10, ex: DAYS[1]! }],
       treatment: { dividends: 'total' },
     });
-    // Half a share of each security at 100 is held: 0.5 x 90 x 2 + 0.5 x 100, and 0.5 x 10 x 2.
+    // The index holds half a share of each security at 100. The level is 0.5 x 90 x 2 + 0.5 x 100, and the points are
+    // 0.5 x 10 x 2.
     expectNear(readLevels(run, 'price')[1]!, 140);
     expectNear(run.index.book.reinvested!.points[1]!, 10);
   });
@@ -88,7 +89,7 @@ describe('special dividends', () => {
       expectNear(readLevels(run, variant)[1]!, 100);
       expectNear(readLevels(run, variant)[2]!, 100 * (1 + (0.1 * 70) / 170));
     }
-    // The market value before the session falls from 100 to 85, and the divisor falls in proportion.
+    // The market value before the session falls from 100 to 85. The divisor falls in proportion.
     expectNear(run.index.book.divisor[1]!, 0.85);
     expectNear(readHeldAt(run, 1)['A']!, 70 / 170);
   });
@@ -114,7 +115,7 @@ describe('special dividends', () => {
 });
 
 describe('rights issues', () => {
-  // For one new share per two at 40, the price ex rights is (100 + 0.5 x 40) / 1.5 = 80.
+  // Holders may buy one new share per two at 40. So the price without the right is (100 + 0.5 x 40) / 1.5 = 80.
   const sketch = {
     close: { A: [100, 88], B: [100, 100] },
     actions: [{ name: 'A', type: 'RIGHTS_ISSUE' as const, value: 0.5, subscription: 40, ex: DAYS[1]! }],
@@ -197,7 +198,7 @@ describe('target weights', () => {
   });
 
   test('go through corporate actions as held shares do', () => {
-    // A is split 4 for 1; C is acquired at 120, and its weight is distributed to the other securities.
+    // A is split 4 for 1. C is acquired at 120, and the other securities receive its weight.
     const run = runIndexCase({
       close: { A: [100, 100, 30, 30], B: [100, 100, 100, 90], C: [100, 100, null, null] },
       actions: [
@@ -206,8 +207,8 @@ describe('target weights', () => {
       ],
       rebalance: { frequency: 'custom', dates: [DAYS[3]], effective_lag: 2 },
     });
-    // Weights are equal at the second close. On the next session, A, B and C are worth 1.2, 1 and 1.2 times as much;
-    // the value of C is then in A and B, and B falls by 10 %.
+    // Weights are equal at the second close. On the next session, A, B and C are worth 1.2, 1 and 1.2 times as much.
+    // Then the value of C is in A and B, and B falls by 10 %.
     const { weights } = run.rebalances.at(-1)!;
     expectNear(weights[0]!, 1.2 / (1.2 + 0.9));
     expectNear(weights[1]!, 0.9 / (1.2 + 0.9));
@@ -241,8 +242,8 @@ describe('a price-weighted index', () => {
       weighting: { type: 'PriceWeight', params: { factor_field: 'FACTOR' } },
       rebalance: { frequency: 'custom', dates: [DAYS[1]] },
     });
-    // 100 + 3 x 50 = 250 corresponds to level 100, and 110 + 150 = 260 to level 104. With C at 2 x 200 the market value
-    // is 660.
+    // 100 + 3 x 50 = 250 corresponds to the level 100, and 110 + 150 = 260 to the level 104. With C at 2 x 200 the
+    // market value is 660.
     const { value, divisor, weights } = run.index.book;
     expectNear(value[1]!, 104);
     expectNear(divisor[1]!, 660 / 260);

@@ -33,7 +33,7 @@ export interface IndexCase extends Omit<MarketSketch, 'dates'> {
   readonly market?: MarketData;
 }
 
-/** Runs an index with the rules of its document over all securities; default: no rebalances. */
+/** Runs an index on all securities with the rules of its document. Default: no rebalances. */
 export function runIndexCase({
   treatment = {},
   rebalance = { frequency: 'none' },
@@ -77,7 +77,7 @@ export function readLevels({ variants }: Run, variant: 'price' | 'total' | 'net'
   return [...variants[variant]!.level];
 }
 
-/** Returns the changes of share counts that an index adopted between reviews. */
+/** Returns the changes of share counts that an index applied between reviews. */
 export function listShareChanges({ index }: Run): { session: number; column: number; before: number; after: number }[] {
   const { session, column, before, after } = index.book.shareChanges!;
   return Array.from(session, (on, i) => ({ session: on, column: column[i]!, before: before[i]!, after: after[i]! }));

@@ -12,8 +12,7 @@ const createScheduleAt = (row: number, members: object = {}) => ({
 });
 
 /**
- * Runs an index of A to D with market values 400, 300, 200 and 100, in which the named security is acquired at 100 on a
- * session.
+ * Runs an index of A to D with market values 400, 300, 200 and 100. The named security is acquired at 100 on a session.
  */
 function runAcquisition(name: string, row: number, members: Partial<IndexCase> = {}) {
   const close: Record<string, (number | null)[]> = {

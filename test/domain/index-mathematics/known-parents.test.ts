@@ -17,7 +17,7 @@ interface ParentCase {
   readonly delisted?: number;
   /** Additional members of both index documents. */
   readonly both?: object;
-  /** Selection rules of the child, an index on the parent with the same schedule. */
+  /** Selection rules of the child index. The child is based on the parent and has the same schedule. */
   readonly selection?: readonly object[];
 }
 
@@ -55,7 +55,7 @@ function createCaseComposer({ delisted, rebalance, both, selection = [] }: Paren
   });
 }
 
-/** Returns the composition of a parent index as known on a session, by identifier. */
+/** Returns the composition of a parent index by identifier, as it is known on a session. */
 function createKnownComposer(session: number, input: ParentCase) {
   const composer = createCaseComposer(input);
   const sm = composer.market('P');

@@ -4,16 +4,19 @@ import { fc } from '../../fast-check.js';
 import { expectNear, runIndexCase, listShareChanges, listWeekdays } from './index-case.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
-/** Number of sessions; only books of more than 64 sessions list the changes of their share counts. */
+/** Number of sessions. A book lists the changes of its share counts only if it has more than 64 sessions. */
 const SESSIONS = 100;
 const NAMES = ['A', 'B', 'C', 'D', 'E'];
 const DAYS = listWeekdays(SESSIONS);
 
-/** Steps of a share count, mostly zero: a book lists changes only if they concern at most an eighth of its counts. */
+/**
+ * Changes of a share count from session to session. Most are zero, because a book lists changes only if at most an
+ * eighth of its counts change.
+ */
 const STEPS = [...Array.from({ length: 60 }, () => 0), 1, 2, -3, 4, 7, null, null];
 
 const randomCase = fc.record({
-  /** Change of the share count by security and session; null if the data has no count. */
+  /** Change of the share count by security and session, or null if the data has no count. */
   steps: fc.array(fc.constantFrom(...STEPS), { minLength: 500, maxLength: 500 }),
   prices: fc.array(fc.integer({ min: -30, max: 30 }), { minLength: 500, maxLength: 500 }),
   hasFloat: fc.boolean(),
@@ -23,7 +26,7 @@ const randomCase = fc.record({
 });
 type RandomCase = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
 
-/** Returns the share counts of a security in the data; null where the data has no count. */
+/** Returns the share counts of a security in the data. A count is null if the data has none. */
 function listCounts({ steps, split }: RandomCase, n: number): (number | null)[] {
   let count = 100 + 20 * n;
   return DAYS.map((_, t) => {
@@ -57,7 +60,7 @@ function runOf(drawnCase: RandomCase): Run {
   });
 }
 
-/** Returns the changes by definition: compares every share count of every constituent on every session. */
+/** Returns the changes by definition. It compares every share count of every constituent on every session. */
 function listPlainChanges(run: Run, drawnCase: RandomCase) {
   const { split, threshold, hasFloat } = drawnCase;
   const counts = NAMES.map((_, n) => listCounts(drawnCase, n).map((count) => count && count * (hasFloat ? 0.5 : 1)));
@@ -97,7 +100,7 @@ test('changes of counts that a book lists at its beginning are those found by co
       const changes = listShareChanges(run);
       expect(changes).toEqual(listPlainChanges(run, drawnCase));
       seenCount += changes.length;
-      // The level is continuous, because the divisor changes by the market value of the new shares.
+      // The level has no jump, because the divisor changes by the market value of the new shares.
       const { divisor, weights, columns } = run.index.book;
       for (const { session } of changes) {
         const sessionChanges = changes.filter((one) => one.session === session);

@@ -6,7 +6,8 @@ import { fc } from '../../fast-check.js';
 import { expectNear, readLevels, runIndexCase, listWeekdays } from './index-case.js';
 
 /**
- * Command of a Python with numpy, which replays indices without code of this project; undefined if none is installed.
+ * Command of a Python with numpy. It replays indices without code of this project. Undefined if no such Python is
+ * installed.
  */
 const python = ['python3', '/usr/bin/python3'].find((path) => spawnSync(path, ['-c', 'import numpy']).status === 0);
 if (python === undefined) console.log('skipped: no Python with numpy is on this machine');
@@ -41,7 +42,7 @@ const drawnCase = fc.record({
 
 type RandomCase = typeof drawnCase extends fc.Arbitrary<infer T> ? T : never;
 
-/** Returns an index run and the input of its replay. */
+/** Returns the run of an index, and the input that a replay of this run needs. */
 function runCase({ steps, paid, lag }: RandomCase): { readonly run: Run; readonly input: object } {
   const listPath = (start: number, n: number): number[] => {
     let value = start;
@@ -96,8 +97,8 @@ function runCase({ steps, paid, lag }: RandomCase): { readonly run: Run; readonl
 }
 
 /**
- * Returns the reviews on Fridays, computed by hand: the first Friday of a month reviews weights, the third Friday
- * selects.
+ * Returns the reviews on Fridays, computed by hand. The first Friday of a month reviews weights. The third Friday
+ * selects securities.
  */
 function listReviews(lag: number): object[] {
   const fridays = DAYS.flatMap((day, t) => (new Date(day).getUTCDay() === 5 ? [t] : []));

@@ -3,7 +3,7 @@ import type { CorporateAction, MarketData } from '#domain/market/market-data.js'
 
 /**
  * Results of index mathematics in plain code: numbers of shares, one divisor, and loops over securities, sessions and
- * actions. The code is independent of the engine and reads only the decisions of a run: decided weights, their
+ * actions. The code is independent of the engine. It reads only the decisions of a run: the decided weights, their
  * sessions, and the sessions from which they are held.
  */
 export interface ReplayedIndex {
@@ -12,7 +12,7 @@ export interface ReplayedIndex {
   readonly net: number[];
   readonly divisor: number[];
   readonly points: number[];
-  /** Market value and divisor before and after each change of the divisor. */
+  /** Market value and divisor before and after each session that changes the divisor. */
   readonly changes: { before: number; divisorBefore: number; after: number; divisorAfter: number }[];
   readonly weights: Map<string, number>[];
 }
@@ -27,8 +27,8 @@ export interface ReplayTerms {
   /** Number of decimals and initial value of a rounded divisor. */
   readonly rounded?: { readonly decimals: number; readonly first: number };
   /**
-   * Smallest relative change of share counts that is adopted between reviews; absent if all changes wait for the
-   * review.
+   * Smallest relative change of a share count that the index applies between reviews. Without it, all changes wait for
+   * the review.
    */
   readonly threshold?: number | undefined;
 }
@@ -105,8 +105,8 @@ export function replay(run: Run, terms: ReplayTerms): ReplayedIndex {
 }
 
 /**
- * Returns the session of the closes at which weights become shares: the effective session if a phase mixes weights or
- * if a replacement, other than a spun-off security, has joined them.
+ * Returns the session at whose closes weights become shares. This is the effective session if a phase mixes weights or
+ * if a replacement has joined them. A security that was spun off does not count as a replacement.
  */
 function findPricingSession(
   { decision, pricing = decision, session, phase, targets, columns }: Run['rebalances'][number],
@@ -119,7 +119,8 @@ function findPricingSession(
 }
 
 /**
- * Returns the numbers of shares that a decision holds at its closes; with fixed numbers, one share of each security.
+ * Returns the number of shares of each security that a decision holds, at the closes of its session. With fixed
+ * numbers, it is one share of each security.
  */
 function createOrder(
   one: Run['rebalances'][number],
@@ -129,7 +130,7 @@ function createOrder(
 ): { shares: Shares; session: number; counts: Counts; entered: number | undefined } {
   const { session, entered, targets } = one;
   const { columns: decided, weights: wantedOf } = findPricingSession(one, market) === session ? one : (targets ?? one);
-  // Securities that have ended by the pricing date are excluded.
+  // A security that has ended by the pricing date is left out.
   const isAvailable = (_: number, k: number): boolean =>
     one.pricing === undefined || !market.hasEnded(market.names[decided[k]!]!, t);
   const [of, wantedWeights] = [decided.filter(isAvailable), wantedOf.filter(isAvailable)];
@@ -146,7 +147,7 @@ function createOrder(
 
 const createEmptyCounts = (): Counts => ({ adopted: new Map(), seen: new Map() });
 
-/** Before the session opens, adopts share counts that differ enough from the last adopted counts. */
+/** Applies share counts before the session opens, if they differ enough from the counts that were applied last. */
 function changeCounts(
   shares: Shares,
   { adopted, seen }: Counts,
@@ -177,7 +178,7 @@ function changeCounts(
   }
 }
 
-/** A security that enters between reviews leaves the share counts of the others unchanged. */
+/** When a security enters between reviews, the share counts of the other securities stay unchanged. */
 function keepCounts(before: Counts, counts: Counts, shares: Shares): void {
   for (const member of ['adopted', 'seen'] as const)
     for (const [name, count] of before[member]) if (shares.has(name)) counts[member].set(name, count);
@@ -214,7 +215,7 @@ function adjust(shares: Shares, actions: readonly CorporateAction[], terms: Repl
   }
 }
 
-/** Removes securities that end at the close: they are converted to other securities, or sold at their value. */
+/** Removes securities that end at the close. Their shares are converted to other securities or sold at their value. */
 function removeLeavers(
   { shares, counts: { adopted, seen } }: { shares: Shares; counts: Counts },
   market: Market,
@@ -235,7 +236,7 @@ function removeLeavers(
     if (type !== 'MERGER') leavers.set(identifier, shareCount);
     else {
       shares.set(related!, (shares.get(related!) ?? 0) + shareCount * value);
-      // The cash part of the consideration leaves the index.
+      // The cash that holders receive leaves the index.
       leavers.set(identifier, (shareCount * cash * market.rate(identifier)) / market.money(identifier));
     }
   }
@@ -265,7 +266,10 @@ interface Market {
   hasEnded(name: string, t: number): boolean;
 }
 
-/** Returns market data with carried prices; the price after an acquisition is its consideration. */
+/**
+ * Returns market data in which the last price replaces a missing price. After an acquisition, the price is what holders
+ * received.
+ */
 function createMarket({ identifiers, dates, fields, actions, reference }: MarketData, sessions: Int32Array): Market {
   const close = fields.get('CLOSE')!;
   const N = identifiers.length;

@@ -4,8 +4,8 @@ import { expectNear, readLevels, runIndexCase, listWeekdays } from './index-case
 const DAYS = listWeekdays(70); // weekdays from Monday 4 March to Friday 7 June 2024
 
 describe('total return of a capitalisation-weighted index', () => {
-  // S&P DJI, Index Mathematics Methodology, total return: TR[t] = TR[t-1] (PR[t] + ID[t]) / PR[t-1], where ID is the
-  // sum of the dividends of all index shares divided by the divisor.
+  // S&P DJI, Index Mathematics Methodology, total return: TR[t] = TR[t-1] (PR[t] + ID[t]) / PR[t-1]. ID is the sum of
+  // the dividends of all index shares, divided by the divisor.
   const shares = { A: 1_000, B: 2_500, C: 700, D: 4_000 };
   type Name = keyof typeof shares;
   const names = Object.keys(shares) as Name[]; // Object.keys is typed as returning any strings
@@ -45,9 +45,9 @@ describe('total return of a capitalisation-weighted index', () => {
 });
 
 describe('a price average of one share each, reviewed quarterly', () => {
-  // S&P DJI, Index Mathematics Methodology, price-weighted indices: the divisor changes so that the sum of prices over
-  // the divisor is equal before and after a split, a special dividend or a replacement. On other days it does not
-  // change.
+  // S&P DJI, Index Mathematics Methodology, price-weighted indices. The divisor changes on a split, a special dividend
+  // or a replacement, so that the sum of prices over the divisor is equal before and after it. On other days the
+  // divisor does not change.
   const [SPLIT, SPECIAL] = [10, 22];
   const REVIEW = DAYS.indexOf('2024-06-03');
   const drawOwnPrice = (name: string, t: number): number => {
@@ -87,7 +87,7 @@ describe('a price average of one share each, reviewed quarterly', () => {
     let D = sum(0) / 100;
     const before = divisor[0]!;
     for (let t = 1; t < DAYS.length; t++) {
-      // Closes of the previous session, adjusted for the split and reduced by the special dividend.
+      // Closes of the previous session. They are adjusted for the split and reduced by the special dividend.
       if (t === SPLIT) D *= (sum(t - 1) - 0.75 * drawOwnPrice('A', t - 1)) / sum(t - 1);
       if (t === SPECIAL) D *= (sum(t - 1) - 18) / sum(t - 1);
       expectNear(value[t]!, sum(t) / D, 1e-11);

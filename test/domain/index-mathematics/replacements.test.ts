@@ -6,8 +6,8 @@ const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 
 const repeatPrice = (price: number, sessions = 5): number[] => Array.from({ length: sessions }, () => price);
 
 /**
- * Runs an index on A to D with market values 400, 300, 200 and 100; it holds A and B. A is acquired on the third
- * session.
+ * Runs an index on A to D, which have market values 400, 300, 200 and 100. The index holds A and B. A is acquired on
+ * the third session.
  */
 function runReplacement(members: Partial<IndexCase> = {}) {
   const close = {
@@ -43,7 +43,7 @@ describe('a constituent that leaves between reviews', () => {
     const run = runReplacement();
     expect(readHeldAt(run, 1)).toEqual({ A: 0.5, B: 0.5 });
     expect(readHeldAt(run, 2)).toEqual({ B: 0.5, C: 0.5 });
-    // C, which has replaced A in the divisor, rises by 10 %.
+    // C has replaced A in the divisor. C rises by 10 %.
     expectNear(run.index.book.value[3]!, 105);
     expect([...run.index.book.divisor].map((d) => Math.round(d * 1e12) / 1e12)).toEqual([1, 1, 1, 1, 1]);
     expect(run.rebalances.map(({ session, cause }) => [session, cause])).toEqual([
@@ -78,7 +78,7 @@ describe('a constituent that leaves between reviews', () => {
       selection: [{ ...TOP_2[0]!, params: { field: 'MARKET_CAP', count: 2 } }],
     });
     expectNear(readHeldAt(run, 1)['A']!, 0.55);
-    // B is 300 of 545.45, so C is worth 200 of 545.45 within the cap.
+    // B has 300 of 545.45. So C is worth 200 of 545.45, which its cap allows.
     expectNear(readHeldAt(run, 2)['C']!, 0.4);
   });
 
@@ -109,7 +109,8 @@ describe('a constituent that leaves between reviews', () => {
     const close = { A: [100, 100, 100, null, null], B: repeatPrice(100), C: repeatPrice(100), D: repeatPrice(100) };
     const merger = { name: 'A', type: 'MERGER' as const, value: 1, related: 'B', ex: DAYS[2]! };
     const run = runReplacement({ close, actions: [merger] });
-    // B is the whole index. C enters at half of its value, the share that A had, which is a third of the new total.
+    // B is the whole index. C enters at half of the value of B, which was the share of A. This is a third of the new
+    // total.
     expectNear(readHeldAt(run, 2)['C']!, 1 / 3);
     expectNear(run.index.book.divisor[2]!, 1.5);
     expect(readHeldAt(runReplacement({ close, actions: [{ ...merger, related: 'D' }] }), 2)).toEqual({
@@ -144,7 +145,7 @@ describe('a ranking between reviews', () => {
 
   test('takes out a constituent below the rank, for the best that is none', () => {
     const events = { fast_exit: { rank: 3, field: 'MARKET_CAP', schedule: { frequency: 'custom', dates: [DAYS[3]] } } };
-    // B is worth 120 on the third session and ranks third, after C at 200 and before D at 100.
+    // B is worth 120 on the third session. It ranks third, after C at 200 and before D at 100.
     expect(readHeldAt(runReplacement({ ...growingCase, events }), 3)).toEqual({
       A: expect.any(Number),
       B: expect.any(Number),
@@ -154,7 +155,7 @@ describe('a ranking between reviews', () => {
     expect(Object.keys(readHeldAt(run, 2))).toEqual(['A', 'B']);
     expect(Object.keys(readHeldAt(run, 3))).toEqual(['A', 'C']);
     expect(run.rebalances.at(-1)).toMatchObject({ cause: 'fast_exit', session: 3 });
-    // Half a share of each security at 100 is held; B falls to 40, and C enters at the weight of B.
+    // The index holds half a share of each security at 100. B falls to 40, and C enters at the weight of B.
     expectNear(run.index.book.value[3]!, 70);
     expectNear(readHeldAt(run, 3)['C']!, 2 / 7);
   });
@@ -162,7 +163,7 @@ describe('a ranking between reviews', () => {
   test('counts no constituent that has left', () => {
     const schedule = { frequency: 'custom', dates: [DAYS[3]] };
     const events = { fast_exit: { rank: 2, field: 'MARKET_CAP', schedule } };
-    // A has left. B is worth 300, C 220 and D 100, so B ranks first of three.
+    // A has left. B is worth 300, C 220 and D 100. So B ranks first of three.
     expect(readHeldAt(runReplacement({ events }), 3)).toEqual({ B: 1 });
     const low = { fast_exit: { rank: 1, field: 'MARKET_CAP', schedule } };
     const close = {
@@ -171,7 +172,7 @@ describe('a ranking between reviews', () => {
       C: repeatPrice(110),
       D: repeatPrice(100),
     };
-    // C at 220 ranks above B at 210; if A were still counted, A would have rank 1.
+    // C at 220 ranks above B at 210. If A still counted, A would have rank 1.
     const run = runReplacement({ close, events: low });
     expect(readHeldAt(run, 3)).toEqual({ C: 1 });
     expect(run.rebalances.at(-1)!.swaps).toEqual([

@@ -10,8 +10,8 @@ const NAMES = ['A', 'B', 'C', 'D', 'E', 'F'];
 const CURRENCIES: Readonly<Record<string, string>> = { C: 'EUR', D: 'EUR', E: 'GBP' };
 
 /**
- * Random prices that move by up to 6 % a session, halts of one or two sessions, and events of every kind in three
- * currencies.
+ * Random prices in three currencies. They move by up to 6 % a session, and some are missing for one or two sessions.
+ * Events of every kind occur.
  */
 const randomCase = fc
   .record({
@@ -98,14 +98,14 @@ function sketch({
   const close: Record<string, (number | null)[]> = Object.fromEntries(
     NAMES.map((name, n) => [name, listPath(40 + 15 * n, n)]),
   );
-  // The price during a halt is the last traded price; after a special dividend in the halt, it is not the value of a
-  // share.
+  // The price during a halt is the last traded price. If a special dividend is paid during the halt, this price is not
+  // the value of a share.
   for (const { name, at } of weighting === 'PriceWeight' ? [] : halts)
     close[NAMES[name]!]![at] = close[NAMES[name]!]![at + 1] = null;
   const actions = listOwnEvents(events).map(({ name, type, at, size }) =>
     toAction(NAMES[name]!, type, { ex: days[at]!, size }),
   );
-  // Spun-off securities have prices from the ex-date on; acquired and merged securities have no later prices.
+  // Spun-off securities have prices from the ex-date on. Acquired and merged securities have no later prices.
   for (const { name, type, related, ex } of actions) {
     const row = days.indexOf(ex);
     if (type === 'SPIN_OFF') close[related!] = listPath(5, row).map((price, t) => (t < row ? null : price));
@@ -146,7 +146,7 @@ interface CountSketch {
   readonly counts: readonly { name: number; at: number; percent: number }[];
 }
 
-/** Returns share counts that change by splits on their ex-dates and by the given changes. */
+/** Returns share counts. They change by splits on their ex-dates, and by the given changes. */
 function createShares(names: readonly string[], { days, actions, counts }: CountSketch): Record<string, number[]> {
   return Object.fromEntries(
     names.map((name, n) => {
@@ -162,7 +162,7 @@ function createShares(names: readonly string[], { days, actions, counts }: Count
   );
 }
 
-/** Returns the settings of an index document for changes between reviews. */
+/** Returns the part of an index document that sets the changes between reviews. */
 function listChanges({ threshold, isReplaced }: { threshold: number | undefined; isReplaced: boolean }) {
   const counts = threshold === undefined ? {} : { share_changes: 'effective', threshold };
   if (!isReplaced) return { events: counts };
@@ -174,8 +174,8 @@ function listChanges({ threshold, isReplaced }: { threshold: number | undefined;
 }
 
 /**
- * Keeps at most one event per security and session, and no event after a security's end. A never ends; all mergers are
- * into A.
+ * Keeps at most one event per security and session. Also drops events after the end of a security. A never ends; all
+ * mergers are into A.
  */
 function listOwnEvents<E extends { name: number; type: string; at: number }>(events: readonly E[]): E[] {
   const isEnding = (type: string): boolean => type === 'MERGER' || type === 'ACQUISITION';
@@ -240,7 +240,7 @@ describe('on random markets with every kind of event, halts and three currencies
           expectNear(total![t]!, (total![t - 1]! * (price![t]! + points[t]!)) / price![t - 1]!);
           expectNear(net![t]!, (net![t - 1]! * (price![t]! + netPoints[t]!)) / price![t - 1]!);
         }
-        // The index level equals the level of the index's return variant.
+        // The level of the index equals the level of its return variant.
         const ownLevels = readLevels(run, sketch.treatment!['dividends' as never]);
         run.index.book.value.forEach((value, t) => expectNear(value, ownLevels[t]!, 1e-11));
       }),

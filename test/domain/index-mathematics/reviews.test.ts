@@ -17,8 +17,8 @@ function readWeightsOn({ rebalances, index: { book } }: Run, day: string): Recor
 }
 
 /**
- * Computes the price return by hand: index shares follow from the weights of each composition and are kept until the
- * next composition.
+ * Computes the price return by hand. Index shares follow from the weights of each composition and stay the same until
+ * the next composition.
  */
 function replayReturn(run: Run, close: Readonly<Record<string, readonly number[]>>): number[] {
   const { book } = run.index;
@@ -43,8 +43,8 @@ function expectReplayed(run: Run, close: Readonly<Record<string, readonly number
 }
 
 describe('dates of a rebalance', () => {
-  // Like S&P 500 Equal Weight: effective after the third Friday, 15 March; priced on the second Friday, 8 March;
-  // members known on the 5th.
+  // As in S&P 500 Equal Weight, the review is effective after the third Friday, 15 March. It is priced on the second
+  // Friday, 8 March. The members are known on the 5th.
   const close = { A: DAYS.map((_, t) => (t >= 6 ? 200 : 100)), B: repeatPrice(100) };
   const rebalance = {
     frequency: 'monthly',
@@ -163,7 +163,7 @@ describe('a rebalance that is spread over closes', () => {
       weighting: { type: 'PriceWeight' },
       rebalance: { frequency: 'custom', dates: [DAYS[7]], phase: { sessions: 2 } },
     });
-    // The phase first holds half a share of B and half a share of C, then one share of C.
+    // In the phase the index first holds half a share of B and half a share of C. Then it holds one share of C.
     const computeMoney = (t: number) => close.A[t]! + 0.5 * (close.B[t]! + close.C[t]!);
     expectNear(readWeightsOn(run, DAYS[7]!)['A']!, close.A[7]! / computeMoney(7));
     expectReplayed(run, close);
@@ -173,7 +173,7 @@ describe('a rebalance that is spread over closes', () => {
 });
 
 describe('several reviews', () => {
-  // Like Nasdaq-100: selected once, reweighted each week, with a largest weight of 45 %.
+  // As in Nasdaq-100, securities are selected once and weighted again each week. The largest weight is 45 %.
   const close = {
     A: listDriftingPrices(100, 0.01),
     B: listDriftingPrices(60, -0.01),
@@ -238,7 +238,7 @@ describe('several reviews', () => {
   });
 
   test('a review of share counts keeps the factors of caps, and nothing else changes', () => {
-    // A is capped at half when it is 200 of 400; after its share count has doubled, it is 300 of 500 or more.
+    // A has 200 of 400 and is capped at half. After its share count has doubled, it has 300 of 500 or more.
     const counts = {
       A: DAYS.map((_, t) => (t < 10 ? 3 : 4)),
       B: repeatPrice(1),

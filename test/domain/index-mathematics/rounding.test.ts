@@ -49,7 +49,7 @@ describe('a base market value', () => {
 });
 
 describe('rounded index shares', () => {
-  // A third of 1,000 each at prices 7, 11 and 13: 47.619, 30.303 and 25.641 shares.
+  // Each security receives a third of 1,000 at prices 7, 11 and 13: 47.619, 30.303 and 25.641 shares.
   const run = runIndexCase({
     close: { A: [7, 8, 9, 9], B: [11, 11, 12, 12], C: [13, 14, 14, 7] },
     actions: [{ name: 'C', type: 'SPLIT', value: 1.5, ex: DAYS[3]! }],
@@ -71,7 +71,7 @@ describe('rounded index shares', () => {
       actions: [{ name: 'B', type: 'SPLIT', value: 1.5, ex: DAYS[1]! }],
       document: { base_market_value: 150, rounding: { shares: 0 } },
     });
-    // 7.5 shares of each security round to 8; the 8 shares of B become 12 at 10 / 1.5.
+    // 7.5 shares of each security are rounded to 8. The 8 shares of B become 12 at 10 / 1.5.
     const divisor = 160 / 100;
     expectNear(readLevels(oddRun, 'price')[1]!, (8 * 10 + 12 * 10) / divisor);
     const uneven = runIndexCase({
@@ -79,8 +79,8 @@ describe('rounded index shares', () => {
       actions: [{ name: 'B', type: 'SPLIT', value: 1.45, ex: DAYS[1]! }],
       document: { base_market_value: 160, rounding: { shares: 0 } },
     });
-    // The 8 shares of B become 11.6 and round to 12, so the market value rises by 0.4 shares at 10 / 1.45, and the
-    // divisor rises in proportion.
+    // The 8 shares of B become 11.6 and are rounded to 12. So the market value rises by 0.4 shares at 10 / 1.45, and
+    // the divisor rises in proportion.
     const before = 8 * 10 + 8 * 10;
     const after = 8 * 10 + (12 * 10) / 1.45;
     const changedCount = (1.6 * after) / before;
@@ -97,7 +97,8 @@ describe('rounded index shares', () => {
       events: { share_changes: 'effective' },
       document: { base_market_value: 150, rounding: { shares: 0 } },
     });
-    // 7.5 shares of each security round to 8. 8.8 shares of A round to 9, so the market value rises from 160 to 170.
+    // 7.5 shares of each security are rounded to 8. 8.8 shares of A are rounded to 9. So the market value rises from
+    // 160 to 170.
     expectNear(countedRun.index.book.divisor[1]!, 1.7);
     expectNear(readLevels(countedRun, 'price')[1]!, 100);
     expectNear(readLevels(countedRun, 'price')[2]!, (9 * 11 + 80) / 1.7);
@@ -112,7 +113,8 @@ describe('rounded index shares', () => {
       document: { base_market_value: 900, rounding: { shares: 0 } },
     });
     const [level, divisor] = [readLevels(mergedRun, 'price'), mergedRun.index.book.divisor];
-    // 15 shares of B become 10.5 of A: with 30 held, 40.5 round to 41 shares of A, next to 10 of C.
+    // 15 shares of B become 10.5 of A. The index already holds 30, so 40.5 are rounded to 41 shares of A. It also has
+    // 10 shares of C.
     expectNear(divisor[2]!, (divisor[1]! * (41 * 10 + 10 * 30)) / (40.5 * 10 + 10 * 30));
     expectNear(level[3]!, (41 * 12 + 10 * 33) / divisor[2]!);
     const daily = runIndexCase({
@@ -208,12 +210,15 @@ test('an amendment changes the decimals of the levels after its first review, no
   const columns = createColumns(runOn(CALENDARS, market, document, { createDecider: indexDecider }));
   const exactLevels = columns.f64('levelPrice');
   const shownLevels = [...roundLevels(columns, { variant: 'price', start: null, end: null }).levels];
-  // Reviews are on Fridays; up to and including the review of 8 March, levels have the earlier number of decimals.
+  // Reviews are on Fridays. Up to the review of 8 March, and on that day, levels have the earlier number of decimals.
   expect(shownLevels).toEqual([...exactLevels].map((level, t) => roundTo(t <= 4 ? 1 : 3, level)));
   expect(createClosesView(columns).price).toEqual(shownLevels);
 });
 
-/** Runs an index with weekly reviews; its levels have one decimal, and three decimals after the review of 8 March. */
+/**
+ * Runs an index with weekly reviews. Its levels have one decimal until the review of 8 March, and three decimals
+ * afterwards.
+ */
 function runAmendable() {
   const dates = listWeekdays(8);
   const close = { A: [3, 3.1, 3.3, 3.35, 3.4, 3.46, 3.51, 3.57], B: [7, 7.2, 6.9, 6.93, 7.01, 7.07, 7.13, 7.19] };

@@ -11,7 +11,7 @@ const CAP_WEIGHTED_RULES = {
 };
 const repeatPrice = (price: number, sessions = 6): number[] => Array.from({ length: sessions }, () => price);
 
-/** Runs an index of A and B at 100 with 100 shares each; `shares` lists the share counts of A by session. */
+/** Runs an index of A and B, each at 100 with 100 shares. `shares` lists the share counts of A by session. */
 function runShareChanges(shares: readonly (number | null)[], members: object = {}) {
   return runIndexCase({
     close: { A: repeatPrice(100, shares.length), B: repeatPrice(100, shares.length) },
@@ -43,7 +43,7 @@ describe('a change of share counts', () => {
 
   test('waits for the review below the threshold, which is measured from the counts last adopted', () => {
     const run = runShareChanges([100, 104, 106, 110, 111.4]);
-    // The count first changes by 4 %, then by 6 % from 100; later by 3.8 % and 5.1 % from 106.
+    // The count first changes by 4 %, then by 6 % from 100. Later it changes by 3.8 % and 5.1 % from 106.
     expect(listShareChanges(run).map(({ session, before, after }) => [session, before, after])).toEqual([
       [2, 100, 106],
       [4, 106, 111.4],
@@ -84,7 +84,7 @@ describe('a change of share counts', () => {
       close: { A: [100, 80, 80], B: repeatPrice(100, 3) },
       actions: [rights],
     });
-    // Half a share of each security at 100 becomes 0.75 at 80: the market value is 110.
+    // Half a share of each security at 100 becomes 0.75 at 80. So the market value is 110.
     expectNear(run.index.book.divisor[1]!, 1.1);
     expectNear(run.index.book.divisor[2]!, 1.1);
   });
@@ -107,7 +107,8 @@ describe('a change of share counts', () => {
       rebalance: { frequency: 'custom', dates: [DAYS[4]], effective_lag: 3 },
       weighting: { type: 'MarketCapWeight', cap: 0.5 },
     };
-    // The decision on the second session assigns half to each security; A doubles its shares during the notice period.
+    // The decision on the second session gives half to each security. A doubles its shares between the decision and the
+    // effective session.
     const run = runShareChanges([100, 100, 200, 200, 200, 200], otherCase);
     const { weights, counts, targets } = run.rebalances.at(-1)!;
     expectNear(targets!.weights[0]!, 0.5);

@@ -11,7 +11,7 @@ const repeatPrice = (price: number): number[] => Array.from({ length: SESSIONS }
 const cutAfter = (price: number, last: number): (number | null)[] =>
   repeatPrice(price).map((p, t) => (t <= last ? p : null));
 
-/** Runs an index of A and B at 100, in which A has its last price on the third session. */
+/** Runs an index of A and B at 100. A has its last price on the third session. */
 function runSuspension(members: Partial<IndexCase> = {}) {
   return runIndexCase({ close: { A: cutAfter(100, 2), B: repeatPrice(100) }, ...members });
 }

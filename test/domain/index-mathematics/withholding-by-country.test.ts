@@ -9,7 +9,7 @@ import { expectNear, readLevels, runIndexCase, listWeekdays } from './index-case
 const DAYS = listWeekdays(4);
 const RATES = { field: 'COUNTRY', rates: { US: 0.3, GB: 0 } };
 
-/** A and B have half of the index each at 100, and each pays 10 on the second session. */
+/** The index holds A and B at 100, each with half of the weight. Each pays 10 on the second session. */
 const sketch = {
   close: { A: [100, 90, 90, 90], B: [100, 90, 90, 90], C: [50, 50, 50, 50] },
   universe: ['A', 'B'],
@@ -21,7 +21,8 @@ const computeNetLevel = (withholding_tax: object, reinvestment = 'index'): numbe
 
 describe('a withholding tax by country', () => {
   test('takes from each dividend the rate of its security: 3 of 10 in the United States, 1.5 by default', () => {
-    // The price return level is 90. Half a share of each security is held, so 3.5 and 4.25 points are reinvested.
+    // The price return level is 90. The index holds half a share of each security, so 3.5 and 4.25 points are
+    // reinvested.
     expectNear(computeNetLevel({ ...RATES, default: 0.15 }), 90 + 3.5 + 4.25);
     expectNear(computeNetLevel({ field: 'COUNTRY', rates: { US: 0.3, FR: 0.25 } }), 90 + 3.5 + 3.75);
     expectNear(computeNetLevel({ ...RATES, default: 0.15 }, 'constituent'), 90 + 3.5 + 4.25);

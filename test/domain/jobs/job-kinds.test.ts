@@ -11,7 +11,7 @@ const plan = { runId: 'S1', name: 'S', indexId: 'CORE', documents: indices, requ
 const refresh = { store_id: 'm', until: '2024-01-31', full: false, dry_run: true, fail_on: ['PARTIAL_DATE'] };
 
 /**
- * Payload of a job of each kind, with the id `S1` or the id of its store. Documents are not checked and may be
+ * Payload of a job of each kind. The id is `S1` or the id of the store. Documents are not checked, so they may be
  * incomplete.
  */
 const PAYLOADS = {
@@ -109,7 +109,8 @@ describe.each(JOB_KINDS)('a payload of %s', (kind) => {
 
 describe('a payload that an earlier version stored', () => {
   /**
-   * An index that accepts securities without a price on up to twelve sessions, as stored by 0.3.0 and as stored today.
+   * An index that accepts securities without a price on up to twelve sessions. It is in two forms: as 0.3.0 stored it,
+   * and as it is stored today.
    */
   const today = IndexDocument.parse({
     id: 'CORE',

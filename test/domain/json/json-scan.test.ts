@@ -14,8 +14,8 @@ function isParsed(text: string): boolean {
 }
 
 /**
- * Checks that JSON.parse accepts every text that the scan accepts, and refuses every text that the scan calls
- * malformed. JSON.parse may accept a text that the scan refuses for another reason.
+ * Checks that JSON.parse accepts every text that the scan accepts, and refuses every text that the scan reports as
+ * malformed. If the scan refuses a text for another reason, JSON.parse may accept it.
  */
 function expectAgreement(text: string): void {
   const { fault } = scanJson(text);

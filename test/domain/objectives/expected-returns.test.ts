@@ -4,7 +4,10 @@ import { findReturnsClass } from '#domain/expected-returns/catalogue.js';
 import type { ReturnsContext } from '#domain/expected-returns/returns-class.js';
 import { seeded } from '../../seeded.js';
 
-/** Seven markets of He & Litterman (1999), The intuition behind Black-Litterman model portfolios, tables 1 and 2, in percent. */
+/**
+ * Seven markets of He & Litterman (1999), The intuition behind Black-Litterman model portfolios, tables 1 and 2. The
+ * figures are in percent.
+ */
 const MARKETS = ['AUL', 'CAN', 'FRA', 'GER', 'JAP', 'UKG', 'USA'];
 const VOLATILITIES = [16.0, 20.3, 24.8, 27.1, 21.0, 20.0, 18.7];
 const WEIGHTS = [1.6, 2.2, 5.2, 5.5, 11.6, 12.4, 61.5];
@@ -157,7 +160,7 @@ test('models of returns above cash add what cash earns, and views have it in the
     { weights: { GER: 1 }, value: 0.12, confidence: 1 },
     { weights: { GER: 1, FRA: -0.295, UKG: -0.705 }, value: 0.05, confidence: 0.5 },
   ];
-  // A view on one security states its total return; a view with weights that sum to zero does not depend on cash.
+  // A view on one security states its total return. If the weights of a view sum to zero, it does not depend on cash.
   const above = [{ ...views[0]!, value: 0.12 - cash }, views[1]!];
   for (const [type, params, without] of [
     ['capm', { shrinkage: 0.3 }, { shrinkage: 0.3 }],

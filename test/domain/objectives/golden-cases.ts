@@ -5,7 +5,7 @@ import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { createObjective } from '../optimisation/small-problems.js';
 
 /**
- * A problem of test/golden/objectives with the optimum of each objective; make.py in this folder computes the optima.
+ * A problem of test/golden/objectives with the optimum of each objective. make.py in that folder computes the optima.
  */
 export interface GoldenCase {
   readonly seed: number;
@@ -54,7 +54,7 @@ export function createGoldenProblem(golden: GoldenCase, { type, ...params }: Gol
   });
 }
 
-/** Returns the costs of a case as in make.py, which has no costs for risk budgets. */
+/** Returns the costs of a case as make.py uses them. Risk budgets have no costs there. */
 function createCostsWith(type: string, costs: GoldenCase['costs']): GoldenCase['costs'] {
   return type === 'risk_parity' ? null : costs;
 }

@@ -7,8 +7,8 @@ import { IS_SOAK } from '../../soak.js';
 import { goldenCases, createGoldenProblem } from './golden-cases.js';
 
 /**
- * Every n-th problem is solved: drawdowns take ten times as long as other objectives, tail losses five times. The soak
- * solves all problems.
+ * Every n-th problem is solved for these objectives. Drawdowns take ten times as long as other objectives, and tail
+ * losses five times. The soak solves all problems.
  */
 const CASE_INTERVALS: Readonly<Record<string, number>> = IS_SOAK ? {} : { min_cdar: 6, min_cvar: 2 };
 const listCases = (type: string) => goldenCases.filter((_, i) => i % (CASE_INTERVALS[type] ?? 1) === 0);

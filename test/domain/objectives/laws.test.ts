@@ -147,7 +147,7 @@ describe('risk parity', () => {
     const budgetProblem = createMarket({ type: 'risk_parity', budgets }, { rows });
     const report = budgetProblem.warnings.map(({ message, path }) => `${path}: ${message}`).join();
     expect(report).toContain('objective.budgets: No security that may be held has the budget of N003');
-    // The named security, the members of S1 and N003 may not be held; the other securities have no budget.
+    // The named security, the members of S1 and N003 may not be held. The other securities have no budget.
     const rest = NAMES - 2 - Array.from({ length: NAMES }).filter((_, i) => i % 5 === 1).length;
     expect(report).toContain(
       `objective.budgets: ${rest} of ${NAMES} securities have no risk budget and no weight: N000,`,
@@ -164,7 +164,7 @@ describe('risk parity', () => {
     const { weights, objective } = requireSolution(problem);
     expect(objective).toBeGreaterThan(1e-6);
     const shares = computeShares(problem, weights);
-    // Securities below the cap exceed their budgets by a common factor, because capped securities contribute less.
+    // Securities below the cap exceed their budgets by a common factor, because the capped securities contribute less.
     const ratios = shares.filter((_, i) => weights[i]! < 0.07 - 1e-9).map((share) => share * NAMES);
     expect(ratios.length).toBeGreaterThan(2);
     expect(ratios.length).toBeLessThan(NAMES);
@@ -229,7 +229,7 @@ describe('costs', () => {
     expect(computeDistance(freeWeights, costless)).toBeLessThan(1e-9);
   });
 
-  // Risk parity is excluded: it subtracts costs from the evenness of risk, which falls without bound as a weight
+  // Risk parity is left out. It subtracts costs from the evenness of risk, which falls without bound when a weight
   // approaches zero.
   test.each(objectives.slice(0, -1))('beyond all gain leave the holdings unchanged: $type', (objective) => {
     const problem = createMarket(objective, { hasPrevious: true, costs: { bps: 9000, impact: 0 } });

@@ -22,7 +22,7 @@ interface UncertaintySets {
   readonly covariance?: { readonly radius: number };
 }
 
-/** Returns the uncertainty sets of a solver; the standard error of a return is its volatility. */
+/** Returns the uncertainty sets in the form of the solver. The standard error of a return is its volatility. */
 function createRobustness(metric: Metric, { returns, covariance }: UncertaintySets): Robustness {
   const spread = covariance?.radius ?? 0;
   if (returns === undefined) return { returns: null, spread };
@@ -57,8 +57,8 @@ const file = new URL('../../../../test/golden/robust/robust.json', import.meta.u
 const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: GoldenCase[] }; // written by make.py
 
 /**
- * Indices of cases that take ten times as long: market impact with a limit on the effective number, or with short
- * positions.
+ * Indices of cases that take ten times as long. They have market impact with a limit on the effective number, or with
+ * short positions.
  */
 const SLOW_CASES = new Set([5, 6]);
 
@@ -96,7 +96,7 @@ const OBJECTIVES: readonly NonNullable<SmallMarket['objective']>[] = [
 const createMarket = (objective: NonNullable<SmallMarket['objective']>, rows: readonly object[] = ROWS) =>
   buildProblem({ names: NAMES, seed: 5, rows, objective });
 
-/** Returns uncertainty sets whose size grows with a radius, depending on the objective. */
+/** Returns the uncertainty sets that an objective needs. Their size grows with the radius. */
 function createSets(type: string, radius: number): UncertaintySets[] {
   const returns = (['ellipsoid', 'diagonal', 'box'] as const).map((set) => ({ returns: { set, radius: radius / 4 } }));
   if (type === 'max_return') return returns;

@@ -13,7 +13,7 @@ import { buildProblem, solvers } from '../optimisation/small-problems.js';
 
 const NAMES = 20;
 
-/** One constraint row per convex class, which most objectives satisfy. */
+/** One constraint row for each convex class. Most objectives satisfy it. */
 const ROWS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   FullInvestment: {},
   WeightSum: { lower: 0.9, upper: 0.95 },
@@ -45,12 +45,12 @@ const OBJECTIVES = OBJECTIVE_CLASSES.map(({ type }) =>
 );
 
 /**
- * Objective of drawdowns, which takes ten times as long as others: it is tested with one row and its shadow price, and
- * in the soak with every row.
+ * Objective of drawdowns. It takes ten times as long as others, so it is tested with one row and its shadow price. The
+ * soak tests it with every row.
  */
 const DRAWDOWNS = 'min_cdar';
 
-/** Classes that limit a quadratic measure and therefore form cones. */
+/** Classes that limit a quadratic measure. They become cones in the problem. */
 const CONES = new Set(['Volatility', 'TrackingError', 'EffectiveNumber']);
 
 interface Costs {
@@ -59,8 +59,8 @@ interface Costs {
 }
 
 /**
- * Returns the costs of a case. Tail losses with a row that is a cone have non-linear costs only in the soak, because
- * each solve takes seconds.
+ * Returns the costs of a case. Tail losses together with a cone have non-linear costs only in the soak, because each
+ * solve takes seconds.
  */
 const selectCosts = (objective: { type: string }, row: string, costs: Costs): Costs =>
   objective.type === 'min_cvar' && CONES.has(row) && !IS_SOAK ? { ...costs, impact: 0 } : costs;
@@ -145,7 +145,7 @@ describe('a shadow price is the change of the objective, in its own terms', () =
     );
     for (const [i, objective] of pricedObjectives.entries()) {
       // Cases with and without costs alternate, so that each objective and each row has both. A limit on volatility
-      // binds for only one objective, which is solved with and without costs.
+      // binds for only one objective. This objective is solved with and without costs.
       for (const costs of IS_SOAK || type === 'Volatility'
         ? [undefined, costTerms]
         : [(first + i) % 2 === 0 ? undefined : costTerms]) {
@@ -157,7 +157,7 @@ describe('a shadow price is the change of the objective, in its own terms', () =
         );
         const price = rowSides.reduce((sum, { shadowPrice }) => sum + shadowPrice, 0);
         const value = params[parameter] as number;
-        // The smallest tail average with market impact is accurate to 1e-9, so a smaller step would measure this error.
+        // The smallest tail average with market impact is accurate to 1e-9. A smaller step would measure this error.
         const step = (objective.type === 'min_cvar' && costs !== undefined ? 1e-4 : 1e-5) * value;
         const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
         const solveAtLimit = (to: number) =>
@@ -190,8 +190,8 @@ describe('a choice of securities', () => {
     return best;
   }
 
-  // Objectives tested over selections of securities. Drawdowns are excluded: they are minimised like tail losses, at
-  // three times the cost.
+  // Objectives that are tested over selections of securities. Drawdowns are left out: they are minimised like tail
+  // losses, at three times the cost.
   const CHOSEN = OBJECTIVES.filter(({ type }) => type !== 'risk_parity' && type !== 'min_cdar');
 
   test.each(CHOSEN)('is the best of all: $type', (objective) => {

@@ -37,7 +37,7 @@ const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: GoldenCase[
 const MEASURES = { CVaR: 'loss', CDaR: 'drawdown' } as const;
 type Kind = keyof typeof MEASURES;
 
-/** Returns the average that a row limits, for given weights. */
+/** Returns the average that a row limits, at the given weights. */
 function computeTailMeasure(problem: Problem, kind: Kind, weights: Float64Array): number {
   const goal = problem.tails.goal(MEASURES[kind], 0.9, { sessions: null, drawn: null });
   return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
@@ -146,7 +146,7 @@ test.each([
   const rows = [{ type: 'PositionBounds', params }];
   const problem = buildProblem({ names: 130, seed: 5, rows, objective: { type, confidence: 0.9 } });
   const { objective, bound, assembled, answer } = requireSolution(problem);
-  // Checks the optimality conditions for all securities at their bounds; the multipliers prove the value.
+  // Checks the optimality conditions for all securities at their bounds. The multipliers prove the value.
   const { program } = assembled;
   expect(program.n).toBe(130);
   const { lower = 0, upper } = params as { readonly lower?: number; readonly upper: number };

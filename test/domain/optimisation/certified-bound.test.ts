@@ -48,7 +48,7 @@ describe.each(Object.entries(MARKETS))('the bound over all choices of %s', (_, m
     if (solution.value > choice.relaxed.bound + 1e-6)
       expect(certifiedBound.bound).toBeGreaterThan(choice.relaxed.bound);
     for (const isHeld of [false, true]) {
-      // Decisions that agree with the optimum raise the bound to the optimum at most.
+      // If decisions agree with the optimum, they raise the bound at most to the optimum.
       const names = solution.weights.map((weight) => (weight > 1e-9 === isHeld ? (isHeld ? 1 : 2) : 0));
       const decidedBound = certifiedBound.over(Uint8Array.from(names), certifiedBound.shares);
       expect(decidedBound!.bound).toBeLessThanOrEqual(solution.value + 1e-9 * Math.abs(solution.value));
@@ -102,7 +102,7 @@ test.each(['a number', 'a number in each group', 'a number and a minimum holding
     expect(prove({ value: knownValue, improve: () => ({ value: knownValue, isExact: false }) })).toBeLessThanOrEqual(
       value + 1e-9 * Math.abs(value),
     );
-    // The bound of a choice ignores minimum holdings, and is not exact if cardinality rows share securities.
+    // The bound of a choice ignores minimum holdings. It is not exact if cardinality rows share securities.
     const cutoff = words === 'a number' ? value - 1e-6 * Math.abs(value) : 0.95 * value;
     const provenBound = prove({ value, improve: () => ({ value, isExact: false }) });
     expect(provenBound).toBeLessThanOrEqual(value);

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 
 /**
- * Problem of the largest return, or of the smallest average of the worst scenarios, over a limited number of long
- * weights that sum to 1.
+ * Problem with a limited number of long weights that sum to 1. It maximises the return, or minimises the average of the
+ * worst scenarios.
  */
 export interface ChoiceMilp {
   readonly names: number;
@@ -11,7 +11,7 @@ export interface ChoiceMilp {
     /** Simple returns by scenario, [T x N]. */
     | { readonly kind: 'tail'; readonly returns: Float64Array; readonly confidence: number };
   /**
-   * Maximum number of held securities; `threshold` and `cap` are the smallest and the largest weight of a held
+   * Maximum number of securities that are held. `threshold` and `cap` are the smallest and the largest weight of such a
    * security.
    */
   readonly maximum: number;
@@ -19,12 +19,12 @@ export interface ChoiceMilp {
   readonly cap: number;
   /** Groups with the maximum weight of each group. */
   readonly groups?: readonly { readonly members: readonly number[]; readonly upper: number }[];
-  /** Maximum one-way turnover (half the sum of the trades) from given weights. */
+  /** Maximum one-way turnover from the given weights. One-way turnover is half the sum of the trades. */
   readonly turnover?: { readonly from: Float64Array; readonly limit: number };
 }
 
 interface MilpAnswer {
-  /** Value of the minimised objective; a return is negative. */
+  /** Value of the objective, which is minimised. A return is negative. */
   readonly value: number;
   readonly weights: Float64Array;
   readonly isOptimal: boolean;
@@ -69,7 +69,8 @@ interface Column {
 }
 
 /**
- * Solves a problem with HiGHS in a formulation that is separate from the product's: one binary variable per security.
+ * Solves a problem with HiGHS. The formulation is separate from that of the product: it has one binary variable per
+ * security.
  * @param seconds maximum wall-clock time
  * @returns undefined if HiGHS found no solution
  */
@@ -105,7 +106,7 @@ export function solveByHighs(highs: Highs, milp: ChoiceMilp, seconds = Infinity)
   }
 }
 
-/** Variables in order: weights, binary variables of held securities, trades, losses. */
+/** Variables in this order: weights, binary variables (1 if the security is held), trades, losses. */
 function formulateMilp(milp: ChoiceMilp): { readonly columns: readonly Column[]; readonly rows: readonly Row[] } {
   const { names: n, goal, maximum, threshold, cap, groups = [], turnover } = milp;
   const columns: Column[] = [];
@@ -164,8 +165,8 @@ function formulateMilp(milp: ChoiceMilp): { readonly columns: readonly Column[];
     rows.push({ entries: each.map((i) => [trade + i, 1]), lower: 0, upper: 2 * limit });
   }
   if (goal.kind === 'tail') {
-    // Rockafellar & Uryasev (2000): one variable for the loss that is exceeded, and one for the excess in each
-    // scenario.
+    // Formulation of Rockafellar & Uryasev (2000): one variable for the threshold of the loss, and one variable per
+    // scenario for the loss above it.
     const scenarios = goal.returns.length / n;
     const exceeded = add(1, () => 1, -Infinity, Infinity);
     const excess = add(scenarios, () => 1 / ((1 - goal.confidence) * scenarios), 0, Infinity);

@@ -12,7 +12,7 @@ const COVARIANCE = Float64Array.of(0.04, 0.01, 0, 0.01, 0.09, -0.02, 0, -0.02, 0
 const random = seeded(3);
 const history = Float64Array.from({ length: NAMES * SESSIONS }, () => 0.02 * (random() - 0.5));
 
-/** Returns scenarios of a market whose history is drawn, and the requests for this history. */
+/** Returns a set of scenarios with a randomly drawn history. Also returns the list of requests for this history. */
 function createScenarios(expectedReturns: Float64Array | null = null) {
   const requests: (number | null)[] = [];
   const scenarios = drawScenarios({
@@ -60,8 +60,8 @@ describe('simulated scenarios', () => {
         [Float64Array.of(-0.5, 0, 1), [-0.5, 0, 1]],
       ] as const) {
         const drawnMoments = computeMoments(createScenarios(expected).scenarios(createTerms(source)));
-        // The standard errors are 252 * root(0.09 / 252 / 60000) = 0.02 for a mean, and 0.09 * root(8 / 60000) = 0.001
-        // for a variance under Student's distribution with 5 degrees of freedom.
+        // The standard errors are 252 * root(0.09 / 252 / 60000) = 0.02 for a mean and 0.09 * root(8 / 60000) = 0.001
+        // for a variance. The latter assumes Student's distribution with 5 degrees of freedom.
         drawnMoments.means.forEach((value, i) => expect(Math.abs(value - means[i]!)).toBeLessThan(0.08));
         drawnMoments.covariance.forEach((value, e) => expect(Math.abs(value - COVARIANCE[e]!)).toBeLessThan(0.006));
       }
@@ -105,7 +105,7 @@ describe('simulated scenarios', () => {
     expect(scenarios(createTerms('student'))).toBe(first);
     expect(createScenarios().scenarios(createTerms('student'))).toEqual(first);
     expect(scenarios(createTerms('student', { seed: 2 }))).not.toEqual(first);
-    // A smaller number of draws returns the first rows of a larger number.
+    // If fewer draws are requested, they are the first rows of more draws.
     const fewScenarios = scenarios(createTerms('student', { draws: 100 }));
     fewScenarios.forEach((value, e) => expect(value).toBeCloseTo(first[e]!, 15));
     expect(asked).toEqual([]);

@@ -87,7 +87,7 @@ function computeByHand({
 interface Case {
   readonly name: string;
   readonly rows: (parent: readonly string[]) => readonly Row[];
-  /** Reasons for which some security of the case is held at its weight. */
+  /** Reasons why securities have their weights. Each reason must occur in the case. */
   readonly holds?: readonly SecuritySolve['heldBy'][];
   /** True if rows that choose securities add further forces. */
   readonly isChoice?: boolean;
@@ -207,7 +207,7 @@ describe('the explanation of a solved weight', () => {
         expect(sector.side.value).toBeCloseTo(bySector.get(getSector(column))!, 10);
         expect(sector.force + sector.side.shadowPrice).toBeCloseTo(0, 14);
       }
-      // The average is over invested weights that sum to 1, so a security above the average raises it by the
+      // The average is over invested weights that sum to 1. So a security above the average raises it by the
       // difference.
       const score = solve.rows.find(({ side }) => side.placed.origin.id === 'score');
       const ownScore = scores[row + column]!;

@@ -36,7 +36,7 @@ const PAIRS: Readonly<Record<string, readonly object[]>> = {
   ],
 };
 
-/** Records the requests that the solver receives for each expected return, and its answers. */
+/** Records for each expected return the request that the solver receives and its answer. */
 function watchSolver(inner: Solver): {
   readonly solver: Solver;
   readonly asked: { program: Program; x: Float64Array }[];
@@ -79,8 +79,8 @@ test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself
     );
     if (k > 0) expect(point.volatility).toBeGreaterThanOrEqual(points[k - 1]!.volatility - 1e-12);
   });
-  // Expected return minus half the risk aversion times the variance is largest at the frontier point with this risk
-  // aversion.
+  // The expected return minus half the risk aversion times the variance is largest at one point of the frontier: the
+  // point with this risk aversion.
   const [{ program: ofVariance }] = asked as [(typeof asked)[number]];
   for (const { weights, risk_aversion: aversion } of [points[4]!, points[12]!]) {
     const utility = { ...ofVariance, curvature: aversion!, linear: means.map((mean) => -mean) };
@@ -91,8 +91,8 @@ test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself
   for (const { program, x } of asked.filter(({ program: { curvature } }) => curvature > 0).slice(0, 21)) {
     const ownResult = createSolver(plainAlgebra).solve({ ...program, rows: { ...program.rows } });
     if (ownResult.status !== 'solved') continue; // the largest return is harder to find without a starting point
-    // The largest return touches a ball of the norm at a single point: an error of 1e-13 in the radius becomes 1e-7 in
-    // the weights.
+    // The largest return touches the ball of the norm at a single point. So an error of 1e-13 in the radius becomes
+    // 1e-7 in the weights.
     const tolerance =
       program.norms.length > 0 && x === asked.findLast(({ program: { curvature } }, k) => curvature > 0 && k <= 21)!.x
         ? 1e-8
@@ -104,7 +104,8 @@ test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself
       ),
     ).toBeLessThan(tolerance);
   }
-  // Only the minimum variance and the largest return are solved without starting from a neighbouring point.
+  // The minimum variance and the largest return are solved from scratch. All other points start from a neighbouring
+  // point.
   expect(routes.slice(2).filter((route) => route === 'active-set').length).toBeGreaterThanOrEqual(routes.length - 4);
   if (tangency !== null)
     for (const point of points)

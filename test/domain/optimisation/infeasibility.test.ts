@@ -97,8 +97,8 @@ describe('explainInfeasibility', () => {
       expect(detail.relaxations).toEqual([]);
       expect(detail.all_rows_relaxation!.map((row) => row.id)).toEqual(['cap', id]);
       expect(detail.all_rows_relaxation![1]!.to).toBeCloseTo(to, 8);
-      // Twelve securities share the weight outside the sector, so an equal share is their maximum if their limit is
-      // relaxed first.
+      // Twelve securities share the weight outside the sector. If their limit is relaxed first, their maximum is an
+      // equal share.
       expect(detail.all_rows_relaxation![0]!.to).toBeCloseTo((1 - to) / 12, 8);
     }
   });
@@ -225,8 +225,8 @@ describe('explainInfeasibility', () => {
         ).toBe('solved');
       }
       if (detail!.all_rows_relaxation === undefined) {
-        // Relaxing only the relaxable rows is not enough: even at the limits of their classes, the remaining rows still
-        // conflict.
+        // It is not enough to relax only the rows that may be relaxed. Even at the limits of their classes, the
+        // remaining rows still conflict.
         const changes = listMovableParameters(problem, problem.origins).map(
           ({ origin, parameter, from, direction, room }) => ({
             origin,

@@ -5,11 +5,13 @@ type Random = () => number;
 export const createRow = (type: string, params: Readonly<Record<string, unknown>>): Row => ({ type, params });
 const capPositions = (upper: number) => createRow('PositionBounds', { upper });
 const drawBounds = (random: Random) => createRow('PositionBounds', { lower: 0.03 + 0.03 * random() });
-/** Returns position bounds with a maximum of slightly more than a twelfth, far from every drawn index. */
+/**
+ * Returns a maximum weight of slightly more than a tenth. The index weights of every random problem are far from it.
+ */
 const createLevel = (random: Random) => capPositions(0.1 + 0.02 * random());
 
 export interface InfeasibleCase {
-  /** Conflicting rows: the first row must be offered for relaxation, and the others conflict with it. */
+  /** Rows that conflict. The program must offer to relax the first row. The other rows conflict with it. */
   readonly rows: (random: Random) => readonly Row[];
   readonly names?: number;
 }
@@ -54,12 +56,14 @@ const listAverages = (side: 'lower' | 'upper', value: (random: Random) => number
 };
 
 /**
- * Concentration limits for four securities: two can reach one half and the others one third; one of the first two and
- * the others together, four fifths.
+ * Concentration limits for four securities. Two securities can reach one half and the other two one third. One of the
+ * first two together with the others can reach four fifths.
  */
 const FRACTIONAL_SUM = { single: 0.3, trigger: 0.17, aggregate: 0.5 };
 
-/** Cases by class and parameters: rows that conflict unless one of these parameters of the first row changes. */
+/**
+ * Cases by class and parameters. The rows of a case conflict unless one of these parameters of the first row changes.
+ */
 export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, readonly InfeasibleCase[]>>>> = {
   WeightSum: {
     lower: [{ rows: (random) => [createRow('WeightSum', { lower: 0.8 + 0.2 * random() }), capPositions(0.06)] }],

@@ -6,7 +6,10 @@ import { solveProblem } from '#domain/optimisation/search.js';
 import { IS_SOAK } from '../../soak.js';
 import { buildProblem, solvers } from './small-problems.js';
 
-/** Maximum number of held securities, overall (`maximum`) and per group (`each`), and the bounds of their weights. */
+/**
+ * Maximum number of securities that are held, overall (`maximum`) and per group (`each`), and the bounds of their
+ * weights.
+ */
 interface CardinalityTerms {
   readonly maximum: number;
   readonly cap?: number;
@@ -15,7 +18,8 @@ interface CardinalityTerms {
 }
 
 /**
- * Computes the smallest one-way turnover over all choices: the larger of the required sales and the required purchases.
+ * Computes the smallest one-way turnover over all choices of securities. For a choice it is the larger of two sums: the
+ * required sales and the required purchases.
  */
 function computeLeastTurnover(
   from: Float64Array,
@@ -59,7 +63,7 @@ describe('a limit on turnover too low for a choice of securities', () => {
       { type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 1 } },
     ],
   ])('is reported with the least limit of all choices: %o', (choices, ...otherRows) => {
-    // Finding the largest return with caps and thresholds takes long and runs only in the soak.
+    // The search for the largest return with caps and thresholds takes long. So it runs only in the soak.
     const objectives =
       IS_SOAK || choices.each !== undefined ? ['min_tracking_error', 'max_return'] : ['min_tracking_error'];
     for (const [seed, type] of objectives.entries()) {
@@ -114,7 +118,10 @@ describe('an effective number with a number of securities', () => {
 });
 
 describe('trades too small for a choice of securities', () => {
-  /** Returns true if a choice is feasible: held weights reach the threshold, and the other holdings can be sold. */
+  /**
+   * Returns true if a choice is feasible. The held weights must reach the threshold, and it must be possible to sell
+   * the other holdings.
+   */
   function isFeasible(from: Float64Array, { size, threshold = 0, maximum = from.length }: Trades): boolean {
     for (let choice = 1; choice < 2 ** from.length; choice++) {
       const heldFlags = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
@@ -136,7 +143,7 @@ describe('trades too small for a choice of securities', () => {
     readonly maximum?: number;
   }
 
-  /** Returns the value nearest to `from` at which `holds` is true; `holds` is true at `end`. */
+  /** Returns the value nearest to `from` at which `holds` is true. It must be true at `end`. */
   function findNearest(from: number, end: number, holds: (value: number) => boolean): number {
     let [near, far] = [from, end];
     for (let step = 0; step < 60; step++) {

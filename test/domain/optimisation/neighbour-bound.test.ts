@@ -38,7 +38,7 @@ describe('the largest possible gain of a neighbouring choice of securities', () 
   });
 });
 
-/** Returns lower bounds for the neighbours of a random choice, with their actual changes. */
+/** Returns lower bounds for the neighbours of a random choice, each with the actual change. */
 function listNeighbourBounds(seed: number, otherRows: readonly object[]) {
   const problem = buildProblem({ names: NAMES, seed, rows: [...CHOICE_ROWS, ...otherRows], hasPrevious: true });
   const rows = listNonConvexRows(problem).map(({ row }) => row);

@@ -18,7 +18,7 @@ interface Portfolio {
   readonly n: number;
   readonly means: Float64Array;
   readonly covariance: Float64Array;
-  /** Published unconstrained frontier: pairs of return and variance, by descending return. */
+  /** Published unconstrained frontier. It has pairs of return and variance by descending return. */
   readonly frontier: readonly (readonly [number, number])[];
 }
 
@@ -41,7 +41,9 @@ function read(number: number): Portfolio {
   };
 }
 
-/** Returns the minimum-variance portfolio for a return, long only and fully invested. */
+/**
+ * Returns the smallest variance of a portfolio with the given return. The portfolio is long only and fully invested.
+ */
 function minimiseVariance({ n, means, covariance }: Portfolio, target: number): number {
   const metric = createDenseMetric(covariance, n);
   const { point } = solvers.solver.solve({
@@ -67,8 +69,9 @@ function minimiseVariance({ n, means, covariance }: Portfolio, target: number): 
 }
 
 /**
- * Solves for the portfolio of ten securities of at least one percent each that trades variance against return at a
- * rate. The problem is stated as the distance to a target, for which optimality with few securities can be proven.
+ * Solves for a portfolio of ten securities with at least one percent each. `lambda` is the weight of the variance
+ * against the return. The problem is stated as the distance to a target, because then the program can prove that few
+ * securities are optimal.
  */
 function solveTenSecurities(
   { n, means, covariance }: Portfolio,
@@ -104,10 +107,10 @@ function solveTenSecurities(
 }
 
 /**
- * Computes the distance from the published frontier in percent: the smaller of the deviation from the lowest risk at
- * this return or more, and the deviation from the largest return at this risk or less. Both are also defined beyond the
- * ends of the published points: a portfolio with a smaller return than the minimum-variance portfolio is compared with
- * the minimum-variance portfolio, as in an interpolation with constant ends.
+ * Computes the distance from the published frontier in percent. It is the smaller of two deviations: from the lowest
+ * risk at this return or more, and from the largest return at this risk or less. Both also exist outside the published
+ * points. A portfolio with a smaller return than the minimum-variance portfolio is compared with that portfolio, as in
+ * an interpolation that is constant beyond its ends.
  */
 function computeDistance({ frontier }: Portfolio, mean: number, deviation: number): number {
   const points = frontier.map(([r, variance]) => [r, Math.sqrt(variance)] as const);
@@ -122,7 +125,9 @@ function computeDistance({ frontier }: Portfolio, mean: number, deviation: numbe
   return Math.min(Math.abs(100 * (deviation / lowerVariance - 1)), Math.abs(100 * (mean / upperVariance - 1)));
 }
 
-/** Interpolates linearly between points of descending abscissa; constant beyond them. */
+/**
+ * Interpolates linearly between points that are sorted by descending abscissa. Beyond the ends the value is constant.
+ */
 function interpolateLinearly(points: readonly (readonly [number, number])[], at: number): number {
   if (at >= points[0]![0]) return points[0]![1];
   const k = points.findIndex(([x]) => x <= at);
@@ -142,8 +147,8 @@ describe.skipIf(!isThere)('OR-Library portfolios', () => {
 
   /**
    * Mean and median errors of the genetic algorithm of Chang, Meade, Beasley & Sharaiha (2000), Computers & Operations
-   * Research 27, tables for fifty rates. The particle swarm of Deng, Lin & Lo (2012) has means of 1.0953 and 2.5417;
-   * this solver has 1.0956 and 2.3137.
+   * Research 27, tables for fifty rates. The particle swarm of Deng, Lin & Lo (2012) has means of 1.0953 and 2.5417.
+   * This solver has 1.0956 and 2.3137.
    */
   test.each([
     [1, 1.0974, 1.2182] as const,

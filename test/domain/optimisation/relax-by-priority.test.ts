@@ -22,7 +22,7 @@ interface Relaxation {
   readonly to: number;
 }
 
-/** Returns the relaxed rows and the resulting weights; null if none is relaxed. */
+/** Returns the rows that were relaxed and the resulting weights. Returns null if no row was relaxed. */
 function relaxRows(problem: Problem): { readonly moves: readonly Relaxation[]; readonly weights: Float64Array } | null {
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind === 'solved') throw new Error('the rows hold as they are');
@@ -45,7 +45,7 @@ function relaxRows(problem: Problem): { readonly moves: readonly Relaxation[]; r
 }
 
 describe('a row with a priority is relaxed', () => {
-  // Both concentration rules use the same search: the test below relaxes 5/10/40 by hand, and this test includes it in
+  // Both concentration rules use the same search. The test below relaxes 5/10/40 by hand. This test includes it only in
   // the soak.
   const triedCases = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'Concentration5_10_40');
   const all = triedCases.flatMap(([type, parameters]) =>
@@ -101,8 +101,8 @@ describe('a row with a priority is relaxed', () => {
 const NAMES = ['AA', 'BB', 'CC', 'DD'];
 
 /**
- * Returns a problem of four uncorrelated securities with index weights of a quarter each; 30 % was held in securities
- * that have left.
+ * Returns a problem of four uncorrelated securities, each with an index weight of a quarter. 30 % of the previous
+ * weight was in securities that have left.
  */
 function createFourSecurities(rows: readonly Row[]): Problem {
   return createProblem({
@@ -124,12 +124,12 @@ function createFourSecurities(rows: readonly Row[]): Problem {
 
 describe('by hand', () => {
   test('securities that left are sold: the allowed turnover is their weight, and no more', () => {
-    // Selling 0.3 and buying 0.3 is a one-way turnover of 0.3.
+    // If 0.3 is sold and 0.3 is bought, the one-way turnover is 0.3.
     const { moves, weights } = relaxRows(
       createFourSecurities([createRow('Turnover', { limit: 0.15, reference: 'previous', priority: 1 })]),
     )!;
     expect(moves).toEqual([{ row: 0, parameter: 'limit', from: 0.15, to: 0.3 }]);
-    // No remaining security is sold, and the purchases go to the securities furthest below their index weight.
+    // No remaining security is sold. The purchases go to the securities that are furthest below their index weight.
     expect([...weights].map((weight) => Math.round(weight * 1e8) / 1e8)).toEqual([0.4, 0.3, 0.15, 0.15]);
   });
 
@@ -152,8 +152,8 @@ describe('by hand', () => {
       createRow('Turnover', { limit: 0.15, reference: 'previous', priority: 2 }),
       createRow('Concentration5_10_40', { single: 0.45, trigger: 0.1, aggregate: 0.5, priority: 1 }),
     ];
-    // Nothing is sold: AA keeps 0.4 and BB 0.3. BB does not exceed a trigger of 0.3; no value of the single-security
-    // limit resolves the conflict.
+    // Nothing is sold: AA keeps 0.4 and BB 0.3. BB does not exceed a trigger of 0.3. No value of the limit on single
+    // securities resolves the conflict.
     const { moves, weights } = relaxRows(createFourSecurities(rows))!;
     expect(moves).toEqual([
       { row: 0, parameter: 'limit', from: 0.15, to: expect.closeTo(0.3, 6) as number },
@@ -198,7 +198,7 @@ describe('by hand', () => {
   });
 
   test('a limit on trades that no number of its row moves is widened where nothing else helps', () => {
-    // Securities without traded value cannot be traded; the previous weights sum to 0.7.
+    // Securities without traded value cannot be traded. The previous weights sum to 0.7.
     const { moves } = relaxRows(createFourSecurities([createRow('Liquidity', { notional: 1e6, priority: 1 })]))!;
     expect(moves).toMatchObject([{ row: 0, parameter: null }]);
     // The missing 0.3 is divided among four securities.

@@ -16,7 +16,7 @@ import { IS_SOAK } from '../../soak.js';
 import { INFEASIBLE_CASES, createRow, type Row } from './infeasible-cases.js';
 import { buildProblem, solvers } from './small-problems.js';
 
-/** Parameters that define a measure instead of limiting it, and parameters of every class. */
+/** Parameters that do not limit a measure but define it, and parameters that every class has. */
 const NO_LIMITS = new Set([
   'window',
   'confidence',
@@ -81,8 +81,8 @@ describe('relaxations of every class', () => {
     ).toEqual(Object.fromEntries(Object.entries(expected).map(([type, names]) => [type, names.toSorted()])));
   });
 
-  // Both concentration rules use the same search: `relax-by-priority.test.ts` relaxes the rule of RICs, and this test
-  // includes it in the soak.
+  // Both concentration rules use the same search. `relax-by-priority.test.ts` relaxes the rule of RICs. This test
+  // includes it only in the soak.
   const triedCases = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'ConcentrationRIC');
   const all = triedCases.flatMap(([type, parameters]) =>
     Object.entries(parameters).flatMap(([parameter, cases]) => cases.map((each, i) => ({ type, parameter, each, i }))),
@@ -128,8 +128,8 @@ describe('relaxations of every class', () => {
 });
 
 /**
- * Relaxes rows over two uncorrelated securities of equal weight and variance, with CARBON 10 and 20 (and BAD, which
- * `GAPS` lacks).
+ * Returns a problem with these rows. Its securities are uncorrelated and have equal weight and variance. Every numeric
+ * datapoint has the given values.
  */
 function relaxCarbonRows(rows: readonly Row[], values = [10, 20]) {
   const n = values.length;
@@ -171,14 +171,14 @@ describe('a weighted average that nothing reaches', () => {
   });
 
   test('a multiple of a negative average is relaxed downward', () => {
-    // The average of -10 and -20 is -15. An average of at most twice that, -30, is impossible; it is relaxed to -20, a
+    // The average of -10 and -20 is -15. Its double, -30, is not possible as an average. So it is relaxed to -20, a
     // factor of 4/3.
     expect(explainAverage({ upper: 2, relative: true }, [-10, -20])[0]).toMatchObject({ parameter: 'upper', from: 2 });
     expect(explainAverage({ upper: 2, relative: true }, [-10, -20])[0]!.to).toBeCloseTo(4 / 3, 8);
   });
 
   test('a security without a value counts as zero, or is left out of the average', () => {
-    // With at most a third in each security, 0, 10 and 20 average 10; without the security of unknown value, the
+    // With at most a third in each security, 0, 10 and 20 average 10. Without the security whose value is unknown, the
     // average is 15.
     const third = createRow('PositionBounds', { upper: 1 / 3 });
     const explainMissing = (missing: string) =>

@@ -10,7 +10,7 @@ import { solvers } from './small-problems.js';
 const NAMES = 60;
 const SCENARIOS = 300;
 
-/** Draws returns from one factor and shocks of single securities, [T x N]. */
+/** Returns random returns from one common factor and a shock per security, [T x N]. */
 function drawReturns(seed: number): Float64Array {
   const random = seeded(seed);
   const drawNormal = () => random() + random() + random() - 1.5;

@@ -13,7 +13,7 @@ const listSides = (rows: object[], options: { names?: number; seed?: number; has
 };
 
 describe('shadow prices', () => {
-  /** Class, parameters, and name of the parameter that is relaxed. */
+  /** Class, parameters, and the name of the parameter that is relaxed. */
   const cases: [string, Record<string, unknown>, string][] = [
     ['PositionBounds', { upper: 0.09 }, 'upper'],
     ['GroupBounds', { field: 'SECTOR', groups: ['S0'], upper: 0.1 }, 'upper'],
@@ -73,7 +73,7 @@ describe('a tracking error of nothing', () => {
       const loosened = solveConvex(solvers.solver, createProblemWith(step))!;
       const better = solution.objective - loosened.objective; // the solver minimises every objective
       expect(Math.abs((Math.abs(side!.shadowPrice) * step) / better - 1)).toBeLessThan(0.02);
-      // The largest security exceeds a bound, and the other securities could absorb the excess.
+      // The largest security exceeds a bound. The other securities could absorb the excess.
       const cappedRow = { type: 'PositionBounds', params: { upper: 0.9 * Math.max(...problem.index) } };
       expect(
         findConflict(solvers.solver, createProblemWith(0, [cappedRow]))?.origins.map((origin) => origin.type),

@@ -79,7 +79,7 @@ describe('a resampled frontier', () => {
       const target = computeMean(pairs) * Math.sqrt(covariance(i, i) * covariance(j, j));
       return 252 * (i === j ? covariance(i, i) : delta * target + (1 - delta) * covariance(i, j));
     });
-    // A limit on tracking error uses the estimates, so the frontier of a drawn covariance has no such limit.
+    // A limit on tracking error uses the estimates. So the frontier of a drawn covariance has no such limit.
     const { program } = assembleProgram(problem, { withTracking: true });
     const leastResult = solvers.solver.solve({
       ...program,
@@ -107,8 +107,8 @@ describe('a resampled frontier', () => {
       }
       const above = frontier.points.findIndex((point) => point.expected_return > earned);
       const [from, to] = [frontier.points[Math.max(above - 1, 0)]!, frontier.points[above]!];
-      // Between two frontier points the variance is at least that of the frontier, which is at least that of the lower
-      // point.
+      // Between two points of the frontier, the variance is at least the variance of the frontier. This is at least the
+      // variance of the lower point.
       expect(volatility).toBeGreaterThanOrEqual(Math.min(from.volatility, to.volatility) - 1e-10);
     }
   });

@@ -28,7 +28,7 @@ const measureIn = (market: SmallMarket): [Problem, Float64Array] => {
 const countHeld = (weights: Float64Array) =>
   weights.reduce((count, weight) => count + (Math.abs(weight) > 1e-9 ? 1 : 0), 0);
 
-/** Returns the minimum over all choices of `size` securities, solving each choice separately. */
+/** Returns the minimum over all choices of `size` securities. It solves each choice separately. */
 function computeByEnumeration(problem: Problem, size: number): number {
   const n = problem.index.length;
   let best = Infinity;

@@ -30,11 +30,11 @@ const equalWeights = [1 / 3, 1 / 3, 1 / 3];
 /** Weights of the parent: closes of 10, 20 and 30 divided by their sum. */
 const nearestWeights = [1 / 6, 2 / 6, 3 / 6];
 
-/** Optimum of each objective, computed by hand; the covariance is the identity, and expected returns are the closes. */
+/** Optimum of each objective, computed by hand. The covariance is the identity. The expected returns are the closes. */
 const OPTIMA: Record<string, { readonly params?: object; readonly returns?: object; readonly weights: number[] }> = {
   min_tracking_error: { weights: nearestWeights },
   min_variance: { weights: equalWeights },
-  // Expected returns divided by risk aversion, added to equal weights.
+  // Expected returns are divided by the risk aversion and added to equal weights.
   max_utility: { params: { risk_aversion: 100 }, returns: field, weights: [1 / 3 - 0.1, 1 / 3, 1 / 3 + 0.1] },
   // Weights in proportion to expected returns.
   max_sharpe: { params: { risk_free_rate: 0 }, returns: field, weights: nearestWeights },

@@ -14,19 +14,22 @@ export interface SmallMarket {
   readonly names: number;
   readonly seed: number;
   readonly rows: readonly object[];
-  /** True if the problem has previous weights, from which trades are measured. */
+  /** True if the problem has previous weights. Trades are measured from them. */
   readonly hasPrevious?: boolean;
-  /** Objective as clients write it; default: minimum tracking error. */
+  /** Objective in the form that clients send. Default: minimum tracking error. */
   readonly objective?: { readonly type: string } & Readonly<Record<string, unknown>>;
-  /** Costs of trades from the previous weights: basis points, and the coefficient of the market impact. */
+  /**
+   * Costs of trades from the previous weights. `bps` is in basis points; `impact` is the coefficient of the market
+   * impact.
+   */
   readonly costs?: { readonly bps: number; readonly impact: number };
-  /** One security whose expected return is raised, and the increase. */
+  /** Name of a security whose expected return is raised, and the increase. */
   readonly raised?: { readonly name: string; readonly by: number };
 }
 
 /**
- * Returns a problem with a factor covariance, five alternating sectors `S0` to `S4`, and one numeric datapoint; `GAPS`
- * is this datapoint without every fourth value.
+ * Returns a problem with a factor covariance, five alternating sectors `S0` to `S4`, and one numeric datapoint. `GAPS`
+ * is the same datapoint, but every fourth value is missing.
  */
 export function buildProblem(market: SmallMarket): Problem {
   const { names: n, seed, rows, hasPrevious = false, objective, costs, raised } = market;
@@ -70,10 +73,12 @@ export function buildProblem(market: SmallMarket): Problem {
   });
 }
 
-/** Number of sessions of scenarios; 5 % of them is not a whole number. */
+/** Number of sessions in the scenarios. It is chosen so that 5 % of it is not a whole number. */
 const SCENARIOS = 50;
 
-/** Returns session returns with factor returns of the model and a specific return for each security, [T x N]. */
+/**
+ * Returns random returns by session, [T x N]. Each consists of the factor returns of the model and a specific return.
+ */
 function drawScenarioReturns(random: () => number, loadings: Float64Array, n: number): Float64Array {
   const k = loadings.length / n;
   const returns = new Float64Array(SCENARIOS * n);

@@ -46,8 +46,8 @@ function runOf(close: Record<string, number[]>, constraints: readonly object[], 
 }
 
 describe('rows that are relaxed step by step', () => {
-  // A doubles before the second review, when the holdings are 2/3 and 1/3; restoring equal weights requires a one-way
-  // turnover of 1/6.
+  // A doubles before the second review, so the holdings are 2/3 and 1/3. To restore equal weights, a one-way turnover
+  // of 1/6 is needed.
   const close = { A: [10, 10, 10, 10, 20, 20, 20], B: [10, 10, 10, 10, 10, 10, 10] };
   const turn = { id: 'turn', type: 'Turnover', params: { limit: 0.1 } };
   const createUpperBounds = (priority = {}) => ({
@@ -83,7 +83,7 @@ describe('rows that are relaxed step by step', () => {
       { row: 'turn', steps: [0.5] },
     ];
     const result = relaxStepwise([turn, createUpperBounds()], relax);
-    // A turnover of 12 % from 2/3 reaches the weight nearest to one half, which is below 60 %.
+    // With a turnover of 12 % from 2/3, A reaches the weight nearest to one half. It is below 60 %.
     expect(result.weight).toBeCloseTo(2 / 3 - 0.12, 9);
     expect(result.paths.toSorted()).toEqual(['derivation.relax[0].steps[0]', 'derivation.relax[1].steps[1]']);
   });
@@ -133,7 +133,7 @@ describe('rows that are relaxed step by step', () => {
   });
 
   test('a number bounds both sides of an active bound', () => {
-    // Within 2 % of the parent, A has at most 52 %, and reaching this from 2/3 requires a turnover of 14.7 %.
+    // A is within 2 % of the parent, so it has at most 52 %. To reach this from 2/3, a turnover of 14.7 % is needed.
     const activeRow = { id: 'active', type: 'ActiveBounds', params: { lower: -0.02, upper: 0.02 } };
     const result = relaxStepwise([turn, activeRow], [{ row: 'active', steps: [0.05, 0.08] }]);
     expect(result.weight).toBeCloseTo(2 / 3 - 0.1, 9);
@@ -152,12 +152,12 @@ describe('a bound along a path', () => {
       80 * 0.93 ** (366 / 365.25),
       10,
     );
-    // Before and on the base day, the bound is the bound at the base.
+    // On and before the base day, the bound equals its value at the base.
     expect(computeValueOnPath({ ...path, base: '2025-06-30' }, terms)).toBe(100);
   });
 
   test('holds at every review, measured from the parent at its review on or before the base date', () => {
-    // On the first day the parent decides equal weights of securities at 10, 20 and 30: an average of 20, whatever
+    // On the first day the parent decides equal weights of securities at 10, 20 and 30. Their average is 20, whatever
     // prices do afterwards.
     const close = {
       A: [10, 11, 12, 12, 12, 12, 12],

@@ -42,7 +42,7 @@ function createTailProblem({ names, returns, rows }: Tails): Problem {
 }
 
 /**
- * Returns one scenario per security, in which this security has its entry of `losses` and the other securities have no
+ * Returns one scenario per security. In it this security has its entry of `losses`, and the other securities have no
  * loss.
  */
 function computeOwnLosses(losses: readonly number[]): Float64Array {
@@ -52,7 +52,7 @@ function computeOwnLosses(losses: readonly number[]): Float64Array {
   return returns;
 }
 
-/** Returns random returns from one factor and shocks of single securities, [T x N]. */
+/** Returns random returns from one common factor and a shock per security, [T x N]. */
 function drawReturns(names: number, scenarios: number, seed: number): Float64Array {
   const random = seeded(seed);
   const drawNormal = () => random() + random() + random() - 1.5;
@@ -74,7 +74,7 @@ describe('a limit below the least of a tail', () => {
   test.each([
     // The largest w_i a_i is smallest if all products are equal: 1 / sum(1 / a_i).
     ['CVaR', 1 / LOSSES.reduce((sum, loss) => sum + 1 / loss, 0)],
-    // The last drawdown is the sum of w_i a_i, and no other drawdown is larger; its minimum is the smallest loss.
+    // The last drawdown is the sum of w_i a_i, and no other drawdown is larger. So the minimum is the smallest loss.
     ['CDaR', Math.min(...LOSSES)],
   ] as const)('%s of a single worst scenario: the least is reported, and is sufficient', (type, leastLimit) => {
     const names = LOSSES.length;
@@ -113,8 +113,8 @@ describe('a limit below the least of a tail', () => {
       });
       const { relaxations, conflict } = explainInfeasibility(solvers, problem)!;
       const { to } = relaxations[0]!;
-      // A plane below the tail average whose minimum over the simplex is the limit: no weights have a smaller tail
-      // average.
+      // The plane is below the tail average, and its minimum over the simplex is the limit. So no weights have a
+      // smaller tail average.
       const { goal } = problem.tails.known[0]!;
       const highestLoss = Math.max(...problem.tails.known.map(({ slopes }) => Math.min(...slopes)));
       expect(Math.abs(highestLoss - to)).toBeLessThan(2e-8);
@@ -283,7 +283,8 @@ describe('a number of securities that caps do not let reach the whole', () => {
           { id: 'cap', type: 'PositionBounds', params: { upper } },
         ],
       });
-    // Two of ten securities in each of two sectors, and all of the thirty others, are thirty-four securities.
+    // Each of two sectors may hold two of its ten securities. With all of the thirty others, these are thirty-four
+    // securities.
     expect(solveProblem(solvers, createGroupedProblem(2, 0.99 / 34))).toEqual({ kind: 'no-choice', isProven: true });
     expect(solveProblem(solvers, createGroupedProblem(2, 1.001 / 34)).kind).toBe('solved');
   });

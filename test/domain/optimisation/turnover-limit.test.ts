@@ -15,8 +15,8 @@ import { fc } from '../../fast-check.js';
 import { IS_SOAK } from '../../soak.js';
 
 /**
- * Returns the one-way turnover of each rebalance as views report it, measured from the holdings just before the
- * rebalance.
+ * Returns the one-way turnover of each rebalance in the form that responses have. It is measured from the holdings just
+ * before the rebalance.
  */
 function listTurnover(run: Run) {
   const columns = createColumns(run);
@@ -30,8 +30,8 @@ function listTurnover(run: Run) {
 }
 
 /**
- * Returns turnover and sales of the index itself; the portfolio that follows it waits while a price is more than five
- * sessions old.
+ * Returns the turnover and the sales of the index itself. The portfolio that follows the index waits while a price is
+ * more than five sessions old.
  */
 function listIndexTurnover({ index: { book } }: Run): ReturnType<typeof listTurnover> {
   const width = book.columns.length;
@@ -106,7 +106,7 @@ describe('a limit on turnover from the held weights', () => {
       }),
       { numRuns: IS_SOAK ? 300 : 40 },
     );
-    // The property concerns rebalances at which the limit binds and a security leaves.
+    // The test is about rebalances at which the limit binds and a security leaves.
     expect(seenCounts.bound).toBeGreaterThan(20);
     expect(seenCounts.forced).toBeGreaterThan(5);
     expect(seenCounts.rebalances).toBeGreaterThan(seenCounts.bound);
@@ -142,8 +142,8 @@ describe('a limit on turnover from the held weights', () => {
   });
 
   test('counts from drifted weights: A doubles, and 10 % of the value goes back to B', () => {
-    // Equal weights become 2/3 and 1/3 after A doubles. Restoring equal weights, as in the parent, requires a one-way
-    // turnover of 1/6.
+    // After A doubles, equal weights become 2/3 and 1/3. To restore equal weights, as the parent does, a one-way
+    // turnover of 1/6 is needed.
     const close = { A: [10, 20, 20, 20, 20, 20], B: [10, 10, 10, 10, 10, 10] };
     const run = runHeld(close, [{ id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'held' } }]);
     const [, second] = listTurnover(run);

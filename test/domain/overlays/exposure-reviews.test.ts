@@ -20,7 +20,7 @@ const source = IndexDocument.parse({
 const runOverlay = (market: MarketData, overlay: object, rest = {}) =>
   run(market, createOverlayIndex(overlay as Readonly<Record<string, unknown>>, rest), { documents: { X: source } });
 
-/** Returns the weight of A after each close in an index of A only, which is the exposure. */
+/** Returns the weight of A after each close. The index consists only of A, so this weight is the exposure. */
 const listExposures = (market: MarketData, overlay: object): number[] => [
   ...runOverlay(market, overlay).index.book.weights,
 ];
@@ -34,7 +34,7 @@ const DATES = ['2023-12-27', '2023-12-28', '2023-12-29', '2024-01-01', '2024-01-
 /** Closes with the logarithmic returns of RETURNS. */
 const closes = RETURNS.reduce((all, value) => [...all, all.at(-1)! * Math.exp(value)], [100]);
 const market = addRates(buildMarket({ dates: DATES, close: { A: closes } }));
-/** Half-life so short that every return except the last has a weight of at most 2^-1000. */
+/** Half-life that is so short that every return except the last has a weight of at most 2^-1000. */
 const LAST_RETURN = { half_lives: [0.001], lag: 0 };
 const RISK = { type: 'risk_control', target: 0.01 * Math.sqrt(252), max_leverage: 1.5, ...LAST_RETURN };
 
@@ -127,7 +127,7 @@ test('the methodology names tolerance, largest change and review', () => {
   );
 });
 
-/** Returns the market with an exchange rate from pounds to dollars that moves by several percent a day. */
+/** Returns the market with an exchange rate from pounds to dollars. The rate moves by several percent a day. */
 function addPounds(rates: readonly number[]): MarketData {
   const days = Int32Array.from({ length: rates.length }, (_, k) => market.dates[k]!);
   const series: PriceSeries = {

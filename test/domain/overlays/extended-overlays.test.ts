@@ -24,7 +24,7 @@ import { OVERLAID_PARENTS, EVERY_OVERLAY, ON_OVERLAYS, createOverlayIndex, addRa
 import { formatOverview, formatResult, runOverviewJson, runResultJson } from '../backtest/run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2);
-/** Overlays on an overlay that begin later than the overlay beneath them. */
+/** Overlays on another overlay. Each begins later than the overlay on which it is based. */
 const ON_OVERLAY = [
   { type: 'fee', percent: 1 },
   { source_index_id: 'Z', base_date: '2024-01-03' },
@@ -37,7 +37,7 @@ const createDocuments = (X: IndexDocument): Readonly<Record<string, IndexDocumen
   Z: createOverlayIndex({ type: 'currency', to: 'GBP' }, { id: 'Z', name: 'Z', currency: 'GBP' }),
 });
 
-/** Returns undefined if every security has ended, so that there is nothing to compare. */
+/** Returns a run, or undefined if every security has ended, so that there is nothing to compare. */
 function tryRun(work: () => Run): Run | undefined {
   try {
     return work();
@@ -47,7 +47,7 @@ function tryRun(work: () => Run): Run | undefined {
   }
 }
 
-/** Extends a run repeatedly, and compares it with a whole run after each extension. */
+/** Extends a run repeatedly. After each extension it compares the run with a run over all sessions. */
 function extendAndCompare(
   rows: number,
   runOn: (rows: number) => { readonly market: MarketData; readonly run: () => Run },
@@ -86,7 +86,7 @@ function extendAndCompare(
   return outcomes;
 }
 
-/** Counts the extended runs of each key, and the other runs by the reason why they were not extended. */
+/** Counts how many runs of each key were extended. Counts the other runs by the reason why they were not extended. */
 function countOutcomes(keyed: Iterable<readonly [key: string, outcomes: readonly string[]]>): Map<string, number> {
   const counts = new Map<string, number>();
   for (const [key, outcomes] of keyed)

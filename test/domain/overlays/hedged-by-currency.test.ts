@@ -50,7 +50,7 @@ const computeLevels = (overlay: object, rest: object = {}) =>
     documents: { X: parentDocument },
   }).index.book.value;
 
-/** Returns the last known interest rate on a session in percent a year, as `addRates` defines it. */
+/** Returns the last interest rate that is known on a session, in percent a year. `addRates` defines the rates. */
 const readRateAt = (series: string, t: number): number => {
   const { days: seriesDays, closes } = market.series!.get(series)!;
   return closes[seriesDays.findLastIndex((day) => day <= days[t]!)]! / 100;
@@ -58,7 +58,7 @@ const readRateAt = (series: string, t: number): number => {
 const extremeMatrix = ['2023-12-29', '2024-01-31', '2024-02-29'].map(parseValidDay);
 
 /**
- * Returns the value of an account in dollars that buys and holds a quarter of each security and has forwards in a
+ * Returns the value of an account in dollars. It buys and holds a quarter of each security. Its forwards are in a
  * separate account.
  */
 function computeHedgeAccount(adjust: 'monthly' | 'daily', ratios: Readonly<Record<'EUR' | 'GBP', number>>): number[] {
@@ -77,7 +77,9 @@ function computeHedgeAccount(adjust: 'monthly' | 'daily', ratios: Readonly<Recor
   const codes = ['EUR', 'GBP'] as const;
   let level = 100;
   const levels = [level];
-  /** Value of the overlay when the amounts were set: units of the index, and forwards per currency. */
+  /**
+   * Value of the overlay when the amounts were set. It consists of units of the index, and of forwards per currency.
+   */
   let units = level / computeIndexValue(0);
   let amounts = codes.map((code) => (ratios[code] * units * in_[code](0)) / spot[code][0]!);
   let strikeRow = 0;

@@ -5,7 +5,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 
-/** Returns an overlay on X as clients write it. */
+/** Returns an overlay on X in the form that clients send. */
 export function createOverlayIndex(overlay: Readonly<Record<string, unknown>>, rest: object = {}): IndexDocument {
   return IndexDocument.parse({
     id: 'O',
@@ -105,7 +105,7 @@ export const OVERLAID_PARENTS = {
   D: createOverlayIndex(DOUBLED, { id: 'D', name: 'D' }),
   R: createOverlayIndex(RISK_CONTROL, { id: 'R', name: 'R', calendar: 'OTHER' }),
 };
-/** Overlays on overlays whose weights do not drift while their levels grow. */
+/** Overlays on other overlays. Their weights do not change while their levels grow. */
 export const ON_OVERLAYS = [
   [
     { type: 'fee', percent: 1 },

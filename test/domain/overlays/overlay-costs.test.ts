@@ -22,8 +22,7 @@ const runOf = (overlay: { readonly type: string } & Readonly<Record<string, unkn
   run(market, createOverlayIndex(overlay, { base_date: dates[0] }), { documents });
 
 /**
- * Returns the value of an account that holds indices and cash, trades to its targets at each close, and pays for the
- * trades.
+ * Returns the value of an account of indices and cash. At each close it trades to its targets and pays for the trades.
  */
 function computeAccount(
   indices: readonly (readonly number[])[],

@@ -37,7 +37,7 @@ const createSecondIndex = (document: IndexDocument): IndexDocument =>
     },
   });
 
-/** Returns undefined if every security has ended, so that there is nothing to compare. */
+/** Returns a run, or undefined if every security has ended, so that there is nothing to compare. */
 function tryRun(market: MarketData, document: IndexDocument, source: IndexDocument): Run | undefined {
   try {
     return run(market, document, { documents: { X: source, Y: createSecondIndex(source), ...OVERLAID_PARENTS } });

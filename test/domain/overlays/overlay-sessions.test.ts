@@ -32,7 +32,7 @@ const computeReturn = (name: keyof typeof prices, date: string): number => {
   const sessions = listDays('MAIN');
   return readClose(date) / readClose(sessions[sessions.indexOf(date) - 1]!) - 1;
 };
-/** Computes the level with weights of one half for both securities after every close. */
+/** Computes the level. After every close both securities have a weight of one half. */
 const readLevelOn = (date: string): number =>
   listDays('MAIN')
     .filter((session) => session > dates[0]! && session <= date)
@@ -70,7 +70,7 @@ test('securities contribute their returns on the sessions that an overlay lacks,
       return (readLevelOn(before) / readLevelOn('2024-01-19')) * computeReturn(name, date);
     });
     const contribution = view.contributions.find(({ asset_id: id }) => id === name)!.contribution;
-    // The overlay has twice the index, and half of the index is the security.
+    // The overlay holds the index twice, and half of the index is the security.
     expect(contribution).toBeCloseTo(
       earned.reduce((sum, own) => sum + own, 0),
       12,

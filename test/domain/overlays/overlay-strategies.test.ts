@@ -30,7 +30,10 @@ const runStrategyOn = (terms: object, request: object = {}) =>
   });
 
 test('a strategy holds a fraction in an overlay and the rest in cash, restored at its rebalances', () => {
-  /** Returns the value of an account that has half in twice the index; the fourth date ends a week. */
+  /**
+   * Returns the value of an account that invests half of its money in the index with a factor of two. The fourth date
+   * ends a week.
+   */
   const computeAccount = (isRestored: (t: number) => boolean): number[] => {
     let [invested, cash] = [500, 500];
     return A.map((price, t) => {

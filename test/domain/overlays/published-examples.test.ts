@@ -8,7 +8,10 @@ import { createOverlayIndex, addRates } from './overlay-case.js';
 /** Last session of a month, on which forwards expire, and the session before it. */
 const DATES = ['2024-01-30', '2024-01-31'];
 
-/** Returns a market with a foreign index that grows by a factor, and an exchange rate that moves between two values. */
+/**
+ * Returns a market with a foreign index and an exchange rate. The index grows by a factor. The rate moves from one
+ * value to another.
+ */
 function createMarket(growth: number, rates: readonly [number, number], pair: string): MarketData {
   const plainMarket = addRates(buildMarket({ dates: DATES, close: { A: [100, 100 * growth] } }));
   const series = new Map(plainMarket.series);
@@ -35,8 +38,8 @@ function computeEndLevel(market: MarketData, overlay: Readonly<Record<string, un
 }
 
 /**
- * S&P Dow Jones Indices, Practice Essentials, Mechanics of Currency Hedged Indices, exhibit 1: USD 100,000 in Japan,
- * hedged at 100 yen per dollar, remain USD 100,000 whether the yen strengthens to 95 or weakens to 105; without a
+ * S&P Dow Jones Indices, Practice Essentials, Mechanics of Currency Hedged Indices, exhibit 1. USD 100,000 in Japan is
+ * hedged at 100 yen per dollar. It remains USD 100,000 whether the yen strengthens to 95 or weakens to 105. Without a
  * hedge, the 10 million yen are worth their value in dollars.
  */
 test.each([95, 105])('100,000 dollars in yen, by S&P: hedged, their value stays, at %d yen per dollar', (yen) => {
@@ -48,8 +51,9 @@ test.each([95, 105])('100,000 dollars in yen, by S&P: hedged, their value stays,
 });
 
 /**
- * MSCI, MSCI Hedged Indexes, currency hedging in practice: +23.21 % in euros is a loss of 1.85 % in dollars while the
- * euro falls from $1.38 to $1.10. The exchange rates are printed to a cent, so the loss is known only to within 0.8 %.
+ * MSCI, MSCI Hedged Indexes, currency hedging in practice. A gain of 23.21 % in euros is a loss of 1.85 % in dollars,
+ * while the euro falls from $1.38 to $1.10. The exchange rates are printed to a cent, so the loss is known only to
+ * within 0.8 %.
  */
 test('shares that gain 23.21 % in euros lose in dollars, by MSCI', () => {
   const market = createMarket(1.2321, [1.38, 1.1], 'EURUSD');

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createLot, createSmallBatch, requireResult } from './small-batch.js';
 
 const commonBatch = createSmallBatch([1 / 3, 1 / 3, 1 / 3]);
-/** Account with 60 % in one security, whose gain is half its price. */
+/** Account with 60 % in one security. Half of the price of this security is gain. */
 const heldAccount = { cash: 40_000, lots: [createLot('A', 600, 50)] };
 /** Annual volatility of each security. */
 const VOLATILITY = 0.2;
@@ -13,24 +13,24 @@ describe('the conflict of an account without permitted trades', () => {
       rules: 'an exclusion and a limit',
       batch: createSmallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_maximum: 1 } }),
       account: { cash: 100_000, exclusions: ['A'], tracking_error_limit: 0.01 },
-      // Without A the tracking error is at least that of missing a third; with a limit of 1 %, A can be at most 5 %
-      // below its target.
+      // Without A the tracking error is at least as large as if a third were missing. With a limit of 1 %, A can be at
+      // most 5 % below its target.
       amounts: { tracking_error_limit: VOLATILITY / 3 - 0.01, exclusions: 1 / 3 - 0.05 },
     },
     {
       rules: 'an exclusion and a limit that is not the only obstacle',
       batch: commonBatch,
       account: { cash: 100_000, exclusions: ['A'], tracking_error_limit: 0.01 },
-      // B and C may exceed a third by at most 5 points, so that too much cash remains without any limit. If A is `a`
-      // below target with 1 % in cash, B and C are each (a - 0.01) / 2 above target: 1.5 a^2 - 0.01 a = 0.00245.
+      // B and C may exceed a third by at most 5 points. So too much cash remains without any limit. If A is `a` below
+      // its target and 1 % is in cash, B and C are each (a - 0.01) / 2 above their targets: 1.5 a^2 - 0.01 a = 0.00245.
       amounts: { tracking_error_limit: null, exclusions: 1 / 3 - (0.01 + Math.sqrt(0.0148)) / 3 },
     },
     {
       rules: 'a budget and a limit',
       batch: commonBatch,
       account: { ...heldAccount, tax: { budget: 0 }, tracking_error_limit: 0.01 },
-      // All cash buys B and C, which are each below target by half of the excess a of A: a tracking error of 0.2 a
-      // sqrt(1.5).
+      // All cash buys B and C. Each is below its target by half of the excess a of A, which gives a tracking error of
+      // 0.2 a sqrt(1.5).
       amounts: {
         tracking_error_limit: VOLATILITY * (0.6 - 1 / 3) * Math.sqrt(1.5) - 0.01,
         'tax.budget': 100_000 * (0.6 - 1 / 3 - 0.05 / Math.sqrt(1.5)) * 0.5,
@@ -52,7 +52,7 @@ describe('the conflict of an account without permitted trades', () => {
       rules: 'whole shares and a limit',
       batch: createSmallBatch([1 / 3, 1 / 3, 1 / 3], { whole_shares: true, objective: { cash_maximum: 1 } }),
       account: { cash: 1000, tracking_error_limit: 0.001 },
-      // The account buys three shares of each security, and its value is ten shares.
+      // The account buys three shares of each security. Its value is ten shares.
       amounts: { tracking_error_limit: (VOLATILITY / 30) * Math.sqrt(3) - 0.001, whole_shares: null },
     },
   ])('is $rules', ({ batch, account, amounts }) => {

@@ -30,7 +30,7 @@ describe('the history of an account', () => {
     const history = open();
     history.trade(parseValidDay('2021-06-15'), [createSale(0, 10), createSale(1, 5)], 0.001);
     expect(history.cash).toBeCloseTo(1000 + 1500 - 1.5, 9);
-    // Long-term gains of 500 and short-term losses of 100 leave 400, taxed at 20 %.
+    // Long-term gains of 500 and short-term losses of 100 leave 400. They are taxed at 20 %.
     expect(history.accrued()).toBeCloseTo(80, 9);
     expect(history.lots.map(({ shares, cost }) => [shares, cost])).toEqual([
       [5, 120],
@@ -96,8 +96,8 @@ describe('the history of an account', () => {
 
   test('a disallowed loss is added to the shares bought in the window, with the holding period', () => {
     const history = open();
-    // 5 of the shares bought at 120 are sold at 100. Their loss of 100 is attributed to 5 of the 10 shares bought 14
-    // days before.
+    // 5 of the shares that were bought at 120 are sold at 100. Their loss of 100 is added to 5 of the 10 shares that
+    // were bought 14 days before.
     history.trade(parseValidDay('2021-06-15'), [createSale(1, 5, 100)], 0);
     expect(history.accrued()).toBe(0);
     const heldDays = parseValidDay('2021-06-15') - parseValidDay('2021-03-01');

@@ -21,7 +21,9 @@ async function readAccountRows(text: string): Promise<unknown[]> {
   return accounts;
 }
 
-/** Reads accounts from text. @returns accounts as the solver receives them, or the messages of their findings */
+/**
+ * Reads accounts from text. @returns accounts in the form that the solver receives, or the messages of their findings
+ */
 async function readIn(text: string, batch = commonBatch) {
   const accounts = await readAccountRows(text);
   return accounts.map((value, i) => {

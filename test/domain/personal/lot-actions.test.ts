@@ -60,8 +60,8 @@ describe('lots through corporate actions', () => {
   });
 
   test('a spin-off allocates the basis by the values of both (Abbott and AbbVie, January 2013)', () => {
-    // The closes of 2 January 2013 are 32.05 and 35.12. With one new share per share, they divide the cost basis into
-    // 47.72 % and 52.28 %.
+    // The closes of 2 January 2013 are 32.05 and 35.12. There is one new share per share, so they divide the cost basis
+    // into 47.72 % and 52.28 %.
     const { lots, gains } = applyAction(
       [createLot('ABT', 100, 50)],
       createAction('SPIN_OFF', 'ABT', { value: 1, related: 'ABBV' }),
@@ -88,8 +88,8 @@ describe('lots through corporate actions', () => {
         B: 60,
       },
     );
-    // Per share held, the values are 40 and 20, so the cost of 60 is divided two to one; the new lot has a third as
-    // many shares.
+    // For each share held, the values are 40 and 20. So the cost of 60 is divided two to one. The new lot has a third
+    // as many shares.
     expect(lots[0]!.cost).toBeCloseTo(40, 12);
     expect([lots[1]!.shares, lots[1]!.cost]).toEqual([expect.closeTo(30, 12), expect.closeTo(60, 12)]);
   });

@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { createLot, createSmallBatch, requireResult } from './small-batch.js';
 
 const commonBatch = createSmallBatch([1 / 3, 1 / 3, 1 / 3]);
-/** Account with 60 % in one security, whose gain is half its price: a lower tracking error requires taxable sales. */
+/**
+ * Account with 60 % in one security. Half of the price of this security is gain, so a lower tracking error requires
+ * taxable sales.
+ */
 const heldAccount = { cash: 40_000, lots: [createLot('A', 600, 50)] };
 const computeSpentCost = ({ tax, costs }: ReturnType<typeof requireResult>): number => tax + costs;
 const computeCost = ({ certificate, value }: ReturnType<typeof requireResult>): number => certificate.objective * value;
@@ -17,13 +20,13 @@ describe('prices in money', () => {
     expect(savedCost).toBeGreaterThan(1);
     expect(near!.one_more_bp_saves).toBeGreaterThan(savedCost * (1 - 1e-6));
     expect(near!.one_more_bp_saves).toBeLessThan(savedCost * 1.02);
-    // The limit costs less than the tax saved, because the objective also includes the variance.
+    // The limit costs less than the tax that it saves, because the objective also includes the variance.
     expect(near!.shadow_prices.tracking_error_bp).toBeGreaterThan(0);
     expect(near!.shadow_prices.tracking_error_bp).toBeLessThan(savedCost);
   });
 
   test('no saving is stated if it is mostly within the gap', () => {
-    // The account holds three shares of a security and is worth ten shares: rounding costs more than a basis point.
+    // The account holds three shares of a security and is worth ten shares. So rounding costs more than a basis point.
     const wholeBatch = createSmallBatch([0.5, 0.3, 0.2], { whole_shares: true });
     const { certificate, one_more_bp_saves: saving } = requireResult(wholeBatch, {
       ...heldAccount,

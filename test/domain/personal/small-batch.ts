@@ -9,8 +9,8 @@ export const AS_OF = '2024-06-28';
 const NAMES = ['A', 'B', 'C'];
 
 /**
- * Returns a batch of securities at a price of 100 with independent returns of 20 % volatility; trades are fractional
- * and free of costs.
+ * Returns a batch of securities. Each has a price of 100, and the returns are independent with a volatility of 20 %.
+ * Trades may be fractional and cost nothing.
  */
 export function createSmallBatch(weights: readonly number[], terms: object = {}): BatchCommon {
   const { batch_id: _, ...batchTerms } = BatchTerms.parse({ parent: 'P', risk_model: 'M', ...terms });
@@ -27,7 +27,7 @@ export function createSmallBatch(weights: readonly number[], terms: object = {})
   };
 }
 
-/** Returns a lot bought more than a year ago, or three months ago if the term is `short`. */
+/** Returns a lot that was bought more than a year ago. If the term is `short`, it was bought three months ago. */
 export const createLot = (identifier: string, shares: number, cost: number, term: 'long' | 'short' = 'long') => ({
   identifier,
   shares,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createLot, sumShares, createSmallBatch, requireResult } from './small-batch.js';
 
 /**
- * Returns the tax of an account in which both securities are excluded: 20 shares of A and 40 of B are sold at 100,
+ * Returns the tax of an account in which both securities are excluded. 20 shares of A and 40 of B are sold at 100,
  * whatever the tax.
  */
 const computeTax = (short: number, long: number, tax: object): number =>
@@ -50,8 +50,9 @@ describe('the tax of short-term gains at 37 % and long-term gains at 20 %', () =
 });
 
 /**
- * The account has 100 shares of A with a gain of 50 each; the target is half A and half B. If x of the value is sold
- * and reinvested, the variance is 0.08 (0.5 - x)^2 and the tax 0.1 x: 0.8 (0.5 - x)^2 + 0.1 x is smallest at 0.4375.
+ * The account has 100 shares of A with a gain of 50 each. The target is half A and half B. If a share x of the value is
+ * sold and reinvested, the variance is 0.08 (0.5 - x)^2 and the tax 0.1 x. The sum 0.8 (0.5 - x)^2 + 0.1 x is smallest
+ * at 0.4375.
  */
 describe('the budget of net gains', () => {
   const solveWithTax = (tax: object) =>
@@ -78,7 +79,7 @@ describe('the budget of net gains', () => {
   });
 
   test('has the shadow price of its row', () => {
-    // The slope at x = 0.2 is -1.6 x 0.3 + 0.1 = -0.38. Each x realises gains of 0.5 x, so a unit of gains is worth
+    // The slope at x = 0.2 is -1.6 x 0.3 + 0.1 = -0.38. Each x realises gains of 0.5 x. So a unit of gains is worth
     // 0.76 of the value of 10,000.
     expect(solveWithTax({ budget: 1000 }).shadow_prices.rows['tax.budget']).toBeCloseTo(7600, 2);
   });

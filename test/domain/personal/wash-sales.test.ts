@@ -57,7 +57,7 @@ describe('the state of a security under the wash sale rule', () => {
 
 describe('the lots of a security with a recent purchase', () => {
   const wash = { replaced: 12, noPurchaseUntil: null };
-  /** The price is 80: two lots have losses of 20 and 5 per share, one has a gain of 30. */
+  /** The price is 80. Two lots have losses of 20 and 5 per share. One lot has a gain of 30. */
   const lots = [
     { identifier: 'A', shares: 10, cost: 100, acquired: '2023-01-03' },
     { identifier: 'A', shares: 8, cost: 50, acquired: '2022-01-03' },
@@ -130,15 +130,15 @@ describe('an account under the wash sale rule', () => {
   });
 
   test('realises the loss of an excluded security together with the shares that replace it, if they are sold as well', () => {
-    // 50 shares with a loss of 20 each have been held since 2022; 20 shares bought ten days ago at 96 have a gain of 4
-    // each. The loss of 20 of the shares is added to the cost basis of the recent ones, 120 - 100 + 96 = 116, and their
-    // holding periods are added: a long-term loss of 16. The other 30 shares lose 20 each.
+    // 50 shares with a loss of 20 each have been held since 2022. 20 shares that were bought ten days ago at 96 have a
+    // gain of 4 each. The loss of 20 of the shares is added to the cost basis of the recent ones: 120 - 100 + 96 = 116.
+    // Their holding periods are added as well, so the loss of 16 is long-term. The other 30 shares lose 20 each.
     const bothLots = [...lots, { ...createLot('A', 20, 96), acquired: '2024-06-18' }];
     const result = requireResult(parent, { cash, lots: bothLots, exclusions: ['A'] });
     expect([result.long_gain, result.short_gain]).toEqual([expect.closeTo(-20 * 16 - 30 * 20, 9), 0]);
     expect(result.trades.every((trade) => (trade.disallowed_loss ?? 0) === 0)).toBe(true);
-    // Only 5 of 20 purchased shares are left. The loss attributed to the other 15 is disallowed, because no sale here
-    // realises it.
+    // Only 5 of 20 purchased shares are left. The loss of the other 15 is not allowed, because no sale here realises
+    // it.
     const fewLots = [...lots, { ...createLot('A', 5, 96), acquired: '2024-06-18' }];
     const other = requireResult(parent, {
       cash,
@@ -156,7 +156,8 @@ describe('an account under the wash sale rule', () => {
   });
 
   test('adds the holding periods of a lot and of its replacement', () => {
-    // The shares with a loss of 20 were held for 360 days and their replacement for ten days: 370 days together.
+    // The shares with a loss of 20 were held for 360 days. The shares that replace them were held for ten days.
+    // Together these are 370 days.
     const bothTrades = [
       { ...createLot('A', 10, 120), acquired: '2023-07-04' },
       { ...createLot('A', 10, 100), acquired: '2024-06-18' },

@@ -60,7 +60,7 @@ test('securities that cannot be traded are excluded with the reason, and a lot o
   const holdings = ['A', 'GONE', 'OLD', 'OFFER', 'SHUT', 'LATE'].map((identifier) => ({ identifier, shares: 10 }));
   const on = { sm, session: 3, maxStaleSessions: 2, weights: new Map([[sm.columnOf('LATE'), 1]]) };
   const { accounts, columns, findings } = locateHoldings(on, request({ accounts: [{ name: 'F', cash: 1, holdings }] }));
-  // Pending purchases of the index are traded at its last close like other purchases.
+  // The index trades purchases that had to wait at its last close, as it does with other purchases.
   expect(accounts[0]!.holdings.map(({ identifier }) => identifier)).toEqual(['A', 'LATE']);
   expect([...columns].map((column) => sm.identifiers[column])).toEqual(['A', 'LATE']);
   expect(findings.map(({ code, value, path }) => [code, value, path])).toEqual([

@@ -13,7 +13,7 @@ test.each([
   [7, 7],
 ])('%d rounds to %d', (value, rounded) => expect(roundHalfEven(value)).toBe(rounded));
 
-/** Computes by fixed-point iteration the value that remains after the costs of trading fractional shares. */
+/** Computes the value that remains after the costs of trading fractional shares. It iterates to a fixed point. */
 function computeNetByHand(names: readonly PackSecurity[], heldShares: Float64Array, value: number): number {
   let net = value;
   for (let n = 0; n < 1000; n++)
@@ -58,8 +58,8 @@ function fillOrdersByHand(names: readonly PackSecurity[], heldShares: Float64Arr
   while (sumCash() < 0 && reduceLargestOrder(listPurchases()));
   const computeShortfall = (i: number) => names[i]!.weight * net - after[i]! * names[i]!.price;
   /**
-   * Returns the holding after buying one more lot: the smallest larger holding that consists of whole lots or is below
-   * one lot.
+   * Returns the holding after one more lot is bought. It is the smallest larger holding that consists of whole lots or
+   * is below one lot.
    */
   const addLot = (i: number): number => {
     const { lot } = names[i]!;
@@ -138,8 +138,8 @@ test('lots that were reduced in favour of a more expensive one are bought again,
     { identifier: 'C', weight: 0.25, price: 6, lot: 1, ...noCosts },
   ];
   const { orders, cash } = createOrders(names, new Float64Array(3), 1000);
-  // Targets are 36 (252), 2 (600) and 42 (252), which exceed the value by 104. Giving up one lot each of C (1 of 42), A
-  // (1 of 36) and B leaves 209. B is 200 short and costs 300; A is 5 short and C 4, so both are bought again for 13.
+  // Targets are 36 (252), 2 (600) and 42 (252). They exceed the value by 104. If C (1 of 42), A (1 of 36) and B each
+  // give up one lot, 209 are left. B is 200 short and costs 300. A is 5 short and C 4, so both are bought again for 13.
   expect(orders.map(({ name: { identifier }, after }) => [identifier, after])).toEqual([
     ['A', 36],
     ['B', 1],
@@ -157,8 +157,8 @@ test('millions of lots are reduced in a number of steps that grows only with the
       return price;
     },
   });
-  // Of 1.8e10, H should keep 0.54 lots and keeps 1, so 4.28e9 are missing. Half of each small security yields 4.14e9;
-  // then D gives up one of its two lots, and 1.86e9 are left over.
+  // Of 1.8e10, H should keep 0.54 lots and keeps 1. So 4.28e9 are missing. Half of each small security yields 4.14e9.
+  // Then D gives up one of its two lots, and 1.86e9 are left over.
   const H = { identifier: 'H', weight: 0.3, lot: 1e9, ...noCosts };
   const D = { identifier: 'D', weight: 0.24, lot: 5e7, ...noCosts };
   const smallSecurities = Array.from({ length: 998 }, (_, i) => ({

@@ -53,9 +53,9 @@ test('securities named like members of every JavaScript object are bought like a
 
 test('a pack by hand: an addition, a deletion and a change, at half the spread and the square root of the volume share', () => {
   const pack = createPackByHand();
-  // The value is 100 + 1,000 + 900 = 2,000. A keeps 100 shares, 1,000 / 20 = 50 shares of B are bought, and C is sold.
+  // The value is 100 + 1,000 + 900 = 2,000. A keeps 100 shares. 1,000 / 20 = 50 shares of B are bought. C is sold.
   const sale = 900 * (10 + 30 * Math.sqrt(180 / 1000)) * 1e-4;
-  // The sale leaves 1,000 minus its cost. This does not pay for 50 shares of B with their cost, but for 45.
+  // The sale leaves 1,000 minus its cost. This pays for 45 shares of B with their cost, but not for 50.
   const purchase = 900 * (10 + 30 * Math.sqrt(45 / 400)) * 1e-4;
   const [fund] = pack.accounts;
   expect(fund).toMatchObject({ name: 'Fund', value: 2000, turnover: (900 + 900) / 2 / 2000 });
@@ -89,8 +89,8 @@ test('a pack by hand: an addition, a deletion and a change, at half the spread a
 test('days, liquidation and capacity of the same pack, by hand', () => {
   const pack = createPackByHand();
   expect(pack.days_to_trade).toEqual({ p50: (1.8 + 1.125) / 2, p90: 1.125 + 0.9 * (1.8 - 1.125), max: 1.8 });
-  // Within a day, 100 shares of A (1,000) and 100 of 180 shares of C (500) can be sold, of a value of 1,900; within two
-  // days, all shares of C.
+  // Within a day, 100 shares of A (1,000) and 100 of 180 shares of C (500) can be sold. The whole value is 1,900.
+  // Within two days, all shares of C can be sold.
   expect(pack.liquidation.slice(0, 2)).toEqual([
     { days: 1, share: 1500 / 1900 },
     { days: 2, share: 1 },
@@ -184,8 +184,8 @@ test('the share of the daily volume is the order divided by the volume, and a wh
 });
 
 test('on the effective day the announced orders are shown with the current orders, by hand', () => {
-  // A is split two for one between the announcement at 40 and the effective day at 25; 25 corresponds to 50 before the
-  // split.
+  // A is split two for one between the announcement at 40 and the effective day at 25. A price of 25 corresponds to 50
+  // before the split.
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04'];
   const market = buildMarket({
     dates,
@@ -210,8 +210,8 @@ test('on the effective day the announced orders are shown with the current order
     { names: securitiesBefore, accounts: createPack(securitiesBefore, body).accounts },
     { names: now, accounts: createPack(now, body).accounts },
   );
-  // At the announcement the value is 2,000: 50 shares of A at 20, and the 100 shares of B already held. On the
-  // effective day it is 1,800: 36 of A at 25, and 900 / 8 = 112.5 of B, rounded to 112.
+  // At the announcement the value is 2,000: 50 shares of A at 20, and the 100 shares of B that are already held. On the
+  // effective day it is 1,800: 36 of A at 25, and 900 / 8 = 112.5 of B, which is rounded to 112.
   expect(accounts).toEqual([
     {
       name: 'F',

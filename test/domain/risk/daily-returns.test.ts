@@ -37,7 +37,7 @@ function createMarket(close: Float64Array, actions: readonly CorporateAction[]):
   };
 }
 
-/** Returns a market with gaps, late listings, early ends, and corporate actions on days with and without prices. */
+/** Returns a market with gaps, late listings and early ends. Corporate actions fall on days with and without prices. */
 function createRandomMarket(seed: number, gaps: number): MarketData {
   const random = createCounterRandom({ seed, stream: 0 });
   const drawUpTo = (end: number): number => Math.floor(end * random.uniform());
@@ -61,7 +61,10 @@ function createRandomMarket(seed: number, gaps: number): MarketData {
   return createMarket(close, actions);
 }
 
-/** Returns the daily returns read from a market that is reduced to the securities, aligned to sessions, and grown. */
+/**
+ * Returns daily returns that are computed step by step: the market is reduced to the securities, aligned to sessions,
+ * and converted to growth.
+ */
 function alignReturns(market: MarketData, { columns, from, to }: DailySecurities, terms: GrowthTerms): ReturnSource {
   const ascendingColumns = Int32Array.from(columns).toSorted();
   const narrow = narrowMarket(market, { columns: ascendingColumns, from, to });
@@ -84,7 +87,7 @@ function describeSource({ sm, coverage, read }: ReturnSource): unknown {
   };
 }
 
-/** Selects columns of a matrix and subtracts a constant, as every engine does. */
+/** Selects columns of a matrix and subtracts a constant. Every engine does the same. */
 const select: Parameters<ReturnSource['read']>[1]['selectColumns'] = (x, { width, columns, less }, out) => {
   const n = columns.length;
   out.forEach((_, i) => (out[i] = x[Math.floor(i / n) * width + columns[i % n]!]! - less));

@@ -36,7 +36,7 @@ describe('market and sector factors', () => {
   });
 
   test('are the least-squares fit of each session with sector returns averaging zero', () => {
-    // Normal equations by hand for two sectors: fitted returns are the sector means, and the market factor is the mean
+    // Normal equations for two sectors, by hand. The fitted returns are the sector means. The market factor is the mean
     // of both.
     const rows = returns.slice(1).map((row) => {
       const energy = (row[0]! + row[1]!) / 2;
@@ -113,7 +113,8 @@ describe('statistical factors', () => {
   });
 
   test('agree whether there are more securities or more observations', () => {
-    // For 30 securities, 22 returns use the product over observations, and 60 returns use the product over securities.
+    // There are 30 securities. With 22 returns, the program uses the product over observations. With 60 returns, it
+    // uses the product over securities.
     const wideReturns = createRandomReturns(23, 30);
     const fewWeights = new Map(Array.from({ length: 30 }, (_, i) => [i, i % 2 === 0 ? 1 / 15 : 0]));
     const evenWeights = new Map(Array.from({ length: 30 }, (_, i) => [i, 1 / 30]));

@@ -5,7 +5,7 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { computeCovarianceByDefinition, createRandomReturns, createWindow } from './window.js';
 
-/** Computes sigma of the contract, one matrix at a time: constant correlation, delta = N / (N + T). */
+/** Computes sigma as the contract defines it, one matrix at a time: constant correlation, delta = N / (N + T). */
 function shrinkByDefinition(returns: number[][]): number[][] {
   const s = computeCovarianceByDefinition(returns);
   const n = s.length;

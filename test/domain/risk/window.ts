@@ -4,13 +4,15 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 export interface WindowInput {
   /**
-   * Returns by session and security; null where the security has no price. The first session's returns are not used.
+   * Return of each security on each session, or null if it has no price. The returns of the first session are not used.
    */
   readonly returns: readonly (readonly (number | null)[])[];
   readonly sectors?: readonly string[];
 }
 
-/** Creates a return window as long as the given returns, over a market with only the members that risk models read. */
+/**
+ * Creates a return window with the length of the given returns. Its market has only the members that risk models read.
+ */
 export function createWindow({ returns, sectors = [] }: WindowInput): ReturnWindow {
   const names = returns[0]!.length;
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(3, '0')}`);
@@ -41,7 +43,7 @@ export function createWindow({ returns, sectors = [] }: WindowInput): ReturnWind
   return { sm: sm as unknown as SessionMarket, growth, from: 0, to: returns.length - 1 };
 }
 
-/** Creates random returns with a common market factor; the first session has no factor return. */
+/** Creates random returns with a common market factor. The first session has no return of the factor. */
 export function createRandomReturns(sessions: number, names: number, seed = 1): number[][] {
   const random = createCounterRandom({ seed, stream: names });
   const betas = Array.from({ length: names }, () => 0.5 + random.uniform());
@@ -51,7 +53,7 @@ export function createRandomReturns(sessions: number, names: number, seed = 1): 
   });
 }
 
-/** Computes the annualised sample covariance of the returns after the first row, directly from its definition. */
+/** Computes the annualised sample covariance directly from its definition. It uses the returns after the first row. */
 export function computeCovarianceByDefinition(returns: readonly (readonly number[])[]): number[][] {
   const rows = returns.slice(1);
   const means = rows[0]!.map((_, i) => rows.reduce((total, row) => total + row[i]!, 0) / rows.length);

@@ -63,7 +63,7 @@ describe('bands of coverage', () => {
 test('a buffer in groups counts ranks and constituents in each group', () => {
   const params = { field: 'SCORE', count: 2, enter_rank: 1, exit_rank: 3, group_by: 'SECTOR' };
   expect(selectIds('BufferedTopN', params)).toBe('GHIJ');
-  // E is third of A, C, E, G and I; B is beyond the exit rank of its group.
+  // E is third of A, C, E, G and I. B is beyond the exit rank of its group.
   expect(selectIds('BufferedTopN', params, ['E', 'B'])).toBe('EHIJ');
 });
 

@@ -6,7 +6,7 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 const NAMES = 11;
 const SESSIONS = 60;
 const LENGTH = 20;
-/** Returns by security, [securities x sessions]; the third and the last security have gaps. */
+/** Return of each security on each session, [securities x sessions]. The third and the last security have gaps. */
 const random = createCounterRandom({ seed: 5, stream: 0 });
 const cells = Float64Array.from({ length: NAMES * SESSIONS }, () => 0.02 * random.normal());
 for (const [name, session] of [
@@ -24,8 +24,8 @@ const allColumns = Int32Array.from({ length: NAMES }, (_, column) => column);
 const someColumns = Int32Array.of(0, 2, 3, 7, 10);
 
 /**
- * Computes beta by definition: the covariance with the mean return of the universe, divided by its variance, over the
- * sessions on which both have returns.
+ * Computes beta by definition. It is the covariance with the mean return of the universe, divided by the variance of
+ * this mean, over the sessions on which both have returns.
  */
 function computeByDefinition(
   column: number,

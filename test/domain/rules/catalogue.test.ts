@@ -11,7 +11,7 @@ import {
 const classes = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES];
 const specs = [...listRuleTypes().selection, ...listRuleTypes().weighting];
 
-/** Names, defaults and choices of parameters in the contract; `!` marks a required parameter. */
+/** Names, defaults and choices of parameters in the contract. `!` marks a required parameter. */
 const CONTRACT: Readonly<Record<string, string>> = {
   ExpressionFilter: 'expression!',
   FieldFilter: 'field! comparison! value!',
@@ -104,7 +104,7 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
     for (const { name, choices } of spec.parameters) {
       if (choices === null) continue;
       for (const choice of choices) {
-        // A choice may require another parameter; a missing parameter is reported as a finding about the choice.
+        // A choice may require another parameter. If this parameter is missing, the finding is about the choice.
         const { findings } = checkParams(
           entry.params,
           { ...example.params, [name]: choice },
@@ -172,7 +172,7 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
   });
 });
 
-/** Returns the numbers in a sentence: thousands have separators, and shares are percentages. */
+/** Returns the numbers in a sentence. Thousands have separators, and shares are percentages. */
 function listNumbers(sentence: string): number[] {
   return [...sentence.matchAll(/(\d[\d,]*(?:\.\d+)?)(%?)/g)].map(([, digits, percent]) =>
     Number(`${digits!.replaceAll(',', '')}e${percent === '%' ? -2 : 0}`),

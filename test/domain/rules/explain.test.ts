@@ -20,7 +20,7 @@ function computeNormalCdf(z: number): number {
 interface Case {
   readonly type: string;
   readonly params: Readonly<Record<string, unknown>>;
-  /** Computes the raw weight by hand, from the explanation only; null if only a solver can determine it. */
+  /** Returns the raw weight by hand, from the explanation only. Returns null if only a solver can determine it. */
   raw(parts: Readonly<Record<string, number>>, datapoint: (field: string) => number, name: string): number | null;
 }
 
@@ -148,7 +148,7 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
       const computeDatapoint = (field: string): number =>
         explanation.datapoints.find((read) => read.field === field)!.value as number;
       const byHand = raw(readNumbers(explanation.weighting!), computeDatapoint, name);
-      // Equal risk weights and derived values have a relative accuracy of 1e-8; all other weights follow from exact
+      // Equal risk weights and derived values have a relative accuracy of 1e-8. All other weights follow from exact
       // arithmetic.
       if (byHand !== null)
         expect(Math.abs(byHand / explanation.weighting!.raw - 1)).toBeLessThan(

@@ -130,7 +130,7 @@ describe('years of growth', () => {
     value,
     exDay: parseDay(`${year}-06-01`),
   });
-  /** Prices from 2020 to 2023: the decision is made in January 2023, so 2022 is the last complete year. */
+  /** Prices from 2020 to 2023. The decision is made in January 2023, so 2022 is the last complete year. */
   const first = WEEKDAYS.sessions.findIndex((session) => session >= parseDay('2020-01-01'));
   const sessions = WEEKDAYS.sessions.findIndex((session) => session > parseDay('2023-01-13')) - first;
   const names = ['CUT', 'FLAT', 'NEW', 'RISING', 'SPLIT', 'WITHIN'];

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { alignDays, createDeciderOf, selectByRule, createTableMarket } from './rule-market.js';
 
-/** Truth values true, false and unknown of the conditions A and B: nine securities, one per pair of values. */
+/**
+ * Truth values of the conditions A and B: true, false and unknown. The market has nine securities, one for each pair of
+ * values.
+ */
 const TRUTHS = [1, 0, null] as const;
 const pairs = TRUTHS.flatMap((a) => TRUTHS.map((b) => [a, b] as const));
 const createLabel = (truth: 1 | 0 | null) => (truth === 1 ? 'T' : truth === 0 ? 'F' : 'U');
@@ -37,8 +40,8 @@ const createAll = (...operands: unknown[]) => ({ node: 'all', operands });
 const createAny = (...operands: unknown[]) => ({ node: 'any', operands });
 
 /**
- * Returns the truth value of an expression for each pair, derived from the selections that keep and that drop unknown
- * values.
+ * Returns the truth value of an expression for each pair. It follows from two selections: one keeps unknown values, the
+ * other drops them.
  */
 function listTruthValues(expression: unknown): Record<string, string> {
   const certainNames = selectByRule(sm, { type: 'ExpressionFilter', params: { expression } });
@@ -182,7 +185,7 @@ describe('datapoints in expressions', () => {
   const market = alignDays(
     createTableMarket({
       identifiers: ['A', 'B', 'C'],
-      // Nine sessions; B has no price on the last seven, and C has no price on the last two.
+      // Nine sessions. B has no price on the last seven, and C has no price on the last two.
       fields: {
         CLOSE: [
           [10, 1, 5],

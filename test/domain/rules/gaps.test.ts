@@ -20,8 +20,8 @@ const ALL_COLUMNS = Int32Array.from({ length: NAMES }, (_, column) => column);
 const treatment = TreatmentSpec.parse({ special_dividends: 'constituent' });
 
 /**
- * Random prices of a security: some missing, a range missing that may reach either end, every second one missing, or
- * all but one missing.
+ * Random prices of a security. Some prices are missing, or a range that may reach either end, or every second price, or
+ * all but one.
  */
 const bars = fc.oneof(
   fc.array(
@@ -240,7 +240,7 @@ test('a missing bar leaves two returns out of the volatility and no growth out o
   const sm = alignDays(createTableMarket({ identifiers: ['A', 'B'], fields: { CLOSE: close } }));
   const cross = createSections(sm).at(7, Int32Array.of(0, 1));
   const read = (name: string) => cross.numbers(createLatestRequest(name, { window: 7 }), Int32Array.of(0, 1));
-  // Returns alternate between 10 % and -10 %: seven returns, of which five remain without sessions 3 and 4.
+  // Returns alternate between 10 % and -10 %. There are seven returns. Five remain without sessions 3 and 4.
   const spread = (up: number, down: number) => {
     const centre = (0.1 * (up - down)) / (up + down);
     return Math.sqrt(((up * (0.1 - centre) ** 2 + down * (-0.1 - centre) ** 2) / (up + down - 1)) * 252);

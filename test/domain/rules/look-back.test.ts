@@ -41,10 +41,10 @@ const MARKET = addIssuers({
   ),
 });
 const HANDLE = shareMarket(MARKET);
-/** Sessions of decisions: recent sessions and one much earlier, each with a look-back of at least a year before it. */
+/** Sessions of decisions: several recent sessions and one much earlier. Each has at least a year of data before it. */
 const DECISIONS = [620, 700, 777, 899];
 
-/** Returns the market with issuers, half of which have two securities. */
+/** Returns the market with issuers. Half of the issuers have two securities. */
 function addIssuers(market: MarketData): MarketData {
   const { columns, rows } = market.reference;
   const readIssuer = (identifier: string): string => `I${Math.floor(market.identifiers.indexOf(identifier) / 2)}`;
@@ -90,7 +90,7 @@ function createComposerAt(document: RuleDocument, market: MarketData, decision: 
   });
 }
 
-/** Returns a composer over only the part of the market that a decision looks back to. */
+/** Returns a composer that sees only the part of the market to which a decision looks back. */
 function narrowComposer(
   document: RuleDocument,
   decision: number,
@@ -116,7 +116,7 @@ function narrowComposer(
 const INCUMBENTS = Int32Array.from([...MARKET.identifiers.keys()].filter((column) => column % 3 === 0));
 
 /**
- * Compares decisions on the look-back with decisions on the whole market.
+ * Compares decisions on that part of the market with decisions on the whole market.
  * @returns number of selected securities over all sessions
  */
 function expectSame(document: RuleDocument): number {
@@ -133,7 +133,7 @@ function expectSame(document: RuleDocument): number {
   return names;
 }
 
-/** Parameters of examples that select some securities of this market. */
+/** Parameters for rule classes that select some securities of this market. */
 const VALID_PARAMETERS: Readonly<Record<string, object>> = {
   ExpressionFilter: {
     expression: {
@@ -147,14 +147,14 @@ const VALID_PARAMETERS: Readonly<Record<string, object>> = {
   MarketCapFilter: { minimum: 2e9, incumbent_minimum: 1e9 },
   LiquidityFilter: { minimum: 1000, window: 60, incumbent_minimum: 500 },
   DividendFilter: { minimum_yield: 0.001, minimum_years: 1 },
-  // A parameter names a plug-in as it would name a column.
+  // A parameter contains the name of a plug-in where another class would have a column.
   PluginFilter: { plugin: 'CLOSE' },
   PluginWeight: { plugin: 'CLOSE' },
   FixedWeight: { weights: { [MARKET.identifiers[1]!]: 0.5, [MARKET.identifiers[4]!]: 0.5 } },
 };
 
 /**
- * Classes without MembershipFilter: compositions of another index have a separate look-back, because they are known
+ * Classes without MembershipFilter. Compositions of another index have a separate look-back, because they are known
  * when a session is appended.
  */
 const OWN_CLASSES = SELECTION_CLASSES.filter(({ type }) => type !== 'MembershipFilter');

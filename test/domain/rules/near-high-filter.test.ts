@@ -9,7 +9,7 @@ import { nearHighFilter } from './near-high-filter.js';
 import { alignDays, createGeneratedMarket } from './rule-market.js';
 import { slowMarket } from './slow-market.js';
 
-/** Tests the guide's example of a rule class; the laws of all classes cover it as well. */
+/** Tests the rule class that the guide has as its example. The laws of all classes test it as well. */
 
 test('is served as its object declares, and validates its parameters', () => {
   expect(createTypeSpec(nearHighFilter)).toMatchObject({
@@ -72,7 +72,8 @@ test('a rule class is named in its own file, and nowhere else in the rooms that 
       .map((name) => `${room}/${name}`),
   );
   const sources = files.map((file) => ({ file, text: readFileSync(file, 'utf8') }));
-  // Files that may name a rule type: a tilt offers two weightings as its base, and documents interpret index shares.
+  // Files that may contain the name of a rule type. A tilt offers two weightings as its base, and documents interpret
+  // index shares.
   const otherSources = sources.filter(({ file }) => !/(tilt-weight|share-terms)\.ts$/.test(file));
   const namedTypes = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES]
     .filter(({ type }) => type !== 'TiltWeight')

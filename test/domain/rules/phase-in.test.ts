@@ -23,8 +23,8 @@ function storeIndex(weighting: object, rest: object = {}): RuleDocument {
 
 describe('a phase-in', () => {
   /**
-   * Number of sessions, with monthly reviews on weekdays. The float of A rises from 0.5 to 1 on session 50, and B is
-   * listed on session 70.
+   * Number of sessions. Reviews are monthly, on weekdays. The float of A rises from 0.5 to 1 on session 50. B is listed
+   * on session 70.
    */
   const SESSIONS = 160;
   const sm = alignDays(
@@ -40,7 +40,7 @@ describe('a phase-in', () => {
   const createPhasedWeighting = (field: string, steps: number) =>
     storeIndex({ type: 'EqualWeight', params: {}, phase_in: { field, steps } }).pipeline.weighting;
 
-  /** Returns true on the first session of a month from January 2020 on; the base date is the first review. */
+  /** Returns true on the first session of a month from January 2020 on. The base date is the first review. */
   const isReview = (t: number) =>
     t === 0 || new Date(sm.sessions[t]! * 864e5).getUTCMonth() !== new Date(sm.sessions[t - 1]! * 864e5).getUTCMonth();
 
@@ -81,7 +81,7 @@ describe('a phase-in', () => {
       null,
     );
     if (ownDecision.kind !== 'decided' || field.kind !== 'decided') throw new Error('nothing was decided');
-    // Between reviews, the float of the latest review applies, here that of session 108.
+    // Between reviews, the float of the latest review applies. Here this is the review of session 108.
     expect(Array.from(ownDecision.weights)).toEqual(closeTo([...field.weights]));
   });
 

@@ -196,7 +196,7 @@ describe('a preview of a decision date is the decision of the run', () => {
 
 describe('currencies', () => {
   const fields = {
-    // Rates of EURUSD are 1.25 and 1.50; GBPUSD is missing.
+    // Rates of EURUSD are 1.25 and 1.50. GBPUSD is missing.
     CLOSE: [
       [10, 10, 1.25, 10, 800],
       [10, 10, 1.5, 10, 800],
@@ -225,8 +225,8 @@ describe('currencies', () => {
 
   test('money datapoints are in index currency at the rate of the date, minor units counted in hundredths', () => {
     const sm = alignDays(withSterling);
-    // Each security has 100 shares: at 10 USD, at 10 EUR, at 10 in the index currency, and at 800 pence with 2 USD per
-    // pound.
+    // Each security has 100 shares. Their prices are 10 USD, 10 EUR, 10 in the index currency, and 800 pence with 2 USD
+    // per pound.
     const caps = { DOLLAR: 1000, EURO: 1250, NONE: 1000, PENCE: 1600 };
     const total = 1000 + 1250 + 1000 + 1600;
     const expected = Object.fromEntries(

@@ -40,9 +40,9 @@ function createRandomMarket(seed: number, missingRate: number, sessions = SESSIO
 }
 const sm = createRandomMarket(9, 0.03);
 
-/** Constituents, which change occasionally; while they are unchanged, the same array is passed. */
+/** Sets of constituents, which change occasionally. While they do not change, the same array is passed. */
 const heldSets = [0, 1, 2].map((k) => EVERY_NAME.filter((i) => i % 3 !== k));
-/** Universe of one security, which has no mean return while the security has no price. */
+/** Universe of one security. It has no mean return while the security has no price. */
 const singleColumn = EVERY_NAME.subarray(4, 5);
 const readHeldOn = (session: number): Int32Array => heldSets[Math.floor(session / 17) % heldSets.length]!;
 const listUniverseOn = (session: number): Int32Array => (session % 40 < 8 ? singleColumn : readHeldOn(session));
@@ -52,7 +52,7 @@ const FIELDS = ['BETA', 'VOLATILITY', 'MOMENTUM'].flatMap((name) =>
 
 interface WindowOptions {
   readonly market?: SessionMarket;
-  /** Securities whose windows are updated incrementally; null if every window is computed separately. */
+  /** Securities for which windows are updated step by step. If it is null, every window is computed separately. */
   readonly followed: Int32Array | null;
 }
 

@@ -34,9 +34,12 @@ function createWeekdayCalendar(): Calendar {
 
 export interface TableMarket {
   readonly identifiers: readonly string[];
-  /** Rows of values by field and session, null where missing; sessions are consecutive from `start` on. */
+  /** Rows of values by field and session, null where missing. The sessions are consecutive from `start` on. */
   readonly fields: Readonly<Record<string, readonly (readonly (number | null)[])[]>>;
-  /** Reference values by column and identifier: values that are always valid, or rows with a first day. */
+  /**
+   * Reference values by column and identifier. A value is always valid, or it is a list of rows that each have a first
+   * day.
+   */
   readonly reference?: Readonly<Record<string, readonly ReferenceValue[]>>;
   readonly actions?: readonly Partial<CorporateAction>[];
   readonly universes?: readonly Membership[];
@@ -109,7 +112,7 @@ export function listPriceable(sm: SessionMarket, session: number): Int32Array {
   return Int32Array.from(columns.filter((column) => sm.isPriceable(session, column, 5) && !pairColumns.has(column)));
 }
 
-/** Returns the composition of another index, whatever its id: every third security, weighted equally. */
+/** Returns the composition of another index, whatever its id. It selects every third security with equal weights. */
 function selectEveryThird({ securityCount: names }: SessionMarket): {
   readonly columns: number[];
   readonly weights: number[];
@@ -143,7 +146,7 @@ export function selectByRule(
   return decision.kind === 'decided' ? Array.from(decision.columns, (column) => sm.identifiers[column]!) : [];
 }
 
-/** Returns the applied weights by identifier on the last session, or the reason why there are none. */
+/** Returns the applied weights by identifier on the last session, or the reason why there are no weights. */
 export function weightBy(
   sm: SessionMarket,
   weighting: unknown,
@@ -173,8 +176,8 @@ export interface GeneratedOptions {
 }
 
 /**
- * Creates a market with every difficulty for selection: late listings, early ends, missing prices, fields with ties and
- * missing values, missing groups, splits, and ordinary, special and cancelled dividends.
+ * Creates a market that is difficult for selection. It has late listings, early ends, missing prices, equal and missing
+ * values, missing groups, splits, and ordinary, special and cancelled dividends.
  */
 export function createGeneratedMarket({ names, sessions, seed }: GeneratedOptions): MarketData {
   const random = createGenerator(seed);

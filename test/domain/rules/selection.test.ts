@@ -68,7 +68,7 @@ describe('laws of selection', () => {
   test('the order of securities in the store does not matter', () => {
     const order = market.identifiers.map((_, i) => i).toReversed();
     const newNames = market.identifiers.map((_, i) => `Z${String(order[i]).padStart(3, '0')}`);
-    // Without ties, the holdings do not depend on identifiers, here ones that sort in the opposite order.
+    // Without ties, the holdings do not depend on identifiers. Here the identifiers sort in the opposite order.
     const columns = newNames.map((_, i) => i).toSorted((a, b) => (newNames[a]! < newNames[b]! ? -1 : 1));
     const shuffled = {
       ...market,

@@ -8,8 +8,8 @@ import { explainConstituent } from '#domain/rules/explain.js';
 import { alignDays, CALENDARS, createRuleDocument, createTableMarket } from './rule-market.js';
 
 /**
- * Position of the first price of the last of four securities; all have prices on 60 weekdays from 1 January 2020 on,
- * the last one from the tenth weekday on.
+ * Position of the first price of the last of four securities. All four have prices on 60 weekdays from 1 January 2020
+ * on, except that the last begins on the tenth weekday.
  */
 const LATE_COLUMN = 9;
 const CLOSE = Array.from({ length: 60 }, (_, t) =>
@@ -22,7 +22,7 @@ const RANKED_RULES = {
   selection: [{ id: 'top', type: 'TopN', params: { count: 2, field: FIELD } }],
   weighting: { type: 'EqualWeight' },
 };
-/** A return requires a previous price, and the statistic half of 20 returns, all with a lag of three sessions. */
+/** A return requires a previous price. The statistic requires half of 20 returns. All have a lag of three sessions. */
 const describeKnown = (begin: number) => formatDay(market.dates[begin + 1 + (10 - 1) + 3]!);
 
 const asOf = market.dates.at(-1)!;

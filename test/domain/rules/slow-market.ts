@@ -2,8 +2,9 @@ import { addMonths, toCivilDate, parseValidDay } from '#domain/time/days.js';
 import { ACTION_KINDS, type MarketData } from '#domain/market/market-data.js';
 
 /**
- * Computes the datapoints of a market from their definitions, one value at a time, without code under test. Every date
- * of the market is a session, every security trades on these sessions, and all prices are in the index currency.
+ * Computes the datapoints of a market from their definitions, one value at a time, without the code that is tested.
+ * Every date of the market is a session, and every security trades on these sessions. All prices are in the index
+ * currency.
  */
 export function slowMarket(market: MarketData, staleMax = 5) {
   const { identifiers, dates } = market;
@@ -78,8 +79,8 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   };
 
   /**
-   * Returns the growth since the previous session: splits first, then cash on the new share basis. Without dividends,
-   * only other cash payments are included.
+   * Returns the growth since the previous session. Splits count first, then cash on the new share basis. If dividends
+   * are off, only other cash payments count.
    */
   const findGrowth = (name: string, t: number, hasDividends = true): number | null => {
     if (t < 1) return null;
@@ -109,7 +110,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     return null;
   };
 
-  /** Returns the return of a session as windows read it, which requires prices on both consecutive sessions. */
+  /** Returns the return of a session as windows use it. Both consecutive sessions must have prices. */
   const findBetweenBars = (name: string, t: number, hasDividends = true): number | null =>
     findCell('CLOSE', name, t) === null || findCell('CLOSE', name, t - 1) === null
       ? null
@@ -204,8 +205,8 @@ export function toZScores(values: ReadonlyMap<string, number | null>): Map<strin
 }
 
 /**
- * Returns securities by value, best first, with ties ordered by identifier; securities without a value are last if they
- * are included.
+ * Returns securities sorted by value, best first. Equal values are sorted by identifier. Securities without a value
+ * come last if they are included.
  */
 export function rankNames(
   values: ReadonlyMap<string, number | null>,

@@ -6,14 +6,14 @@ import { createIndexCrossSections } from '#domain/rules/decide.js';
 import type { Verdict } from '#domain/rules/selection-class.js';
 import { alignDays, createGeneratedMarket, createGenerator, createTableMarket } from './rule-market.js';
 
-/** Scores in descending order: the first security has 100 and ranks first, the next has 90, and so on. */
+/** Scores in descending order. The first security has 100 and ranks first, the next has 90, and so on. */
 const SCORES = [100, 90, 80, 70, 60, 50, 40, 30, 20, 10];
 const NAMES = SCORES.map((_, i) => `R${String(i + 1).padStart(2, '0')}`);
 
 interface Question {
   readonly type: string;
   readonly params: Readonly<Record<string, unknown>>;
-  /** Ranks of the previous constituents; null at the first rebalance. */
+  /** Ranks of the previous constituents. It is null at the first rebalance. */
   readonly constituents?: readonly number[] | null;
   readonly scores?: readonly (number | null)[];
 }
@@ -34,7 +34,7 @@ interface RuleCase {
   readonly constituents: readonly number[] | null;
 }
 
-/** Returns the decision of a rule on the last session, over all securities with a price. */
+/** Returns the decision of a rule on the last session. It covers all securities with a price. */
 function decideRule(market: MarketData, { type, params, constituents }: RuleCase): Verdict {
   const sm = alignDays(market);
   const session = sm.sessions.length - 1;
@@ -53,7 +53,7 @@ describe('a buffer', () => {
     explainRanks({ type: 'BufferedTopN', params: { field: 'SCORE', ...params }, constituents });
 
   test('compares a constituent with the exit rank, a new security with the enter rank, and others with the rank of the last one added', () => {
-    // Ranks 1 and 2 enter, the constituent with rank 6 stays within 7, and ranks 3 and 4 complete the count of five.
+    // Ranks 1 and 2 enter. The constituent with rank 6 stays within 7. Ranks 3 and 4 complete the count of five.
     const why = explainBuffered({ count: 5, enter_rank: 2, exit_rank: 7 }, [1, 6, 9]);
     expect(why(1)).toMatchObject({ kept: true, threshold: 40, cutoff: 7, distance: 0, incumbent: false });
     expect(why(2)).toMatchObject({ kept: true, threshold: 90, cutoff: 2, thresholds: [{ type: 'enter_rank' }] });
@@ -78,24 +78,24 @@ describe('a buffer', () => {
   });
 
   test('without a free slot reports to a constituent the rank at which the slots were filled', () => {
-    // Ranks 1 to 3 enter, and the constituent with rank 4 is the last to stay: rank 5 is within the exit rank, but
-    // after 4.
+    // Ranks 1 to 3 enter. The constituent with rank 4 is the last to stay. Rank 5 is also within the exit rank, but
+    // comes after 4.
     const why = explainBuffered({ count: 4, enter_rank: 3, exit_rank: 6 }, [1, 2, 4, 5, 8]);
     const places = { type: 'places', rank: 4, value: 70, met: false };
-    // A constituent that enters by rank needs no remaining slot.
+    // A constituent that enters by its rank needs none of the remaining places.
     expect(why(2).thresholds).toEqual([{ type: 'exit_rank', rank: 6, value: 50, met: true, distance: 0 }]);
     expect(why(5)).toMatchObject({ kept: false, threshold: 70, cutoff: 4, distance: 10, incumbent: false });
     expect(why(5).thresholds).toEqual([
       { ...places, distance: 10 },
       { type: 'exit_rank', rank: 6, value: 50, met: true, distance: 0 },
     ]);
-    // A security beyond the exit rank first misses the exit rank.
+    // For a security beyond the exit rank, the exit rank is the first threshold that it misses.
     expect(why(8)).toMatchObject({ kept: false, threshold: 50, cutoff: 6, distance: 20 });
     expect(why(8).thresholds).toEqual([
       { type: 'exit_rank', rank: 6, value: 50, met: false, distance: 20 },
       { ...places, distance: 40 },
     ]);
-    // The remaining slots stay empty, because a newcomer must reach the enter rank.
+    // The remaining places stay empty, because a newcomer must reach the enter rank.
     expect(why(7)).toMatchObject({ threshold: 80, cutoff: 3, distance: 40, thresholds: [{ type: 'enter_rank' }] });
   });
 
@@ -106,7 +106,7 @@ describe('a buffer', () => {
   });
 
   test('of coverage is the bound for constituents', () => {
-    // 100 + 90 + 80 of 550 are the first half; adding 70 makes 340, so the buffer of 60 % ends with the fourth
+    // 100 + 90 + 80 of 550 are the first half. With 70 more the sum is 340. So the buffer of 60 % ends with the fourth
     // security.
     const why = explainRanks({
       type: 'CumulativeCoverage',
@@ -144,7 +144,7 @@ describe('a bound', () => {
         params: { terms: [{ field: 'SCORE' }], missing: 'include', ...params },
         ...(scores ? { scores } : {}),
       });
-    // The z-scores of the scores 100 to 10 are (score - 55) / sqrt(825), and six z-scores are above -0.5.
+    // The z-scores of the scores 100 to 10 are (score - 55) / sqrt(825). Six of them are above -0.5.
     const deviation = Math.sqrt(825);
     const fewComposite = createComposite({ count: 8, minimum: -0.5 });
     expect(fewComposite(8)).toMatchObject({ kept: false, threshold: -0.5, cutoff: 6 });
@@ -161,13 +161,13 @@ describe('a bound', () => {
       ['count', false],
       ['minimum', true],
     ]);
-    // A security without a score is kept because missing values are kept, not because it is a constituent.
+    // A security without a score is kept because missing values are kept. It is not kept because it is a constituent.
     const missing = createComposite({ count: 8, minimum: -0.5 }, [...SCORES.slice(0, 9), null]);
     expect(missing(10)).toMatchObject({ kept: true, value: null, incumbent: false, distance: 0 });
   });
 });
 
-/** Rules that rank or limit by SCORE in a random market. */
+/** Rules that rank by SCORE or limit SCORE, in a random market. */
 const MOVABLE = [
   { type: 'BufferedTopN', params: { field: 'SCORE', count: 12, enter_rank: 8, exit_rank: 18 } },
   { type: 'BufferedTopN', params: { field: 'SCORE', count: 12, enter_rank: 12, exit_rank: 12, ascending: true } },
@@ -204,7 +204,7 @@ describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
       const furthest = missedThresholds.toSorted((a, b) => b.distance! - a.distance!)[0]!;
       const step = Math.sign(furthest.value! - (value as number)) || ('ascending' in params ? -1 : 1);
       const changedScores = scores.slice();
-      // The score moves slightly beyond the threshold, so that an equal value cannot rank before it; a bound is reached
+      // The score moves slightly beyond the threshold, so that an equal value cannot rank before it. A bound is reached
       // exactly.
       changedScores[last + column] = furthest.value! + (furthest.rank === null ? 0 : step * 1e-9);
       const after = decideRule(
@@ -239,7 +239,7 @@ describe('with its example', () => {
     '$type keeps a security that has a value exactly when it met every reported bound',
     (rule) => {
       const exampleParams = rule.example['params'] as Record<string, unknown>;
-      // A parameter names a plug-in as it would name a column.
+      // A parameter contains the name of a plug-in where another rule would have a column.
       const params = rule.takesPlugin === true ? { plugin: 'CLOSE' } : exampleParams;
       const verdict = decideRule(market, { type: rule.type, params, constituents });
       verdict.kept.forEach((isKept, position) => {

@@ -16,7 +16,7 @@ const sumValues = (values: Iterable<number>) => [...values].reduce((total, value
 
 const PARENT = createRuleDocument({ weighting: { type: 'EqualWeight' } }, { id: 'PARENT' });
 
-/** Returns an index document as stored, with its expressions parsed from text. */
+/** Returns an index document as it is stored. Its expressions are parsed from text. */
 function storeIndex(weighting: object, rest: object = {}) {
   const body = {
     id: 'TEST',
@@ -46,7 +46,7 @@ interface Case {
   readonly issuers?: readonly (string | null)[];
 }
 
-/** Decides weights on a market of one session, where FieldWeight by SIZE uses the given sizes. */
+/** Decides weights on a market of one session. FieldWeight by SIZE uses the given sizes. */
 function decide({ sizes, columns = {}, issuers }: Case, limits: object) {
   const identifiers = sizes.map((_, i) => `S${String(i).padStart(3, '0')}`);
   const rows = Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, [values]]));
@@ -69,7 +69,7 @@ function computeWeights(limitCase: Case, limits: object): Map<number, number> {
 
 const closeTo = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 12));
 
-/** Clips weights at their caps repeatedly and distributes the excess to the other securities in proportion. */
+/** Limits weights to their caps repeatedly. The other securities receive the excess in proportion to their weights. */
 function applyPlainCaps(raw: readonly number[], caps: readonly number[]): number[] {
   const isCapped = raw.map(() => false);
   for (;;) {
@@ -84,8 +84,8 @@ function applyPlainCaps(raw: readonly number[], caps: readonly number[]): number
 
 describe('a cap by expression', () => {
   test('by hand: min(0.4, 2 * SHARE) caps each security at its own bound', () => {
-    // Raw weights are 0.5, 0.3, 0.2 and caps 0.4, 0.2, 0.4, which sum to 1: the third security takes the excess of 0.2
-    // and reaches its cap of 0.4.
+    // Raw weights are 0.5, 0.3, 0.2, and caps are 0.4, 0.2, 0.4, which sum to 1. The third security takes the excess of
+    // 0.2 and reaches its cap of 0.4.
     const weights = computeWeights(
       { sizes: [5, 3, 2], columns: { SHARE: [0.3, 0.1, 0.4] } },
       { cap: 'min(0.4, 2 * SHARE)' },
@@ -94,7 +94,7 @@ describe('a cap by expression', () => {
   });
 
   test('weight_in caps at a multiple of the weight in another index, and securities outside that index are not held', () => {
-    // Every third security has 1/3 of the other index, so the caps are 0.7 for the first and fourth securities, and 0
+    // Every third security has 1/3 of the other index. So the caps are 0.7 for the first and fourth securities and 0
     // for the remaining securities.
     const sizes = [80, 10, 10, 20, 5, 5, 15];
     const weights = computeWeights({ sizes }, { cap: 'min(0.5, 2.1 * weight_in("PARENT"))' });
@@ -156,7 +156,7 @@ describe('a cap by issuer', () => {
   const issuers = ['A', 'A', 'B', null, null];
 
   test('by hand: two securities of an issuer share its cap in proportion, and a security without an issuer is an issuer by itself', () => {
-    // Issuer A has 0.6 and is capped at 0.4; the other securities take 0.2 in proportion to 0.2, 0.1 and 0.1.
+    // Issuer A has 0.6 and is capped at 0.4. The other securities take 0.2 in proportion to 0.2, 0.1 and 0.1.
     const weights = computeWeights({ sizes: [4, 2, 2, 1, 1], issuers }, { cap: 0.4, cap_by: 'ISSUER' });
     expect([...weights.values()]).toEqual(closeTo([0.4 * (4 / 6), 0.4 * (2 / 6), 0.3, 0.15, 0.15]));
   });
@@ -181,7 +181,7 @@ describe('a cap by issuer', () => {
   });
 });
 
-/** Applies two stages to weights, by definition; null if the other securities cannot absorb the excess. */
+/** Applies two stages to weights, by definition. Returns null if the other securities cannot take the excess. */
 function applyPlainLadder(
   weights: readonly number[],
   { above, to, each, together, toTogether }: Stages,
@@ -219,9 +219,9 @@ const NASDAQ = {
 
 describe('caps in stages', () => {
   test('by hand: 30 % becomes 20 %, then 60 % of large weights become 40 %, the others at most 4.5 %', () => {
-    // Weights are 30 %, 20 %, 10 %, and twenty of 2 %. Stage 1: 20 %, and the other weights grow by 0.8 / 0.7; 20 % is
-    // capped again, so 10 % grows by 0.6 / 0.5 to 12 %, and 2 % to 2.4 %. Stage 2: 20 + 20 + 12 = 52 % > 48 %, so these
-    // weights shrink by 40/52, and the others become 60 % / 20 = 3 %.
+    // Weights are 30 %, 20 %, 10 %, and twenty of 2 %. Stage 1: the largest is reduced to 20 %, and the other weights
+    // grow by 0.8 / 0.7. The second is reduced to 20 % again, so 10 % grows by 0.6 / 0.5 to 12 %, and 2 % to 2.4 %.
+    // Stage 2: 20 + 20 + 12 = 52 % > 48 %. So these weights shrink by 40/52, and the others become 60 % / 20 = 3 %.
     const sizes = [30, 20, 10, ...Array<number>(20).fill(2)];
     const weights = [...computeWeights({ sizes }, { ladder_caps: NASDAQ }).values()];
     const large = [20, 20, 12].map((weight) => (weight * 0.4) / 52);
@@ -237,7 +237,7 @@ describe('caps in stages', () => {
   });
 
   test('issuers count as one weight and keep the proportions of their securities', () => {
-    // Two securities of one issuer, 15 % and 11 %, are 26 % together.
+    // Two securities of one issuer have 15 % and 11 %, which is 26 % together.
     const sizes = [15, 11, ...Array<number>(37).fill(2)];
     const result = { sizes, issuers: ['A', 'A', ...Array<null>(37).fill(null)] };
     const weights = [...computeWeights(result, { ladder_caps: { single: NASDAQ.single }, cap_by: 'ISSUER' }).values()];

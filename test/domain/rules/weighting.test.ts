@@ -45,7 +45,7 @@ const CASES: Case[] = [
     raw: (slow, universe, t) => fill(universe, (name) => slow.latest('CLOSE', name, t)),
   },
   {
-    // A parameter names a plug-in as it would name a column.
+    // A parameter contains the name of a plug-in where another class would have a column.
     type: 'PluginWeight',
     params: { plugin: 'SCORE' },
     raw: (slow, universe, t) => fill(universe, (name) => Math.max(0, slow.latest('SCORE', name, t) ?? 0)),

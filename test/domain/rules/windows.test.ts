@@ -18,7 +18,7 @@ import { IS_SOAK } from '../../soak.js';
 const SESSIONS = 90;
 const NAMES = 7;
 
-/** Definition of each statistic, applied to the values that exist. */
+/** Definition of each statistic. It is applied to the values that exist. */
 const DEFINITIONS: Readonly<
   Record<string, { readonly fast: Statistic; readonly slow: (values: readonly number[]) => number }>
 > = {
@@ -70,7 +70,10 @@ const questions = fc.array(
 
 const panels = fc.array(cell, { minLength: SESSIONS * NAMES, maxLength: SESSIONS * NAMES });
 
-/** Returns the values as cells of a panel with one session that has no row, or as a series without this session. */
+/**
+ * Returns the values in one of two forms: as cells of a panel in which one session has no row, or as a series without
+ * this session.
+ */
 function createSeries(
   cells: readonly number[],
   { inPanel, absent }: { readonly inPanel: boolean; readonly absent: number },

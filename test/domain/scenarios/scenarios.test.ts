@@ -59,7 +59,7 @@ function createMarket({ close, weights, sectors, dividends = [], series = {} }: 
   };
 }
 
-/** Returns prices that are constant except for changes on the given sessions. */
+/** Returns prices that are constant, except that they change on the given sessions. */
 const listSteps = (start: number, changes: Readonly<Record<number, number>>) => {
   let price = start;
   return DATES.map((_, s) => (price *= 1 + (changes[s] ?? 0)));
@@ -73,7 +73,7 @@ test('a window by hand: bought at the close before it, including dividends, a se
       B: listSteps(50, { 10: -0.1 }),
       NEW: removeEarly(listSteps(20, {})),
       ODD: removeEarly(listSteps(30, {})),
-      // not held, but in the same group as NEW
+      // not held, but it is in the same group as NEW
       PEER: listSteps(10, { 11: -0.3 }),
     },
     weights: { A: 0.4, B: -0.2, NEW: 0.3, ODD: 0.4, GONE: 0.05 },
@@ -86,8 +86,8 @@ test('a window by hand: bought at the close before it, including dividends, a se
     window: { start: DATES[10]!, end: DATES[11]! },
   });
   expect(findings).toEqual([]);
-  // A returns 1.1 * 0.8 = 0.88. B falls by 5 and pays 5. NEW has the return of PEER, ODD the mean of A, B and PEER, and
-  // GONE the mean of A and B.
+  // A returns 1.1 * 0.8 = 0.88. B falls by 5 and pays 5. NEW has the return of PEER. ODD has the mean of A, B and PEER,
+  // and GONE has the mean of A and B.
   const all = (0.88 + 1 + 0.7) / 3 - 1;
   const returns = { A: -0.12, B: 0, NEW: -0.3, ODD: all, GONE: -0.06 };
   const byName = new Map(result.by_name.map((row) => [row.identifier, row]));
@@ -156,7 +156,7 @@ test('a window outside the store has no return, and the range of the store is re
     { code: 'WINDOW_CUT', path: 'scenarios[2].window.end', value: '2020-04-22' },
   ]);
   expect(explainWindow({ start: DATES[78]!, end: DATES[79]! }).findings).toEqual([]);
-  // The window ends on a Sunday; the session before is a Friday, so no return is lost.
+  // The window ends on a Sunday. The session before it is a Friday, so no return is lost.
   expect(explainWindow({ start: DATES[70]!, end: '2020-04-19' }).findings).toEqual([]);
 });
 
@@ -232,7 +232,7 @@ test('shocks: given securities and groups directly, the others by their response
   const onlyScenario = computeShockScenario(market, { ...terms, shocks: { A: -0.2 } });
   expect(onlyScenario.return).toBeCloseTo(-0.05, 14);
   expect(onlyScenario.r_squared).toBeNull();
-  // E is in the store but not held; it can be a shock factor as well.
+  // E is in the store but not held. A security that is not held can be a shock factor as well.
   expect(
     computeShockScenario(market, { ...terms, shocks: { E: -0.1 } }).by_name.find(
       ({ identifier }) => identifier === 'A',
@@ -258,7 +258,7 @@ test('the standard error of the return is that of the responding part as a whole
   });
   const terms = { name: 's', regression_sessions: 60, path: 'scenarios[0]', by: 'SECTOR' };
   const result = computeShockScenario(market, { ...terms, shocks: { WORLD: -0.1, STRUCK: 0.3 } });
-  // YOUNG responds like the mean of A and B; STRUCK has a given response.
+  // YOUNG responds like the mean of A and B. For STRUCK, a response is given.
   const countedWeights = { A: 0.4, B: 0.3, C: 0.1 };
   const listLastReturns = (prices: readonly number[]) =>
     prices.map((price, s) => price / prices[s - 1]! - 1).slice(-60);

@@ -6,7 +6,10 @@ import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
 import { getCalendar, schedule, type Spec } from './schedule-case.js';
 
-/** Returns the effective date, reference date, announcement date and pricing date of each rebalance after the first. */
+/**
+ * Returns the dates of each rebalance after the first: effective date, reference date, announcement date and pricing
+ * date.
+ */
 const listRows = (spec: Spec, from: string, to: string, code = 'XNYS') =>
   schedule(spec, from, to, { code })
     .slice(1)
@@ -67,7 +70,7 @@ describe('dates of a review on the sessions of New York', () => {
       reference: { rule: 'sessions_before', sessions: 5 },
       announcement: { rule: 'weekday_before', weekday: 2, weeks: 0 },
     };
-    // Good Friday 2024 is 29 March; Thanksgiving is 28 November, and Christmas is a Wednesday.
+    // Good Friday 2024 is 29 March. Thanksgiving is 28 November. Christmas is a Wednesday.
     expect(listRows(spec, '2024-03-15', '2024-04-08').map((row) => row.slice(0, 32))).toEqual([
       '2024-03-22 2024-03-15 2024-03-20',
       '2024-03-28 2024-03-21 2024-03-27',
@@ -80,7 +83,7 @@ describe('dates of a review on the sessions of New York', () => {
   });
 
   test('a day of a month, and the last such weekday at least some weeks before', () => {
-    // MSCI prices in the last ten sessions of the previous month; 31 January 2026 is a Saturday. FTSE uses the Monday
+    // MSCI prices in the last ten sessions of the previous month. 31 January 2026 is a Saturday. FTSE uses the Monday
     // four weeks earlier.
     const spec: Spec = {
       frequency: 'quarterly',
@@ -168,7 +171,7 @@ describe('an impossible order of dates is an error with the first affected dates
 });
 
 test('a schedule shows every close of a phase, and announces the rebalance once', () => {
-  // GSCI rolls from the fifth to the ninth session of January 2025; 9 January was a day of mourning without a session.
+  // GSCI rolls from the fifth to the ninth session of January 2025. 9 January was a day of mourning without a session.
   const { rebalance, calendar, baseDay } = createCadence(
     {
       frequency: 'custom',

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 
 /**
- * Maximum number of schemas built by an import of the whole contract: it builds 3,800, and would build 14,000 if every
- * field were built.
+ * Maximum number of schemas that are built when a program imports the whole contract. It builds 3,800. If every field
+ * were built, it would build 14,000.
  */
 const SCHEMAS_MAX = 5_000;
 

@@ -110,7 +110,7 @@ describe('a strategy on random markets', () => {
     checkOnStrategies(({ rebalances, portfolio, index }) => {
       for (const { weights, session } of rebalances) {
         const inCash = session >= index.book.from ? index.book.cash[session - index.book.from]! : 0;
-        // Pending purchases of the index are part of the target; pending sales are held in addition to it.
+        // Purchases of the index that wait are part of the target. Sales that wait are held in addition to it.
         const { unfilled } = index.book;
         if (unfilled.length === 0) expectClose(sum(weights), 1 - inCash);
         else if (unfilled.every(({ side }) => side === 'buy')) expect(sum(weights)).toBeGreaterThan(1 - inCash - 1e-9);

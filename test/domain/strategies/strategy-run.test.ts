@@ -15,7 +15,7 @@ const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04'];
 const PLAIN_TERMS: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
 const createCadence = (spec: Partial<RebalanceSpec>) => RebalanceSpec.parse(spec);
 
-/** Returns an equally weighted index of all securities that is rebalanced daily or never. */
+/** Returns an index of all securities with equal weights. It is rebalanced daily or never. */
 const createEqualWeights = (frequency: 'daily' | 'none') =>
   IndexDocument.parse({
     id: 'X',
@@ -143,15 +143,15 @@ describe('drift tolerance', () => {
   test('securities beyond it trade to target, the others are unchanged, and the difference is cash', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
     expectClose(listMoneyAt(result, 0), [100, 100, 100, 0]);
-    // Weights are 4/9, 5/18, 5/18 and targets 1/3, so only A deviates by more than 0.1.
+    // Weights are 4/9, 5/18, 5/18 and targets are 1/3. So only A deviates by more than 0.1.
     expectClose(listMoneyAt(result, 1), [120, 100, 100, 40]);
     expect(result.trades.count).toBe(3 + 1 + 2);
   });
 
   test('purchases shrink to the available cash, sales do not', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
-    // Holdings are 120, 100, 10, and 40 in cash. A sells 30, B does not trade, and C needs 80 but receives the
-    // available 70.
+    // Holdings are 120, 100, 10, and 40 in cash. A sells 30, and B does not trade. C needs 80 but receives the 70 that
+    // are available.
     expectClose(listMoneyAt(result, 2), [90, 100, 80, 0]);
   });
 
@@ -164,7 +164,7 @@ describe('drift tolerance', () => {
     const after = (before - 0.01 * money[0]!) / (1 - 0.01 / 3);
     expectClose(listMoneyAt(result, 1), [after / 3, money[1]!, money[2]!, after - after / 3 - money[1]! - money[2]!]);
     expectClose([result.portfolio.costs[1]!], [0.01 * (money[0]! - after / 3)]);
-    // The sale of A and the cash pay for C; each trade has its own cost.
+    // The sale of A and the cash pay for C. Each trade has its own cost.
     const [a, b, , cash] = listMoneyAt(result, 1) as [number, number, number, number];
     const c = money[2]! / 10;
     const value = result.portfolio.value[2]!;
@@ -205,7 +205,7 @@ describe('a constraint set', () => {
       capital: 300,
     });
     expectClose(listMoneyAt(result, 0), [100, 100, 100, 0]);
-    // The index holds 4/9, 5/18, 5/18; the excess of A is divided equally between B and C.
+    // The index holds 4/9, 5/18, 5/18. The excess of A is divided equally between B and C.
     expectClose(listMoneyAt(result, 1), [0.4 * 360, 0.3 * 360, 0.3 * 360, 0]);
     expectClose([...result.rebalances[1]!.weights], [0.4, 0.3, 0.3]);
     expect(result.findings.map(({ code, path }) => [code, path])).toContainEqual([
@@ -221,7 +221,7 @@ describe('a constraint set', () => {
   });
 
   test('that cannot be met on a later date skips the rebalance and is reported', () => {
-    // From the second date on, A is two thirds of the index, so the minimum of two thirds conflicts with the maximum of
+    // From the second date on, A is two thirds of the index. So the minimum of two thirds conflicts with the maximum of
     // one half.
     const close = { A: [10, 40, 40], B: [10, 10, 10], C: [10, 10, 10] };
     const terms = {

@@ -92,7 +92,7 @@ describe('a choice by folds', () => {
 
   test('needs groups longer than the embargo, and a refusal states by how much', () => {
     const folds = SweepFolds.parse({ method: 'combinatorial', groups: 10, purge: 3, embargo: 6 });
-    // In each group, 3 sessions before a test and 9 after a test are dropped, and 2 are kept.
+    // In each group, 3 sessions before a test and 9 after it are dropped. Two are kept.
     expect(chooseByFolds({ returns: RETURNS, trials: TRIALS, days: DAYS, folds })).toEqual({
       kind: 'short',
       observations: 131,

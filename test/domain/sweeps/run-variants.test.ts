@@ -36,7 +36,7 @@ function runSingle(market: MarketData, { document, request, strategy }: Variant)
   }
 }
 
-/** Returns the levels of a run; undefined if the random market is refused. */
+/** Returns the levels of a run, or undefined if the random market is refused. */
 function computeLevels(
   market: MarketData,
   document: IndexDocument,

@@ -7,7 +7,7 @@ import { SweepFolds } from '#domain/sweeps/fold-terms.js';
 import { createVerdict } from '#domain/sweeps/verdict.js';
 import { seeded } from '../../seeded.js';
 
-/** Returns the outcome of a run over 81 sessions with random returns around a mean. */
+/** Returns the outcome of a run over 81 sessions. Its returns are random around a mean. */
 function runOf(seed: number, mean: number): VariantOutcome {
   const random = seeded(seed);
   const level = [100];
@@ -35,7 +35,7 @@ const RUNS = [runOf(1, 0.001), runOf(2, 0.0005), runOf(3, -0.0005)];
 const createTable = (outcomes: readonly VariantOutcome[]): SweepTable =>
   createSweepTable({ outcomes: createOutcomeSource(outcomes), rankBy: 'sharpe_ratio', partitions: 4, folds: null });
 
-/** Returns an outcome of another variant with equal levels. */
+/** Returns the outcome of another variant. Its levels are equal. */
 const repeatOutcome = (outcome: VariantOutcome): VariantOutcome => structuredClone(outcome);
 
 describe('variants of equal levels', () => {
@@ -148,7 +148,8 @@ describe('the statement about a choice by folds', () => {
   });
 
   test('reports that the choice was not tested if the runs are too short, with both numbers', () => {
-    // 80 returns: in each group, 1 session before a test and 1 + 2 sessions after a test are dropped, and 2 are kept.
+    // There are 80 returns. In each group, 1 session before a test and 1 + 2 sessions after it are dropped. Two are
+    // kept.
     expect(createSentences({ method: 'combinatorial', groups: 16, test_groups: 1, embargo: 2 })).toBe(
       'The choice was not tested by folds: the variants have 80 common returns, but the folds need 96.',
     );

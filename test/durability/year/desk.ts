@@ -38,17 +38,18 @@ export interface Desk {
   write(name: string, text: string): Promise<void>;
   /** Writes the price file of a session. @param wrong security whose price is ten times too high */
   writePrices(t: number, wrong?: string): Promise<void>;
-  /** Splits a security two for one: its price halves from the next file on. */
+  /** Splits a security two for one. Its price halves from the next file on. */
   split(security: string): void;
   /** Refreshes the whole store, as a user does after a correction. */
   refreshWhole(): Promise<void>;
-  /** Starts a day and waits until its round has ended. */
+  /** Starts a day. Waits until the service has done all that it can do now for this day. */
   performed(date: string): Promise<ScheduleDay>;
   /**
-   * Returns the number of rounds that ended because the database or the object store did not respond on a busy machine.
+   * Returns the number of rounds that ended because the database or the object store did not respond. This can happen
+   * on a busy machine.
    */
   outages(): number;
-  /** Returns the day after all running steps have ended. */
+  /** Returns the day after all its running steps have ended. */
   settled(date: string): Promise<ScheduleDay>;
   /** Waits until a step has begun or the day has ended. */
   atStep(date: string, position: number): Promise<ScheduleDay>;
@@ -68,7 +69,7 @@ export async function openDesk(home: string): Promise<Desk> {
   const vendor = join(home, 'vendor-in');
   const deliveryFolder = join(home, 'delivery', 'house');
   const roots = ['--data-roots', home, '--delivery-roots', join(home, 'delivery')];
-  // For a month of a small family, threads that compile in advance would cost more than the work itself.
+  // In a month of a small family, threads that compile in advance would cost more than the work itself.
   const threads = IS_SOAK ? ['--workers', '2'] : ['--workers', '1', '--warm-up', 'off'];
   const flags = ['--log-level', 'error', ...threads, ...roots];
   const { environment, drop } = await openStoragePlaces();
@@ -156,7 +157,7 @@ export async function openDesk(home: string): Promise<Desk> {
   return desk;
 }
 
-/** Opens a database and a bucket that two nodes share; a single node needs neither. */
+/** Opens a database and a bucket that two nodes share. If there is only one node, it opens neither. */
 async function openStoragePlaces(): Promise<{ readonly environment: Record<string, string>; drop(): Promise<void> }> {
   if (NODE_COUNT === 1) return { environment: {}, drop: async () => {} };
   const { url, drop } = await openTestDatabase();

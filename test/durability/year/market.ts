@@ -14,7 +14,10 @@ const random = seeded(SEED);
 export const drawSecurity = (): string => SECURITIES[Math.floor(random() * SECURITIES.length)]!;
 
 export type Fault = 'late' | 'wrong' | 'repeated' | 'closed' | 'target' | 'kill';
-/** Faults of the short run by session. In the year, every third session has a fault, each kind equally often. */
+/**
+ * Faults of the short test by session. In the test of a year, every third session has a fault, and each kind occurs
+ * equally often.
+ */
 const WEEKS: Readonly<Record<number, Fault>> = {
   1: 'late',
   2: 'wrong',
@@ -48,7 +51,7 @@ export const PRICES = SESSIONS.reduce<number[][]>((rows) => {
   return [...rows, before.map((price) => price * (1 + (random() - 0.5) * 0.03))];
 }, []);
 
-/** Equally weighted indices; every second index is rebalanced at the last close of each month. */
+/** Indices with equal weights. Every second index is rebalanced at the last close of each month. */
 export const RULE_INDICES = Array.from({ length: RULES }, (_, r) => ({
   id: `RULE-${r}`,
   members: SECURITIES.filter((_, i) => (i + r) % 3 !== 0),
@@ -59,8 +62,8 @@ export const OVERLAY_INDICES = Array.from({ length: OVERLAYS }, (_, o) => ({ id:
 export const FAMILY = [...RULE_INDICES, ...OVERLAY_INDICES].map(({ id }) => id);
 
 /**
- * Returns the levels of an index of the family by date, computed from averages of price relatives since the last
- * rebalance.
+ * Returns the levels of an index of the family by date. They are computed from averages of price relatives since the
+ * last rebalance.
  * @param dates sessions that took place
  */
 export function computeLevels(id: string, dates: readonly string[]): ReadonlyMap<string, number> {

@@ -86,7 +86,7 @@ const URL_HERE = 'http://localhost:1';
 const openAgentWithKey = (key: string): Promise<Agent> =>
   openAgent(URL_HERE, { key, fetch: async (url, init) => app.fetch(new Request(url, init), '127.0.0.1') });
 
-/** Sends an unmodified message with a key that has the scope to read. */
+/** Sends an unmodified message. Its key has the scope to read. */
 const post = (body: unknown, headers: Record<string, string> = {}) =>
   app.fetch(
     new Request(`${URL_HERE}/mcp`, {

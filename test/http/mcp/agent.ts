@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 
-/** A simulated agent: the client of the SDK, and the members of its results that a program reads. */
+/** A simulated agent. It has the client of the SDK, and the members of its results that a program reads. */
 export interface Agent {
   readonly client: Client;
   /** Calls a tool. */
@@ -52,7 +52,7 @@ export interface ToolError {
   readonly hint: string;
 }
 
-/** Returns the error of a result that must be an error. */
+/** Returns the error in a result. The result must be an error. */
 export function readError(result: CallToolResult): ToolError {
   if (result.isError !== true) throw new Error(`no error: ${readText(result).slice(0, 500)}`);
   return JSON.parse(readText(result)) as ToolError;

@@ -20,7 +20,7 @@ It starts on 2019-01-02 on the calendar XNYS with a value of 100 in USD.`;
 
 const NUMBERS: Readonly<Record<string, string>> = { quarterly: 'quarterly', monthly: 'monthly' };
 
-/** Returns the first definition of a careless agent, with the number of constituents in the wrong field. */
+/** Returns the first definition of a careless agent. The number of constituents is in the wrong field. */
 function findFirstDraft(rulebook: string) {
   const [, count] = /the (\d+) largest/.exec(rulebook)!;
   const [, frequency] = /rebalanced (\w+)/.exec(rulebook)!;
@@ -52,7 +52,7 @@ interface Job {
   readonly result: Readonly<Record<string, unknown>>;
 }
 
-/** Waits for a job like an agent, by calling the tool again while the job runs. */
+/** Waits for a job as an agent does: it calls the tool again while the job runs. */
 async function waitForJobEnd(started: Job): Promise<Job> {
   let job = started;
   while (job.status === 'pending' || job.status === 'running')
@@ -68,7 +68,7 @@ test('an agent designs an index from a rulebook, backtests it, explains its larg
     }),
   );
 
-  // The findings name the wrong parameter and the accepted parameters, so the agent can correct its definition.
+  // The findings contain the wrong parameter and the accepted parameters. So the agent can correct its definition.
   const draft = findFirstDraft(RULEBOOK);
   const report = await agent.ok<{ valid: boolean; findings: readonly Finding[] }>('validateIndex', { body: draft });
   expect(report.valid).toBe(false);
@@ -127,7 +127,7 @@ test('a completed wait returns the figures of the job, and shortened series', as
   expect(result['metrics']).toEqual(metrics);
 });
 
-/** Computes the largest drawdown by definition: the largest relative fall from a level to a later level. */
+/** Computes the largest drawdown by definition. It is the largest relative fall from a level to a later level. */
 function computeLargestDrawdown({
   index,
   data,

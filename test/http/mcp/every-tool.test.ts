@@ -28,7 +28,7 @@ afterAll(async () => {
   await service.close();
 });
 
-/** Sends a request of the examples as a tool call. @returns the status that the result implies */
+/** Sends a request of the examples as a tool call. @returns the status that follows from the result */
 async function askByTool<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
   const { id, given: toolArguments } = createToolCall(method, path, body);
   if (id === 'callMcp' || !isTool(ROUTES[id]!)) return service.ask<T>(method, path, body);
@@ -42,7 +42,7 @@ async function askByTool<T>(method: string, path: string, body?: unknown): Promi
   return { status: result.isError === true ? 400 : isJob ? 202 : 200, headers: new Headers(), body: parsed };
 }
 
-/** Returns the tool and the arguments for a request, found by the path template. */
+/** Returns the tool and the arguments for a request. The tool is found by the template of the path. */
 function createToolCall(method: string, address: string, body: unknown) {
   const { pathname, searchParams } = new URL(address, 'http://localhost');
   for (const [id, { method: routeMethod, path }] of Object.entries(ROUTES)) {

@@ -7,7 +7,10 @@ import { DIVISOR_API_KEYS, createIndex, keys, operator, TENANTS, type Tenant } f
 import { runService, type RunningService } from '../../services/running-service.js';
 import { openAgent, readError, readText, listTools, type Agent } from './agent.js';
 
-/** Service with agents of two tenants with documents and runs, each limited to a prefix, and an unlimited agent. */
+/**
+ * Service with agents of two tenants and an agent without limits. Each tenant has documents and runs, and its agent may
+ * use only ids with one prefix.
+ */
 let service: RunningService;
 let agents: Readonly<Record<Tenant, Agent>>;
 let unlimitedAgent: Agent;

@@ -5,7 +5,7 @@ import type { CalendarList } from '#contract/calendars.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
 
-/** Start of a market that begins before the calendar of Tel Aviv and ends after the calendar of Karachi. */
+/** Start of a market. The market begins before the calendar of Tel Aviv and ends after the calendar of Karachi. */
 const START = '2018-09-03';
 const END = '2026-06-30';
 

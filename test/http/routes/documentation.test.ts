@@ -22,7 +22,7 @@ test('a page that the client has is not sent again', async () => {
   expect([secondAnswer.status, await secondAnswer.text()]).toEqual([304, '']);
 });
 
-/** Returns a response as transferred, because fetch would decode it. */
+/** Returns a response as it was transferred. fetch would decode it. */
 function requestRaw(path: string, acceptEncoding: string): Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }> {
   return new Promise((resolve, reject) => {
     get(`${service.url}${path}`, { headers: { 'accept-encoding': acceptEncoding } }, (response) => {

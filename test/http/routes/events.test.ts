@@ -82,7 +82,7 @@ const requestEvents = async (query: string) => {
 
 test('a composition is decided five sessions before it takes effect, holidays not counted', async () => {
   const result = await requestEvents('?from=2027-01-01&to=2027-02-28&index_ids=LAGGED&kinds=announcement,effective');
-  // Third Fridays are 15 January and 19 February; 15 February is a holiday.
+  // Third Fridays are 15 January and 19 February. 15 February is a holiday.
   expect(result.map(({ date, kind, effective }) => [date, kind, effective])).toEqual([
     ['2027-01-08', 'announcement', '2027-01-15'],
     ['2027-01-15', 'effective', '2027-01-15'],
@@ -140,7 +140,7 @@ test('a blend has the rebalances of its parts in addition to its own, with one e
       ({ date, kind, effective }) => `${date} ${kind} ${effective}`,
     );
   const [lagged, quarters] = [await listByKind('LAGGED'), await listByKind('QUARTERS')];
-  // The last session of June is Wednesday the 30th; its rebalance is decided on the 29th.
+  // The last session of June is Wednesday the 30th. The rebalance on it is decided on the 29th.
   const ownEvents = ['2027-06-29 announcement 2027-06-30', '2027-06-30 effective 2027-06-30'];
   expect(lagged).toContain('2027-06-21 effective 2027-06-21'); // the Friday is Juneteenth (observed)
   expect(quarters).toHaveLength(1);

@@ -5,7 +5,7 @@ import { readProcessIdentity, type ProcessIdentity } from '#store/home/process-i
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 
 const OWN_IDENTITY = readProcessIdentity();
-/** A process on another machine: this machine cannot determine whether it has ended. */
+/** A process on another machine. This machine cannot determine whether it has ended. */
 const OTHER_BOOT: ProcessIdentity = { ...OWN_IDENTITY, world: 'another boot' };
 const THIRD_BOOT: ProcessIdentity = { ...OWN_IDENTITY, world: 'a third boot' };
 const UNUSED_PID: ProcessIdentity = { ...OWN_IDENTITY, pid: 2 ** 30 };

@@ -13,6 +13,6 @@ function simulateLooksPerSecond(nodes: number): number {
 test('ten nodes each look for silent nodes every two seconds; more nodes together look no more often', () => {
   expect(simulateLooksPerSecond(1)).toBeCloseTo(1 / 2);
   expect(simulateLooksPerSecond(10)).toBeCloseTo(5);
-  // The mean of 20,000 uniform pauses is within 2 % of half the longest pause, which is five standard deviations.
+  // The mean of 20,000 uniform pauses is within 2 % of half the longest pause. This is five standard deviations.
   expect(Math.abs(simulateLooksPerSecond(40) - 5)).toBeLessThan(0.1 + 0.05);
 });

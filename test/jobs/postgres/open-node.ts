@@ -10,7 +10,7 @@ import type { TestClock } from '../test-clock.js';
 const quietLog = { info: () => {}, warn: () => {}, error: () => {} };
 
 export interface OpenedNode {
-  /** Makes the next change of a job fail after a callback, as if the database did not respond. */
+  /** Makes the next change of a job fail, as if the database did not respond. The callback runs first. */
   failNext(meanwhile: () => Promise<void>): void;
   /** Delays the response to the next claim until a callback has ended. */
   delayNextClaim(meanwhile: () => Promise<unknown>): void;
@@ -19,7 +19,7 @@ export interface OpenedNode {
   readonly queue: JobQueue;
   readonly documents: PostgresDocuments;
   readonly paused: PausedKinds;
-  /** Statements of the node so far, without the ones that it repeats every half second. */
+  /** Statements of the node so far. It leaves out the ones that the node repeats every half second. */
   readonly statements: readonly string[];
   /** Resolves after all statements of the node have been answered. */
   answered(): Promise<void>;
@@ -28,7 +28,7 @@ export interface OpenedNode {
 
 const createUnavailable = (): Refusal => new Refusal('STORE_UNAVAILABLE', 'simulated');
 
-/** Creates a bus that distributes cancellations between the nodes of a test without delay. */
+/** Creates a bus that passes cancellations between the nodes of a test without delay. */
 export function createNotices(): Notices {
   const listeners: ((text: string) => void)[] = [];
   return {

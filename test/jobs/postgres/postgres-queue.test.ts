@@ -11,7 +11,7 @@ import { createQueues, createOrigin, createJob, LEASE_MS, succeed, type OpenedQu
 import { createTestClock, type TestClock } from '../test-clock.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
-/** Advances both the database clock for leases and the process clock for timers. */
+/** Advances two clocks: that of the database, for leases, and that of the process, for timers. */
 async function advanceBoth(world: TestSchema, time: TestClock, ms: number): Promise<void> {
   const formatEarlier = (column: string): string => `${column} = ${column} - ${ms} * interval '1 ms'`;
   await world.query(`UPDATE $schema.jobs SET ${formatEarlier('lease_until')}, ${formatEarlier('reserved_until')}`);
@@ -25,7 +25,7 @@ async function openOn(world: TestSchema, limits: QueueLimits, time: TestClock): 
     ...ownNode,
     async pass(ms) {
       await advanceBoth(world, time, ms);
-      // The time passed before the first poll was answered; this waits for the second poll.
+      // The time passed before the first poll was answered. This waits for the second poll.
       await ownNode.answered();
       await time.pass(1000);
     },
@@ -110,7 +110,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         const before = ask();
         return { value: await work(), count: ask() - before };
       }
-      // The first submission also queries the memory of the nodes and the jobs to be forgotten.
+      // The first submission also queries the memory of the nodes and the jobs that must be deleted.
       await submitter.queue.submit(createJob('first'));
       await runner.queue.complete((await runner.claimed()).lease, succeed);
       const submission = await countQueries(() => submitter.queue.submit(createJob('a')));
@@ -304,7 +304,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         (await claim)?.lease.jobId.slice('backtest:'.length);
       for (const id of ['large', 'later']) await busy!.queue.submit(createJob(id, { estimatedBytes: 900 }));
       for (const id of ['small', 'next']) await busy!.queue.submit(createJob(id));
-      // Moves database times by an interval that is long enough for a slow machine.
+      // Moves times in the database by an interval. It is long enough for a slow machine.
       const move = (column: string, by: string) =>
         query(`UPDATE $schema.jobs SET ${column} = ${column} + interval '${by}'`);
       await move('queued_at', '1 hour');

@@ -16,7 +16,10 @@ const LIMITS: QueueLimits = {
   leaseMs: LEASE_MS,
 };
 
-/** Kind with which nodes of 0.2.0 and 0.3.0 claim a backtest: `kind = ANY('{backtest,...}')`. */
+/**
+ * Condition by which nodes of 0.2.0 and 0.3.0 claim a backtest: `kind = ANY('{backtest,...}')`. The constant is the
+ * kind in it.
+ */
 const CLAIMED_BEFORE = 'backtest';
 
 describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
@@ -40,7 +43,7 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
     return { kind: String(row!['kind']), sequence: Number(row!['sequence']) };
   }
 
-  /** Writes a job like a node of an earlier release, which stores its plain kind with every change. */
+  /** Writes a job as a node of an earlier release does. Such a node stores its plain kind with every change. */
   async function writeBefore(id: string, change: { readonly attempt: number; readonly sequence: number }) {
     await node.documents.jobTransaction(async (tx) => {
       const storedJob = (await tx.get('job', `backtest:${id}`)) as { readonly body: object };

@@ -144,7 +144,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
       ['idle', [], [], 0],
     ];
     expect(await listNodeLoads()).toEqual([['helper', [], ['backtest:shared'], 50], idle, atOwn]);
-    // Of three slots, one runs the job and another runs parts of it.
+    // There are three slots. One runs the job, and another runs parts of it.
     expect((await queue.lanes()).heavy).toMatchObject({ running: 1, helping: 1, places: 3 });
     await helper.complete(lease, createSuccessWith('out'));
     expect(await listNodeLoads()).toEqual([['helper', [], [], 0], idle, atOwn]);

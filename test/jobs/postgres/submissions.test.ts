@@ -7,7 +7,7 @@ import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 import { createTestClock } from '../test-clock.js';
 import { openNode } from './open-node.js';
 
-/** Creates grouped submissions; each group ends when the test requests it. */
+/** Creates submissions in groups. The test decides when a group ends. */
 function openGroups() {
   const groups: string[][] = [];
   const ends: (() => void)[] = [];

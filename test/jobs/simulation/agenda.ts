@@ -1,4 +1,4 @@
-/** Future events, ordered by time and then by the order in which they were added. */
+/** Future events. They are sorted by time and then by the order in which they were added. */
 export interface Agenda {
   now(): number;
   isEmpty(): boolean;

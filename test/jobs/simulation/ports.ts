@@ -4,7 +4,7 @@ import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js
 import type { ArtifactRef, ArtifactStore, DocumentKind, DocumentStore, TransactionBody } from '#store/port.js';
 import { formatJobId, type Payload, type World } from './world.js';
 
-/** Listeners of one process; after the process has ended, its listeners have no effect. */
+/** Listeners of one process. After the process has ended, they have no effect. */
 export interface PortListeners {
   /** Called when a process has written a job. */
   onJobWritten(jobId: string, owner: number): void;
@@ -26,7 +26,7 @@ export function createClock({ agenda, later }: World, owner: number): Clock {
 
 type StagedTexts = Map<string, string | null>;
 
-/** Creates a store in which commits keep their order, and acknowledgements are delayed at random. */
+/** Creates a store in which commits keep their order. Each acknowledgement is delayed by a random time. */
 export function createStore(world: World, owner: number, { onJobWritten }: PortListeners): DocumentStore {
   const { disk, agenda, between, later } = world;
   let lastCommitMs = 0;
@@ -116,7 +116,7 @@ export function createArtifacts(world: World, owner: number): ArtifactStore {
   };
 }
 
-/** Resolves with the names of files on disk that had been written at the time of the call. */
+/** Waits, then resolves with the names of the files that were on the disk when it was called. */
 function settle(world: World, owner: number): Promise<void> {
   const names = [...world.unsettled];
   return new Promise((resolve, reject) => {
@@ -149,7 +149,10 @@ function recordWrittenFile(world: World, owner: number, name: string): void {
   world.unsettled.add(name);
 }
 
-/** Creates threads that finish, fail, die, stop responding, or ignore a cancellation and respond too late. */
+/**
+ * Creates threads that behave in different ways: they finish, fail, die, stop responding, or ignore a cancellation and
+ * respond too late.
+ */
 export function createPool(world: World, owner: number, { onCrash }: PortListeners): ComputePool {
   const { agenda, between, later, random } = world;
   return {

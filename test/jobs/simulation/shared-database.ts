@@ -30,14 +30,18 @@ export interface Change {
   readonly after: JobRecord | undefined;
 }
 
-/** An in-memory database that several simulated processes share: documents with versions, rows of jobs, a clock. */
+/**
+ * A database in memory that several simulated processes share. It contains documents with versions, rows of jobs, and a
+ * clock.
+ */
 export interface SharedDatabase {
   /** Document bodies by `kind/id`. */
   readonly documents: ReadonlyMap<string, unknown>;
   readonly rows: ReadonlyMap<string, SimulatedRow>;
   record(jobId: string): JobRecord | undefined;
   /**
-   * Returns the ports of a process. @param call decides whether a request is executed and whether its response arrives
+   * Returns the functions with which a process reaches the database. @param call decides whether a request is executed
+   * and whether its response arrives
    */
   createPorts(call: Call): { readonly rows: SimulatedRows; readonly documents: Ports };
 }
@@ -104,8 +108,8 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
   }
 
   /**
-   * Writes the changes of a body unless another commit has changed a document that was read. @returns true if the
-   * changes were written
+   * Writes all changes of a transaction. It writes nothing if another commit has changed a document that the
+   * transaction read. @returns true if the changes were written
    */
   function commitTransaction(read: Map<string, number>, puts: Map<string, unknown>, jobs: readonly JobRow[]): boolean {
     for (const [key, seen] of read) if ((versions.get(key) ?? 0) !== seen) return false;
@@ -194,7 +198,7 @@ interface RowTable {
   seen(jobId: string): JobRevision;
   next(): { readonly sequence: number };
   revise(): number;
-  /** Applies a change to a row and its version. */
+  /** Changes a row and increases its version. */
   changed(jobId: string, change: () => void): void;
 }
 

@@ -13,7 +13,7 @@ import type { Payload } from './world.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 const EPOCH_MS = 1.7e12;
-/** Interval between polls, long enough for other events to occur in between. */
+/** Interval between polls in ms. It is long enough for other events to occur in between. */
 const LOOK_MS = 200;
 const WATCH_MS = 2000;
 export const LEASE_MS = 5000;
@@ -39,7 +39,7 @@ export interface NodeWorld {
   readonly files: Set<string>;
   readonly random: () => number;
   between(low: number, high: number): number;
-  /** Draws whether an event of this probability occurs; without faults the result is always false. */
+  /** Draws whether an event of this probability occurs. Without faults the result is always false. */
   chance(probability: number): boolean;
   /** True if threads may end spontaneously. */
   readonly threadsEnd: boolean;
@@ -48,15 +48,15 @@ export interface NodeWorld {
   onStale(): void;
 }
 
-/** A machine with a sequence of processes, whose database connection may be cut. */
+/** A machine on which processes run one after the other. Its database connection may be cut. */
 export interface SimulatedNode {
-  /** Job system of the current process; undefined while no process runs. */
+  /** Job system of the current process, or undefined while no process runs. */
   readonly system: JobSystem | undefined;
   /** Kills the process; the next process starts later. */
   kill(): void;
   /** Releases all jobs and starts a new process. */
   restart(): void;
-  /** Cuts the connection for a while; requests that began before the cut may still be executed. */
+  /** Cuts the connection for a while. Requests that began before the cut may still be executed. */
   cut(ms: number): void;
   /** Pauses the process without notifying it. */
   pause(ms: number): void;
@@ -72,8 +72,8 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
   let clockMs = 0;
 
   /**
-   * Runs a function later in this process unless the process has ended; a paused process runs the function after the
-   * pause.
+   * Runs a function later in this process. It does not run if the process has ended. If the process is paused, it runs
+   * after the pause.
    */
   function runLater(lifeAtStart: number, ms: number, run: () => void): () => void {
     let stop = agenda.add(ms, function due() {
@@ -92,7 +92,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
           runLater(lifeAtStart, ms, () => reject(new Refusal('STORE_UNAVAILABLE', 'simulated')));
         agenda.add(between(0, 4), () => {
           const isCut = cutUntil > agenda.now();
-          // Messages in transit may still arrive after their process has ended or has been cut off.
+          // A message that was already sent may still arrive after its process has ended or lost its connection.
           if ((isCut || lifeAtStart !== life) && world.random() < 0.5)
             return void (isCut && loseAnswer(cutUntil - agenda.now()));
           const result = request();

@@ -11,27 +11,27 @@ export interface AttemptSeen {
 
 export interface StatusFacts {
   readonly leaseMs: number;
-  /** Process that wrote the start of an attempt, by incarnation and attempt. */
+  /** Process that wrote the start of an attempt. The key consists of the submission and the attempt. */
   readonly startedBy: ReadonlyMap<string, number>;
   readonly attempts: ReadonlySet<AttemptSeen>;
 }
 
-/** Checks of statuses as clients receive them, in order. */
+/** Checks the statuses of jobs in the order in which clients receive them. */
 export interface StatusChecks {
   check(status: JobStatus): void;
-  /** Latest status received, by incarnation. */
+  /** Latest status that a client received, by submission. */
   readonly seen: ReadonlyMap<string, JobStatus>;
 }
 
-/** Milliseconds from the end of a lease until the system notices: polls are a second apart, and the disk is slow. */
+/** Milliseconds from the end of a lease until the system notices it. Polls are a second apart, and the disk is slow. */
 const GRACE_MS = 3000;
 
 export function createStatusChecks(world: World, { leaseMs, startedBy, attempts }: StatusFacts): StatusChecks {
   const { agenda, say } = world;
   const seen = new Map<string, JobStatus>();
-  /** Process that returned the latest status, by incarnation. */
+  /** Process that returned the latest status, by submission. */
   const seenBy = new Map<string, number>();
-  /** Time at which the attempt was last seen working, by incarnation and attempt. */
+  /** Time at which the attempt was last seen working. The key consists of the submission and the attempt. */
   const idleSince = new Map<string, number>();
 
   function checkRunning(status: JobStatus, key: string): void {
@@ -53,7 +53,7 @@ export function createStatusChecks(world: World, { leaseMs, startedBy, attempts 
     if (attempt < before.attempt) say(`${jobId} went back to attempt ${attempt}`);
     if (before.status === 'running' && status.status === 'pending' && attempt === before.attempt)
       say(`${jobId} waits again under the same attempt`);
-    // Progress is kept in memory, so a job that fails because its process ended reports no progress.
+    // Progress is kept in memory. So a job that fails because its process ended reports no progress.
     if (isSameProcess && attempt === before.attempt && progress < before.progress)
       say(`${jobId} went back from ${before.progress} to ${progress}`);
   }

@@ -5,19 +5,19 @@ import type { ArtifactRef } from '#store/port.js';
 import { createStatusChecks, type AttemptSeen } from './status-checks.js';
 import { formatIncarnation, formatJobId, readToken, type Payload, type World } from './world.js';
 
-/** Observations of clients, with checks of the invariants that follow from them. */
+/** Records what clients observe, and checks the invariants that follow from it. */
 export interface Witness {
   /** Records which process stored an attempt as running. */
   noteStart(jobId: string, owner: number): void;
-  /** Records that an attempt, given by its token, ended with its worker or its process. */
+  /** Records that an attempt ended with its worker or its process. The token identifies the attempt. */
   noteCrash(token: string): void;
-  /** Records the start of a new process: running attempts count as lost. */
+  /** Records the start of a new process. Attempts that were running count as lost. */
   noteRestart(): void;
   /** Records the response to a submission or cancellation. */
   noteSubmitted(status: JobStatus): void;
   noteCancelled(status: JobStatus): void;
   /**
-   * Checks the invariants at the start of work: the attempt is on disk, the job has not crashed too often, and no other
+   * Checks three invariants when work starts: the attempt is on disk, the job has not crashed too often, and no other
    * attempt of the job runs.
    * @returns a function that records the end of the work
    */
@@ -46,7 +46,7 @@ export function createWitness(world: World, jobIds: readonly string[], limits: W
   const lostAttempts = new Set<string>(); // incarnations and attempts that were lost
   const attempts = new Set<AttemptSeen & { readonly bytes: number }>();
   const countedAttempts = new Set<string>();
-  /** Number of successes by token. A token that is submitted again after its end may succeed again. */
+  /** Number of successes by token. If a token is submitted again after its end, it may succeed again. */
   const successes = new Map<string, number>();
   const statuses = createStatusChecks(world, { leaseMs: limits.leaseMs, startedBy, attempts });
 

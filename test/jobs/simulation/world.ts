@@ -3,7 +3,7 @@ import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
 import { seeded } from '../../seeded.js';
 import { createAgenda, type Agenda } from './agenda.js';
 
-/** A call to a port that must fail, counted from 1, and the manner of its failure. */
+/** A planned failure: the number of the call to a port that fails, counted from 1, and how it fails. */
 export interface Fault {
   readonly call: number;
   readonly manner: 'refuse' | 'crash-before' | 'crash-after';
@@ -13,19 +13,25 @@ export interface Fault {
 export interface World {
   readonly agenda: Agenda;
   readonly random: () => number;
-  /** Draws whether an event of this probability occurs; always false without faults or with a planned fault. */
+  /**
+   * Draws whether an event of this probability occurs. The result is always false if there are no faults or if a fault
+   * is planned.
+   */
   chance(probability: number): boolean;
   between(low: number, high: number): number;
-  /** Fails the run and reports the seed that repeats it. */
+  /** Stops the simulation with an error that contains the seed. */
   say(message: string): never;
   /**
    * Executes a call to a port, refuses it, or ends the calling process. @returns true if the calling process still runs
    */
   callPort(action: () => void): boolean;
-  /** Runs a function later, unless its process has ended. */
+  /** Runs a function later. It does not run if its process has ended by then. */
   later(owner: number, delayMs: number, run: () => void): () => void;
   recordOnDisk(jobId: string): JobRecord | undefined;
-  /** Cleans up like the product's store: an artifact is deleted with its last document, or at the next start. */
+  /**
+   * Removes artifacts as the store of the product does. It deletes an artifact together with its last document, or at
+   * the next start.
+   */
   removeUnowned(names: readonly string[]): void;
 
   /** Stored documents as JSON, by `kind/id`. */
@@ -45,7 +51,7 @@ export interface World {
   mustRestart: boolean;
   isStopping: boolean;
   isDiskChanged: boolean;
-  /** First violation of an invariant; thrown within a task, it would only fail the job. */
+  /** First violation of an invariant. It is stored because an error that a task throws would only fail the job. */
   failure: unknown;
 }
 
@@ -68,7 +74,7 @@ export function createWorld(seed: number, fault: Fault | undefined): World {
         if (fault.manner === 'refuse') throw new Refusal('STORAGE_FULL', 'simulated');
         if (fault.manner === 'crash-after') action();
         world.mustRestart = true;
-        // The calling process has ended from here on: it receives nothing, and its actions have no effect.
+        // From here on the calling process has ended. It receives nothing, and its actions have no effect.
         world.process++;
         return false;
       }
@@ -115,7 +121,7 @@ export function readToken(job: { readonly request: unknown }): string {
 }
 
 /**
- * Returns the identifier of an accepted submission. A token that is submitted again after its end has a new identifier.
+ * Returns the identifier of an accepted submission. If a token is submitted again after its end, the identifier is new.
  */
 export function formatIncarnation(job: { readonly request: unknown; readonly created_at: string }): string {
   return `${readToken(job)}/${job.created_at}`;

@@ -3,7 +3,7 @@ import { findEigenvalueRange } from '#kernels/algebra/eigenvalue-range.js';
 import { computeSymmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
 
 test('the range of a symmetric matrix has its smallest and its largest eigenvalue', () => {
-  // A matrix of two blocks, diag(1, 4) and [[2, 1], [1, 2]]; the second block has eigenvalues 1 and 3.
+  // A matrix of two blocks, diag(1, 4) and [[2, 1], [1, 2]]. The second block has eigenvalues 1 and 3.
   const a = Float64Array.of(1, 0, 0, 0, 0, 4, 0, 0, 0, 0, 2, 1, 0, 0, 1, 2);
   const before = a.slice();
   const range = findEigenvalueRange(computeSymmetricEigenvalues, a, 4)!;

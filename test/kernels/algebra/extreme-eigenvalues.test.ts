@@ -23,7 +23,7 @@ function createMarket(common: number): Float64Array {
   return out.map((value, i) => (i % (N + 1) === 0 ? value : 0.8 * value));
 }
 
-/** Equal blocks on the diagonal, so that every eigenvalue is repeated. */
+/** Equal blocks on the diagonal. Therefore every eigenvalue is repeated. */
 const blocks = Float64Array.from({ length: N * N }, (_, index) => {
   const [i, j] = [Math.floor(index / N), index % N];
   if (i === j) return 1;
@@ -31,7 +31,8 @@ const blocks = Float64Array.from({ length: N * N }, (_, index) => {
 });
 
 /**
- * Matrix whose eigenvalues are all equal except the smallest and the largest, with unit vectors as their eigenvectors.
+ * Matrix whose eigenvalues are all equal, except the smallest and the largest. The eigenvectors of these two are unit
+ * vectors.
  */
 const extremeMatrix = Float64Array.from({ length: N * N }, (_, index) => {
   if (index % (N + 1) !== 0) return 0;

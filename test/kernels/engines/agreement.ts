@@ -8,12 +8,15 @@ import { testEigenAgreement } from './eigen-agreement.js';
 import { createRandomPanel, createRandomSymmetric, createRandomDefinite } from './random-matrices.js';
 
 /**
- * Matrix orders at, near and far from the tile of 4, the solve block of 64, the factor block of 128 and the depth of
- * 192.
+ * Matrix orders that are equal to, near and far from the block sizes: the tile of 4, the solve block of 64, the factor
+ * block of 128 and the depth of 192.
  */
 const ORDERS = [1, 2, 3, 4, 5, 7, 8, 9, 31, 33, 63, 64, 65, 66, 127, 130, 193, 258];
 
-/** Matrix orders for engines that share blocks with an engine tested on every order; all orders in the soak. */
+/**
+ * Matrix orders for engines that share blocks with an engine for which every order is tested. The soak tests all
+ * orders.
+ */
 export const FEWER_ORDERS = IS_SOAK ? ORDERS : [2, 5, 9, 63, 66, 193];
 
 const SQUARES = [
@@ -71,7 +74,7 @@ const SELECTIONS = [
   [61, 33],
 ] as const;
 
-/** Tests every operation of an engine against its definition, on arrays created by the engine and on other arrays. */
+/** Tests every operation of an engine against its definition. The arrays are created by the engine or by other code. */
 export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS): void {
   const copyToEngine = (array: Float64Array): Float64Array => {
     const copy = engine.allocate(array.length);

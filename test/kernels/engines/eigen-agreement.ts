@@ -129,8 +129,8 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
 }
 
 /**
- * Returns a matrix with duplicated securities or of rank 10: its clusters of equal eigenvalues are deflated most by
- * divide and conquer.
+ * Returns a matrix with duplicated securities or of rank 10. Divide and conquer deflates its groups of equal
+ * eigenvalues most.
  */
 function createDegenerate(n: number, duplicated: boolean): Float64Array {
   const panel = createRandomPanel(duplicated ? 2 * n : 10, n, 8);

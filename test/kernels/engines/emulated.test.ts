@@ -20,7 +20,7 @@ interface Build {
   ) => Promise<void>;
 }
 
-/** Instruction sets, each with a compiler and an emulator that work on any machine. */
+/** Instruction sets. Each has a compiler and an emulator that work on any machine. */
 const MACHINES = [
   { set: 'avx2', architecture: 'x64', compiler: 'x86_64-linux-gnu-gcc', emulator: ['qemu-x86_64', '-cpu', 'max'] },
   { set: 'avx512', architecture: 'x64', compiler: 'x86_64-linux-gnu-gcc', emulator: ['qemu-x86_64', '-cpu', 'max'] },
@@ -33,7 +33,7 @@ const arena = createArena();
 const plainInstance = new WebAssembly.Instance(compileKernelModule(), createKernelImports(arena.memory))
   .exports as KernelExports;
 
-/** Sample of problems that includes every kernel; starting an emulator takes a tenth of a second. */
+/** Sample of problems. It includes every kernel. An emulator takes a tenth of a second to start. */
 const sample = listProblems().filter((_, k) => k % (IS_SOAK ? 9 : 27) === 0);
 test('the sample has problems of every kernel', () => {
   expect(new Set(sample.map(({ kernel }) => kernel))).toEqual(new Set(listProblems().map(({ kernel }) => kernel)));
@@ -41,7 +41,7 @@ test('the sample has problems of every kernel', () => {
 
 const isInstalled = (command: string): boolean => spawnSync(command, ['--version']).status === 0;
 
-/** Instruction sets of this processor, on which `native.test.ts` tests every problem without an emulator. */
+/** Instruction sets of this processor. `native.test.ts` tests every problem on them without an emulator. */
 const SETS_HERE = listSetsHere();
 const EMULATED_SETS = MACHINES.filter(({ set }) => IS_SOAK || !SETS_HERE.includes(set));
 

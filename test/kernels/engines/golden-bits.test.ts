@@ -12,7 +12,10 @@ import type { CovarianceCase } from '../moments/sample-covariance.test.js';
 import { createTrackingProgram, trackingCases } from '../optimisation/tracking-cases.js';
 import { createRandomDefinite, createRandomPanel, createRandomSymmetric } from './random-matrices.js';
 
-/** Panels of the golden covariances, and a panel whose products are large enough for every native kernel. */
+/**
+ * Panels of the golden covariances, and one larger panel. The products of the larger panel are large enough for every
+ * native kernel.
+ */
 const PANELS = [
   ...readGolden<CovarianceCase[]>('covariance').map(({ returns, assets }) => ({ returns, assets })),
   { returns: createRandomPanel(420, 210), assets: 210 },
@@ -63,7 +66,7 @@ function hashEigenpairs(engine: Engine, n: number): string {
   return computeHash(values, vectors);
 }
 
-/** Returns the smallest and the largest eigenvalue of a definite matrix. */
+/** Returns a hash of the smallest and the largest eigenvalue of a definite matrix. */
 function hashExtremes(engine: Engine, n: number): string {
   const { smallest, largest } = findExtremeEigenvalues(engine, createRandomDefinite(n), n)!;
   return computeHash(smallest, largest);

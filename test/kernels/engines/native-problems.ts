@@ -3,7 +3,7 @@ import { listNativeSets, type NativeSet } from '#kernels/engines/native-kernels.
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { createRandomDefinite, createRandomPanel } from './random-matrices.js';
 
-/** Returns the instruction sets that this processor supports; empty without a native library. */
+/** Returns the instruction sets that this processor supports. The list is empty without a native library. */
 export function listSetsHere(): readonly NativeSet[] {
   try {
     return listNativeSets();
@@ -13,10 +13,13 @@ export function listSetsHere(): readonly NativeSet[] {
   }
 }
 
-/** A problem for kernels with its operands; the result overwrites the last operand. */
+/** A problem for a kernel, with its operands. The result overwrites the last operand. */
 export interface Problem {
   readonly kernel: 'rank-k' | 'product' | 'cholesky' | 'solve' | 'solve-transposed' | 'symmetric-product';
-  /** Sizes; for a product, followed by flags (1 or 0): A transposed, B transposed, subtracted, upper triangle only. */
+  /**
+   * Sizes of the problem. For a product, flags (1 or 0) follow: A transposed, B transposed, subtracted, upper triangle
+   * only.
+   */
   readonly sizes: readonly number[];
   readonly operands: readonly Float64Array[];
 }
@@ -24,8 +27,8 @@ export interface Problem {
 const BYTES = 8;
 
 /**
- * Returns problems with sizes around the tiles (4, 8, 12, 24), groups (48), blocks (64, 128, 192, 336, 384) and depths
- * (256, 320).
+ * Returns problems with sizes near the tiles (4, 8, 12, 24), groups (48), blocks (64, 128, 192, 336, 384) and depths
+ * (256, 320) of the kernels.
  */
 export function listProblems(): Problem[] {
   return [
@@ -53,7 +56,7 @@ function createPanelProduct(rows: number, columns: number): Problem {
   return { kernel: 'rank-k', sizes: [rows, columns], operands: [createRandomPanel(rows, columns), out] };
 }
 
-/** Creates a product problem; the variants alternate between sizes. */
+/** Creates a problem of a matrix product. Its variant depends on the sizes. */
 function createProduct(m: number, k: number, n: number): Problem {
   const flags = [m % 2, k % 2, n % 2, (m + k + n) % 2];
   const operands = [createRandomPanel(m, k, 5), createRandomPanel(k, n, 6), createRandomPanel(m, n, 7)];

@@ -13,7 +13,7 @@ export function createRandomSymmetric(n: number, seed = 2): Float64Array {
   return values.map((_, i) => values[Math.max(Math.floor(i / n), i % n) * n + Math.min(Math.floor(i / n), i % n)]!);
 }
 
-/** Returns a positive definite matrix that is far from singular. */
+/** Returns a positive definite matrix with a good condition. */
 export function createRandomDefinite(n: number): Float64Array {
   const panel = createRandomPanel(n + 8, n, 3).map((value) => value);
   const out = new Float64Array(n * n);

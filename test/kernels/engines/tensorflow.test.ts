@@ -9,7 +9,9 @@ import type { PathModel } from '#kernels/simulation/simulate-paths.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { createRandomPanel } from './random-matrices.js';
 
-/** A stub of the calls that the engine makes, in float32 like the original library. */
+/**
+ * Replaces the TensorFlow library with the calls that the engine makes. It computes in float32, as the library does.
+ */
 interface Stub {
   values: Float32Array;
   shape: [number, number];

@@ -3,7 +3,7 @@ import { createArena } from '#kernels/engines/arena.js';
 import { createKernelImports } from '#kernels/engines/kernel-imports.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 
-/** Computes X'X as a whole and in ranges of tile rows, directly with the exports of the WebAssembly module. */
+/** Computes X'X as a whole and in ranges of tile rows. It calls the exports of the WebAssembly module directly. */
 export function instantiateForTest(
   x: Float64Array,
   columns: number,

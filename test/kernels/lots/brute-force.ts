@@ -1,6 +1,6 @@
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 
-/** A possible net trade in a security, with the realised gains of its lots. */
+/** A possible net trade in a security, and the gains that it realises in its lots. */
 interface Choice {
   readonly trade: number;
   readonly short: number;
@@ -8,8 +8,8 @@ interface Choice {
 }
 
 /**
- * Returns the lowest objective of all whole-share trades, each evaluated from the definition without code of the
- * solver.
+ * Returns the lowest objective of all trades in whole shares. It evaluates each trade from the definition, without code
+ * of the solver.
  */
 export function solveByBruteForce(program: AccountProgram): number {
   const choices = Array.from({ length: program.n }, (_, i) => listChoices(program, i));
@@ -82,7 +82,10 @@ function computeObjective(program: AccountProgram, takenChoices: readonly Choice
   return program.aversion * variance + cost + program.taxWeight * computeUsTax(short, long);
 }
 
-/** Computes the tax with US netting at 37 % and 20 %: each holding period separately, then both together. */
+/**
+ * Computes the tax with US netting at 37 % and 20 %. Gains and losses are netted within each holding period, and then
+ * across both.
+ */
 export function computeUsTax(short: number, long: number): number {
   if (short >= 0 && long >= 0) return 0.37 * short + 0.2 * long;
   const net = short + long;

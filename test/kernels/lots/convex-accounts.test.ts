@@ -6,7 +6,7 @@ import { computePricesAt } from '#kernels/lots/candidate.js';
 import { solveAccount, type AccountSolution } from '#kernels/lots/solve-account.js';
 import { createRandomConvexAccount } from './convex-accounts.js';
 
-/** Optimal objectives computed by cvxopt, written by `python3 convex-reference.py`. */
+/** Optimal objectives that cvxopt computed. `python3 convex-reference.py` writes them. */
 const REFERENCE = JSON.parse(readFileSync('test/kernels/lots/convex-reference.json', 'utf8')) as readonly number[];
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 

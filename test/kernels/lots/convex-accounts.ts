@@ -2,8 +2,8 @@ import type { AccountProgram } from '#kernels/lots/account-program.js';
 import { createRandomAccount } from './random-account.js';
 
 /**
- * Returns an account with gains in every lot and earlier net losses: a convex problem with kinks of the tax. Every
- * second account has a limit.
+ * Returns an account with gains in every lot and earlier net losses. Its problem is convex, and the tax has kinks.
+ * Every second account has a limit.
  */
 export function createRandomConvexAccount(seed: number): AccountProgram {
   const trackingLimit = seed % 2 === 0 ? 0.03 : Infinity;

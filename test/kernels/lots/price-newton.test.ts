@@ -7,8 +7,8 @@ import { BOTH_DIRECTIONS, relaxTrades } from '#kernels/lots/relaxed-trades.js';
 import { createRandomAccount } from './random-account.js';
 
 /**
- * Returns the convex form of an account without losses, which would be sold and bought back; gains of both holding
- * periods have one price.
+ * Returns the convex form of an account without losses. Losses would be sold and bought back. Gains of both holding
+ * periods have the same price.
  */
 function createForm(seed: number, trackingLimit = Infinity): Relaxation {
   const random = createRandomAccount({ seed, n: 80, k: 6, lotsPerSecurity: 4, isOrdered: true, trackingLimit });
@@ -48,7 +48,7 @@ describe('solveByPrices', () => {
       ownSolution.weights.forEach((weight, i) => expect(weight).toBeCloseTo(otherSolution.weights[i]!, 7));
       const objective = computeObjective(form, ownSolution.traded, ownSolution.weights);
       expect(objective).toBeCloseTo(computeObjective(form, otherSolution.traded, otherSolution.weights), 10);
-      // The order of lots makes a sale more expensive than the convex hull of its cost.
+      // Because of the order of lots, the cost of a sale is above the convex hull of the cost.
       expect(computeDualBound(form.program, form.side, ownSolution.multipliers).bound).toBeGreaterThan(
         objective - 1e-10,
       );

@@ -16,8 +16,8 @@ export interface RandomTerms {
 const RATES = { short: 0.37, long: 0.2 };
 
 /**
- * Returns an account near its target with gains and losses: US netting, costs of 5 bp, cash between 0 and 1 %, or up to
- * 1 % plus two shares with whole shares.
+ * Returns an account near its target with gains and losses. It has US netting and costs of 5 bp. The cash is between 0
+ * and 1 %; with whole shares it is up to 1 % plus two shares.
  */
 export function createRandomAccount({
   seed,
@@ -91,7 +91,7 @@ interface LotTerms {
   readonly share: number;
 }
 
-/** Divides holdings into lots, which are rounded to whole shares if required. */
+/** Divides holdings into lots. If required, the lots are rounded to whole shares. */
 function createRandomLots(heldWeights: Float64Array, { random, normal, lotsPerSecurity, share }: LotTerms) {
   const n = heldWeights.length;
   const lotStart = new Int32Array(n + 1);

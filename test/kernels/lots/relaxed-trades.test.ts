@@ -4,7 +4,7 @@ import { createRandomAccount } from './random-account.js';
 
 const base = createRandomAccount({ seed: 1, n: 1, k: 1, lotsPerSecurity: 1 });
 /**
- * One security with four lots of equal size and gains of 0.3 short-term, 0.2 long-term, 0.1 short-term and 0.2
+ * One security with four lots of equal size. Their gains are 0.3 short-term, 0.2 long-term, 0.1 short-term and 0.2
  * long-term.
  */
 const program = {

@@ -126,7 +126,7 @@ describe('solveAccount', () => {
 
   it.each([1, 2, 3])('keeps every limit that some trades keep, whatever the cost (%i)', (seed) => {
     const terms = { seed, n: 40, k: 5, lotsPerSecurity: 4, isOrdered: true };
-    // With a low weight of taxes the tracking error is nearly the lowest possible, where a unit of variance costs more
+    // If taxes have a low weight, the tracking error is nearly the lowest possible. There a unit of variance costs more
     // than 100.
     const nearSolution = solveAccount(
       { ...createRandomAccount({ ...terms, aversion: 1000 }), taxWeight: 1e-3 },

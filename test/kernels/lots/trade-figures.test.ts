@@ -6,7 +6,7 @@ import { createUsSides } from './random-account.js';
 
 const row = { short: 0, long: 0, cost: 0 };
 
-/** Account with 70 % in three lots of the first security and 20 % in the second; the target is one half each. */
+/** Account with 70 % in three lots of the first security and 20 % in the second. The target is one half each. */
 const ACCOUNT: AccountProgram = {
   n: 2,
   k: 1,
@@ -32,7 +32,7 @@ const ACCOUNT: AccountProgram = {
   fixedLong: 0,
   sides: createUsSides(0.37, 0.2),
   rows: [
-    // At least 95 % must be invested, and at least 50 % in the second security at a price of 2.
+    // At least 95 % must be invested, and at least 50 % must be in the second security, which has a price of 2.
     { ...row, weights: Float64Array.of(-1, -1), constant: 0.95, penalty: Infinity },
     { ...row, weights: Float64Array.of(0, -1), constant: 0.5, penalty: 2 },
   ],

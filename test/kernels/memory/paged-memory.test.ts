@@ -32,7 +32,7 @@ beforeEach(async () => {
 });
 afterEach(() => void limitMemory(usualLimit));
 
-/** Computes the bytes of this process's memory that are mapped to files in the folder. */
+/** Returns how many bytes of the memory of this process are mapped to files in the folder. */
 function computeMappedBytes(): number {
   const lines = readFileSync('/proc/self/maps', 'utf8').split('\n');
   const ranges = lines.filter((line) => line.includes(folder)).map((line) => line.split(' ', 1)[0]!.split('-'));
@@ -126,7 +126,7 @@ test('a file that keeps its name is shared with another process, and may have sp
   expect(Buffer.compare(new Uint8Array(openedFile), expected)).toBe(0);
 });
 
-/** Script of a separate process that requests large memory from the GNU C library in addition to other memory. */
+/** Script of a separate process. It requests large memory from the GNU C library in addition to other memory. */
 const ALONE_SCRIPT = `
   import { SEPARATE_BYTES, limitMemory, openPagedFile, findPagedFile, allocatePanels } from '#kernels/memory/paged-memory.js';
   import { readdirSync, writeFileSync } from 'node:fs';
@@ -180,7 +180,7 @@ test('without a folder nothing is paged, whatever its size', () => {
   expect([isPaged(MIB), allocatePanels(MIB).byteLength, computeMappedBytes()]).toEqual([false, MIB, 0]);
 });
 
-/** Returns the bytes of the folder's files that are resident in this process. */
+/** Returns how many bytes of the files in the folder are resident in this process. */
 function computeTouchedBytes(): number {
   const parts = readFileSync('/proc/self/smaps', 'utf8').split(/^(?=[0-9a-f]+-)/mu);
   const sizes = parts.filter((part) => part.includes(folder)).map((part) => Number(/^Rss: +(\d+)/mu.exec(part)![1]));

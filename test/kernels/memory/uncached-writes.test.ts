@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => void limitMemory(usualLimit));
 
-/** Creates memory on a file that stays open, which the library maps separately. */
+/** Creates memory on a file that stays open. The library maps this file separately. */
 function openUncachedMemory(skip: (reason: string) => never): SharedArrayBuffer {
   if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
   const memory = allocatePanels(SEPARATE_BYTES + 100);

@@ -179,8 +179,7 @@ describe.each([
   });
 
   test('repair corrects the errors of float32 products in float64', () => {
-    // Products in float32 are slightly indefinite; this engine makes the diagonal wrong by a hundredth in every
-    // product.
+    // Products in float32 are slightly indefinite. This engine changes the diagonal by a hundredth in every product.
     const coarse: Engine = {
       ...engine,
       precision: 'float32',

@@ -28,7 +28,10 @@ function computeIntensity(returns: Float64Array, assets: number, kind: Shrinkage
   });
 }
 
-/** Computes the published formulas directly with all intermediate products; slow, and independent of the kernel. */
+/**
+ * Computes the published formulas directly, with all intermediate products. It is slow and does not use code of the
+ * kernel.
+ */
 function computeIntensityByDefinition(
   returns: Float64Array,
   assets: number,
@@ -71,7 +74,7 @@ function computeIntensityByDefinition(
   return { intensity: Math.min(Math.max((piSum - rho) / gamma / n, 0), 1), distance: gamma / mean ** 2 };
 }
 
-/** Random panels in which every security moves, and in a different way. */
+/** Random panels in which every security moves, and no two move in the same way. */
 const panels = createMatrices({ rowsMin: 3, rowsMax: 25, columnsMin: 3, columnsMax: 5 }).filter(
   ({ rows, columns, data }) => {
     const covariance = new Float64Array(columns * columns);
@@ -92,7 +95,7 @@ describe('computeLedoitWolfIntensity', () => {
       fc.assert(
         fc.property(panels, ({ columns, data }) => {
           const { intensity, distance } = computeIntensityByDefinition(data, columns, kind);
-          // For a sample that nearly equals its target, the intensity is a quotient of rounding errors.
+          // If a sample nearly equals its target, the intensity is a quotient of rounding errors.
           fc.pre(distance > 1e-6);
           expect(Math.abs(computeIntensity(data, columns, kind) - intensity)).toBeLessThanOrEqual(1e-8);
         }),
@@ -103,7 +106,7 @@ describe('computeLedoitWolfIntensity', () => {
   test.each(readGolden<CovarianceCase[]>('covariance'))(
     'agrees with scikit-learn once both divide by T: $name',
     ({ returns, assets, sklearn_ledoit_wolf_ddof0: expected }) => {
-      // A single security equals its target: the intensity is 0 by definition, as in scikit-learn.
+      // A single security equals its target. The intensity is 0 by definition, as in scikit-learn.
       if (assets === 1) return;
       expect(computeIntensity(Float64Array.from(returns), assets, 'scaled_identity', 0)).toBeCloseTo(
         expected.intensity,

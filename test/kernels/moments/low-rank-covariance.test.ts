@@ -61,8 +61,7 @@ describe('estimateLowRankCovariance', () => {
           const actual = estimateLowRankCovariance(referenceEngine, data.slice(), columns, shrinkage);
           const out = new Float64Array(columns * columns);
           expandCovariance(referenceEngine, actual, out);
-          // The intensity is undefined for a sample that equals its target, but the resulting matrix does not depend on
-          // it.
+          // If a sample equals its target, the intensity is undefined. But the resulting matrix does not depend on it.
           expectCovariance(out, expected.covariance, columns, 1e-12);
           for (let i = 0; i < columns; i++)
             for (let j = 0; j < i; j++) expect(out[i * columns + j]).toBe(out[j * columns + i]);
@@ -129,7 +128,7 @@ describe('estimateLowRankCovariance', () => {
       );
       const shrinkage: Shrinkage = { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 };
       const expected = estimateByMatrices(panel, assets, shrinkage).intensity;
-      // The distance is a difference of nearly equal entries, so its relative accuracy is 1e-16 divided by its relative
+      // The distance is a difference of nearly equal entries. So its relative accuracy is 1e-16 divided by its relative
       // size.
       expect(
         Math.abs(estimateLowRankCovariance(openWasmEngine(), panel.slice(), assets, shrinkage).intensity - expected),

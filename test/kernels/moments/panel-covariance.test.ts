@@ -31,7 +31,7 @@ function estimate(rows: number, assets: number, shrinkage: Shrinkage): LowRankCo
   return estimateLowRankCovariance(openWasmEngine(), createRandomPanel(rows, assets), assets, shrinkage);
 }
 
-/** Returns rows [from, to) of a matrix, each from its diagonal element on. */
+/** Returns rows [from, to) of a matrix. Each row starts at its diagonal element. */
 function selectMatrixRows(matrix: Float64Array, assets: number, from: number, to: number): Float64Array {
   const rows = new Float64Array(countTriangleEntries(assets, from, to));
   for (let i = from, offset = 0; i < to; offset += assets - i, i++)

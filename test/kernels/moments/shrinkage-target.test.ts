@@ -5,7 +5,7 @@ import { computeAverageCorrelation, shrink, createShrinkageTarget } from '#kerne
 import { positiveDefinite } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
 
-/** Computes the shrinkage targets entry by entry, as defined in the contract and in the papers. */
+/** Computes the shrinkage targets entry by entry. The contract and the papers define them. */
 function computeTargetByDefinition(
   kind: 'constant_correlation' | 'scaled_identity',
   a: Float64Array,
@@ -54,7 +54,7 @@ describe('shrinkage', () => {
   });
 
   test('counts a security without variance with correlation 0', () => {
-    // Securities 1 and 2 have correlation 0.5, and pairs with security 3 count as 0, so the mean is 0.5 / 3.
+    // Securities 1 and 2 have correlation 0.5. Pairs with security 3 count as 0. So the mean is 0.5 / 3.
     expect(computeAverageCorrelation(Float64Array.of(4, 1, 0, 1, 1, 0, 0, 0, 0), 3)).toBeCloseTo(0.5 / 3, 15);
   });
 

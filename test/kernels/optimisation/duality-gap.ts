@@ -2,19 +2,19 @@ import type { Certificate } from '#kernels/optimisation/program/certificate.js';
 import { createMetricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Point, Program } from '#kernels/optimisation/program/program.js';
 
-/** Certificate of a point, computed only from the coefficients of the programme and the point. */
+/** Certificate of a point. It is computed only from the coefficients of the programme and the point. */
 export interface PointCertificate {
-  /** Objective at the point minus a lower bound on the objective of all feasible points. */
+  /** Objective at the point minus a lower bound that holds for all feasible points. */
   readonly gap: number;
   /** Largest violation of a bound, row, limit or norm. */
   readonly violation: number;
 }
 
 /**
- * Computes a certificate by weak duality from the definition of the programme, without code of the solver or of its
- * optimality check: convex terms are replaced by their tangents at the point, constraints are priced with the point's
- * multipliers, and the rest is minimised security by security over the box. Multipliers of the right sign always give a
- * valid bound; only optimal multipliers close the gap. Bounds must be finite and rows hard.
+ * Computes a certificate by weak duality from the definition of the programme. It uses neither code of the solver nor
+ * its check of optimality. Tangents at the point replace the convex terms. The multipliers of the point price the
+ * constraints. The rest is minimised over the box, security by security. The bound is valid if the multipliers have the
+ * right sign. The gap is zero only if they are optimal. Bounds must be finite and rows hard.
  */
 export function certify(program: Program, point: Point): PointCertificate {
   const { n, curvature, ridge, centre, linear, lower, upper, rows, kinks, norms } = program;
@@ -57,7 +57,7 @@ export function certify(program: Program, point: Point): PointCertificate {
     const square = computeDotProduct(gradient, from);
     addViolation(Math.sqrt(square), norm.radius);
     const multiplier = Math.max(point.normMultipliers[q]!, 0);
-    // (|x - c|^2 - radius^2) / 2 is above its tangent.
+    // (|x - c|^2 - radius^2) / 2 is greater than or equal to its tangent.
     for (let i = 0; i < n; i++) slope[i]! += multiplier * gradient[i]!;
     constant += multiplier * ((square - norm.radius ** 2) / 2 - computeDotProduct(gradient, x));
   });
@@ -83,9 +83,9 @@ export function certify(program: Program, point: Point): PointCertificate {
 }
 
 /**
- * Returns the minimum over the box of the weighted left-hand sides minus the bounds, by definition. If the minimum is
- * positive, no point satisfies rows, limits and norms. A norm is replaced by its tangent at the point of the
- * certificate, scaled by the norm's length at this point.
+ * Returns a minimum over the box by definition. It is the minimum of the weighted sum of the left-hand sides minus the
+ * bounds. If it is positive, no point satisfies the rows, limits and norms. A norm is replaced by its tangent at the
+ * point of the certificate, scaled by the length of the norm there.
  */
 export function computeFarkasMargin(
   program: Program,

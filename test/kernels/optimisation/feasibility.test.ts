@@ -46,7 +46,8 @@ describe('findLeastViolation', () => {
       }
       proofs++;
       const { n, rows, lower, upper } = program;
-      // At the point of minimum violation, securities strictly between their bounds have zero multipliers (Farkas).
+      // At the point of minimum violation, the multiplier of a security is zero if its weight is strictly between its
+      // bounds (Farkas).
       for (let i = 0; i < n; i++) {
         if (x[i]! <= lower[i]! + 1e-7 || x[i]! >= upper[i]! - 1e-7) continue;
         let force = 0;

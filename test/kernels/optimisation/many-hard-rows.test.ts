@@ -12,7 +12,7 @@ const NAMES = 20;
 const PLANES = 200;
 
 /**
- * Returns a programme with a budget and with planes that touch a ball around a portfolio; some planes bind, most do
+ * Returns a programme with a budget and with planes that touch a ball around a portfolio. Some planes bind; most do
  * not.
  */
 function createPlanesProgram(seed: number): Program {

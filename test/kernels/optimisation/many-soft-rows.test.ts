@@ -14,7 +14,10 @@ import {
 const NAMES = 12;
 const ROWS = 60;
 
-/** Returns a programme with a budget and many soft rows whose bound is near their value; most rows are satisfied. */
+/**
+ * Returns a programme with a budget and many soft rows. The bound of each row is near its value. Most rows are
+ * satisfied.
+ */
 function createPricedProgram(seed: number): Program {
   const random = seeded(seed);
   const { plain: baseProgram, count, coefficients } = createProgramAmongRows(NAMES, ROWS, random);

@@ -16,7 +16,7 @@ const TOLERANCE = 1e-5;
 /** Maximum residual, absolute and computed in exact arithmetic. */
 const CERTIFIED = 1e-9;
 
-/** Problems of `npm test`: the quickest of each kind of curvature and each magnitude of coefficients. */
+/** Problems of `npm test`. They are the quickest of each kind of curvature and each magnitude of coefficients. */
 const QUICK = [
   'DPKLO1',
   'DUAL4',

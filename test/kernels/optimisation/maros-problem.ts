@@ -18,18 +18,18 @@ export interface MarosProblem {
   readonly program: Program;
   readonly constant: number;
   /**
-   * True if a benchmark of dense solvers includes the problem: at most 1,000 variables and 1,000 constraints.
-   * Equalities, finite sides of inequalities, and the bounds of each variable count as one constraint each.
+   * True if a benchmark of dense solvers includes the problem. It has at most 1,000 variables and 1,000 constraints.
+   * Each equality, each finite side of an inequality and each bound of a variable counts as one constraint.
    */
   readonly isDense: boolean;
   /**
-   * Returns multipliers of the file's rows, followed by multipliers of the bounds, as the script that computes
-   * residuals reads them.
+   * Returns the multipliers in the order of the script that computes residuals: first those of the rows of the file,
+   * then those of the bounds.
    */
   toFile(rowMultipliers: Float64Array, boundMultipliers: Float64Array): Float64Array;
 }
 
-/** Returns the names of the problems in the folder, ascending; empty if the folder is absent. */
+/** Returns the names of the problems in the folder in ascending order. The list is empty if the folder is absent. */
 export function listProblemNames(): string[] {
   if (!isThere) return [];
   return readdirSync(FOLDER)
@@ -38,14 +38,14 @@ export function listProblemNames(): string[] {
     .toSorted();
 }
 
-/** Returns the published optima by problem name, read from the folder's list. */
+/** Returns the published optima by problem name. It reads them from the list in the folder. */
 export function listPublishedOptima(): ReadonlyMap<string, number> {
   if (!isThere) return new Map();
   const lines = readFileSync(`${FOLDER}optima.csv`, 'utf8').trim().split('\n').slice(1);
   return new Map(lines.map((line) => [line.split(',')[0]!, Number(line.split(',')[6])]));
 }
 
-/** Reads a problem 1/2 x'Px + q'x + r with l <= Ax <= u; rows with a single entry become bounds. */
+/** Reads a problem 1/2 x'Px + q'x + r with l <= Ax <= u. A row with a single entry becomes a bound. */
 export function readProblem(name: string, folder = FOLDER): MarosProblem {
   const file = readMatFile(join(folder, `${name}.mat`));
   const { columns: n, entries: quadratic } = file.get('P')!;
@@ -108,7 +108,7 @@ export function readProblem(name: string, folder = FOLDER): MarosProblem {
   };
 }
 
-/** Returns the bounds defined by rows with a single entry, and the row of each bound. */
+/** Returns the bounds that follow from rows with a single entry, and the row of each bound. */
 function createBounds(
   byRow: readonly [number, number][][],
   lowerBounds: Float64Array,

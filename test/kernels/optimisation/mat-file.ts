@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { inflateSync } from 'node:zlib';
 
-/** A matrix of a MATLAB level 5 file: dense column-major, or sparse by columns. */
+/** A matrix of a MATLAB level 5 file. It is dense in column-major order, or sparse by columns. */
 export interface MatMatrix {
   readonly rows: number;
   readonly columns: number;
@@ -13,7 +13,7 @@ const COMPRESSED = 15;
 const MATRIX = 14;
 const SPARSE_CLASS = 5;
 
-/** Reads the matrices of a file by name. They must be little endian and numeric, as written by scipy. */
+/** Reads the matrices of a file by name. They must be little endian and numeric, as scipy writes them. */
 export function readMatFile(path: string): Map<string, MatMatrix> {
   const file = readFileSync(path);
   const results = new Map<string, MatMatrix>();

@@ -20,7 +20,7 @@ import { createRandomProgram } from './random-programs.js';
 
 const solver = createSolver(plainAlgebra);
 
-/** Returns the programme with correlations in its objective, while its norms keep the original metric. */
+/** Returns the programme with correlations in its objective. Its norms keep the original metric. */
 function onCorrelations(program: Program): Program {
   const { metric, n } = program;
   const matrix = createMetricMatrix(metric!);

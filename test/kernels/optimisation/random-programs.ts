@@ -9,8 +9,8 @@ export interface RandomKind {
 }
 
 /**
- * Returns a random tracking problem: the covariance is singular in half of the cases, some securities are excluded,
- * caps may be too tight, rows may touch, repeat or contradict each other, and turnover limits and norms may apply.
+ * Returns a random tracking problem. In half of the cases the covariance is singular. Some securities are excluded, and
+ * caps may be too tight. Rows may touch, repeat or contradict each other. Turnover limits and norms may apply.
  */
 export function createRandomProgram(
   seed: number,
@@ -90,7 +90,7 @@ function createRandomMetric(random: () => number, n: number) {
   return createDenseMetric(matrix, n);
 }
 
-/** Returns weights that sum to 1, of which some are zero. */
+/** Returns weights that sum to 1. Some of them are zero. */
 export function projectOnSimplex(random: () => number, n: number, absent = 0): Float64Array {
   const raw = Float64Array.from({ length: n }, () => (random() < absent ? 0 : random()));
   const total = raw.reduce((sum, value) => sum + value, 0) || 1;

@@ -1,6 +1,6 @@
 import type { Program } from '#kernels/optimisation/program/program.js';
 
-/** Negated exponent of the unit 2^-1074; every double is a multiple of this unit. */
+/** The unit is 2^-1074, and this is the exponent without its sign. Every double is a multiple of the unit. */
 const EXPONENT = 1074n;
 
 const bits = new DataView(new ArrayBuffer(8));
@@ -15,7 +15,7 @@ function convertExactly(value: number): bigint {
   return word >> 63n === 1n ? -size : size;
 }
 
-/** Returns the sum of values[i] * factorOf(i) as a multiple of 2^-2148. */
+/** Returns the sum of values[i] * getFactor(i) as a multiple of 2^-2148. */
 function sumExactProducts(values: Float64Array, getFactor: (i: number) => number): bigint {
   let total = 0n;
   for (let i = 0; i < values.length; i++) {
@@ -25,7 +25,7 @@ function sumExactProducts(values: Float64Array, getFactor: (i: number) => number
   return total;
 }
 
-/** Converts a number of units of 2^-(1074 k) to the nearest double. */
+/** Converts a number of units to the nearest double. The unit is 2^-(1074 k). */
 function roundUnits(units: bigint, k: bigint): number {
   const size = units < 0n ? -units : units;
   const length = BigInt(size.toString(2).length);
@@ -36,19 +36,19 @@ function roundUnits(units: bigint, k: bigint): number {
 
 const createMagnitude = (value: bigint): bigint => (value < 0n ? -value : value);
 
-/** Distance of a point and its multipliers from an optimum, as solver benchmarks define it. */
+/** Distance of a point and its multipliers from an optimum, as benchmarks of solvers define it. */
 export interface RationalResiduals {
   /** Largest violation of a bound or row. */
   readonly primal: number;
-  /** Largest entry of the gradient of the Lagrangian; the multiplier of an infinite bound counts as a whole. */
+  /** Largest entry of the gradient of the Lagrangian. If a bound is infinite, the whole of its multiplier counts. */
   readonly dual: number;
-  /** Magnitude of x'Px + linear'x plus the products of multipliers and bounds. */
+  /** Absolute value of x'Px + linear'x plus the products of multipliers and bounds. */
   readonly gap: number;
 }
 
 /**
- * Computes residuals in exact arithmetic, for a programme with a dense metric, centre 0 and neither kinks, norms nor
- * ridge.
+ * Computes residuals in exact arithmetic. The programme must have a dense metric and centre 0, and neither kinks, norms
+ * nor ridge.
  */
 export function computeRationalResiduals(
   { n, metric, linear, lower, upper, rows }: Program,

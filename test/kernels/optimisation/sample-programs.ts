@@ -15,8 +15,8 @@ export function requireSolution(program: Program) {
 }
 
 /**
- * Checks by duality, independently of the solver's optimality check, that no feasible point is better. The tolerance is
- * relative to the variance of a typical security.
+ * Checks by duality that no feasible point is better. It does not use the solver's own check of optimality. The
+ * tolerance is relative to the variance of a typical security.
  */
 export function expectCertified(program: Program, point: Point, label: string): void {
   const { gap, violation } = certify(program, point);
@@ -34,14 +34,14 @@ const samples = Array.from({ length: 120 }, (_, k) =>
   createRandomProgram(k + 1, { withNorms: false, namesMax: 20 }),
 ).filter((program) => solver.solve(program).status === 'solved');
 
-/** The sample programmes with covariances that make the solution unique. */
+/** The sample programmes with other covariances, which make the solution unique. */
 export const regularSamples = samples.map((program) => {
   const matrix = createMetricMatrix(program.metric!).slice();
   for (let i = 0; i < program.n; i++) matrix[i * program.n + i]! += 0.01;
   return { ...program, metric: createDenseMetric(matrix, program.n) };
 });
 
-/** Returns the base programme with its budget as the first of many rows; the other rows have random coefficients. */
+/** Returns the base programme with many rows. The budget is the first row. The other rows have random coefficients. */
 export function createProgramAmongRows(n: number, otherRows: number, random: () => number) {
   const baseProgram = createBaseProgram(n, random);
   const count = 1 + otherRows;

@@ -33,15 +33,15 @@ describe('the reference cases', () => {
 });
 
 /**
- * Solves every combination of active bounds and one-sided rows as an equality problem by elimination. The smallest
- * feasible objective is the optimum.
+ * Tries every combination of active bounds and one-sided rows, and solves each as a problem with equalities by
+ * elimination. The smallest feasible objective is the optimum.
  */
 function solveByEnumeration(program: Program): { x: Float64Array; objective: number } | undefined {
   const { n, rows, lower, upper } = program;
   const matrix = createMetricMatrix(program.metric!);
   let best: { x: Float64Array; objective: number } | undefined;
-  // State of each security, followed by each row: 0 is inactive, 1 is at the lower bound and 2 at the upper bound, if
-  // the bound exists.
+  // States of the securities, followed by states of the rows: 0 is inactive, 1 is at the lower bound, 2 is at the upper
+  // bound, if the bound exists.
   const choices = Array.from({ length: n + rows.count }, (_, k) => {
     const [low, high] = k < n ? [lower[k]!, upper[k]!] : [rows.lower[k - n]!, rows.upper[k - n]!];
     if (k >= n && low === high) return [1];
@@ -78,7 +78,7 @@ function solveByEnumeration(program: Program): { x: Float64Array; objective: num
   return best;
 }
 
-/** Returns the minimum subject to a set of equations, by Gaussian elimination of the optimality conditions. */
+/** Returns the minimum subject to a set of equations. It solves the optimality conditions by Gaussian elimination. */
 function findMinimum(
   { n, curvature, ridge, centre, linear }: Program,
   matrix: Float64Array,
@@ -198,8 +198,8 @@ describe('random programmes', () => {
   }, 240_000);
 
   /**
-   * Seeds found among the first 26,000: portfolios that replicate the index, where only the tie-breaking term decides,
-   * and rows that leave almost no freedom.
+   * Seeds that were found among the first 26,000. Their portfolios replicate the index, so that only the term that
+   * breaks ties decides. Their rows leave almost no freedom.
    */
   test.each([9501, 13_875, 15_732, 16_135, 17_700])(
     'the hard programme of seed %d is solved or proven infeasible',

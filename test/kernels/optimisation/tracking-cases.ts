@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createDenseMetric, createFactorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 
-/** A case of test/golden/tracking, as described in its README. */
+/** A case of test/golden/tracking. The README in that folder describes it. */
 export interface TrackingCase {
   readonly id: string;
   readonly title: string;
@@ -59,7 +59,7 @@ export function createCovariance({ N, covariance }: TrackingCase): Metric {
   return createDenseMetric(matrix, N);
 }
 
-/** Returns the case as a programme with the objective (w - b)' S (w - b), and the ids of its rows. */
+/** Returns the case as a programme with the objective (w - b)' S (w - b). Also returns the ids of its rows. */
 export function createTrackingProgram(problem: TrackingCase): { program: Program; rowIds: string[] } {
   const { N } = problem;
   const benchmark = createDoubles(problem.benchmark.data);

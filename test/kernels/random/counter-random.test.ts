@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { createCounterRandom, computePhilox } from '#kernels/random/counter-random.js';
 
-/** Known answers of Philox 4x32-10 from kat_vectors in the authors' Random123 distribution. */
+/** Known answers of Philox 4x32-10. They are in kat_vectors of the authors' Random123 distribution. */
 const KNOWN_ANSWERS = [
   { counter: [0, 0, 0, 0], key: [0, 0], words: [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8] },
   {

@@ -85,7 +85,7 @@ describe.each(models)('paths by $kind', (model) => {
     const { finals } = simulate(openWasmEngine(), model, { paths, horizon });
     const sessionMean = model.kind === 'gaussian' ? 1 + MEAN : growth.reduce((a, b) => a + b, 0) / growth.length;
     const mean = finals.reduce((a, b) => a + b, 0) / paths;
-    // Blocks keep the serial correlation of the history, so twice the deviation of independent returns is allowed.
+    // Blocks keep the serial correlation of the history. So twice the deviation of independent returns is allowed.
     expect(Math.abs(mean - sessionMean ** horizon)).toBeLessThan(
       (5 * 2 * DEVIATION * Math.sqrt(horizon)) / Math.sqrt(paths) + 1e-3,
     );
@@ -93,7 +93,7 @@ describe.each(models)('paths by $kind', (model) => {
 });
 
 describe('a path', () => {
-  /** A history of one block that covers the horizon has only one path up to rotation, and this path is known. */
+  /** If a history is one block that covers the horizon, it has only one path up to rotation. This path is known. */
   const tallyKnownPath = (steps: number[], horizon = steps.length) =>
     simulate(
       referenceEngine,

@@ -12,7 +12,7 @@ const SHAPES = [
   [30, 10],
 ] as const;
 
-/** Returns block sums in which the last two variants are equal and the first is constant. */
+/** Returns block sums. The last two variants are equal, and the first is constant. */
 function createSums(variants: number, blocks: number): BlockSums {
   const first = createRandomPanel(blocks, variants);
   const second = createRandomPanel(blocks, variants).map((value, i) => (i % variants === 0 ? 0 : 1 + value * value));
@@ -25,7 +25,8 @@ function createSums(variants: number, blocks: number): BlockSums {
 }
 
 /**
- * For each half of the blocks, computes the rank and the ratio of the choice on the other half, one half at a time.
+ * Computes the rank and the ratio for each half of the blocks, one half at a time. The variant is chosen on one half
+ * and measured on the other.
  * @returns pairs sorted by size
  */
 function listOneByOne({ first, second, means, half }: BlockSums): number[][] {

@@ -6,7 +6,8 @@ import { computeWeightedPercentiles } from '#kernels/sums/weighted-percentiles.j
 const SHARES = Float64Array.of(0.1, 0.5, 0.9);
 
 /**
- * Computes a percentile by definition: the smallest value such that the given share of the weights is at or below it.
+ * Computes a percentile by definition. It is the smallest value for which the given share of the weights is at or below
+ * it.
  */
 function computeByDefinition(values: readonly number[], weights: readonly number[], share: number): number {
   const positions = values.map((_, i) => i).filter((i) => weights[i] !== 0 && !Number.isNaN(values[i]!));
@@ -36,8 +37,8 @@ describe.each(IMPLEMENTATIONS)('%s', (_, computePercentiles) => {
 
   test('finds the smallest values that a share of the weights reaches, their mean and coverage', () => {
     const weights = [0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.1];
-    // Means computed by hand: 0.1 + 0.2 + 0.3 + 0.8 + 1 + 1.2 + 0.7, and for the third date -0.6 / 0.6 with the short
-    // position.
+    // Means computed by hand. The first is 0.1 + 0.2 + 0.3 + 0.8 + 1 + 1.2 + 0.7. The mean of the third date, with the
+    // short position, is -0.6 / 0.6.
     const dates = [
       { values: [1, 2, 3, 4, 5, 6, 7], weights, mean: 4.3, coverage: 1 },
       { values: [7, 6, 5, 4, 3, 2, 1], weights, mean: 3.7, coverage: 1 },

@@ -50,9 +50,9 @@ describe('hierarchical risk parity', () => {
   });
 
   test('by hand: two close pairs are adjacent and split by the variance of each pair', () => {
-    // A and C are nearly equal, and so are B and D, so the order is A, C, B, D. A pair of securities with variance v
-    // and correlation 0.9 has variance 0.95 v: the pairs with 0.01 and 0.03 receive 3/4 and 1/4, and each security half
-    // of its pair.
+    // A and C are nearly equal, and so are B and D. So the order is A, C, B, D. If two securities have variance v and
+    // correlation 0.9, the pair has variance 0.95 v. The pairs with 0.01 and 0.03 receive 3/4 and 1/4. Each security
+    // receives half of its pair.
     const [a, b] = [0.01, 0.03];
     const covariance = [
       [a, 0, 0.9 * a, 0],
@@ -86,7 +86,7 @@ describe('hierarchical risk parity', () => {
   );
 
   test('of pairs at equal distances the pair with the earliest clusters is merged', () => {
-    // Four points form a square of side 1, so the pairs 0-1, 1-2, 2-3 and 0-3 have equal distances.
+    // Four points form a square of side 1. So the pairs 0-1, 1-2, 2-3 and 0-3 have equal distances.
     const computeSide = (i: number, j: number) => (i === j ? 0 : (i + j) % 2 === 1 ? 1 : Math.SQRT2);
     const distances = Float64Array.from({ length: 16 }, (_, cell) => computeSide(cell >> 2, cell & 3));
     const merges = linkClusters(distances, 4, 'complete');

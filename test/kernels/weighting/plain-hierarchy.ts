@@ -1,13 +1,13 @@
 import type { HierarchyTerms } from '#kernels/weighting/hierarchical-risk-parity.js';
 
-/** Hierarchical risk parity by its definitions, on sets of points given as matrix rows. */
+/** Hierarchical risk parity by its definitions. It works on sets of points; each row of a matrix is a point. */
 export type Matrix = readonly (readonly number[])[];
 
 export const sumValues = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 
 /**
- * Returns points whose Euclidean distances are the distances of the tree: columns of correlation distances, or half of
- * the unit returns.
+ * Returns points whose Euclidean distances are the distances of the tree. They are columns of correlation distances, or
+ * half of the unit returns.
  */
 export function createPoints(
   rows: Matrix | null,
@@ -35,7 +35,7 @@ const computeEuclidean = (a: readonly number[], b: readonly number[]) =>
 const computeMeanPoint = (points: Matrix): number[] =>
   points[0]!.map((_, k) => sumValues(points.map((point) => point[k]!)) / points.length);
 
-/** Returns the distance of two clusters, computed only from their members and not updated between merges. */
+/** Returns the distance of two clusters. It is computed only from their members, not from earlier distances. */
 function computeClusterDistance(a: Matrix, b: Matrix, linkage: HierarchyTerms['linkage']): number {
   if (linkage === 'ward')
     return (
@@ -53,7 +53,7 @@ interface Tree {
 }
 
 /**
- * Returns the leaves from left to right by merging sets of points; the cluster that was formed first is on the left.
+ * Returns the leaves from left to right. It merges sets of points; the cluster that was formed first is on the left.
  */
 export function computePlainOrder(points: Matrix, linkage: HierarchyTerms['linkage']): readonly number[] {
   let trees: Tree[] = points.map((_, i) => ({ leaves: [i], made: i }));

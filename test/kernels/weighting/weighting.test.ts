@@ -6,8 +6,8 @@ import { computeNormalProbability } from '#kernels/weighting/normal-probability.
 import { IS_SOAK } from '../../soak.js';
 
 /**
- * Returns the covariance of `n` securities from `rows` random returns around a common factor; positive definite if rows
- * > n.
+ * Returns the covariance of `n` securities. It has `rows` random returns around a common factor and is positive
+ * definite if rows > n.
  */
 function createRandomCovariance(n: number, rows: number, seed: number): Float64Array {
   const random = createGenerator(seed);
@@ -98,7 +98,7 @@ describe('minimum variance weights', () => {
   });
 
   test('a security that only adds risk is excluded', () => {
-    // Maximum diversification computed by hand: the covariance of both securities exceeds the variance of the first
+    // Maximum diversification, computed by hand. The covariance of both securities exceeds the variance of the first
     // security.
     const w = new Float64Array(2);
     solveMinimumVarianceWeights(Float64Array.of(0.01, 0.015, 0.015, 0.04), 1, w);
@@ -158,7 +158,7 @@ describe('minimum variance weights', () => {
   });
 });
 
-/** Computes a slow reference: gradient steps, projected on the capped simplex by bisection. */
+/** Computes the solution with a slow method. Each gradient step is projected on the capped simplex by bisection. */
 function listProjectedGradient(covariance: Float64Array, n: number, upper: number): number[] {
   let w = Array.from({ length: n }, () => 1 / n);
   const step = 1 / (n * Math.max(...Array.from({ length: n }, (_, i) => covariance[i * n + i]!)));

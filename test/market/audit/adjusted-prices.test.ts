@@ -9,8 +9,8 @@ const EX_ROW = 150;
 const FIRST = 19_000;
 
 /**
- * Returns the warnings for a security with a quiet price, whose dividends of a tenth of the price do not move its
- * price.
+ * Returns the warnings for a security with a nearly constant price. Its dividends are a tenth of the price, but the
+ * price does not move on the ex-dates.
  */
 function listWarnings(adjustment: Adjustment): string[] {
   const random = createCounterRandom({ seed: 5, stream: 0 });

@@ -56,7 +56,8 @@ async function listFlaggedDates(rows: readonly Row[]): Promise<ReadonlySet<strin
 }
 
 /**
- * Returns the dates of dividends that the repaired file changes, either in amount or in the step of the adjusted price.
+ * Returns the dates of dividends that the repaired file changes. Either the amount or the step of the adjusted price
+ * differs.
  */
 function listWrongDividends(rows: readonly Row[], repaired: readonly Row[]): ReadonlySet<string> {
   const twins = new Map(repaired.map((row) => [row.date, row]));

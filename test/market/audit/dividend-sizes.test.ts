@@ -13,10 +13,10 @@ interface Payer {
   readonly noise: number;
   /** Stated amount of each payment. */
   readonly stated: readonly number[];
-  /** Price fall on each payment, if it differs from the stated amount. */
+  /** Fall of the price on each payment, if it differs from the stated amount. */
   readonly paid?: readonly number[];
   readonly every?: number;
-  /** Price multiplier from the middle of the history on, declared as a split. */
+  /** Factor of the price from the middle of the history on. It is declared as a split. */
   readonly consolidation?: number;
 }
 
@@ -33,7 +33,8 @@ const createAction = (type: 'DIVIDEND' | 'SPLIT', row: number, value: number): C
 });
 
 /**
- * Returns the warnings about dividends of a security whose price falls by the paid amounts, with the proposed repairs.
+ * Returns the warnings about the dividends of a security, with the proposed repairs. The price of the security falls by
+ * the paid amounts.
  */
 function listWarnings({ price, noise, stated, paid = stated, every = QUARTER, consolidation = 1 }: Payer) {
   const random = createCounterRandom({ seed: 11, stream: 3 });

@@ -25,7 +25,7 @@ interface PriceStory {
   readonly actions?: readonly CorporateAction[];
 }
 
-/** Returns a market of securities with daily moves up to 1.5 % and nearly equal volumes; A has the event. */
+/** Returns a market of securities with daily moves of up to 1.5 % and nearly equal volumes. A has the event. */
 function createMarket({ names = 1, growth, volume, market = 1, actions = [] }: PriceStory): MarketContent {
   const random = createCounterRandom({ seed: 3, stream: 0 });
   const identifiers = Array.from({ length: names }, (_, n) => String.fromCharCode(65 + n));

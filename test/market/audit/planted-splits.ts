@@ -9,15 +9,16 @@ import type { RealSet } from './real-panels.js';
 /** Ratios of splits and consolidations that companies usually choose: mostly two for one. */
 const RATIOS = [2, 2, 2, 2, 3 / 2, 3 / 2, 3, 3, 4, 5, 7, 10, 1 / 2, 1 / 5, 1 / 8, 1 / 10, 1 / 10];
 /**
- * Minimum number of bars from a planted split to the ends of a history, and to real moves that could hide the split.
+ * Minimum number of bars between a planted split and other events: the ends of a history, and real moves that could
+ * hide the split.
  */
 const CLEAR_BARS = 30;
 /**
- * Approximate number of planted splits in a set: several hundred determine a rate, and an audit lists at most a
- * thousand warnings.
+ * Approximate number of planted splits in a set. Several hundred are enough to determine a rate, and an audit lists at
+ * most a thousand warnings.
  */
 const PLANTED_MAX = 500;
-/** Size of moves that could be mistaken for a split: falls of 30 % and more, and rises of equal size in logarithms. */
+/** Size of a move that could be mistaken for a split: a fall of 30 % or more, or a rise of equal size in logarithms. */
 const LARGE_MOVE = 1 / 0.7;
 
 export interface Score {
@@ -27,7 +28,7 @@ export interface Score {
   readonly foundCount: number;
   /** Number of real moves that could be mistaken for a split. */
   readonly large: number;
-  /** Splits that the audit claims on days without a planted split or a known error of the set. */
+  /** Splits that the audit reports on days on which the set has neither a planted split nor a known error. */
   readonly claimed: readonly string[];
   readonly missed: readonly string[];
 }
@@ -38,7 +39,7 @@ interface PlantedSplit {
   readonly ratio: number;
 }
 
-/** True findings of the audit in real sets: missing splits, and prices on the wrong share basis. */
+/** Correct findings of the audit in real sets: missing splits, and prices on the wrong share basis. */
 const KNOWN_FAULTS: ReadonlySet<string> = new Set([
   'CSX 2011-06-16',
   'UAA 2012-07-10',
@@ -55,8 +56,8 @@ const KNOWN_FAULTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Audits a set for each declared adjustment: unchanged, and with a split planted in the history of every security,
- * whose volume is either adjusted or on the old share basis.
+ * Audits a set for each declared adjustment, first unchanged, then with a split planted in the history of every
+ * security. The volume of the security is either adjusted or on the old share basis.
  */
 export function computeScores(set: RealSet, declared: readonly Adjustment[], seed: number): Score[] {
   const large = countLargeMoves(set.content);
@@ -122,7 +123,7 @@ function addSplits(content: MarketContent, seed: number, truth: PlantedSplit[]):
   const fields = new Map([...content.fields].map(([name, panel]) => [name, panel.slice()]));
   const [close, volume] = [fields.get('CLOSE')!, fields.get('VOLUME')];
   const width = content.identifiers.length;
-  // Small sets get several distant splits per security; large sets get few enough for an audit to list all of them.
+  // A small set gets several splits per security, far apart. A large set gets so few that an audit lists all of them.
   const each = Math.ceil(Math.min(PLANTED_MAX / width, content.dates.length / 250));
   const step = Math.ceil(width / PLANTED_MAX);
   content.identifiers.forEach((identifier, n) => {

@@ -9,7 +9,7 @@ const sum = (scores: readonly Score[], count: (score: Score) => number) =>
   scores.reduce((total, score) => total + count(score), 0);
 const computeRecall = (scores: readonly Score[]) =>
   sum(scores, ({ foundCount }) => foundCount) / sum(scores, ({ planted }) => planted);
-/** Computes the precision for equal numbers of missing splits and large real moves; more splits would improve it. */
+/** Computes the precision as if there were as many missing splits as large real moves. More splits would improve it. */
 const computePrecision = (scores: readonly Score[]) => {
   const large = sum(scores, (score) => score.large);
   const right = computeRecall(scores) * large;

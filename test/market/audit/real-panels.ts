@@ -22,7 +22,7 @@ interface Bar {
   readonly volume: number;
 }
 
-/** Yields every price set in ../shared, one at a time. */
+/** Yields the price sets in ../shared one at a time. */
 export function* listRealSets(): Generator<RealSet> {
   yield readWideSet('us-large-20', 'total', 'us-large-20/sp500_dataset.csv.gz');
   yield readWideSet('us-large-20, index', 'total', 'us-large-20/sp500_index.csv.gz');
@@ -101,7 +101,10 @@ function createContent(bars: readonly Bar[]): MarketContent {
   };
 }
 
-/** Reads a zip file with one member: yyyymmdd hh:mm, open, high, low, close in ten-thousandths, volume. */
+/**
+ * Reads a zip file with one member. Its columns are yyyymmdd hh:mm, open, high, low and close in ten-thousandths, and
+ * volume.
+ */
 function readLeanBars(name: string): Bar[] {
   const zip = readFileSync(join(REAL_SETS, `lean/daily/${name}.zip`));
   const directory = zip.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));

@@ -46,7 +46,8 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
   let actions = [...CLEAN_CONTENT.actions];
   const truth: Corruption[] = [];
   const usedPlaces = new Set<string>();
-  // Days near a corporate action are not corrupted: a bankruptcy, for example, falls by more than half in a day.
+  // Days near a corporate action are not corrupted. In a bankruptcy, for example, the price falls by more than half in
+  // a day.
   const place = (): { readonly t: number; readonly n: number } => {
     for (;;) {
       const [t, n] = [40 + random.integer(SESSIONS.length - 100), random.integer(names)];
@@ -90,7 +91,7 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
     }
   }
 
-  /** Repeats the last price of some securities from a day on without volume, as vendors do after a delisting. */
+  /** Repeats the last price of some securities from a day on, without volume. Vendors do this after a delisting. */
   function stopNames(): void {
     const last = SESSIONS.length - 1;
     const living = CLEAN_CONTENT.identifiers.flatMap((identifier, n) =>
@@ -109,7 +110,7 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
     }
   }
 
-  /** Removes splits whose ratios are visible in prices: at least 1.5, or at most 0.5. */
+  /** Removes splits that are visible in prices. Their ratios are at least 1.5 or at most 0.5. */
   function forgetSplits(): void {
     const splits = actions.filter(
       ({ type, value, identifier, exDay }) =>
@@ -121,7 +122,7 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
     }
   }
 
-  /** Multiplies some dividends by 100, as if they were in pence, and repeats others two sessions earlier. */
+  /** Multiplies some dividends by 100, as if they were in pence. Repeats other dividends two sessions earlier. */
   function spoilDividends(): void {
     const dividends = actions.filter(
       ({ type, identifier, exDay }) =>
@@ -208,7 +209,7 @@ describe('seeded corruptions of a synthetic market', () => {
     const repairs = warnings.flatMap(({ repair }) => repair ?? []);
     expect(repairs).toMatchObject([{ kind: 'scale', factor: 0.01 }]);
     expect(await computeContentHash(applyRepairs(content, repairs))).toBe(await computeContentHash(CLEAN_CONTENT));
-    // The repairs leave the content unchanged and return another.
+    // The repairs do not change the content. They return another content.
     expect(fields.get('CLOSE')![t * names + n]).toBe(100 * CLEAN_CONTENT.fields.get('CLOSE')![t * names + n]!);
   });
 });

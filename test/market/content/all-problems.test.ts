@@ -12,7 +12,7 @@ import { hasPostgresql, openTestDatabase, type TestDatabase } from '../../postgr
 import { formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 import { folderFor, createDuckDbFile, checkFolder, checkDatabase } from './problem-folders.js';
 
-/** Tables with rows of every kind of problem; the remaining content of each row is valid. */
+/** Tables with rows of every kind of problem. The rest of each row is valid. */
 const TABLES: Readonly<Record<string, readonly string[]>> = {
   market: [
     'identifier,date,CLOSE,VOLUME',
@@ -61,7 +61,7 @@ const splitCells = (row: string) => row.split(',').map((cell) => (cell === '' ? 
 const isNumeric = (name: string) => ['CLOSE', 'VOLUME', 'value'].includes(name);
 
 /**
- * Returns the tables as SQL statements, in which numbers stay numbers. @param types column types of strings and numbers
+ * Returns the tables as SQL statements in which numbers stay numbers. @param types column types of strings and numbers
  */
 function listStatements([text, double]: readonly [string, string]): string[] {
   return Object.entries(TABLES).flatMap(([table, [header = '', ...rows]]) => {

@@ -19,7 +19,7 @@ const folderFor = openTemporaryFolders();
 const NAMES = 400;
 const DAYS = 500;
 
-/** Writes bars with six fields in the given order; a tenth of the rows is missing. */
+/** Writes bars with six fields in the given order. A tenth of the rows is missing. */
 async function writeBars(order: string): Promise<string> {
   const folder = await folderFor();
   const fields = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VWAP', 'VOLUME'].map(
@@ -32,7 +32,7 @@ async function writeBars(order: string): Promise<string> {
   return folder;
 }
 
-/** Returns a SHA-256 of some days of all panels. */
+/** Returns a SHA-256 over some days of all panels. */
 function formatBits({ identifiers, fields }: Panels, from: number, to: number): string {
   const hash = createHash('sha256');
   for (const panel of fields.values()) hash.update(panel.subarray(from * identifiers.length, to * identifiers.length));

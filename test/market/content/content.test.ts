@@ -7,7 +7,10 @@ import { allocateEmptyPanel } from '#market/panels/panels.js';
 
 const IDENTIFIERS = ['A', 'B\n"', 'C'];
 
-/** Returns a content with a number of days, distinct closes, a seventh of them missing, and one corporate action per day. */
+/**
+ * Returns a content with the given number of days. The closes are all different, a seventh of them is missing, and
+ * there is one corporate action per day.
+ */
 function createContent(days: number): MarketContent {
   const close = allocateEmptyPanel(days * IDENTIFIERS.length);
   for (let cell = 0; cell < close.length; cell++) close[cell] = cell % 7 === 3 ? Number.NaN : cell + 1;

@@ -7,7 +7,7 @@ import { computePrefixMark, type PrefixMark } from '#market/content/prefix.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { seeded } from '../../seeded.js';
 
-/** Number of days: two whole blocks of days and part of a third. */
+/** Number of days. They fill two blocks of days and a part of a third. */
 const DAYS = 140;
 const DATES = Array.from({ length: DAYS + 20 }, (_, i) => formatDay(19_000 + i));
 const SECTORS = { SECTOR: 'X' };
@@ -20,7 +20,7 @@ interface GeneratedTerms {
   readonly change?: (close: Record<string, (number | null)[]>) => void;
 }
 
-/** Returns a market with constant values per security; N and Z are listed later. */
+/** Returns a market with constant values per security. N and Z are listed later. */
 function createMarketFor({ count, names, begins = DAYS, change = () => {} }: GeneratedTerms): MarketData {
   const close = Object.fromEntries(
     names.map((name): [string, (number | null)[]] => {

@@ -40,8 +40,8 @@ test.each([
 });
 
 test('a hole of a market with a weekend at its ends counts weekdays alone', () => {
-  // From Saturday 3 January, the range to Sunday 18 January contains the weekdays of two weeks, and the range to Monday
-  // 26 January those of three weeks.
+  // From Saturday 3 January to Sunday 18 January there are the weekdays of two weeks. To Monday 26 January there are
+  // those of three weeks.
   const rest = listWeekdays((day) => day < '2015-01-26');
   expect(findHoles(['2015-01-03', '2015-01-18', ...rest]).map(([, place]) => place)).toEqual([]);
   expect(findHoles(['2015-01-03', ...rest]).map(([, , message]) => message)).toEqual([

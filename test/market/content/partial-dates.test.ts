@@ -69,7 +69,7 @@ test('names that never came back after their last bar are no hole of the earlier
   expect(await readPaths(bars)).toEqual([]);
 });
 
-// 2024-01-15 was Martin Luther King Day: New York was closed, London was not.
+// 2024-01-15 was Martin Luther King Day. New York was closed, London was not.
 test('a holiday of an exchange lacks no bar of its securities according to the calendars', async () => {
   const bars = { '2024-01-12': NAMES, '2024-01-15': NAMES.slice(0, 5), '2024-01-16': NAMES };
   const reference = `identifier,EXCHANGE\n${NAMES.map((name, n) => `${name},${n < 5 ? 'XLON' : 'XNYS'}\n`).join('')}`;

@@ -27,8 +27,8 @@ async function load(files: Record<string, string>) {
 }
 
 /**
- * Real sets with their documented numbers of securities and dates, and with the moves of more than a half that their
- * notes mention.
+ * Real sets with their documented numbers of securities and dates. Each entry also has the moves of more than a half
+ * that the notes of the set mention.
  */
 const SETS = [
   ['us-large-20', 'us-large-20/sp500_dataset.csv.gz', 20, 8313, undefined],
@@ -49,8 +49,8 @@ const SETS = [
 ] as const;
 
 /**
- * Returns the positions of prices that are more than 1.5 times, or less than half of, the previous price in the
- * published table.
+ * Returns the positions of large moves in the published table: the price is more than 1.5 times, or less than half of,
+ * the previous price.
  */
 function listJumps(file: string): string[] {
   const { names, rows } = readWideTable(file);
@@ -66,7 +66,7 @@ function listJumps(file: string): string[] {
   return jumps.toSorted();
 }
 
-/** Content with volumes, loaded once for every test that needs it. */
+/** Content with volumes. It is loaded once for all tests that need it. */
 let sp500: ReturnType<typeof load> | undefined;
 const loadSp500 = () =>
   (sp500 ??= load({ 'market.csv': formatLongCsv(SP500, { VOLUME: 'sp500-2010-2013/volume.csv.gz' }) }));
@@ -84,7 +84,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
       const expected = listJumps(file);
       if (jumps !== undefined) expect(expected).toHaveLength(jumps);
       const reportedFindings = findings.filter(({ code }) => code === 'PRICE_JUMP');
-      // More than twenty jumps are reported as one finding with their number and the first jumps.
+      // More than twenty jumps are reported as one finding. It has their number and the first jumps.
       if (expected.length <= 20)
         expect(reportedFindings.map(({ code, path }) => `${code} ${path}`).toSorted()).toEqual(expected);
       else {
@@ -123,8 +123,8 @@ describe.skipIf(!hasRealSets)('real prices', () => {
 
   test('the suspect prices of the S&P 500 set are reported as jumps', async () => {
     const { content, warnings } = await loadSp500();
-    // C and DUK each have one price on another share basis; PLD has one of the company with which it had merged; CSX
-    // split 3 for 1.
+    // C and DUK each have one price on another share basis. PLD has one price of the company with which it had merged.
+    // CSX split 3 for 1.
     const jumps = warnings.filter((warning) => warning.startsWith('PRICE_JUMP'));
     for (const place of [
       'C 2011-05-06',
@@ -144,7 +144,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
   test.each(['aapl', 'ibm', 'spy', 'qqq'])(
     'as-traded bars of %s with their factors give the same adjusted returns as the published factors',
     async (name) => {
-      // For each date, factor files contain the price factor (dividends) and the split factor that apply until this
+      // Each row of a factor file has a date, the price factor (dividends) and the split factor that apply until this
       // date, and the close.
       const rows = readFileSync(`${REAL_SETS}/lean/factor_files/${name}.csv`, 'utf8')
         .trim()
@@ -162,7 +162,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
           const next = spells[i + 1]!;
           const ex = bars.find(({ date }) => date > spell.date)?.date;
           if (ex === undefined || spell.date < bars[0]!.date) return [];
-          // The factor is (reference - dividend) / reference; share counts are those after a split on this date.
+          // The factor is (reference - dividend) / reference. Share counts are those after a split on this date.
           const ratio = next.split / spell.split;
           return [
             [ex, { ratio: Math.abs(ratio - 1) > 1e-6 ? ratio : 1, fraction: 1 - spell.price / next.price }] as const,
@@ -200,8 +200,8 @@ describe.skipIf(!hasRealSets)('real prices', () => {
         const { date } = bars[t]!;
         const ownGrowth = columns[0]!.values[t]! / columns[0]!.values[t - 1]!;
         const publishedGrowth = publishedCloses[t]! / publishedCloses[t - 1]!;
-        // The vendor subtracts a dividend from the previous price, while this code adds it to the following price. The
-        // fraction paid converts one factor into the other.
+        // The vendor subtracts a dividend from the previous price. This code adds it to the following price. The
+        // fraction that was paid converts one factor into the other.
         const fraction = events.get(date)?.fraction ?? 0;
         expect(Math.abs(ownGrowth - ((1 - fraction) * publishedGrowth + fraction)), `${name} ${date}`).toBeLessThan(
           events.has(date) ? 1e-6 : 1e-12,
@@ -212,8 +212,8 @@ describe.skipIf(!hasRealSets)('real prices', () => {
 });
 
 /**
- * Returns the bars after the last gap of more than a month. QQQ traded under another ticker from 2004 to 2011, and its
- * file lacks these prices.
+ * Returns the bars after the last gap of more than a month. QQQ traded under another ticker from 2004 to 2011, so its
+ * file has no prices for these years.
  */
 function selectSinceLastHole<T extends { readonly date: string }>(bars: readonly T[]): readonly T[] {
   const hole = bars.findLastIndex(

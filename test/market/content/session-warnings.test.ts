@@ -18,7 +18,8 @@ async function createWarnings(rows: readonly string[], codes: readonly string[],
   return problems.findings().map(({ code, path, message }) => [code, path, message] as const);
 }
 
-// Rows on 2024-01-06, a Saturday, and 2024-01-15, Martin Luther King Day, when New York was closed and London open.
+// Rows on 2024-01-06 and 2024-01-15. The first is a Saturday. The second is Martin Luther King Day, on which New York
+// was closed and London open.
 const ROWS = ['A,2024-01-05,10', 'A,2024-01-06,11', 'B,2024-01-06,12', 'A,2024-01-15,13'];
 
 test('a bar on a day without a session in any calendar in use is reported with the securities that have one', async () => {

@@ -31,7 +31,10 @@ async function readContent(bars: Readonly<Record<string, readonly Bar[]>>, actio
 
 const DAYS = ['2020-08-24', '2020-08-25', '2020-08-26', '2020-08-27', '2020-08-28', '2020-08-31'];
 
-/** Returns the data of a security that splits on the last day, as a vendor delivers it before and after the split. */
+/**
+ * Returns the data of a security that splits on the last day. A vendor delivers it once before the split and once after
+ * it.
+ */
 function splitSecurity(ratio: number, decimals: number, { seed = 1, price = 500 } = {}) {
   const chance = seeded(seed);
   const prices = DAYS.map(() => price * (0.95 + 0.1 * chance()));

@@ -55,7 +55,7 @@ test('a dividend of another amount is one changed row, also when another of its 
     ],
   };
   const { corporate_actions: changes } = compareTables(before, after, HELD_MARKET);
-  // The dividend of B moved to a day after the last stored day: a past row was removed and a future row added.
+  // The dividend of B moved to a day after the last stored day. So a past row was removed and a future row was added.
   expect(changes).toMatchObject({ added: 1, changed: 1, removed: 1, history: { added: 0, changed: 1, removed: 1 } });
   expect(changes.restatements).toEqual([
     {

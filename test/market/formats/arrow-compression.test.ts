@@ -8,7 +8,10 @@ import { createProblems } from '#market/tables/problems.js';
 import { importTable } from '#market/import/import-table.js';
 import { DEFAULT_TERMS } from '#market/mapping/mapped-content.js';
 
-/** Streams written by pyarrow, in base64: ten closes of 7.5 of security A from 2024-01-01 on, and another column. */
+/**
+ * Streams that pyarrow wrote, in base64. Each has ten closes of 7.5 of security A from 2024-01-01 on, and another
+ * column.
+ */
 const COMPRESSED = {
   LZ4: [
     '/////9gAAAAQAAAAAAAKAAwABgAFAAgACgAAAAABBAAMAAAACAAIAAAABAAIAAAABAAAAAMAAAB0AAAAOAAAAAQAAACo////AAABAxAA',
@@ -82,7 +85,7 @@ function encodeUint32(value: number): Buffer {
 
 const decodeFrame = (frame: Uint8Array) => decodeLz4Frame(frame, 1000);
 
-/** One literal, a match of nine bytes that overlaps it, and another literal. */
+/** Block with one literal, then a match of nine bytes that overlaps it, then another literal. */
 const OVERLAPPING = Buffer.from([0x15, 0x61, 1, 0, 0x10, 0x62]);
 
 test('a frame decodes to its sequences by hand, also in later blocks', () => {

@@ -7,7 +7,7 @@ import { createMarketRecords } from '#market/sources/csv.js';
 
 const encodeText = (text: string) => new TextEncoder().encode(text);
 
-/** Divides bytes into chunks of the given sizes, which are repeated. */
+/** Divides bytes into chunks. The list of sizes is repeated until the bytes end. */
 function* splitIntoPieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Array> {
   for (let from = 0, i = 0; from < bytes.length; i++) {
     const size = sizes[i % sizes.length]!;
@@ -26,7 +26,7 @@ async function readRows(text: string, sizes = [1 << 20]) {
   return { header, rows };
 }
 
-/** Returns the numbers that the market reads from the texts of a CLOSE column. */
+/** Returns the numbers that the market reads from the texts in a CLOSE column. */
 async function readCloses(texts: readonly string[]) {
   const problems = createProblems();
   const rows = createMarketRows(problems);

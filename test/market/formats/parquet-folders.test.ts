@@ -12,7 +12,7 @@ import { readFolderContent, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
-/** Creates a folder with one file per query result, by file name. */
+/** Creates a folder. Each file is the result of one query; the keys are file names. */
 async function writeFolder(files: Readonly<Record<string, string>>): Promise<string> {
   const folder = await folderFor();
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
@@ -106,14 +106,14 @@ test('two columns that differ in case are refused with both names', async () => 
   ]);
 });
 
-/** Replaces a column name by a name of equal length wherever the file contains it. */
+/** Replaces a column name by another name of equal length, everywhere in the file. */
 async function renameColumn(path: string, from: string, to: string): Promise<void> {
   const text = (await readFile(path)).toString('latin1');
   expect(text).toContain(from);
   await writeFile(path, Buffer.from(text.replaceAll(from, to), 'latin1'));
 }
 
-/** One bar with a close of 29.4 as written by pyarrow 25, by number of digits, with four decimals. */
+/** One bar with a close of 29.4 and four decimals. pyarrow 25 wrote it. The keys are numbers of digits. */
 const DECIMALS = {
   38: [
     'UEFSMRUAFRYVFiwVAhUAFQYVBhwAAAACAAAAAgEBAAAAQRUAFRQVFCwVAhUAFQYVBhwAAAACAAAAAgE1QAAAFQAVLBUsLBUCFQAVBhUGHAAA',

@@ -152,7 +152,10 @@ describe('Parquet of other writers', () => {
   });
 });
 
-/** Random contents with every kind of column, missing cells, and reference data with several validity periods. */
+/**
+ * Random contents with every kind of column and with missing cells. Their reference data has several periods of
+ * validity.
+ */
 const contents: fc.Arbitrary<MarketContent> = fc
   .record({
     names: fc.uniqueArray(
@@ -174,7 +177,7 @@ const contents: fc.Arbitrary<MarketContent> = fc
     const dates = Int32Array.from(days).sort();
     const close = allocateEmptyPanel(dates.length * identifiers.length);
     close.forEach((_, i) => (close[i] = cells[i % cells.length]!));
-    // Every day and every security must have a value, because otherwise the axes would not contain it.
+    // Every day and every security must have a value. Otherwise the axes would not contain it.
     for (let t = 0; t < dates.length; t++)
       for (let n = 0; n < identifiers.length; n++)
         if (t === 0 || n === 0) close[t * identifiers.length + n] = 1 + t + n;
@@ -251,7 +254,7 @@ describe('Parquet of our own', () => {
     const close = allocateEmptyPanel(15_000);
     const shares = allocateEmptyPanel(15_000);
     close.forEach((_, i) => (close[i] = i % 7 === 0 ? Number.NaN : 1 + i / 3));
-    // Few distinct values in long runs, which the writer encodes with a dictionary.
+    // Few distinct values in long runs. The writer encodes them with a dictionary.
     shares.forEach((_, i) => (shares[i] = 1000 * (1 + Math.floor(i / 3000))));
     await writeMarket(
       folder,

@@ -3,14 +3,17 @@ import { streamChunks, openDuckDb, quoteText, readTexts } from '#market/formats/
 import { createNameTable } from '#market/formats/short-names.js';
 
 /**
- * Identifiers of one byte, of twelve bytes, of two characters with two bytes each, and with surrounding spaces, which
- * the import removes.
+ * Identifiers of different lengths: one byte, twelve bytes, and two characters with two bytes each. Some have
+ * surrounding spaces, which the import removes.
  */
 const SPELLINGS = ['A', 'ABCDEFGHIJKL', 'ÄÖ', 'B', ' B ', 'BRK.B', 'US0378331005'];
 const COLUMNS = [0, 1, 5, 2, 2, 3, 4];
 const POSITIONS = new Map(SPELLINGS.map((text, s) => [text, COLUMNS[s]!]));
 
-/** Rows whose identifiers are in random order, sorted by identifier, and in a separate order for each day. */
+/**
+ * Identifiers of rows in three orders: mixed, all rows of one identifier together, and all identifiers of one day
+ * together.
+ */
 const ROWS = [
   ...Array.from({ length: 200 }, (_, i) => SPELLINGS[(i * i * 7 + 3 * i) % SPELLINGS.length]!),
   ...SPELLINGS.flatMap((text) => Array.from({ length: 30 }, () => text)),

@@ -10,7 +10,7 @@ import { readFolderContent, readFolder } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
-/** UTC times of the midnights of 2 to 4 January 2024 in several time zones; the last entry is a close in New York. */
+/** UTC times of midnight on 2 to 4 January 2024 in several time zones. The last entry is a close in New York. */
 const PLACES = [
   ['Europe/Berlin', '2024-01-01 23:00:00', 'pandas'],
   ['Asia/Tokyo', '2024-01-01 15:00:00', 'arrow'],
@@ -28,7 +28,7 @@ const formatPandasNote = (timezone: string, dates = 'date'): string =>
     ],
   });
 
-/** Returns the schema that Arrow stores in a table's metadata, which is the first message of a stream. */
+/** Returns the schema that Arrow stores in the metadata of a table. It is the first message of a stream. */
 async function formatArrowNote(timezone: string): Promise<string> {
   const schema = new Schema([
     new Field('identifier', new Utf8()),

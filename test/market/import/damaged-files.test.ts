@@ -14,7 +14,7 @@ import { readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
-/** Returns a market file that is large enough for damage in pages, dictionaries and footer. */
+/** Returns a market file. It is large enough for damage in pages, dictionaries and footer. */
 async function createMarketFile(): Promise<Buffer> {
   const folder = join(await folderFor(), 'store');
   const random = createCounterRandom({ seed: 1, stream: 0 });
@@ -38,8 +38,8 @@ async function createMarketFile(): Promise<Buffer> {
 }
 
 /**
- * Number of damaged files of each kind: 58 in total in the soak, otherwise a few at both ends and in the middle of the
- * file.
+ * Number of damaged files of each kind. The soak has 58 in total. Otherwise there are a few at both ends and in the
+ * middle of the file.
  */
 const [CUT_POSITIONS, FLIP_COUNT, BLANKS] = IS_SOAK
   ? [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 40, [0, 0.3, 0.6, 0.95]]

@@ -179,7 +179,7 @@ describe('a zip of CSV files', () => {
   test('with a wrong size is one finding', async () => {
     const zip = Buffer.from(writeZip([{ name: 'market.csv', text: 'identifier,date,CLOSE\nA,2024-01-02,1\n' }]));
     const largePart = deflateRawSync(Buffer.alloc(5_000_000, 0x41));
-    // An entry with larger content, for which the sizes in both headers still state the small content.
+    // An entry has larger content, but the sizes in both headers still state the small content.
     const name = 'market.csv';
     const head = zip.subarray(0, 30 + name.length);
     const directory = Buffer.from(zip.subarray(zip.indexOf(Buffer.from('PK\u0001\u0002', 'latin1'))));
@@ -217,7 +217,7 @@ describe('a zip of CSV files', () => {
   });
 });
 
-/** Returns a workbook whose only sheet is named market and contains the given rows. */
+/** Returns a workbook with one sheet, which is named market. The sheet contains the given rows. */
 function createSheet(
   rows: string,
   { texts = [], isOpen = false }: { texts?: readonly string[]; isOpen?: boolean } = {},

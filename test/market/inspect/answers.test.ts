@@ -29,7 +29,7 @@ const WIDE_FILES = { 'volume.csv': 'Date,A,B\n2024-01-02,10,\n2024-01-03,11,7\n'
 const LONG_ROWS = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-03,A,11\n';
 const REPEATED_ROWS = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-02,A,12\n';
 
-/** Question about a field that data leaves open, the data, the answer, and the resulting closes of A. */
+/** Each entry has a field that the data leaves open, the data, the answer, and the resulting closes of A. */
 const QUESTIONS: readonly (readonly [keyof Answers, Record<string, string>, Answers, readonly number[]])[] = [
   ['field', WIDE_FILES, { field: 'CLOSE' }, [10, 11]],
   [

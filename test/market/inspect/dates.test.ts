@@ -16,8 +16,8 @@ const inspectTexts = (files: Readonly<Record<string, string>>) =>
   });
 
 /**
- * Returns prices of many securities on 3 April 2024, so that a sample contains only this day, followed by a security on
- * another day.
+ * Returns prices of many securities on 3 April 2024, followed by a security on another day. A sample contains only the
+ * first day.
  */
 const formatPrices = (first: string, second: string) =>
   ['Day;Ticker;Px Last', ...Array.from({ length: SAMPLE_ROWS }, (_, n) => `${first};N${n};10`), `${second};N0;11`].join(

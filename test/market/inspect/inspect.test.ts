@@ -37,7 +37,7 @@ async function inspectFiles(files: Record<string, string>) {
 const readInspectedSheets = (sheets: readonly Sheet[]) =>
   inspect({ kind: 'xlsx', content: Buffer.from(writeWorkbook(sheets)).toString('base64') });
 
-/** Vendor files with the closes of A on 2 and 3 January 2024, 10 and 11. */
+/** Files of vendors. Each has the closes of A on 2 and 3 January 2024, which are 10 and 11. */
 const VENDORS: readonly (readonly [vendor: string, files: Record<string, string>, mapping: Partial<Mapping>])[] = [
   [
     'Yahoo Finance',

@@ -17,12 +17,16 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-/** Returns the closes read from the cells of a file, and the fields that require an answer from the user. */
+/**
+ * Returns the closes that were read from the cells of a file. Also returns the fields for which the user must give an
+ * answer.
+ */
 const readCloses = (delimiter: ',' | ';', cells: readonly string[], answers: Answers = {}) =>
   readAs(delimiter, { Close: cells }, answers);
 
 /**
- * Returns the numbers read from the cells of columns, row by row, and the fields that require an answer from the user.
+ * Returns the numbers that were read from the cells of columns, row by row. Also returns the fields for which the user
+ * must give an answer.
  */
 async function readAs(delimiter: ',' | ';', columns: Record<string, readonly string[]>, answers: Answers = {}) {
   const folder = join(root, String((folders += 1)));

@@ -10,7 +10,7 @@ const inspectRows = (rows: readonly Row[]) =>
     content: Buffer.from(writeWorkbook([{ name: 'Prices', rows }])).toString('base64'),
   });
 
-/** Rows of two securities that trade on different days; the second security has one day more. */
+/** Rows of two securities that trade on different days. The second security has one day more. */
 const BODY: readonly Row[] = [
   ['2024-01-02', 10, '2024-01-03', 20],
   ['2024-01-03', 11, '2024-01-04', 21],

@@ -39,7 +39,7 @@ test('companies and an index by day are ignored next to the table of all securit
   const result = await inspectFiles(set);
   expect(result).toMatchObject({ recognised_as: 'Kaggle, S&P 500 stocks', rows_read: 4, files: 1 });
   expect(result.mapping).toMatchObject({ layout: 'long', ignore: ['sp500_companies.csv', 'sp500_index.csv'] });
-  // Files that are excluded by name do not affect how the other files are read.
+  // If files are excluded by name, this does not affect how the other files are read.
   const { mapping, rows_read } = await inspectFiles(set, {
     answers: { ignore: ['sp500_companies.csv', 'sp500_index.csv'] },
   });

@@ -211,7 +211,7 @@ describe('an archive of workbooks', () => {
         ])
       ).arrayBuffer(),
     );
-    // The central directory states how a member is compressed, and its uncompressed size.
+    // The central directory states how a member is compressed, and how large it is uncompressed.
     const entry = bomb.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
     bomb.writeUInt16LE(8, entry + 10);
     bomb.writeUInt32LE(105_000_000, entry + 24);

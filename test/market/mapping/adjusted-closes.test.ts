@@ -46,8 +46,8 @@ async function deriveActions(
 }
 
 /**
- * Computes adjusted closes as vendors do: a dividend multiplies the prices before its ex-date by 1 - dividend /
- * previous close, and a split divides them.
+ * Computes adjusted closes as vendors do. A dividend multiplies the prices before its ex-date by 1 - dividend /
+ * previous close. A split divides the prices before its ex-date.
  */
 function computeAdjustedGrowth(
   closes: readonly number[],
@@ -66,7 +66,7 @@ function computeAdjustedGrowth(
 
 describe('a dividend', () => {
   test('is the amount paid: previous close x (1 - multiple before / multiple after)', async () => {
-    // For a dividend of 2 per share after a close of 100, earlier closes are multiplied by 1 - 2 / 100.
+    // The dividend is 2 per share after a close of 100. So earlier closes are multiplied by 1 - 2 / 100.
     const factor = 98 / 100;
     const {
       actions,
@@ -179,7 +179,9 @@ describe('a split', () => {
 const SPLITS = [2, 3, 4, 1.5, 5, 10, 20, 0.1, 0.05, 1.25, 7, 0.5, 0.2, 50, 15];
 
 describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) => {
-  /** Returns a security with quarterly dividends over two years, one of them up to three sessions before its split. */
+  /**
+   * Returns a security with quarterly dividends over two years. One dividend is up to three sessions before its split.
+   */
   function splitName(k: number) {
     const chance = seeded(decimals * 100 + k);
     const ratio = SPLITS[k % SPLITS.length]!;
@@ -211,7 +213,7 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
       expect(actions.filter(({ type }) => type === 'SPLIT')).toEqual(planted.filter(({ type }) => type === 'SPLIT'));
       if (decimals > 2) expect(actions).toEqual(planted);
       expect(found).toEqual([]);
-      // Both prices of a growth factor are rounded by half a unit.
+      // A growth factor has two prices. Each is rounded by up to half a unit.
       const unit = 10 ** -decimals;
       const first = Number(writtenCloses[0]);
       computeAdjustedGrowth(closes, days, actions).forEach((level, t) => {
@@ -253,7 +255,7 @@ test('adjusted closes of ten years, rounded to six decimals, imply each split an
   expect(actions).toEqual(plantedActions);
 });
 
-/** Real files with repaired dividends, and with adjusted closes and dividends of the vendor. */
+/** Real files with repaired dividends. They have adjusted closes and dividends of the vendor. */
 const REPAIRED_SECURITIES = [
   '1398-HK',
   '4063-T',
@@ -268,7 +270,7 @@ const REPAIRED_SECURITIES = [
 ];
 
 /**
- * Returns true for a dividend that the vendor's column states at half its amount, while the adjusted closes reflect the
+ * Returns true for a dividend that is half of its amount in the column of the vendor. The adjusted closes reflect the
  * whole amount.
  */
 const isHalved = (name: string, date: string) => name === 'SAND' && date === '2024-01-16';

@@ -342,7 +342,7 @@ describe('wherever data enters', () => {
   });
 });
 
-/** Opens a DuckDB that may write files, as a vendor would. */
+/** Opens a DuckDB that may write files, as the program of a vendor would. */
 async function createParquetWriter() {
   const { DuckDBInstance } = await import('@duckdb/node-api');
   const connection = await (await DuckDBInstance.create(':memory:')).connect();

@@ -19,7 +19,8 @@ test('unreferenced versions do not accumulate in memory', async ({ skip }) => {
   await once(child, 'close');
   const wholeBytes = version.panels * version.bytes;
   expect(peak).toBeGreaterThan(wholeBytes);
-  // Space for the new version, the previous version, and versions that are being collected; all ten would be 960 MiB.
+  // Space for the new version, the previous version, and versions that are being collected. All ten versions would need
+  // 960 MiB.
   expect(peak).toBeLessThan(4 * wholeBytes + 80 * MIB);
 });
 

@@ -3,8 +3,8 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { reportPanelMemory } from '#market/panels/gc-pressure.js';
 
 /**
- * Script of a process that creates versions of panels one after the other, with at most two alive, and reports its peak
- * resident memory in bytes.
+ * Script of a process that creates versions of panels one after the other. At most two versions are in memory at a
+ * time. It reports its peak resident memory in bytes.
  */
 const [versions, panels, bytes] = process.argv.slice(2).map(Number) as [number, number, number];
 let heldPanels: SharedArrayBuffer[] = [];

@@ -3,7 +3,7 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { createOutgoingMarket } from '#market/process/outgoing-market.js';
 import type { TransferMessage, SharedMarket } from '#market/panels/shared-market.js';
 
-/** Writes a content to the first file with enough space, and reads it back into shared memory. */
+/** Writes a content to the first file that has enough space, and reads it back into shared memory. */
 export async function handOverContent(files: readonly string[], content: MarketContent): Promise<SharedMarket> {
   const incoming = createIncomingMarket();
   try {
@@ -15,7 +15,7 @@ export async function handOverContent(files: readonly string[], content: MarketC
   }
 }
 
-/** Returns the steps in which a content is transferred to files that no process reads. */
+/** Returns the messages of a transfer of a content to files. No process reads these files. */
 export async function listSteps(files: readonly string[], content: MarketContent): Promise<TransferMessage[]> {
   const steps: TransferMessage[] = [];
   await createOutgoingMarket(files, (step) => steps.push(step)).finish(content);

@@ -34,7 +34,7 @@ async function read(folder: string) {
   return runMarketTask('readFiles', { files }, { load: { datasetId: 's', adjustment: 'none' } });
 }
 
-/** Returns files that tasks of this process have left in the transfer folders. */
+/** Returns files that tasks of this process have left in the folders for transfers. */
 const listLeftovers = () =>
   ['/dev/shm', tmpdir()].flatMap((place) =>
     readdirSync(place).filter((name) => name.startsWith(`divisor-${process.pid}-`)),
@@ -89,7 +89,7 @@ test('Parquet files are read again and again, and changes of one of them are not
   const hashes = [await read(first), await read(second), await read(first)];
   cpSync(second, first, { recursive: true });
   hashes.push(await read(first));
-  // One process serves all tasks while its memory is small; otherwise another process replaces it.
+  // One process serves all tasks while its memory is small. Otherwise another process replaces it.
   await expect.poll(() => listReaders(process.pid).length).toBe(1);
   const [a, b, repeatedHash, changedHash] = hashes.map((outcome) =>
     outcome.kind === 'accepted' ? outcome.summary.contentHash : outcome,
@@ -258,7 +258,7 @@ test('panels in a file that this process cannot map are read from it, with their
   const base = await folderFor();
   const [days, assets] = [300, 7];
   const panel = new Uint8Array(Float64Array.from({ length: days * assets }, (_, cell) => cell + 0.5).buffer);
-  // 24 bytes precede the first whole page: a layout that no process uses, so the file cannot be mapped.
+  // 24 bytes precede the first whole page. No process uses such a layout, so the file cannot be mapped.
   const file = { path: join(base, 'panel'), before: 24, bytes: 8192 };
   const end = file.before + file.bytes;
   writeFileSync(file.path, panel.subarray(file.before, end));

@@ -4,7 +4,7 @@ import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { runMarketTask } from '#market/process/market-process.js';
 import { listChildren, listReaders } from './reading-processes.js';
 
-/** Runs an import that is refused when it asks to continue. @returns the processes at this time */
+/** Runs an import that is refused when it asks to continue. @returns the processes that exist at this time */
 async function importRefused(): Promise<readonly number[]> {
   const market = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 1]] };
   const body = new TextEncoder().encode(JSON.stringify({ name: 'x', tables: { market } }));

@@ -8,7 +8,7 @@ import { listReaders } from './reading-processes.js';
 
 const LIMIT = 700 * 2 ** 20;
 
-/** Creates a folder with the files of a delegated control group; writing to these files has no effect. */
+/** Creates a folder with the files of a delegated control group. Writing to these files has no effect. */
 async function groupFolder(controllers = 'memory pids'): Promise<string> {
   const folder = join(await createTemporaryFolder(), 'unit');
   await mkdir(folder);

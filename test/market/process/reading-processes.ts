@@ -15,7 +15,9 @@ export function listChildren(pid: number, program = ''): number[] {
     .map(([id]) => Number(id));
 }
 
-/** Pauses the requests of this process to its reader processes. @returns a function that resumes the requests */
+/**
+ * Pauses the requests of this process to the processes that read stores. @returns a function that resumes the requests
+ */
 export function pauseReaders(): () => void {
   prepareMarketProcess(); // starts the market process unless it is running already
   const signalChildren = (name: NodeJS.Signals) =>
@@ -25,8 +27,8 @@ export function pauseReaders(): () => void {
 }
 
 /**
- * Returns the processes of market tasks that a process uses or keeps waiting; the process that starts them is their
- * parent.
+ * Returns the processes for tasks of the market that a process uses or keeps waiting. Their parent is the process that
+ * starts them.
  */
 export function listReaders(pid: number): number[] {
   return listChildren(pid).flatMap((child) => listChildren(child));

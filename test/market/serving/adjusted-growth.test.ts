@@ -14,7 +14,9 @@ import { computePriceSeries } from '#market/serving/price-series.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 
 const XNYS = openCalendars().get('XNYS')!;
-/** Growth terms of a holding that reinvests its payments in itself, which is the definition of an adjusted close. */
+/**
+ * Growth terms of a holding that reinvests its payments in itself. Its growth is the definition of an adjusted close.
+ */
 const TERMS = createGrowthTerms(
   TreatmentSpec.parse({ reinvestment: 'constituent', special_dividends: 'constituent', rights: 'constituent' }),
   'USD',
@@ -22,8 +24,8 @@ const TERMS = createGrowthTerms(
 );
 
 /**
- * Compares the adjusted closes of every security with the growth of a holding, which other code computes from other
- * tables: between consecutive bars, and from the first to the last.
+ * Compares the adjusted closes of every security with the growth of a holding, between consecutive bars and from the
+ * first to the last. Other code computes this growth from other tables.
  * @returns the largest relative difference, and the number of compared steps
  */
 function compareDisagreement(
@@ -32,7 +34,7 @@ function compareDisagreement(
   calendar: Calendar,
   calendars: Calendars,
 ): { readonly worst: number; readonly steps: number } {
-  // Growth by splits alone equals the growth by all actions in a market without cash and rights.
+  // In a market without cash and rights, the growth by splits alone equals the growth by all actions.
   const actions =
     adjust === 'total'
       ? market.actions
@@ -158,8 +160,8 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
           const rights = new Set<string>();
           const actions = happenings
             .flatMap(([n, { type, value, at, cancelled, subscription }]): CorporateAction[] => {
-              // Keeps one rights issue per security and day, because the value of a share without the right depends on
-              // a single issue.
+              // Keeps one rights issue per security and day. The value of a share without the right depends on a single
+              // issue.
               if (type === 'RIGHTS_ISSUE' && rights.has(`${n} ${at}`)) return [];
               rights.add(`${n} ${at}`);
               return [

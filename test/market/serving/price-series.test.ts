@@ -22,7 +22,7 @@ const createAction = (
   ...rest,
 });
 
-/** Returns the bars of a security that is the only one in its store. */
+/** Returns the bars of a security. It is the only security in its store. */
 function createBars(
   rows: readonly (readonly [string, Record<string, number>])[],
   actions: readonly CorporateAction[] = [],
@@ -179,7 +179,7 @@ describe('prices of one security', () => {
           if (bars.fields.length === 0) return;
           const close = bars.fields[0]!.values;
           const { price: factor } = computeAdjustmentFactors(bars, close, 'total');
-          // Computes the growth of each session by definition; a missing price is carried forward.
+          // Computes the growth of each session by definition. The last price replaces a missing price.
           let growth = Number.NaN;
           let carriedClose = Number.NaN;
           let first = -1;

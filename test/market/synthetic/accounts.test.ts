@@ -52,8 +52,8 @@ interface Account {
 }
 
 /**
- * Returns the company reports of a market by security, in the order of publication. The row of a delisting is omitted,
- * because it repeats the last report.
+ * Returns the company reports of a market by security, in the order of publication. It omits the row of a delisting,
+ * which repeats the last report.
  */
 function readAccounts({ reference }: MarketContent): Map<string, Account[]> {
   const findReferenceValue = (values: readonly ReferenceValue[], column: string) =>
@@ -99,7 +99,7 @@ describe('the accounts of a synthetic market', () => {
       expect(validFrom).toBe(published);
       const lag = published - periodEnd;
       expect(lag).toBeGreaterThanOrEqual(40);
-      // A prospectus may describe a year that ended fourteen months earlier; later reports are more recent.
+      // A prospectus may describe a year that ended fourteen months earlier. Later reports are more recent.
       if (published > listingDates.get(identifier)! + 100) expect(lag).toBeLessThanOrEqual(93);
       expect(toCivilDate(periodEnd + 1).day).toBe(1);
     }
@@ -199,8 +199,8 @@ describe('the accounts of a synthetic market', () => {
 
   test('are of the size that the value of the shares, the sectors and a few bad years make them', () => {
     const findMiddle = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!;
-    // Each sector has a centre between 12 and 24 times earnings and between 1.2 and 4 times book value, and each
-    // company is within a third of its sector's centre.
+    // The centre of each sector is between 12 and 24 times earnings and between 1.2 and 4 times book value. Each
+    // company is within a third of the centre of its sector.
     const yields = allAccounts.map(({ earningsYield }) => earningsYield);
     expect(1 / findMiddle(yields)).toBeGreaterThan(12);
     expect(1 / findMiddle(yields)).toBeLessThan(24);
@@ -281,8 +281,8 @@ describe('the accounts of a synthetic market', () => {
 });
 
 /**
- * Returns the shares of a session before its issues and buybacks: the previous session's shares, multiplied by the
- * splits of the session.
+ * Returns the shares of a session before its issues and buybacks. They are the shares of the previous session,
+ * multiplied by the splits of the session.
  */
 function computeSharesAtOpen(n: number, day: number): number {
   const t = findLastAtMost(SESSIONS, day);

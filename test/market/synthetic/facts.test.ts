@@ -8,8 +8,8 @@ import { SECTORS } from '#market/synthetic/names.js';
 import type { SyntheticSpec } from '#market/synthetic/spec.js';
 
 /**
- * Calendar of the tests, which check known properties of daily returns on generated returns. Bounds follow from the
- * model's parameters or from the standard error of a statistic, never from the output.
+ * Calendar of the tests. They check on generated returns that known properties of daily returns are present. Bounds
+ * follow from the parameters of the model or from the standard error of a statistic, never from the output.
  * @source Cont (2001), Quantitative Finance 1, 223-236: the stylised facts.
  */
 const { sessions: all } = openCalendars().get('XNYS')!;
@@ -35,7 +35,7 @@ const SPEC: SyntheticSpec = {
   missing_rate: 0,
 };
 
-/** Market with prices only: every security exists throughout and has no corporate actions. */
+/** Market with prices only. Every security exists throughout and has no corporate actions. */
 const stillMarket = generateMarket(
   { ...SPEC, dividend_yield: 0, splits_per_year: 0, delistings_per_year: 0, listings_per_year: 0 },
   () => {},
@@ -103,7 +103,7 @@ const NOISE = 1 / Math.sqrt(T);
 
 describe('the returns of a synthetic market', () => {
   test('have the requested volatility, of the market and of the securities', () => {
-    // Betas are around 1 and sectors contribute 0.5 / sqrt(8) of the market's volatility. With clustered volatility
+    // Betas are around 1. Sectors contribute 0.5 / sqrt(8) of the volatility of the market. With clustered volatility
     // over ten years, the error is a tenth.
     const expected = 0.16 * Math.sqrt(1 + 0.25 / 8);
     expect(annualise(market) / expected).toBeGreaterThan(0.8);
@@ -114,7 +114,7 @@ describe('the returns of a synthetic market', () => {
   });
 
   test('have fat tails, daily ones fatter than monthly ones', () => {
-    // Shocks have a kurtosis of 6.4 before their volatility clusters; a sum of three parts has a kurtosis closer to 3.
+    // Shocks have a kurtosis of 6.4 before their volatility clusters. A sum of three parts has a kurtosis closer to 3.
     // Real stocks have 4 to 15.
     const daily = returns.map(computeKurtosis);
     expect(findMiddle(daily)).toBeGreaterThan(4);
@@ -132,14 +132,14 @@ describe('the returns of a synthetic market', () => {
   });
 
   test('are not predicted by those of the day before', () => {
-    // The bound is 1.5 times as wide as for pure noise, because volatile days have more weight. The mean over
-    // securities has the error of the common factor.
+    // The bound is 1.5 times as wide as for pure noise, because volatile days have more weight. The error of the mean
+    // over securities is the error of the common factor.
     expect(Math.abs(computeAutocorrelation(market, 1))).toBeLessThan(4.5 * NOISE);
     expect(Math.abs(computeMean(returns.map((series) => computeAutocorrelation(series, 1))))).toBeLessThan(3 * NOISE);
   });
 
   test('have sizes that are, for weeks', () => {
-    // Squared returns of a GARCH process are correlated while its variance persists: the half-life is 35 days at 0.98.
+    // Squared returns of a GARCH process are correlated while its variance persists. The half-life is 35 days at 0.98.
     for (const lag of [1, 5, 10, 20])
       expect(computeAutocorrelation(createSquares(market), lag), `lag ${lag}`).toBeGreaterThan(2 * NOISE);
     expect(findMiddle(returns.map((series) => computeAutocorrelation(createSquares(series), 1)))).toBeGreaterThan(
@@ -160,8 +160,8 @@ describe('the returns of a synthetic market', () => {
         (sectors[i] === sectors[j] ? withinCorrelations : acrossCorrelations).push(
           computeProduct(standard[i]!, standard[j]!),
         );
-    // Variance contributions are 0.0256 of the market, 0.0064 of the sector and 0.0625 specific. The tolerance for ten
-    // years of clustered volatility is a tenth.
+    // The contributions to the variance are 0.0256 of the market, 0.0064 of the sector and 0.0625 specific. For ten
+    // years of clustered volatility, the tolerance is a tenth.
     const total = 0.0256 + 0.0064 + 0.0625;
     expect(Math.abs(computeMean(acrossCorrelations) - 0.0256 / total)).toBeLessThan(0.1);
     expect(Math.abs(computeMean(withinCorrelations) - 0.032 / total)).toBeLessThan(0.1);
@@ -177,8 +177,8 @@ describe('the returns of a synthetic market', () => {
     const values = new Float64Array(n);
     expect(computeSymmetricEigenvalues(matrix, n, values)).toBe(true);
     // Upper edge of the eigenvalues of the specific returns, which are 0.66 of the variance. Source: Marchenko & Pastur
-    // (1967). The sectors together move every security like the market, so the market is one of their directions rather
-    // than an additional one.
+    // (1967). All sectors together move every security as the market does. So the market is one of their directions and
+    // not an additional one.
     const edge = 0.75 * (1 + Math.sqrt(n / T)) ** 2;
     const commonValues = [...values].filter((value) => value > edge);
     expect(commonValues).toHaveLength(SPEC.sectors);
@@ -232,7 +232,7 @@ describe('the names of a synthetic market', () => {
       const cell = findLastAtMost(SESSIONS, exDay) * names + livelyMarket.identifiers.indexOf(identifier);
       if (type === 'DIVIDEND' && close[cell]! > 0) paidDividends += value * shares[cell]!;
     }
-    // Sizes are so uneven that a few large securities dominate, so the tolerance is half of the mean yield.
+    // A few large securities dominate, because sizes are very uneven. So the tolerance is half of the mean yield.
     const yieldAnnual = paidDividends / (heldValue / livelyMarket.dates.length) / years;
     expect(yieldAnnual).toBeGreaterThan(0.01);
     expect(yieldAnnual).toBeLessThan(0.03);
@@ -244,7 +244,7 @@ describe('the names of a synthetic market', () => {
       .map((_, n) => livelyMarket.fields.get('CLOSE')![n]! * livelyMarket.fields.get('SHARES_OUTSTANDING')![n]!)
       .filter((cap) => cap > 0)
       .toSorted((a, b) => b - a);
-    // By Zipf's law the k-th largest of n has 1 / k of the largest size, so the first tenth has ln(n / 10) / ln(n) =
+    // By Zipf's law the k-th largest of n has 1 / k of the largest size. So the first tenth has ln(n / 10) / ln(n) =
     // 0.57 of the total.
     const share =
       caps.slice(0, caps.length / 10).reduce((sum, cap) => sum + cap, 0) / caps.reduce((sum, cap) => sum + cap, 0);

@@ -13,7 +13,7 @@ import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = openTemporaryFolders();
 
-/** Returns panels of two blocks of days, large enough for a separate thread. */
+/** Returns panels of two blocks of days. They are large enough to be hashed by a separate thread. */
 function createLargePanels(seed: number): Panels {
   const days = 2 * BLOCK_DAYS;
   const assets = Math.ceil(THREAD_BYTES_MIN / (2 * 8 * days));

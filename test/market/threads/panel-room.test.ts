@@ -10,8 +10,8 @@ const BATCHES = 9;
 const CELLS = 500_000;
 
 /**
- * Orders in which cells of batches arrive: one batch after the other, again after other batches, and after the panels
- * have closed the batches themselves.
+ * Orders in which the cells of batches arrive: one batch after the other, again for a batch after other batches, and
+ * after the panels have closed the batches themselves.
  */
 const ORDERS = [
   ['batch by batch', [0, 1, 2, 3, 4, 5, 6, 7, 8]],

@@ -14,7 +14,7 @@ import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = openTemporaryFolders();
 
-/** Number of securities, with stripes of 32 days and batches of 64 days. */
+/** Number of securities. Stripes have 32 days and batches 64 days. */
 const NAMES = 400;
 const DAYS = 100;
 
@@ -29,7 +29,7 @@ const BARS = `SELECT DATE '2020-01-01' + t::INTEGER AS date, 'ID' || n AS identi
   CLOSE + 1 AS HIGH, CLOSE - 0.5 AS OPEN
   FROM range(${DAYS}) a(t), range(${NAMES}) b(n) WHERE hash(n, t) % 10 > 0`;
 
-/** Writes files of rows, divided by the day modulo the number of files or in another way. */
+/** Writes files of rows. The day modulo the number of files selects the file, unless the test sets another way. */
 async function write(
   rows: string,
   count = 1,
@@ -138,7 +138,7 @@ test.runIf(isReady).each([
   },
 );
 
-/** Size of panels with more than 33 MiB each, whose cells are mostly empty. */
+/** Size of panels with more than 33 MiB each. Most of their cells are empty. */
 const LONG_PANEL = { days: 1500, names: 3200 };
 const FEW_BARS = `SELECT DATE '2010-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, t, n,
   1 + hash(t, n) % 1000 AS CLOSE, hash(t, n) % 999 AS VOLUME, 2.5 AS HIGH, 1.5 AS OPEN

@@ -60,7 +60,8 @@ const createDividend = (identifier: string, exDay: number, value: number): Corpo
 });
 
 /**
- * Returns the market after one change: an appended day, a correction, a listing, a delisting, a dividend or a column.
+ * Returns the market after one change. It can be an appended day, a correction, a listing, a delisting, a dividend or a
+ * column.
  */
 function changeMarket(market: PlainMarket, random: () => number): PlainMarket {
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
@@ -183,7 +184,7 @@ test('late values are reported: a bar that was missing, a dividend of a past day
     ]),
   );
   expect(lateDifference.changes.every(({ date }) => date === isLate.date)).toBe(true);
-  // In the opposite direction these values are removed, together with the values of the added day.
+  // In the opposite direction these values are removed. The values of the added day are removed as well.
   const goneDifference = computeDifference(after, before, { limit: 99, isAppendedListed: false }).changes;
   const turnedCells = lateDifference.changes.map((cell) => ({ ...cell, before: cell.after, after: null }));
   expect(goneDifference.filter(({ date }) => date === isLate.date)).toEqual(turnedCells);

@@ -28,7 +28,7 @@ interface Vintage {
   readonly content: MarketData;
 }
 
-/** Returns the data known to decisions from several vintages, ordered from the earliest. */
+/** Returns the data that decisions know, from several vintages. The vintages are ordered from the earliest. */
 function createKnownMarkets(vintages: readonly Vintage[]): DatedMarkets {
   const last = vintages.at(-1)!;
   const earlierVintages = vintages.slice(0, -1).map(({ knownOn, content }, i) => ({
@@ -39,7 +39,7 @@ function createKnownMarkets(vintages: readonly Vintage[]): DatedMarkets {
 }
 
 /**
- * Returns a market up to a date, with an additional column that identifies the vintage by its first value, so that
+ * Returns a market up to a date. An additional column contains the number of the vintage as its first value, so that
  * vintages differ from the first day on.
  */
 function cutMarketAt(market: MarketData, row: number): MarketData {
@@ -49,7 +49,7 @@ function cutMarketAt(market: MarketData, row: number): MarketData {
   return { ...market, dates: market.dates.slice(0, row + 1), fields: new Map([...panels, ['VINTAGE', mark]]) };
 }
 
-/** Returns one vintage per day from a row on, each known on its last date. */
+/** Returns one vintage per day from a row on. Each vintage is known on its last date. */
 function createDailyVintages(from: number, count: number, marketOn: (row: number) => MarketData): Vintage[] {
   return Array.from({ length: count - from }, (_, i) => {
     const content = cutMarketAt(marketOn(from + i), from + i);
@@ -57,13 +57,13 @@ function createDailyVintages(from: number, count: number, marketOn: (row: number
   });
 }
 
-/** Random definitions of any kind, with the definitions on which they depend. */
+/** Random definitions of any kind. Each includes the definitions on which it depends. */
 const randomRun = fc.oneof(
   randomDefinition.map(({ document, parent }) => ({ document, documents: { P: parent } })),
   randomDerivation.map(({ document, parent }) => ({ document, documents: { P: parent } })),
 );
 
-/** Returns the weights as decided; the weights in force at the effective close also depend on later prices. */
+/** Returns the weights as they were decided. The weights at the effective close also depend on later prices. */
 const listDecidedWeights = ({ index }: Run): unknown[] =>
   index.compositions.list.map(({ date, session, targets, ...composition }) => {
     const { columns, weights } = targets ?? composition;
@@ -173,7 +173,7 @@ test('weights are from the prices that were known, levels from those that are kn
   index.compositions.list.forEach((composition, i) => {
     for (const [k, weight] of composition.weights.entries()) expect(weight).toBeCloseTo(weights[i]![k]!, 14);
   });
-  // A has a weight of 1/4 and doubles on the 4th; it has a weight of 2/3 and rises by half on the 8th.
+  // A has a weight of 1/4 and doubles on the 4th. It has a weight of 2/3 and rises by half on the 8th.
   const levels = [100, 100, 125, 125, 125 * (4 / 3)];
   levels.forEach((value, i) => expect(level[i]).toBeCloseTo(value, 10));
 });

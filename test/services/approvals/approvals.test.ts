@@ -18,7 +18,7 @@ import {
 import { runService, type Answer, type RunningService } from '../running-service.js';
 import { waitFor } from '../../waiting.js';
 
-/** Service for indices whose publication requires a second person; each test depends on the previous test. */
+/** Service for indices whose publication a second person must approve. Each test depends on the previous test. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const keys: Record<string, Record<string, string>> = {};
@@ -30,7 +30,7 @@ function createKey(name: string, scopes: readonly Scope[]): string {
   return `${name}:${record.id}:${record.sha256}:${scopes.join('+')}`;
 }
 
-/** Returns a client of the service that sends requests as a person. */
+/** Returns a client of the service. It sends requests as this person. */
 const actAs = (who: string): RunningService => ({
   ...service,
   ask: (method, path, body, headers) => service.ask(method, path, body, { ...keys[who], ...headers }),
@@ -128,7 +128,7 @@ test('the requester of a change cannot decide it, also with another key of the s
   expect((await decide('dora', id, 'comment', 'Who has the vendor on the phone?')).body.state).toBe('pending');
   expect((await decide('ben', id, 'reject', 'BB is wrong')).body.state).toBe('rejected');
   expect(formatCode(await decide('cleo', id, 'approve'))).toBe('409 APPROVAL_CLOSED');
-  // The day does not repeat its request for the same figures.
+  // The day does not send a second request for the same figures.
   const isBlocked = ({ code, reason }: HeldIndex) => code === 'APPROVAL_CLOSED' && reason.endsWith('BB is wrong');
   await waitFor(async () => expect((await readDay(actAs('ada'), day2)).held.some(isBlocked)).toBe(true));
   expect(await listApprovals('?state=pending')).toEqual([]);
@@ -147,7 +147,7 @@ test('a rejected change is requested again, and its approval covers exactly its 
   await decide('ben', approval!.approval_id, 'approve');
   await waitFor(async () => expect(await listPublishedDates(actAs('ada'), 'CORE')).toHaveLength(11));
 
-  // A price is corrected after the request, so approving the first figures publishes nothing.
+  // A price is corrected after the request. So the approval of the first figures publishes nothing.
   await folder.write(createFiles(day3));
   await performDay(actAs('ada'), day3);
   const [first] = await listApprovals('?state=pending');

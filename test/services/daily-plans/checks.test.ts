@@ -14,7 +14,7 @@ import {
   waitForSettledDay,
 } from './family.js';
 
-/** Service for indices whose data is checked before publication; each test depends on the previous test. */
+/** Service for indices whose data is checked before publication. Each test depends on the previous test. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const [day1, day2, day3, day4] = SESSIONS.slice(9) as [string, string, string, string];
@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 /**
- * Returns the findings of the step: index, check, security, state. Indices are checked concurrently, so their order
+ * Returns the findings of the step: index, check, security, state. Indices are checked at the same time, so their order
  * varies.
  */
 const listFindings = (day: ScheduleDay) =>

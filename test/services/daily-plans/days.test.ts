@@ -15,7 +15,7 @@ import {
   SESSIONS,
 } from './family.js';
 
-/** Service that performs a sequence of days for a family of indices; each test depends on the previous test. */
+/** Service that performs a sequence of days for a family of indices. Each test depends on the previous test. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const [day1, day2, day3, day4] = SESSIONS.slice(9) as [string, string, string, string];

@@ -5,7 +5,7 @@ import { readDay } from '#services/daily-plans/stored-days.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { BlockedError, openRunnerWorld, type RunnerWorld } from './runner-world.js';
 
-/** Runners of a day during which people and other processes record decisions. */
+/** Processes that run a day while people and other processes record decisions. */
 let world: RunnerWorld;
 beforeEach(async () => void (world = await openRunnerWorld('2026-11-23T23:29:00Z')));
 afterEach(() => world.close());

@@ -8,7 +8,7 @@ import { runService, type RunningService } from '../running-service.js';
 import { startSmtpServer } from '../delivery/smtp-server.js';
 import { FAMILY, createFamilyOn, performDay, putSchedule, SESSIONS } from './family.js';
 
-/** Service that delivers files to the clients of a family of indices; each test depends on the previous test. */
+/** Service that delivers files to the clients of a family of indices. Each test depends on the previous test. */
 let service: RunningService;
 let deliveryFolder: string;
 let mail: Awaited<ReturnType<typeof startSmtpServer>>;

@@ -19,7 +19,7 @@ function listSessionsFrom(start: string, count: number): readonly string[] {
   return days.slice(0, count).map(formatDay);
 }
 
-/** Closes of every security by session, equal in every test. */
+/** Closes of every security by session. They are equal in every test. */
 const CLOSES: readonly (readonly number[])[] = (() => {
   const random = seeded(7);
   let row = SECURITIES.map((_, i) => 20 + 10 * i);
@@ -29,7 +29,7 @@ const CLOSES: readonly (readonly number[])[] = (() => {
 export type Edit = (price: number, security: string) => number | null;
 
 /**
- * Returns the vendor's file for a session.
+ * Returns the file of the vendor for a session.
  * @param edit changes a delivered price; null removes it
  */
 export function createFiles(date: string, edit: Edit = (price) => price): Readonly<Record<string, string>> {
@@ -79,7 +79,7 @@ export async function createFamilyOn(service: RunningService, count: number) {
   return folder;
 }
 
-/** Returns a schedule that begins with the last of the initial sessions. */
+/** Returns a schedule. Its first day is the last of the initial sessions. */
 export const schedule = (change: object): object => ({
   name: 'Close',
   indices: FAMILY,
@@ -94,7 +94,7 @@ export const schedule = (change: object): object => ({
 export const readDay = async (service: RunningService, date: string, id = 'close') =>
   (await service.ask<ScheduleDay>('GET', `/schedules/${id}/days/${date}`)).body;
 
-/** Waits until a round of a day has ended. */
+/** Waits until the service has done all that it can do now for a day. */
 export async function waitForSettledDay(service: RunningService, date: string, id = 'close'): Promise<ScheduleDay> {
   return waitFor(async () => {
     const day = await readDay(service, date, id);
@@ -105,7 +105,7 @@ export async function waitForSettledDay(service: RunningService, date: string, i
   });
 }
 
-/** Starts a day and waits until its round has ended. */
+/** Starts a day. Waits until the service has done all that it can do now for this day. */
 export async function performDay(service: RunningService, date: string, request: object = {}, id = 'close') {
   const before = (await readDay(service, date, id)).rounds ?? 0;
   const { status, body } = await service.ask('POST', `/schedules/${id}/days/${date}/run`, request);

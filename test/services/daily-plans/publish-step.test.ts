@@ -7,8 +7,8 @@ const DATE = '2026-11-24';
 const before = { state: 'done', message: '1 closes published.', at: '2026-11-24T23:31:00', detail: { run_id: 'old' } };
 
 /**
- * Repeats the step on a day that has already published its close, and returns its result. @param entries log of the
- * session
+ * Repeats the step on a day that has already published its close. Returns the result of the step. @param entries log of
+ * the session
  */
 async function repeatPublication(entries: readonly Partial<PublicationEntry>[]): Promise<ItemResult | undefined> {
   let result: ItemResult | undefined;

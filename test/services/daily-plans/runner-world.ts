@@ -22,7 +22,7 @@ export type CompletedSteps = string[];
 /** Function that returns the failure of a step for an index, or undefined. */
 export type Fault = (step: StepType, indexId: string, date: string) => Promise<void> | void;
 
-/** Runners over one store, whose steps only record their calls. */
+/** Processes that run days over one store. Their steps only record that they were called. */
 export interface RunnerWorld {
   readonly documents: DocumentStore;
   readonly days: StoredDays;
@@ -35,7 +35,7 @@ export interface RunnerWorld {
   authorFault: () => string | undefined;
   put(change?: object, id?: string): Promise<void>;
   runner(fault?: Fault): DayRunner;
-  /** Returns the runner of a process that never responds again once its fault does not return. */
+  /** Returns the runner of a process. If its fault does not return, the process never responds again. */
   doomedRunner(fault: Fault): DayRunner;
   day(date: string, id?: string): Promise<DayDocument | undefined>;
   close(): Promise<void>;
@@ -94,7 +94,7 @@ export async function openRunnerWorld(start: string): Promise<RunnerWorld> {
       await tx.put('index', document.id, document);
   });
 
-  /** Returns a step that, like the real steps, does not repeat completed work. */
+  /** Returns a step that does not repeat completed work. The real steps behave the same way. */
   const createPerformer =
     (type: StepType, fault: Fault): Performer<never> =>
     async ({ waves, isOpen, item, put, day }: StepContext<unknown>) => {

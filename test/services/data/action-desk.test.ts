@@ -16,7 +16,7 @@ let service: RunningService;
 let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const [day1, day2, day3] = SESSIONS.slice(9) as [string, string, string];
 
-/** Delivers a session of the vendor, with its corporate actions. */
+/** Delivers a session, with its corporate actions, as the vendor would. */
 async function deliverActions(date: string, actions: readonly string[]): Promise<void> {
   const rows = ['identifier,type,value,ex_date', ...actions];
   const split = (price: number, security: string) => (security === 'AA' && date >= day2 ? price / 2 : price);

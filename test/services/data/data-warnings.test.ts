@@ -80,8 +80,8 @@ test('an exchange rate of 0 or less is reported at import, flagged by the audit 
 });
 
 /**
- * Securities with prices of 100, 200 and so on for all days, except E, which ends on day 20; and a level with an
- * exchange rate.
+ * Securities with prices of 100, 200 and so on for all days, except that E ends on day 20. The series are a level, a
+ * rate and an exchange rate.
  */
 const buildTables = (actions: readonly (readonly unknown[])[], currencies: readonly (readonly unknown[])[] = []) => ({
   market: createFrame(

@@ -46,7 +46,8 @@ const SERIES = createFrame(
 );
 
 /**
- * Stores with equal prices: benchmarks and rates are series in one store, and securities of the market in the other.
+ * Stores with equal prices. In one store, benchmarks and rates are series. In the other, they are securities of the
+ * market.
  */
 const STORES = {
   apart: {

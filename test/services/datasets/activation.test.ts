@@ -51,7 +51,7 @@ async function isOutliving(): Promise<boolean> {
 }
 
 test('a run reads the store that was served when it began, although another is served and the first is deleted meanwhile', async () => {
-  // The second store is small: reading it takes a fraction of the time of the run on the first store.
+  // The second store is small. Reading it takes a fraction of the time of the run on the first store.
   const second = await generateStore('second', 2, { activate: false, assets: 12 });
   while (!(await isOutliving()));
   await service.ask('PUT', '/indices/ALONE', { ...INDEX, id: 'ALONE' });

@@ -106,7 +106,7 @@ describe('a refresh of later days', () => {
       [10, 11],
       [20, 21, 22],
     ]);
-    // A change that was not accepted is found again, and disappears when the source has the stored history again.
+    // If a change was not accepted, it is found again. It disappears when the source has the stored history again.
     expect(await desk.refresh()).toMatchObject({ rows_added: 0, rejected: [rejectedJob] });
     await desk.write(createActions('A,DIVIDEND,0.5,2024-01-03', 'B,DIVIDEND,0.1,2024-01-04'));
     expect(await desk.refresh()).toMatchObject({ rows_added: 1, rejected: [] });

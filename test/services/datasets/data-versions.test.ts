@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DataVersions } from '#contract/stores/data-versions.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Service with a store that grows and is corrected; each test depends on the previous test. */
+/** Service with a store that grows and is corrected. Each test depends on the previous test. */
 let service: RunningService;
 
 const NAMES = ['A', 'B', 'C', 'D'];
@@ -17,7 +17,7 @@ const listDays = (count: number): string[] =>
     .slice(0, count)
     .map((day) => day.toISOString().slice(0, 10));
 
-/** Returns a market table of a number of days, with corrections by day and security. */
+/** Returns a market table of this number of days. The corrections have the day and the security as their key. */
 function createTables(count: number, corrections: Readonly<Record<string, number>> = {}): object {
   const data = listDays(count).flatMap((day, t) =>
     NAMES.map((name, n) => [name, day, corrections[`${day} ${name}`] ?? 100 + 10 * n + ((t * (n + 3)) % 7)]),
@@ -56,7 +56,7 @@ async function readLevels(asKnownOn?: number | string): Promise<unknown> {
 const findVersions = async (): Promise<DataVersions> =>
   (await service.ask<DataVersions>('GET', '/data/stores/m/versions')).body;
 
-/** Returns the responses about the data as known at a time. */
+/** Returns the responses about the data as it was known at a time. */
 const readAnswers = async (query = '', body: object = {}): Promise<unknown[]> =>
   Promise.all([
     service.ask('GET', `/data/prices/B${query}`).then((answer) => answer.body),
@@ -244,7 +244,7 @@ test('contents beyond the limit are deleted, except those that a stored run or a
     code: 'NO_DATA_KNOWN',
     message: expect.stringContaining('forgotten, as the store keeps ') as string,
   });
-  // The index's runs are deleted with it, but its publications are not.
+  // The runs of the index are deleted with it. Its publications are not.
   expect((await service.ask('DELETE', '/indices/KNOWN?purge=true')).status).toBe(200);
   await importStore(createTables(42, CORRECTED_CLOSES), 'append');
   expect(await listReadableVersions()).toEqual([[4, true], ...keptVersions]);
@@ -265,7 +265,7 @@ test('a folder that changed while the service was stopped keeps its earlier cont
   const createdStore = { store_id: 'f', name: 'F', kind: 'folder', location: folder, activate: true };
   expect((await service.ask('POST', '/data/stores', createdStore)).status).toBe(201);
   const responses = [await readPrices()];
-  // Adds two days, then a correction that a start does not accept, then a correction in a folder that is no longer
+  // Adds two days, then a correction that a start does not accept. Then adds a correction in a folder that is no longer
   // served.
   for (const closes of [
     [1, 2, 7],

@@ -3,7 +3,7 @@ import type { DataStore } from '#contract/stores/store.js';
 import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../../postgresql/postgresql-server.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** View with later days; the server is killed while it processes the last day. */
+/** View with later days. The server is killed while it processes the last day. */
 const LATER_VIEW = `CREATE VIEW daily AS
   SELECT 'N' || i AS identifier, DATE '2025-01-02' AS date, 1.0::float8 AS "CLOSE" FROM generate_series(1, 2000) i
   UNION ALL SELECT 'A', DATE '2025-01-03', (SELECT 1.0::float8 FROM pg_sleep(600))`;

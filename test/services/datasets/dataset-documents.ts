@@ -2,7 +2,7 @@ import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 
 export const LOADED_AT = '2024-01-05T00:00:00.000Z';
 
-/** Returns the document of a store with a single bar, loaded from a folder with the name of the store. */
+/** Returns the document of a store with a single bar. It was loaded from a folder that has the name of the store. */
 export const createDatasetDocument = (store_id: string, members: Partial<DatasetDocument> = {}): DatasetDocument => ({
   store_id,
   name: store_id,

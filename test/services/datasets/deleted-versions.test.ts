@@ -26,7 +26,7 @@ async function writeVersions(documents: DocumentStore, latest: number): Promise<
   });
 }
 
-/** Serves several contents of a new store one after the other, as imports do. */
+/** Serves several contents of a new store one after the other, as several imports would. */
 async function serveVersions(documents: DocumentStore, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     const draft = { datasetId: 'm', contentHash: `content ${i}`, source: 'import', previous: null } as const;

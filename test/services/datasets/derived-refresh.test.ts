@@ -8,8 +8,7 @@ const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-0
 const CLOSE = 10;
 
 /**
- * Returns a vendor's file of a security, in which a dividend multiplies earlier prices by 1 - dividend / previous
- * close.
+ * Returns the file of a vendor for a security. A dividend multiplies earlier prices by 1 - dividend / previous close.
  */
 function formatVendorFile(days: number, dividends: Readonly<Record<string, number>>) {
   let factor = 1;
@@ -66,7 +65,7 @@ test('a refresh keeps dividends that a vendor rounds differently after a new div
     const closes = [40, 41.2, 39.6, 40.4, 40.8, 40];
     const days = [...DAYS, '2024-01-09'];
     /**
-     * Adjusted closes are a quarter of the closes with two decimals, so half a cent of rounding is two cents of a
+     * Adjusted closes are a quarter of the closes and have two decimals. So half a cent of rounding is two cents of a
      * dividend.
      */
     const createVendorRows = (count: number, last: number) => {

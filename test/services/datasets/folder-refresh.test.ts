@@ -38,7 +38,7 @@ test('a refresh gives the same content as a complete read of the folder, whateve
         { rows_added: 2, identifiers_added: 0 },
       ],
       [createBars('2024-01-08', ['A,2024-01-08,14', 'A,2024-01-09,15']), { rows_added: 1, dates_added: 1 }],
-      // The file is rewritten unchanged, and with changed rows.
+      // The file is written again, once unchanged and once with changed rows.
       [
         { ...createBars('2024-01-10', ['B,2024-01-10,16']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' },
         { rows_added: 1 },
@@ -136,7 +136,7 @@ test('only tables with a new or changed file are read again', () =>
       ['corporate_actions', 'universes', 'series'],
     ]);
 
-    // A file written just before its reading may have been written again within the same clock tick.
+    // If a file was written just before it was read, it may have been written again within the same tick of the clock.
     const { changedAt } = files.market[0]!;
     expect(selectUnreadFiles(files, toVersionFiles(files, digests, changedAt + 1000))).toMatchObject({
       files,
@@ -212,7 +212,7 @@ test('a reading process that is killed fails its job, and the next process reads
       () => listChildren(process.pid).filter((pid) => listChildren(pid).length > 0),
     ]) {
       const kill = () => victims().forEach((pid) => process.kill(pid, 'SIGKILL'));
-      // If a read ends before its process is killed, the test reads again.
+      // If a read ends before its process is killed, the test starts another read.
       let failure: unknown;
       while (failure === undefined)
         failure = await refresh({ full: true, onReading: kill }).then(

@@ -39,7 +39,7 @@ function createHandle(datasetId: string, price: number): MarketHandle {
   });
 }
 
-/** Creates stores besides the served store, each with content 1. */
+/** Creates stores in addition to the served store. Each has content 1. */
 const createStores = ({ documents }: Pick<Store, 'documents'>, markets: ServedMarkets) =>
   createStoreMarkets({
     documents,
@@ -48,7 +48,7 @@ const createStores = ({ documents }: Pick<Store, 'documents'>, markets: ServedMa
     keptBytesMax: 2 ** 30,
   });
 
-/** Runs a test of store jobs over a real document store, with a reader that finds one bar at a price. */
+/** Runs a test of store jobs over a real document store. The reader finds one bar at a price. */
 async function addJobs(
   work: (parts: {
     readonly store: Store;

@@ -25,7 +25,7 @@ const TASKS = {
   'earlier-market': rebuildEarlierMarket,
 } as const;
 
-/** Returns a served market of one security with given closes, as loading creates it. */
+/** Returns a served market of one security with the given closes. Loading a store would create the same. */
 async function createMarket(...closes: readonly number[]): Promise<ServedMarket> {
   const content = {
     identifiers: ['A'],
@@ -48,10 +48,10 @@ interface Desk {
   release(): void;
 }
 
-/** Time in ms that the process waits for its copies when it ends; longer than this test. */
+/** Time in ms that the process waits for its copies when it ends. It is longer than this test. */
 const COPY_WAIT_MS = 600_000;
 
-/** Creates a process on documents and files; its threads make no copies until they are released. */
+/** Creates a process on documents and files. Its threads make no copies until the test allows them to. */
 function createDesk(
   { documents, artifacts }: { documents: DocumentStore; artifacts: ArtifactStore },
   copyWaitMs = COPY_WAIT_MS,
@@ -178,7 +178,7 @@ test('a copy interrupted by a kill is made at the next start, if the source stil
   next.release();
   await next.versions.close();
   expect(await listCopies(next)).toEqual(['made', [1, true]]);
-  // At the third start the source has other content; the copy provides the previous content.
+  // At the third start the source has other content. The copy contains the previous content.
   const third = createDesk(places);
   await third.serve(await createMarket(3, 2));
   expect([...(await third.versions.at(1)).served.market.fields.get('CLOSE')!]).toEqual([1, 2]);
@@ -201,7 +201,7 @@ test('a copy is renewed in the background while the previous one is valid', asyn
   await first.versions.close();
   const second = createDesk(places);
   for (let close = 2; close <= 6; close++) await second.serve(await createMarket(close));
-  // No copy has been released since. A start that finds other content has the whole first copy, and reports changes
+  // No copy has been released since. If a start finds other content, it has the whole first copy and reports changes
   // from it.
   const third = createDesk(places);
   await third.serve(await createMarket(100));

@@ -17,7 +17,7 @@ import {
 import { listChanges } from './served-folder.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Service with a wrong price that fails a check; each test depends on the previous test. */
+/** Service with a wrong price that fails a check. Each test depends on the previous test. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const keys: Record<string, Record<string, string>> = {};
@@ -40,7 +40,7 @@ const closeNow = async () => {
   return (await actAs('ada').ask<{ prices: { data: number[][] } }>('GET', path)).body.prices.data[0]![0];
 };
 
-/** Submits a change, has it approved by a second person, and waits until it is applied. */
+/** Submits a change, lets a second person approve it, and waits until it is applied. */
 async function changeApproved(
   request: object,
   end = 'succeeded',

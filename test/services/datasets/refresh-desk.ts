@@ -22,7 +22,7 @@ import { openStore } from '#store/open-store.js';
 import { refreshMarket } from '#workers/market/refresh-market.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
-/** Time later than all writes of a test, so that every file counts as unchanged for a long time. */
+/** Time that is later than all writes of a test. So every file counts as unchanged for a long time. */
 export const REFRESHED_AT = '2100-01-04T00:00:00.000Z';
 
 const createDocument = (datasetId: string, location: string, mapping: Mapping | null): DatasetDocument => ({
@@ -74,13 +74,13 @@ interface Desk {
   served(): string | undefined;
   /** Returns the document of the store. */
   store(): Promise<DatasetDocument>;
-  /** Returns the document of a store on a copy of the folder that was read as a whole. */
+  /** Returns the document of a store on a copy of the folder. The copy was read as a whole. */
   readWhole(): Promise<DatasetDocument>;
 }
 
 const terms = { files: localStoreFiles, calendarsInUse: async () => ({ codes: [] }), timestamp: () => REFRESHED_AT };
 
-/** Creates stores besides the served store, which are read from their sources. */
+/** Creates stores in addition to the served store. They are read from their sources. */
 function createStores({
   documents,
   markets,
@@ -98,7 +98,7 @@ function createStores({
   });
 }
 
-/** Runs a test on a served folder with the jobs of stores, but without a queue. */
+/** Runs a test on a served folder. It has the jobs of stores but no queue. */
 export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: Mapping | null = null): Promise<void> {
   const base = await createTemporaryFolder();
   const home = await openHome(join(base, 'home'));

@@ -5,7 +5,7 @@ import { runService, type RunningService } from '../running-service.js';
 import { formatBars, listChanges, FIRST, serveFolder } from './served-folder.js';
 
 let service: RunningService;
-/** Restarts the service; only a service reports the findings of a start. */
+/** Restarts the service. Only a service reports the findings of a start. */
 const restart = () => service.restart();
 beforeAll(async () => {
   service = await runService();
@@ -14,7 +14,7 @@ afterAll(() => service.close());
 
 const serveFiles = (id: string, files: Readonly<Record<string, string>>) => serveFolder(service, id, files);
 
-/** Waits for the copy of the served content, from which a start determines the earlier content. */
+/** Waits for the copy of the served content. From this copy, a start determines the earlier content. */
 const waitForCopy = (id: string) =>
   expect
     .poll(async () => (await service.ask<{ copy: string }>('GET', `/data/stores/${id}/versions`)).body.copy)
@@ -46,12 +46,12 @@ describe('a restart', () => {
       findings: [{ code: 'HISTORY_CHANGED' }],
     };
     expect(after.taken_at_start).toMatchObject(takenRefresh);
-    // Another start leads to the same result and adds nothing to the findings.
+    // Another start gives the same result and adds no findings.
     await restart();
     await desk.closeOf('A');
     expect(await desk.store()).toMatchObject({ content_hash: after.content_hash, taken_at_start: takenRefresh });
     expect((await desk.store()).taken_at_start?.findings).toHaveLength(1);
-    // The next refresh reports changes that starts accepted, and finds the changes that they did not accept.
+    // The next refresh reports changes that starts accepted. It also finds the changes that they did not accept.
     const report = await desk.refresh();
     expect(listChanges(report)).toEqual(['warning HISTORY_CHANGED market.A']);
     expect(report).toMatchObject({ dates_added: 1, rows_added: 1, rejected: [{ identifier: 'A', held_back: 1 }] });
@@ -109,7 +109,7 @@ describe('a restart', () => {
     expect(listChanges(await desk.store())).toEqual(['info DATES_ADDED market']);
     expect((await desk.store()).findings?.[0]?.message).toContain('2 identifiers before, 3 now');
     expect(await desk.refresh()).toMatchObject({ dates_added: 1, identifiers_added: 1 });
-    // A late bar is added, but a new security with bars on stored days is not.
+    // A late bar is added. A new security with bars on stored days is not added.
     await waitForCopy('joined');
     await desk.write({ 'market/3.csv': formatBars(['C,2024-01-04,1', 'C,2024-01-05,1', 'B,2024-01-04,2']) });
     await restart();

@@ -15,7 +15,9 @@ const CLOSES = [301.2, 305.4, 304.8, 309.16, 312.88, 311.24];
 const DIVIDEND = 0.82;
 const EX = 2;
 
-/** Returns a vendor's file of a number of days on a share basis, with a dividend and optionally a wrong close. */
+/**
+ * Returns the file of a vendor with this number of days on a share basis. It has a dividend and may have a wrong close.
+ */
 function formatVendorFile(count: number, { split = 1, wrong = -1 } = {}): string {
   const rows = DAYS.slice(0, count).map((day, t) => {
     const close = (CLOSES[t]! * (t === wrong ? 1.01 : 1)) / split;
@@ -32,7 +34,8 @@ const mapping = {
 };
 
 /**
- * Computes the last level with reinvested dividends by hand: (close + dividend) / previous close, on one share basis.
+ * Computes the last level with reinvested dividends by hand. Each step is (close + dividend) / previous close, on one
+ * share basis.
  */
 const computeExpectedLevel = (count: number) =>
   CLOSES.slice(1, count).reduce(
@@ -63,7 +66,7 @@ test('a level continues over a split that the vendor restated, and ignores a cha
   expect((await service.ask('PUT', '/indices/ONE', index)).status).toBe(200);
   expect(await readLastLevel()).toBeCloseTo(computeExpectedLevel(5), 9);
 
-  // A changed close would imply other dividends as well; none of these is served.
+  // A changed close would imply other dividends as well. The service serves none of these changes.
   await write(formatVendorFile(6, { wrong: 1 }));
   expect(await refresh()).toMatchObject({ rows_added: 0, rejected: [{ identifier: 'AAPL', held_back: 1 }] });
   expect(await readLastLevel()).toBeCloseTo(computeExpectedLevel(5), 9);
@@ -73,7 +76,7 @@ test('a level continues over a split that the vendor restated, and ignores a cha
     dates_added: 1,
     split_restatements: [{ identifier: 'AAPL', ratio: 4, date: '2024-01-09' }],
   });
-  // Closes are rounded to cents: 312.88 / 4 and 301.2 / 4 are exact, and other closes are within half a cent of 75.
+  // Closes are rounded to cents. 312.88 / 4 and 301.2 / 4 are exact. Other closes are within half a cent of 75.
   expect(Math.abs((await readLastLevel()) / computeExpectedLevel(6) - 1)).toBeLessThan(1e-5);
   expect(
     (

@@ -52,7 +52,7 @@ const CHANGES: readonly string[] = ['HISTORY_CHANGED', 'DATES_ADDED', 'SPLIT_RES
 
 type ReportedFinding = Pick<Finding, 'severity' | 'code' | 'path'>;
 
-/** Returns the findings about content that differs from the previously served content. */
+/** Returns the findings which report that the content differs from the content that was served before. */
 export const listChanges = ({ findings }: { readonly findings?: readonly ReportedFinding[] | undefined }) =>
   (findings ?? [])
     .filter(({ code }) => CHANGES.includes(code))

@@ -7,7 +7,7 @@ import { runService, type RunningService } from '../running-service.js';
 const NAMES = ['A', 'B', 'C', 'D'];
 const SEEDS: Readonly<Record<string, number>> = { desk: 1, east: 2, west: 3 };
 
-/** Starts a service with several stores of the same securities at different prices; `desk` is the active store. */
+/** Starts a service with several stores of the same securities at different prices. `desk` is the active store. */
 async function startServiceOf(stores: readonly string[], flags: readonly string[] = []): Promise<RunningService> {
   const service = await runService(flags);
   for (const store of stores) {
@@ -58,7 +58,7 @@ const singleColumn = new Map<string, unknown>();
 const ask = <T>(method: string, path: string, body?: unknown) => requestAnswer<T>(service, method, path, body);
 const readLevels = async (id: string, from = service) =>
   (await requestAnswer<{ levels: { data: number[] } }>(from, 'GET', `/analytics/${id}/levels`)).levels.data;
-/** Returns levels, weights and risk of a run, as JSON for an exact comparison. */
+/** Returns levels, weights and risk of a run as JSON, so that they can be compared exactly. */
 async function readFigures(id: string, from = service) {
   const weights = await requestAnswer<Record<string, unknown>>(from, 'GET', `/analytics/${id}/weights?risk=true`);
   const { stale: _, index_version: _version, ...values } = weights;

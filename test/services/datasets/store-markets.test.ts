@@ -15,7 +15,7 @@ const NAMES = ['A', 'B'];
 /** Bytes of the panels of one store. */
 const STORE_BYTES = 8 * DAYS * NAMES.length;
 
-/** Returns a market of constant closes; the version number is the first close. */
+/** Returns a market of constant closes. The version number is the first close. */
 function createMarket(datasetId: string, version: number): Promise<ServedMarket> {
   const market = {
     datasetId,
@@ -31,7 +31,7 @@ function createMarket(datasetId: string, version: number): Promise<ServedMarket>
   return prepareServedMarket(shareMarket(market), '2026-01-01T00:00:00+00:00');
 }
 
-/** Creates stores with versioned contents, of which `desk` is active. */
+/** Creates stores with numbered contents. `desk` is the active store. */
 async function openStoreWorld(keptBytesMax: number) {
   const versions = new Map<string, number>();
   const markets = createServedMarkets();

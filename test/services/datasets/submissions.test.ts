@@ -18,7 +18,7 @@ const catchRefusal = async (document: DatasetDocument) => {
     assertIdle: async () => {},
     isServed: () => true,
   };
-  // The submission is refused before it uses other members.
+  // The submission is refused before other members are used.
   const { refresh } = createDatasetSubmissions({ activity, kinds: {} } as DatasetSubmissionsDependencies);
   return refresh('old', { until: null, full: false, dry_run: false, fail_on: [] }, null).catch(
     (refusal: unknown) => refusal,

@@ -27,7 +27,7 @@ export interface WorldOptions {
   readonly keys?: FixedKeys;
 }
 
-/** Creates a delivery service without scheduled days: files in memory, real targets. */
+/** Creates a delivery service without scheduled days. Its files are in memory; its targets are real. */
 export async function openDeliveryWorld(options: WorldOptions = {}) {
   const base = await createTemporaryFolder();
   const root = join(base, 'out');
@@ -81,11 +81,11 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
     root,
     places: destinations,
     records,
-    /** files whose content was read in order to be sent */
+    /** files whose content was read so that they could be sent */
     read,
     file: createPublishedFile,
     clientOf: createClient,
-    /** Delivers to the first target of a client, like a round of a day. */
+    /** Delivers to the first target of a client, as a day does. */
     async deliver(
       client: ClientRecord,
       files: readonly DayFile[],

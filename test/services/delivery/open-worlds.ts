@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterEach } from 'vitest';
 import { openDeliveryWorld, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
 
-/** Opens worlds for the tests of a file; each world is closed after its test. */
+/** Opens worlds for the tests of a file. Each world is closed after its test. */
 export function openWorlds() {
   const closing: (() => unknown)[] = [];
   afterEach(async () => {

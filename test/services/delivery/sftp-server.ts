@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 
-/** An OpenSSH server on loopback with a single user, the user of this process. */
+/** An OpenSSH server on loopback. Its only user is the user of this process. */
 export interface SftpServer {
   readonly port: number;
   readonly user: string;
@@ -23,7 +23,7 @@ export interface SftpServer {
 const SSHD = '/usr/sbin/sshd';
 const SFTP = ['/usr/lib/openssh/sftp-server', '/usr/libexec/openssh/sftp-server', '/usr/lib/ssh/sftp-server'];
 
-/** Returns the reason why the server cannot be started; undefined if it can. */
+/** Returns the reason why the server cannot be started, or undefined if it can. */
 export function explainMissingSftpServer(): string | undefined {
   if (!existsSync(SSHD)) return `${SSHD} is not installed`;
   return SFTP.some((path) => existsSync(path)) ? undefined : 'openssh-sftp-server is not installed';

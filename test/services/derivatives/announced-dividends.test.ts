@@ -27,7 +27,7 @@ const TERMS = { name: 'dividend-points', needs: [] };
 
 test('announced dividends up to the expiry, discounted to today, lower the forward', async () => {
   const { fair_value, dividend_points, basis } = await findPrice({ dividend_source: 'announced' });
-  // 73 and 146 days are one and two fifths of a year; the dividend of day 200 falls after the expiry on day 146.
+  // 73 and 146 days are one and two fifths of a year. The dividend of day 200 is after the expiry on day 146.
   const expected = (1000 - 4 * Math.exp(-0.01) - 6 * Math.exp(-0.02)) * Math.exp(0.02);
   expect(fair_value).toBeCloseTo(expected, 10);
   expect(basis).toBeCloseTo(expected - 1000, 10);
@@ -41,7 +41,7 @@ test('along the curve each expiry has the dividends up to it, announced or given
       TermStructureQuery.parse({ expiries: ['2025-03-14', '2025-05-26'], risk_free_rate: 0.05, ...rest }),
     );
   const { points, shape } = await findCurve({ dividend_source: 'announced' });
-  // Expiries are after 73 and 146 days; the first dividend goes ex on the first expiry.
+  // Expiries are after 73 and 146 days. The first dividend goes ex on the first expiry.
   const nearForward = (1000 - 4 * Math.exp(-0.01)) * Math.exp(0.01);
   const farForward = (1000 - 4 * Math.exp(-0.01) - 6 * Math.exp(-0.02)) * Math.exp(0.02);
   expect(points.map(({ fair_value }) => fair_value)).toEqual([

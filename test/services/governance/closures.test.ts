@@ -13,7 +13,7 @@ import {
 } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Service with an exchange that closes without notice; each test depends on the previous test. */
+/** Service with an exchange that closes without notice. Each test depends on the previous test. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const readSession = (k: number): string => SESSIONS[k]!;
@@ -59,7 +59,7 @@ const readStale = async (id: string) =>
 const readLevels = async (id: string) =>
   (await service.ask<{ levels: { index: string[] } }>('GET', `/analytics/${id}/levels`)).body.levels;
 
-/** Last session of June 2023, on which the monthly index is rebalanced. */
+/** Last session of June 2023. The monthly index is rebalanced on it. */
 const MONTH_END = '2023-06-30';
 /** Session on which indices rebalance, after the last date of every run. */
 const LATER_DATE = '2023-12-29';
@@ -155,7 +155,7 @@ test('a published close on the closed day stays, and the error policy restates t
   const before = await listPublishedDates(service, 'CORE');
   const { body } = await service.ask('POST', '/analytics/CORE/publish', { error_policy: POLICY });
   const laterSessions = before.filter((date) => date > MONTH_END);
-  // The rebalance has moved to the next session; the close before the closed day is unchanged.
+  // The rebalance has moved to the next session. The close before the closed day is unchanged.
   const error = { decision: 'restated', first: MONTH_END, material_from: MONTH_END, restated: laterSessions.length };
   expect(body).toMatchObject({ published: 0, restated: laterSessions.length, error });
   expect(await listPublishedDates(service, 'CORE')).toEqual([...before, ...laterSessions]);

@@ -10,7 +10,7 @@ import {
 } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Service with a published index, procedures and decisions; each test depends on the previous test. */
+/** Service with a published index, procedures and decisions. Each test depends on the previous test. */
 let service: RunningService;
 let family: Awaited<ReturnType<typeof createFamilyOn>>;
 const readSession = (k: number): string => SESSIONS[k]!;
@@ -143,7 +143,7 @@ test('an index is behind by the sessions of its data after its last published cl
   await family.write({ ...createFiles(readSession(10)), ...createFiles(readSession(12)) });
   await family.refresh();
   const { body } = await service.ask<GovernanceOverview>('GET', '/governance');
-  // The session without a file is a session of the exchange, of which a close is missing.
+  // The session without a file is a session of the exchange. So one of its closes is missing.
   expect(body.statements.find(({ index_id: id }) => id === 'CORE')).toMatchObject({
     published_through: readSession(9),
     data_through: readSession(12),

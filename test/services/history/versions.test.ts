@@ -10,7 +10,7 @@ import { runService, type RunningService } from '../running-service.js';
 
 type AuditLog = z.infer<typeof AuditLogSchema>;
 
-/** Service with versions of each family of documents as clients see them, with named keys. */
+/** Service with versions of a document of each family, as clients see them. Its keys have names. */
 let service: RunningService;
 const keys: Record<string, Record<string, string>> = {};
 

@@ -5,7 +5,7 @@ import type { IndexDeletion } from '#contract/indices/definition.js';
 import type { JobStatus } from '#jobs/status.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Service whose jobs about a deleted index or strategy are cancelled and deleted, with their files. */
+/** Service that cancels and deletes the jobs about a deleted index or strategy, with their files. */
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
@@ -29,7 +29,10 @@ const createDefinition = (id: string) => ({
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
 
-/** Returns result files in the home; unreferenced files are removed a minute later, or when the service stops. */
+/**
+ * Returns result files in the home. Files that no document references are removed a minute later, or when the service
+ * stops.
+ */
 async function readFiles(): Promise<string[]> {
   await service.restart();
   await service.resumed();
@@ -43,7 +46,7 @@ async function runJob(path: string, body: unknown = {}): Promise<JobStatus> {
   return service.finished(status.job_id);
 }
 
-/** Creates an index with a run and with a result of every kind of job about it. */
+/** Creates an index with a run. Runs every kind of job about it, so that each has a result. */
 async function runEveryJob(id: string): Promise<readonly string[]> {
   expect((await service.ask('PUT', `/indices/${id}`, createDefinition(id))).status).toBe(200);
   const jobs = [
@@ -144,7 +147,7 @@ test('a running backtest of a deleted index is cancelled, and a late one ends wi
       let result = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
       while (result.body.status === 'running' || result.body.status === 'pending')
         result = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
-      // The job was cancelled and deleted, or accepted during the deletion and detected at its end.
+      // The job was cancelled and deleted. Or it was accepted during the deletion, which was detected at its end.
       if (result.status === 200)
         expect([result.body.status, result.body.error?.code]).toEqual(['failed', 'INDEX_DELETED']);
       else expect(result.status).toBe(404);

@@ -30,7 +30,7 @@ const market = generateMarket(
   () => {},
 );
 
-/** Index with quarterly rebalances with a lag, and a review of weights in the other months. */
+/** Index with quarterly rebalances that have a lag. In the other months it reviews weights. */
 const source = {
   id: 'SOURCE',
   name: 'Source',

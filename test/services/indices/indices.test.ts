@@ -12,7 +12,7 @@ import type {
 
 type Entry = StoredDocument | UnreadableDocument;
 
-/** Creates a document store in memory; a transaction that throws leaves the documents unchanged. */
+/** Creates a document store in memory. If a transaction throws, the documents stay unchanged. */
 function createMemoryStore(): DocumentStore & { readonly entries: Map<string, Entry> } {
   const entries = new Map<string, Entry>();
   let writes = 0;

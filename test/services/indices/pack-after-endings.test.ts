@@ -7,7 +7,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Sessions of four securities; the last security is acquired two sessions before an announced rebalance. */
+/** Sessions of four securities. The last security is acquired two sessions before an announced rebalance. */
 const SESSIONS = openCalendars()
   .get('XNYS')!
   .sessions.filter((day) => day > 18_000)

@@ -34,7 +34,7 @@ const definition = {
   },
 };
 
-/** Expression for each of the three plug-ins, where one exists. */
+/** Expression for each of the three plug-ins, if there is one. */
 const byExpressions = {
   ...definition,
   id: 'WRITTEN',

@@ -9,7 +9,7 @@ const DATES = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-
 const repeatPrice = (price: number): number[] => DATES.map(() => price);
 
 /**
- * Market of an index with A, B and E. A merges into C, two shares for one; B spins off one share of S per share, and
+ * Market of an index with A, B and E. A merges into C, two shares for one. B spins off one share of S per share, and
  * merges into D after the last date.
  */
 const market = buildMarket({
@@ -70,7 +70,7 @@ test('a merger into a security outside the universe is listed as a removal', asy
   const merger = await findOnlyAction('remove', 'A MERGER effective');
   expect(merger).toMatchObject({ weight_after: 0, shares_after: 0, proceeds: 100, received: null });
   expect(merger.divisor_after! / merger.divisor_before!).toBeCloseTo(2 / 3, 12);
-  // A is converted: two shares of C at 40 for one share at 100.
+  // A is converted. Two shares of C at 40 replace one share at 100.
   expect(await findOnlyAction('convert', 'A MERGER effective')).toMatchObject({
     received: { identifier: 'C', ratio: 2 },
   });
@@ -88,6 +88,6 @@ test('a spun-off security that left at its first close is listed with its shares
   expect(exit).toMatchObject({ ex_date: DATES[3], related: 'B', value: 20, proceeds: 20, shares_after: 0 });
   expect(exit.shares_before).toBeCloseTo(spinOff.shares_before * spinOff.received!.ratio, 12);
   expect(spinOff.received!.weight).toBe(0);
-  // S is worth 20 of the index value of 200.
+  // S is worth 20. The index is worth 200.
   expect(exit.divisor_after! / exit.divisor_before!).toBeCloseTo(0.9, 12);
 });

@@ -49,7 +49,7 @@ let service: RunningService;
 let client: DivisorClient;
 
 /**
- * The largest security is acquired on the day EXIT_ROW, and the second largest loses almost all of its value on the day
+ * The largest security is acquired on the day EXIT_ROW. The second largest loses almost all of its value on the day
  * FALL_ROW.
  */
 beforeAll(async () => {
@@ -120,7 +120,7 @@ const pack = (id: string, row: number) =>
     body: { as_of: formatDate(row), accounts: [{ name: 'F', cash: 1e9 }] },
   });
 
-/** Compares the target weights in a pack's orders with the weights that the index held on a date. */
+/** Compares the target weights in the orders of a pack with the weights that the index held on a date. */
 async function expectTraded(id: string, expectedPack: Awaited<ReturnType<typeof pack>>, row: number): Promise<void> {
   const { weights: held } = await client.call('getWeights', {
     params: { index_id: id },

@@ -31,7 +31,7 @@ const market = generateMarket(
   () => {},
 );
 
-/** Index with quarterly rebalances on third Fridays over three closes, and a review of weights in the other months. */
+/** Index with quarterly rebalances on third Fridays over three closes. In the other months it reviews weights. */
 const document = {
   id: 'R',
   name: 'Reviewed',

@@ -14,7 +14,7 @@ interface ReceivedRequest {
   readonly body: string;
 }
 
-/** Creates a receiver of callbacks whose responses the test determines. */
+/** Creates a receiver of callbacks. The test determines its responses. */
 async function createReceiver() {
   const receivedRequests: ReceivedRequest[] = [];
   const state = { status: 204, redirect: '', isSilent: false };

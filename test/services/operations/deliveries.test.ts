@@ -59,7 +59,7 @@ test('a message is sent until its receiver accepts it, after pauses that double'
   await firstWorld.add('a');
   await firstWorld.until(async () => (await countStored(firstWorld)) === 0);
   const pauses = firstWorld.sent.slice(1).map(({ atMs }, i) => atMs - firstWorld.sent[i]!.atMs);
-  // The pause is at least as long as requested; this clock advances in steps of a second.
+  // The pause is at least as long as requested. This clock advances in steps of a second.
   for (const [i, pauseMs] of pauses.entries()) expect(pauseMs).toBeGreaterThanOrEqual(1000 * 2 ** i);
   expect(firstWorld.sent.map(({ delivery }) => delivery.delivery_id)).toEqual(['a', 'a', 'a', 'a']);
   await deliveries.close();
@@ -143,7 +143,7 @@ test('private networks are reached if they are allowed, but never cloud metadata
   const isAllowed = createCallbackDestinations({ hosts: [], isPrivateAllowed: true, hasSecret: true }).isAddressAllowed;
   expect(['127.0.0.1', '10.0.0.1', '192.168.1.1', 'fd00::1', '8.8.8.8'].map(isAllowed)).toEqual(Array(5).fill(true));
   expect(['169.254.169.254', 'fe80::1', '0.0.0.0', '224.0.0.1', '::'].map(isAllowed)).toEqual(Array(5).fill(false));
-  // IPv4 addresses embedded in IPv6 addresses: compatible, mapped, translated, and by 6to4 and NAT64.
+  // IPv4 addresses that are embedded in IPv6 addresses in five forms: compatible, mapped, translated, 6to4 and NAT64.
   const embeddedAddresses = ['::169.254.169.254', '::127.0.0.1', '::ffff:169.254.169.254', '::ffff:0:169.254.169.254'];
   expect([...embeddedAddresses, '2002:a9fe:a9fe::', '64:ff9b::a9fe:a9fe'].filter(isAllowed)).toEqual([]);
   expect(['::1', '::ffff:127.0.0.1'].filter(isAllowed)).toHaveLength(2);

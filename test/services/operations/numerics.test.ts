@@ -32,7 +32,10 @@ function computeCovariance(i: number, j: number, from = 0, to = DAYS.length): nu
 
 const SETTINGS = ['native', 'wasm', 'tensorflow', 'auto', 'reference'] as const;
 
-/** Every engine can be requested by name. A missing engine is replaced, and `/health` reports the reason. */
+/**
+ * Every engine can be requested by name. If an engine is missing, another one replaces it, and `/health` reports the
+ * reason.
+ */
 describe.each(SETTINGS)('a service on %s', (setting) => {
   let service: RunningService;
   let choice: Awaited<ReturnType<typeof openEngine>>;
@@ -58,7 +61,7 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
     ).toBe(201);
   });
   afterAll(() => service.close());
-  /** With `auto`, the health report names the chosen engine, which is also tested under its own name. */
+  /** With `auto`, the health report contains the chosen engine. This engine is also tested under its own name. */
   const testWhenSet = test.skipIf(setting === 'auto' && !IS_SOAK);
 
   test('reports in its health the running engine and why others do not run', async () => {

@@ -5,14 +5,14 @@ import type { JobStatus } from '#jobs/status.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../running-service.js';
 
-/** Weekdays of three years, from which the service keeps the sessions. */
+/** Weekdays of three years. The service keeps those that are sessions. */
 const DAYS = Array.from({ length: 1095 }, (_, i) => new Date(Date.UTC(2022, 0, 3 + i)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
   .map((date) => date.toISOString().slice(0, 10));
 const NAMES = ['A', 'B', 'C', 'D', 'LATE'];
 /**
- * First day of LATE, which has prices on 450 sessions: 89 % of the last 504 sessions, which a derived index uses, and
- * 60 % of all sessions.
+ * First day of LATE. It has prices on 450 sessions. They are 89 % of the last 504 sessions, which a derived index uses,
+ * and 60 % of all sessions.
  */
 const LISTED_FROM = DAYS.length - 470;
 
@@ -88,7 +88,7 @@ describe('a preview of an optimisation', () => {
           /^1 of 5 securities \(\d+\.\d\d% of the index\) have no risk estimate and are excluded; .*: LATE \(.*\)\.$/,
         ),
       );
-    // The prices of LATE cover enough of the last 504 sessions, which a derived index uses.
+    // LATE has enough prices in the last 504 sessions. A derived index uses these sessions.
     const derivedBody = { id: 'D', name: 'D', objective: 'min_variance', constraints: boundRows };
     expect((await service.ask('POST', '/indices/P/optimise', derivedBody)).status).toBe(200);
     const { body: later } = await service.ask<PreviewResponse>('POST', '/indices/D/preview', { as_of: DAYS.at(-1) });

@@ -25,7 +25,7 @@ export interface BatchWorld {
   batch(batchId: string, accounts: readonly unknown[], terms?: object): Promise<BatchView>;
   /** Returns all accounts of a batch, in order. */
   readResults(batchId: string): Promise<AccountResult[]>;
-  /** Returns accounts of about a million each, with lots that are up to three years old. */
+  /** Returns accounts of about a million each. Their lots are up to three years old. */
   createAccounts(count: number, more?: (i: number) => object): readonly TestAccount[];
 }
 

@@ -4,11 +4,11 @@ import type { JobStatus } from '#jobs/status.js';
 import { IS_SOAK } from '../../soak.js';
 import { openBatches, type BatchWorld } from './batch-world.js';
 
-/** Maximum milliseconds until a cancelled batch releases its thread on an idle machine. */
+/** Maximum time in ms until the thread of a cancelled batch is free, on an idle machine. */
 const BACK_MS = 2500;
-/** Number of accounts in a batch that is still running when it is interrupted. */
+/** Number of accounts in a batch. It is large enough for the batch to be running still when it is interrupted. */
 const ACCOUNT_COUNT = IS_SOAK ? 160 : 96;
-/** Number of accounts in a batch that would take twenty times as long as its first part. */
+/** Number of accounts in a long batch. It takes twenty times as long as its first part. */
 const LONG_ACCOUNT_COUNT = 640;
 
 let world: BatchWorld;

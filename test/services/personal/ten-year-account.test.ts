@@ -28,8 +28,8 @@ async function runDecade(method: string): Promise<AccountBacktestView> {
 }
 
 /**
- * Returns the largest difference between the cash of a session and the previous cash plus the entries of the session,
- * as a fraction of the account's value.
+ * Returns the largest difference between the cash of a session and the previous cash plus the entries of the session.
+ * It is a fraction of the value of the account.
  */
 function computeLargestGap({ sessions, entries }: AccountBacktestView): number {
   const movements = new Map<string, number>();

@@ -7,7 +7,7 @@ import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Service with an index that is amended between publications; each test depends on the previous test. */
+/** Service with an index that is amended between publications. Each test depends on the previous test. */
 let service: RunningService;
 let sessions: readonly string[];
 

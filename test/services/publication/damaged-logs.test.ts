@@ -26,7 +26,7 @@ const createEntry = (seq: number): PublicationEntry => ({
   signature: '',
 });
 
-/** Returns a published log of three batches without the lost batches, as a damaged store contains it. */
+/** Returns a published log of three batches without the lost batches. A damaged store contains such a log. */
 function logWithout(...lost: readonly number[]) {
   const bodies = new Map<string, unknown>([['publication-head EQ', { seq: 3, hash: NO_HASH, batches: 3 }]]);
   for (const batch of [1, 2, 3].filter((one) => !lost.includes(one)))

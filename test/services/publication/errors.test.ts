@@ -7,7 +7,7 @@ import { verifyLog } from '#store/publication/verify-log.js';
 import { createFamilyOn, createFiles, performDay, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Service with an index whose vendor corrects prices; each test depends on the previous test. */
+/** Service with an index whose vendor corrects prices. Each test depends on the previous test. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const readSession = (k: number): string => SESSIONS[k]!;

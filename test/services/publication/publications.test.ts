@@ -18,7 +18,7 @@ import { runHere } from '../../cli/process.js';
 import { runService, type RunningService } from '../running-service.js';
 import { runInPython } from './in-python.js';
 
-/** Service with an index whose closes are published; each test depends on the previous test. */
+/** Service with an index whose closes are published. Each test depends on the previous test. */
 let service: RunningService;
 const keys: Record<string, Record<string, string>> = {};
 
@@ -172,7 +172,7 @@ test('a new key signs afterwards, and the log shows which key signed which entry
   expect((await ask('POST', '/publication/keys', undefined, 'desk')).status).toBe(403);
   const before = (await listEntries()).length;
   await ask('GET', '/audit'); // signs the audit log with the old key as well
-  // The clock steps back to before the last signature of the old key, whose signatures must remain valid.
+  // The clock steps back to before the last signature of the old key. The signatures of this key must remain valid.
   const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.parse((await listEntries()).at(-1)!.at) - 10_000);
   expect((await ask('POST', '/publication/keys')).status).toBe(200);
   await ask('PUT', '/indices/PUB', createDefinition({ type: 'EqualWeight' }));
@@ -213,7 +213,7 @@ test('the log is verified without the service, by the command and by a Python sc
   await expect(verifyPublished([toPath('log'), '--head', 'zz'])).rejects.toThrow('--head takes the hash of an entry');
   expect(await runInPython([toPath('log'), toPath('keys.json'), 'zz'])).toMatchObject({ status: 64 });
 
-  // Signatures in pure Python are slow, so a few entries around the key change suffice.
+  // Signatures in pure Python are slow. So the test uses a few entries around the change of the key.
   const cutText = text.split('\n').slice(0, 6).join('\n') + '\n';
   await writeFile(toPath('some'), cutText);
   expect(await runInPython([toPath('log')])).toMatchObject({
@@ -266,7 +266,7 @@ test('the audit log shows the publisher and the author of the definition, to adm
   expect((await ask('GET', '/audit', undefined, 'desk')).status).toBe(403);
   const { body } = await ask<z.infer<typeof AuditLog>>('GET', '/audit');
   expect(body.entries.map(({ seq }) => seq)).toEqual(Array.from({ length: body.head.seq }, (_, i) => i + 1));
-  // Checks the log as a client would, against its hash chain and the keys that signed publications.
+  // Checks the log as a client would: against its hash chain, and against the keys that signed publications.
   const signingKeys = new Map(body.keys.map((key) => [key.key_id, key]));
   const verdict = verifyAudit(body.entries, { head: body.head.hash, seals: body.seals, keys: signingKeys });
   expect(verdict).toMatchObject({ ...body.head, sealed: body.head.seq });
@@ -341,7 +341,8 @@ test('closes based on bars of only some securities are refused with their counts
     ['close', 'Halted (Published with 1 of 4 names without a bar of that date.)'],
   ]);
 
-  // One missing security of four counts as a trading halt, two as a partial delivery.
+  // If one security of four is missing, it counts as a trading halt. If two are missing, it counts as a partial
+  // delivery.
   const health = await ask<{ readonly store: object }>('GET', '/health');
   expect(health.body.store).toMatchObject({ active: 'partial', partial_dates: { total: 1, latest: ['2024-01-04'] } });
   const audit = await ask('GET', '/data/stores/partial/audit');

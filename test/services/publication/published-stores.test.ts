@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Service with a store on which closes were published; each test depends on the previous test. */
+/** Service with a store on which closes were published. Each test depends on the previous test. */
 let service: RunningService;
 
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'];
@@ -69,7 +69,7 @@ test('a store of published runs cannot be deleted, and the runs are computed aga
     readonly data: { readonly cells: number };
     readonly effects: readonly { readonly cause: string; readonly total_return: number }[];
   };
-  // Two securities have different prices on three sessions: 201 became 207, and 217 a session later.
+  // Two securities have different prices on three sessions. 201 became 207, and 217 a session later.
   expect({ status, cells: data.cells }).toEqual({ status: 'succeeded', cells: 6 });
   expect(effects.find(({ cause }) => cause === 'data')!.total_return).toBeCloseTo(10 / 201, 12);
 });
@@ -103,7 +103,7 @@ test('a store of the same id has no publication from before the purge, and is de
   const unservedStore = { store_id: 'm', name: 'm', tables: createTables(3, 5), on_exists: 'replace', activate: false };
   await service.ask('POST', '/data/import', unservedStore);
   expect((await service.ask('DELETE', '/data/stores/m')).status).toBe(204);
-  // The content matters rather than the id; this is the content of the first publication.
+  // The content matters and not the id. This is the content of the first publication.
   await importStatus('m', createTables(4, 1));
   await importStatus('other', createTables(6, 3));
   expect(await service.refusal('DELETE', '/data/stores/m')).toMatchObject({ code: 'STORE_PUBLISHED' });

@@ -1,7 +1,7 @@
 import type { PortfolioBookPayload } from '#clients/typescript/divisor.js';
 import type { Pdf, PlacedText } from '../../views/report/read-pdf.js';
 
-/** Returns the lines below a title, at the left edge of the title's half of the page, down to the next title. */
+/** Returns the lines between a title and the next title. Leaves out text to the left of the title. */
 export function readLinesRightOf({ pages }: Pdf, title: string): string[] {
   const texts = pages.find((page) => page.texts.some(({ text }) => text === title))!.texts;
   const head = texts.find(({ text }) => text === title)!;
@@ -19,8 +19,8 @@ export function readLinesRightOf({ pages }: Pdf, title: string): string[] {
 }
 
 /**
- * Returns half of the traded amount of a date divided by the portfolio value, which is the turnover of the weights
- * apart from costs.
+ * Returns half of the traded amount of a date divided by the portfolio value. This is the turnover of the weights
+ * without costs.
  */
 export function computeTurnoverOn({ transactions, nav }: PortfolioBookPayload, date: string): number {
   const [day, notional] = [transactions.columns.indexOf('date'), transactions.columns.indexOf('notional')];

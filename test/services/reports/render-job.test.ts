@@ -31,10 +31,10 @@ const run = (version: number) => ({
 });
 
 interface World {
-  /** Stored run at each look-up, null after its deletion; the last value repeats. */
+  /** Stored run at each look-up, or null after its deletion. The last value repeats. */
   readonly runs: readonly (object | null)[];
   readonly hasIndex?: boolean;
-  /** Outcome of each attempt to draw; the last value repeats. */
+  /** Outcome of each attempt to draw. The last value repeats. */
   readonly draws: readonly ('unreadable' | 'drawn')[];
 }
 

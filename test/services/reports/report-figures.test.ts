@@ -15,7 +15,7 @@ import { openLiveService, type LiveService } from '../../real/live.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { readLinesRightOf, computeTurnoverOn } from './printed-figures.js';
 
-/** Returns true if an external tool that also reads the documents is installed. */
+/** Returns true if an external program is installed. Such a program also reads the documents. */
 const isInstalled = (command: string) => spawnSync(command, ['-v']).error === undefined;
 const TOOLS = { pdftotext: isInstalled('pdftotext'), pdffonts: isInstalled('pdffonts'), qpdf: isInstalled('qpdf') };
 for (const [tool, isHere] of Object.entries(TOOLS))
@@ -83,7 +83,7 @@ afterAll(async () => {
 
 const factsheets = new Map<string, ReturnType<typeof drawFactsheet>>();
 
-/** Returns the factsheet of an index's run, drawn once. */
+/** Returns the factsheet of the run of an index. It is drawn only once. */
 function createFactsheet(id: string): ReturnType<typeof drawFactsheet> {
   const factsheet = factsheets.get(id) ?? drawFactsheet(id);
   factsheets.set(id, factsheet);
@@ -154,10 +154,10 @@ function rebalanceFigures({ rebalances }: BookPayload): string[] {
     );
 }
 
-/** Matches figures with two decimals: all figures except counts, dates and axis ticks, which are not checked. */
+/** Matches figures with two decimals. Counts, dates and labels of axes have another form and are not checked. */
 const FIGURE = /(?<![\d.,-])-?\d{1,3}(?:,?\d{3})*\.\d{2}%?(?![\d.])/g;
 
-/** Returns the lines of the latest rebalances, each with its first percentage, the turnover. */
+/** Returns the lines of the latest rebalances. Each line has its first percentage, which is the turnover. */
 const listTurnovers = (text: string): Map<string, string> =>
   new Map(
     [...text.matchAll(/^\s*(\d{4}-\d{2}-\d{2})\s+\d+\s+\d+\s+\d+\s+(-?[\d.,]+%)/gm)].map((match) => [
@@ -253,7 +253,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
 });
 
 describe('a derived index', () => {
-  /** Computes the annualised deviation of the daily return differences, from the levels in the record. */
+  /** Computes the annualised deviation of the differences of daily returns. It uses the levels in the record. */
   const computeRealisedRisk = (series: SeriesPayload, parent: SeriesPayload): number => {
     const levels = new Map(parent.index.map((date, i) => [date, parent.data[i]!]));
     const common = series.index.flatMap((date, i) => {
@@ -268,7 +268,7 @@ describe('a derived index', () => {
   test.each(['DERIVED', 'HEDGED'])('%s shows the realised tracking error to its parent', async (index_id) => {
     const params = { index_id };
     const { portfolio, index } = await client.call('getRecord', { params });
-    // The first portfolio value is the capital on the day before the first date of the index.
+    // The first portfolio value is the capital. Its date is the day before the first date of the index.
     const nav = { ...portfolio.nav, index: portfolio.nav.index.slice(1), data: portfolio.nav.data.slice(1) };
     const expected = computeRealisedRisk(nav, index.target!.levels);
     expect(expected).toBeGreaterThan(0.001);

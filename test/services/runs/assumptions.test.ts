@@ -9,7 +9,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Service for assumptions about a store, which must be reported wherever a definition depends on them. */
+/** Service with assumptions about a store. They must be reported wherever a definition depends on them. */
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
@@ -60,7 +60,7 @@ const ASSUMPTIONS: ReadonlySet<string> = new Set([
   'UNKNOWN_IDENTIFIER',
 ]);
 
-/** Returns the assumptions, by the response that reported them. */
+/** Returns the assumptions for each response that reports them. */
 async function listFindings(document: Readonly<Record<string, unknown>> & { readonly id: string }) {
   const listCodes = (findings: readonly Finding[]) =>
     findings.filter(({ code }) => ASSUMPTIONS.has(code)).map(({ code, path }) => `${code} ${path}`);

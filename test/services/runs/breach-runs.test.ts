@@ -8,7 +8,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Market of six securities that drift apart, so that two of them sometimes exceed a fifth of the index. */
+/** Market of six securities that drift apart. Two of them sometimes exceed a fifth of the index. */
 const WHOLE_CONTENT: MarketContent = generateMarket(
   {
     seed: 5,
@@ -46,7 +46,7 @@ const INDEX = {
   },
 } as const;
 const params = { index_id: 'W' };
-/** Numbers of sessions of the first run, and of the last run that is extended by a day. */
+/** Number of sessions of the first run, and of the last run that is extended by a day. */
 const [FIRST, LAST] = [200, 203];
 
 let services: RunningService[] = [];
@@ -69,8 +69,8 @@ function cutMarket(rows: number): MarketContent {
 }
 
 /**
- * Returns all responses of a service about the index: extended day by day, computed in full, in a sweep, and after a
- * change.
+ * Returns all responses of a service about the index in four cases. The run is extended day by day, computed in full,
+ * part of a sweep, or computed after a change.
  */
 async function reportBreaches(service: RunningService) {
   const client = createDivisorClient({ url: service.url() });
@@ -138,7 +138,7 @@ test('after a change of the definition the breach is reported on its date', asyn
   const breachPreview = await requestWhatIf(breach);
   expect([breachPreview.before.cause, breachPreview.after.cause]).toEqual(['breach', null]);
   expect(breachPreview.before.limits!.rule).toBe('UCITS_20_35');
-  // Six equal weights leave the second largest issuer a headroom of a fifth minus a sixth.
+  // With six equal weights, the headroom of the second largest issuer is a fifth minus a sixth.
   expect(breachPreview.before.limits!.headroom).toBeCloseTo(0.2 - 1 / 6, 12);
   expect(breachPreview.after.limits).toBeUndefined();
   const first = await requestWhatIf(rebalances[0]!.decision_date!);
@@ -200,7 +200,7 @@ test('a breach rebalance is announced from its session on, also in a run that en
   expect(before!.upcoming).not.toContain(effective);
   expect([on!.upcoming[0], on!.announcements![effective]]).toEqual([effective, decided]);
 
-  // The trade follows the breach by two sessions; a run that ends on the session in between includes the decision.
+  // The trade follows the breach by two sessions. If a run ends on the session in between, it includes the decision.
   const between = formatIsoDay(findRow(decided!) + 1);
   expect(between < effective).toBe(true);
   const overlay = {

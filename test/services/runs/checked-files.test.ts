@@ -16,7 +16,7 @@ import { findPricesFile } from '#domain/backtest/run-file/separate-prices.js';
 import { REMEMBERED_BYTES_MIN } from '#workers/run-files/checked-files.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Service with a store that grows; each test depends on the previous test. */
+/** Service with a store that grows. Each test depends on the previous test. */
 let service: RunningService;
 
 /** Sessions that are appended to the store. */
@@ -32,7 +32,7 @@ async function runToEnd(path: string, body: unknown) {
 const formatFolder = (): string => join(service.root, 'home', 'artifacts');
 const formatPath = (name: string): string => join(formatFolder(), name);
 
-/** Returns the files of a run computed as a whole, which an extension compares with their hashes. */
+/** Returns the files of a run that is computed as a whole. An extension compares these files with their hashes. */
 async function runWhole(id: string): Promise<{ readonly columns: string; readonly prices: string }> {
   await service.ask('DELETE', `/analytics/${id}/record`);
   const before = new Set(await readdir(formatFolder()));
@@ -46,8 +46,8 @@ async function runWhole(id: string): Promise<{ readonly columns: string; readonl
 const grow = () => runToEnd('/data/stores/m/refresh', { until: DAYS.shift()! });
 
 /**
- * Returns the bytes that this process, which includes the service, has read so far from files and connections; Linux
- * only.
+ * Returns the bytes that this process has read so far from files and connections. The service runs in this process.
+ * Works only on Linux.
  */
 const readSoFar = (): number => Number(/^rchar: (\d+)/.exec(readFileSync('/proc/self/io', 'utf8'))![1]);
 
@@ -55,7 +55,7 @@ const readSoFar = (): number => Number(/^rchar: (\d+)/.exec(readFileSync('/proc/
 async function extendAndReadFiles(id: string) {
   const before = readSoFar();
   const { body } = await service.ask<{ readonly job_id: string }>('POST', `/analytics/${id}/backtest`, {});
-  // events contain no result, for which files would be read
+  // events contain no result, so no files are read for them
   const events = await service.download(`/jobs/${body.job_id}/events`);
   await events.text();
   const read = readSoFar() - before;
@@ -99,7 +99,8 @@ test.runIf(process.platform === 'linux')(
     for (const [id, { columns, prices }] of Object.entries({ FIRST: first, SECOND: second })) {
       const { from, read } = await extendAndReadFiles(id);
       expect(from).not.toBeNull();
-      // The extension copies half of the columns. With the prices or all columns, it would read more than their size.
+      // The extension copies half of the columns. If it also read the prices or all columns, it would read more than
+      // the size of the columns.
       expect(statSync(prices).size).toBeGreaterThan(statSync(columns).size / 2);
       expect(read).toBeLessThan(statSync(columns).size);
     }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Service whose stored results are damaged on disk in several ways, with repeated requests on one market. */
+/** Service whose stored results are damaged on disk in several ways. Requests on one market are repeated. */
 let service: RunningService;
 
 const formatFolder = (): string => join(service.root, 'home', 'artifacts');
@@ -22,8 +22,8 @@ const DAMAGES: Readonly<Record<string, (path: string) => Promise<void>>> = {
 };
 
 /**
- * Damages all files. Runs share some files under several names: a file is changed in place only once, and deleted under
- * all names.
+ * Damages all files. Several names may refer to one file that runs share. Such a file is changed in place only once,
+ * but deleted under all names.
  */
 async function damageAll(damage: (path: string) => Promise<void>): Promise<void> {
   const paths = (await readdir(formatFolder())).map((name) => join(formatFolder(), name));
@@ -39,7 +39,7 @@ async function runToEnd(path: string, body: unknown) {
   return job;
 }
 
-/** Returns a body without the time and origin of its computation and without its run id. */
+/** Returns a body without its run id and without the members that state when and where it was computed. */
 async function readContent(path: string): Promise<unknown> {
   const answer = await service.download(path);
   const text = await answer.text();

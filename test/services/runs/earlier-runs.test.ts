@@ -9,7 +9,7 @@ import type { CompareView } from '#contract/analytics/compare.js';
 import type { StoredRuns } from '#contract/analytics/runs.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Service with an index that is run repeatedly; each test depends on the previous test. */
+/** Service with an index that is run repeatedly. Each test depends on the previous test. */
 let service: RunningService;
 
 const createDefinition = (weighting: object) => ({
@@ -29,7 +29,7 @@ async function runToEnd(path: string, body: unknown): Promise<void> {
 const listRuns = async (query = ''): Promise<StoredRuns> =>
   (await service.ask<StoredRuns>('GET', `/analytics/KEPT/runs${query}`)).body;
 
-/** Returns a response without the state of its run, which depends on the time. */
+/** Returns a response without the state of its run. The state depends on the time. */
 async function readView(path: string): Promise<unknown> {
   const { status, body } = await service.ask('GET', path.replace('{identifier}', identifier));
   expect(status, `${path} ${JSON.stringify(body).slice(0, 300)}`).toBe(200);
@@ -40,7 +40,7 @@ async function readView(path: string): Promise<unknown> {
 const formatRunView = (view: string, runId?: string): string =>
   `${view.startsWith('/') ? view : `/analytics/KEPT/${view}`}${runId === undefined ? '' : `${view.includes('?') ? '&' : '?'}run_id=${runId}`}`;
 
-/** Values of path parameters, and further inputs of operations. */
+/** Values of path parameters, and other inputs of operations. */
 const PATH_WORDS: Readonly<Record<string, string>> = { index_id: 'KEPT', date: '2023-04-14', table: 'levels' };
 /** A held security, known after the first run. */
 let identifier = '';
@@ -51,7 +51,7 @@ const NEEDS: Readonly<Record<string, string>> = {
   getIndexActions: 'from=2023-01-03',
 };
 
-/** Every view of a run in the contract, as a path relative to the service. */
+/** Every view of a run in the contract. Each is a path relative to the service. */
 const VIEWS = Object.entries(API as Readonly<Record<string, Route>>)
   .filter(([, { method, path, query }]) => method === 'GET' && path.includes('{index_id}') && isRunAccepted(query))
   .map(([id, { path }]) => {
@@ -152,8 +152,8 @@ test('a run equal to the previous one needs no space for its columns', async () 
   const folder = join(service.root, 'home', 'artifacts');
   const files = await Promise.all((await readdir(folder)).map((name) => stat(join(folder, name))));
   const sharedFiles = files.filter(({ nlink }) => nlink > 1);
-  // The columns and the plan of both runs. The bytes of equal checkpoints may differ, because integers have two
-  // encodings.
+  // The columns and the plan of both runs are shared. Checkpoints are not included: even if they are equal, their bytes
+  // may differ, because integers have two encodings.
   expect(sharedFiles.length).toBeGreaterThanOrEqual(4);
   expect(new Set(sharedFiles.map(({ ino }) => ino)).size).toBeLessThanOrEqual(sharedFiles.length / 2);
 });

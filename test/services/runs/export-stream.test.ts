@@ -71,14 +71,14 @@ function createTestExports({ parts, fails = -1 }: Scene) {
   return { asked: requests, exports: createExports(dependencies) };
 }
 
-/** Opens the stream of an export in several parts. */
+/** Opens the stream of an export. The export has several parts. */
 async function readStream({ open }: RunExport): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   const body = await open(signal);
   expect(body.bytes).toBeUndefined();
   return (body as { stream: ReadableStream<Uint8Array<ArrayBuffer>> }).stream;
 }
 
-/** Returns the text of an export, independent of its chunk sizes. */
+/** Returns the text of an export. It does not depend on the sizes of its chunks. */
 async function readText({ open }: RunExport): Promise<string> {
   const { bytes, ...body } = await open(signal);
   const stream = 'stream' in body ? (body.stream as ReadableStream<Uint8Array<ArrayBuffer>>) : undefined;

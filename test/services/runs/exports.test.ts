@@ -29,7 +29,7 @@ beforeAll(openExports);
 afterAll(closeExports);
 
 /**
- * Ids whose exports are written. A format writes table cells independently of their origin, so one index and one
+ * Ids whose exports are written. A format writes the cells of a table in the same way for all ids. So one index and one
  * strategy are tested, and in the soak also short identifiers.
  */
 const EXPORTED_IDS = IS_SOAK ? IDS : (['CAPPED', 'LAZY'] as const);

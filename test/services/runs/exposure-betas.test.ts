@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Returns the total returns of a security, by session. */
+/** Returns the total returns of a security for each session. */
 async function readReturns(identifier: string): Promise<ReadonlyMap<string, number>> {
   const query = { end: DATE, adjust: 'total' } as const;
   const { prices } = await client.call('getPrices', { params: { identifier }, query });
@@ -34,7 +34,9 @@ async function readReturns(identifier: string): Promise<ReadonlyMap<string, numb
 
 const computeMean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Computes the slopes of returns on the mean return of all securities, over the last 252 sessions. */
+/**
+ * Computes the slope of the returns of each security on the mean return of all securities, over the last 252 sessions.
+ */
 async function readBetas(identifiers: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const returns = await Promise.all(identifiers.map(readReturns));
   const sessions = [...new Set(returns.flatMap((of) => [...of.keys()]))].toSorted().slice(-252);
@@ -68,6 +70,6 @@ test('BETA equals the datapoint of the rules: against the equal-weighted univers
   const field = view.fields[0]!;
   const row = view.dates.indexOf(DATE);
   expect(field.mean[row]).toBeCloseTo(expected, 10);
-  // The equally weighted universe of three months earlier is nearly the market against which it is measured.
+  // The universe of three months earlier has equal weights. It is nearly the market against which it is measured.
   expect(field.benchmark!.mean[row]).toBeCloseTo(1, 1);
 });

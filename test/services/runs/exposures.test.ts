@@ -270,7 +270,7 @@ test('of one security, level and points over the previous level are the total re
   expect(trailing.yield).toBeCloseTo(sum / Number(price.data.at(-1)), 14);
 });
 
-/** Returns a held security that has an ordinary dividend with its ex-date within a range of days. */
+/** Returns a security that is held and has an ordinary dividend with an ex-date within a range of days. */
 async function findPayerWithin(start: string, end: string): Promise<string> {
   for (const { identifier } of (await client.call('getWeights', { params, query: {} })).weights) {
     const { actions } = await client.call('getCorporateActions', { params: { identifier } });
@@ -339,7 +339,7 @@ test('an action that took effect is reported with weights and divisor of the clo
   const dividends = actions.filter(({ type }) => type === 'DIVIDEND');
   for (const { shares_before, shares_after, divisor_before, divisor_after, ex_date, identifier } of dividends) {
     if (actions.filter((other) => other.ex_date === ex_date).length > 1 || /-(09-30|12-30)$/.test(ex_date)) continue;
-    // The shares and the divisor of a price index do not change on an ordinary dividend.
+    // On an ordinary dividend, the shares and the divisor of a price index do not change.
     expect([identifier, shares_after! / shares_before]).toEqual([identifier, expect.closeTo(1, 10)]);
     expect(divisor_after! / divisor_before!).toBeCloseTo(1, 10);
   }

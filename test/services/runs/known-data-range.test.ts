@@ -6,7 +6,7 @@ import { assertFirstVersion } from '#services/runs/known-decisions.js';
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
 /**
- * Closes by security: OLD has prices from the first date on, NEW from the fourth. The currency pair is not a security
+ * Closes by security. OLD has prices from the first date on, NEW from the fourth. The currency pair is not a security
  * of an index.
  */
 const CLOSES: Readonly<Record<string, readonly number[]>> = {
@@ -44,8 +44,8 @@ const createIndex = (universe: unknown, base = DATES[0]!) =>
   })!;
 
 /**
- * Returns the decision that is refused if the first data version was known on the third date; null if no decision is
- * refused.
+ * Returns the decision that is refused if the first version of the data was known on the third date. Returns null if no
+ * decision is refused.
  */
 function findRefusedDecision(names: readonly string[], universe: unknown, base?: string): unknown {
   const document = createIndex(universe, base);

@@ -4,8 +4,8 @@ import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /**
- * Service with a store in whose first version B had another price on a rebalance date; each test depends on the
- * previous test.
+ * Service with a store. In its first version B had another price on a rebalance date. Each test depends on the previous
+ * test.
  */
 let service: RunningService;
 
@@ -47,7 +47,8 @@ const listRuns = async (): Promise<{ readonly run_id: string; readonly request: 
   (await service.ask<{ readonly runs: [] }>('GET', '/analytics/DESK/runs')).body.runs;
 
 /**
- * Times at which each version became known, written while the service is stopped, because a test cannot wait for days.
+ * Times at which each version became known. They are written while the service is stopped, because a test cannot wait
+ * for days.
  */
 const KNOWN_AT = ['2024-01-01T00:00:00.000000+00:00', '2024-01-08T18:00:00.000000+00:00'];
 
@@ -100,8 +101,8 @@ test('a rebalance decides on the price known at the time, and levels use the cur
   await service.resumed();
   const plainRun = await run();
   const knownRun = await run({ as_known: 'decision' });
-  // On Friday the 5th, half is in A according to the latest data, and a fifth according to the data known then. A
-  // doubles on Monday.
+  // According to the latest data, half is in A on Friday the 5th. According to the data that was known then, it is a
+  // fifth. A doubles on Monday.
   expect(plainRun.metrics.total_return).toBeCloseTo(0.5, 12);
   expect(knownRun.metrics.total_return).toBeCloseTo(0.2, 12);
   const preview = await service.ask<{ readonly weights: readonly { readonly weight: number }[] }>(
@@ -190,8 +191,8 @@ test('a universe that follows an index uses its decisions on data known at the t
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
   }
   const runOf = (body: object) => runJob<Levels>('/analytics/FOLLOW/backtest', body);
-  // According to the data known on Friday the 5th, B was the more expensive security; in the latest data both are
-  // equal, and A ranks first.
+  // According to the data that was known on Friday the 5th, B was the more expensive security. In the latest data both
+  // are equal, and A ranks first.
   const [plainRun, knownRun] = [await runOf({}), await runOf({ as_known: 'decision' })];
   expect(plainRun.metrics.total_return).toBeCloseTo(1, 12);
   expect(knownRun.metrics.total_return).toBeCloseTo(0, 12);

@@ -12,8 +12,8 @@ interface Block {
 
 const COSTS = 510;
 /**
- * Four combinations of dates, of which one ends before it begins, times a number of costs: more variants than are
- * checked first.
+ * Four combinations of dates times a number of costs. In one combination the end is before the start. There are more
+ * variants than the service checks first.
  */
 const GRID = {
   '/request/start': ['2024-01-02', '2024-05-01'],

@@ -12,13 +12,13 @@ export interface Walk {
   readonly names: readonly string[];
   /** Number of sessions with data; default: all 90. */
   readonly sessions?: number;
-  /** Seed of the prices; another seed is another content. */
+  /** Seed of the prices. Another seed gives another content. */
   readonly seed?: number;
 }
 
 /**
- * Returns the closes of a security on the sessions, from a congruential generator that depends only on identifier and
- * seed.
+ * Returns the closes of a security on the sessions. They come from a congruential generator and depend only on the
+ * identifier and the seed.
  */
 export function drawCloses(name: string, { sessions = SESSIONS.length, seed = 1 }: Omit<Walk, 'names'>): number[] {
   let state = [...name].reduce((sum, letter) => 31 * sum + letter.codePointAt(0)!, seed) % 2_147_483_647;
@@ -30,7 +30,7 @@ export function drawCloses(name: string, { sessions = SESSIONS.length, seed = 1 
   });
 }
 
-/** Writes a folder for a store: random walks, and a sector for each security. */
+/** Writes a folder for a store. It contains random walks, and a sector for each security. */
 export function writeWalks(folder: string, walk: Walk): string {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -45,7 +45,7 @@ export function writeWalks(folder: string, walk: Walk): string {
   return folder;
 }
 
-/** Returns an index of all securities, or of the listed securities, with equal weights. */
+/** Returns an index with equal weights of all securities, or of the listed securities. */
 export function createEqualIndex(id: string, identifiers: readonly string[] | null = null, rest: object = {}): object {
   const universe = identifiers === null ? {} : { universe: { kind: 'list', identifiers } };
   return {

@@ -15,7 +15,7 @@ const PAYLOAD = { rerun_id: 'r', ids: IDS, reach: null, engine_version: '1' };
 const formatHex = (n: number) => `${n.toString(16).padStart(32, '0')}.art`;
 const createRefTo = (name: string) => ({ name, bytes: 1, sha256: 'ab'.repeat(32) });
 
-/** Creates a rerun job of stale indices whose runs are documents with one file each. */
+/** Creates a job that runs stale indices again. Their runs are documents with one file each. */
 async function createWorld(findRefusal: (id: string) => Refusal | undefined = () => undefined) {
   const documents = await openDocumentStore({ folder: await createTemporaryFolder() });
   const writtenFiles = new Map<string, Uint8Array>();
@@ -76,7 +76,7 @@ async function createWorld(findRefusal: (id: string) => Refusal | undefined = ()
   return { documents, kind, attempt: createAttempt, dropped: droppedNames, files, summed: summedParts };
 }
 
-/** Computes parts on two nodes. Both nodes compute the first part, and the node of the job receives both outputs. */
+/** Computes parts on two nodes. Both nodes compute the first part. The node of the job receives both outputs. */
 const computeOnTwoNodes = (computeOtherParts: () => Promise<PartOutput>) => async (parts: Parts) => {
   const otherOutput = { ...(await computeOtherParts()), parts: [0, 2] };
   const ownOutputs = (await Promise.all([0, 1].map((part) => parts.here(part, 0)))) as PartOutput[];
@@ -92,7 +92,7 @@ test('a part that two nodes computed counts once, and the files of the other are
   const runs = await Promise.all(IDS.map((id) => findRun(documents, id)));
   expect(runs.every((run) => run !== undefined)).toBe(true);
   const storedNames = runs.map((run) => run!.artifacts.columns.name);
-  // 20 indices, and the eight indices of the first part again
+  // 20 indices, and the eight indices of the first part a second time
   expect(files.made).toBe(28);
   expect(new Set([...storedNames, ...dropped]).size).toBe(28);
   expect(dropped).toHaveLength(8);

@@ -8,7 +8,7 @@ import { readLeftovers } from '../../durability/effects.js';
 import { createEqualIndex, SESSIONS, writeWalks } from './random-walks.js';
 
 const NAMES = ['A', 'B', 'C', 'D'];
-/** Ids of enough indices for more than one part. */
+/** Ids of the indices. There are enough of them for more than one part. */
 const IDS = Array.from({ length: 9 }, (_, i) => `I${String(i).padStart(2, '0')}`);
 const COSTS = 7;
 
@@ -28,7 +28,7 @@ afterAll(() => service?.close());
 
 const put = (id: string, names: readonly string[]) => service.ok('PUT', `/indices/${id}`, createEqualIndex(id, names));
 
-/** Serves a folder of random walks. With an equal seed, sessions are appended; another seed is another content. */
+/** Serves a folder of random walks. If the seed is equal, sessions are appended. Another seed gives another content. */
 async function serve(sessions: number, seed: number): Promise<void> {
   const location = writeWalks(join(service.folder, 'walks'), { names: NAMES, sessions, seed });
   if (sessions > 60 || seed > 1) return void (await service.job('/data/stores/walks/refresh', { full: true }));

@@ -6,7 +6,7 @@ import { roundToCommonGrid } from '#domain/backtest/common-grid.js';
 import { seeded } from '../../seeded.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Service with an index whose runs differ by one cause after another; each test depends on the previous test. */
+/** Service with an index whose runs differ by one cause after another. Each test depends on the previous test. */
 let service: RunningService;
 
 const NAMES = ['A', 'B', 'C', 'D'];
@@ -122,7 +122,7 @@ test('equal runs differ in nothing', async () => {
 });
 
 describe('runs of two data stores', () => {
-  /** Returns an index of three securities that the other store lacks. */
+  /** Returns an index of three securities. The other store does not have them. */
   const createOtherMarket = (): object => {
     const random = seeded(5);
     const data = DAYS.flatMap((day) => ['X', 'Y', 'Z'].map((name, n) => [name, day, 30 + 40 * n + 10 * random()]));

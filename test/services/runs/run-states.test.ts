@@ -15,7 +15,7 @@ const INDEX = {
   base_date: '2020-01-02',
   pipeline: { weighting: { type: 'EqualWeight' } },
 };
-/** The document with its defaults, as stored by versions that had no default universe. */
+/** The document with its defaults. Versions that had no default universe stored it in this form. */
 const STORED_INDEX = {
   ...INDEX,
   description: null,
@@ -82,7 +82,7 @@ interface World {
   readonly others?: readonly string[];
 }
 
-/** Creates a stored run of the index in the form of an earlier version, which does not name its store. */
+/** Creates a stored run of the index in the form of an earlier version. It does not contain the name of its store. */
 function createWorld({
   run: rest = {},
   plan = PLAN,

@@ -36,7 +36,7 @@ const INPUT = {
   },
 };
 
-/** Creates records stored as files in a map, and records the requests to the workers. */
+/** Creates records that are stored as files in a map. Also records the requests to the workers. */
 function createRecords({ fails = 0, isFull = false } = {}) {
   const requests: (TaskInput<'write-run-text'> | TaskInput<'run-text'>)[] = [];
   const files = new Map<string, string>([['record', 'stored']]);

@@ -242,7 +242,7 @@ test('a pack on the session of a rebalance has its weights; before it, the annou
   const ratios = listShares(pack).map((shares, i) => shares / listShares(announced)[i]!);
   for (const ratio of ratios) expect(ratio / ratios[0]!).toBeCloseTo(1, 10);
   expect(announced.reconciliation).toBeNull();
-  // The announced orders equal the orders reported for the effective day.
+  // The orders that are announced equal the orders that are reported on the effective day.
   const listRows = ({ accounts }: typeof pack) =>
     accounts[0]!.trades.map(({ identifier, side, shares, price }) => [
       identifier,

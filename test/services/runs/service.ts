@@ -16,14 +16,14 @@ export interface Answer {
 export interface TestService {
   readonly home: string;
   call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
-  /** Calls an operation. Fails unless the response conforms to the document that the service publishes. */
+  /** Calls an operation. Fails if the response does not conform to the document that the service publishes. */
   checked(operation: string, path: string, body?: unknown): Promise<Answer>;
   /** Waits for a job to end and returns the response. */
   finished(jobId: string): Promise<Answer>;
   close(): Promise<void>;
 }
 
-/** Starts a service in the test process, because the tests concern its responses rather than its process. */
+/** Starts a service in the process of the test, because the tests check its responses and not its process. */
 export async function startService(): Promise<TestService> {
   const run = await runService();
   const call = async (

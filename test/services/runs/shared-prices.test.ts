@@ -6,7 +6,7 @@ import { SEPARATE_BYTES_MIN, findPricesFile } from '#domain/backtest/run-file/se
 import { runService, type RunningService } from '../running-service.js';
 
 /**
- * Service with several runs on one market, whose prices are in separate files; each test depends on the previous test.
+ * Service with several runs on one market. Their prices are in separate files. Each test depends on the previous test.
  */
 let service: RunningService;
 
@@ -26,7 +26,7 @@ const createIndexBody = (id: string, weighting: object) => ({
 
 const formatFolder = (): string => join(service.root, 'home', 'artifacts');
 
-/** Returns the price files of runs by their shared inode, with the columns of the runs. */
+/** Returns the price files of the stored runs. Each has its name and its file status, such as the inode. */
 async function listPriceFiles() {
   const names = await readdir(formatFolder());
   const isColumns = (name: string): boolean => readFileSync(join(formatFolder(), name), 'latin1').startsWith('DVSRUN');
@@ -108,7 +108,7 @@ test('a run equal to the stored one shares all files with it', async () => {
   ];
   await runToEnd('/analytics/SECOND/backtest', {});
   const addedFiles = (await selectFiles(await readdir(formatFolder()))).filter(({ ino }) => !before.has(ino));
-  // Only the result is new, written when the client read it.
+  // Only the result is new. It was written when the client read it.
   expect(addedFiles.map(({ name }) => readFileSync(join(formatFolder(), name), 'latin1').slice(0, 16))).toEqual([
     '{"annual_returns',
   ]);

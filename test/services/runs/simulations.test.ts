@@ -134,7 +134,7 @@ describe('rolling risk', () => {
       covariance(x, y) / covariance(y, y),
       covariance(x, y) / Math.sqrt(covariance(x, x) * covariance(y, y)),
     ].forEach((expected, i) => expect(body.risk.data.at(-1)![i]).toBeCloseTo(expected, 9));
-    // The benchmark is named in the request, for this run and for a run computed without the benchmark.
+    // The request contains the benchmark, for this run and for a run that was computed without it.
     const identifierPath = `/analytics/TRIO/rolling?window=20&benchmark=identifier:${name!.identifier}`;
     expect((await service.ask<RollingRiskView>('GET', identifierPath)).body.risk).toEqual(body.risk);
     await service.ask('POST', '/analytics/TRIO/backtest', {});
@@ -224,7 +224,7 @@ describe('a simulation', () => {
     const tallies = createTallies(new ArrayBuffer(computeTallyBytes(paths, horizon)), 0, paths, horizon);
     openWasmEngine().simulatePaths({ model, horizon, seed, first: 0, bins }, tallies);
     const summary = summariseSimulation(request, { model, horizon, seed, bins, paths, ...plan }, tallies);
-    // Levels are in index points, so their growth differs in the last bit.
+    // Levels are in index points. So their growth differs in the last bit.
     const computeError = (actual: readonly number[], exact: readonly number[]) =>
       Math.max(...actual.map((value, i) => Math.abs(value - exact[i]!)));
     expect(computeError(view.levels.data.flat().map(Number), summary.levels.flat())).toBeLessThan(1e-10);

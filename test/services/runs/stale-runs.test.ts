@@ -60,7 +60,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Views that are computed from stored runs. A second list has the views that need prices of the store. */
+/** Views that are computed from stored runs. A second list has the views that also need prices of the store. */
 const STORED_VIEWS = ['overview', 'record', 'levels', 'attribution', 'weights', 'reconcile'];
 const PRICED_VIEWS = [
   'weights?risk=true',
@@ -250,7 +250,7 @@ describe('a backtest that runs only if it is stale', () => {
 });
 
 describe('while a store other than that of the run is served', () => {
-  /** Returns a view without its state, because only the state of the run differs. */
+  /** Returns a view without its state. Only the state of the run differs. */
   const readValues = async (view: string) => {
     const { stale: _, ...values } = await service.ok<Record<string, unknown>>('GET', `/analytics/BASE/${view}`);
     return values;

@@ -13,7 +13,7 @@ const createRunState = (stale: StaleState | null): RunState => ({ index_version:
 const SAMPLE_OBJECT = { index_id: 'X', name: '{"Ünïcode"}', values: Array.from({ length: 15 }, (_, i) => i / 7) };
 const BYTES = new TextEncoder().encode(JSON.stringify(SAMPLE_OBJECT));
 
-/** Returns bytes in chunks of a size, as a file stream does. */
+/** Returns bytes in chunks of one size, as the stream of a file does. */
 function createByteStream(
   bytes: Uint8Array,
   piece: number,
@@ -33,7 +33,7 @@ function createByteStream(
   });
 }
 
-/** Reads a stream into a single buffer of a fixed size, which is transferred back and forth. */
+/** Reads a stream into a single buffer of a fixed size. The buffer is transferred back and forth. */
 async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promise<string> {
   const reader = stream.getReader({ mode: 'byob' });
   const parts: Uint8Array[] = [];

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { createViewCache } from '#services/runs/view-cache.js';
 
-/** Creates a cache and views of a number of bytes, numbered in order of creation. */
+/**
+ * Creates a cache, and views that each have this number of bytes. The views are numbered in the order in which they are
+ * created.
+ */
 function createViews(limitBytes: number) {
   const cache = createViewCache(limitBytes);
   let count = 0;

@@ -286,7 +286,7 @@ test('after it is closed, it starts nothing and waits for nothing', async () => 
 });
 
 const EXPOSURES = '/analytics/EQ/exposures?fields=AGE,BETA,MOMENTUM,RETURN,VALUE_TRADED,VOLATILITY,VOLUME';
-/** Ranges of the run's dates, in a different order. */
+/** Ranges of dates of the run. They are not in the order of time. */
 const RANGES = [
   'start=2020-09-01',
   'start=2019-11-15&end=2020-02-03',

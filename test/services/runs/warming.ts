@@ -8,14 +8,14 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import { createWarmUp } from '#services/runs/warm-up.js';
 import type { WarmUpDependencies } from '#services/runs/warm-up.js';
 
-/** Number of threads in the heavy lane. */
+/** Number of threads for expensive jobs. */
 export const WORKERS = 2;
 
 export function createServedMarket(
   contentHash: string,
   { dates = 10, firstDay = 0, sectors = true } = {},
 ): ServedMarket {
-  // Handle of a market; only workers read the other fields.
+  // Handle of a market. Only workers read the fields that are missing.
   const handle = { datasetId: 'store', adjustment: 'none', contentHash } as MarketHandle;
   const market = {
     dates: firstDay === 0 ? new Int32Array(dates) : Int32Array.from({ length: dates }, (_, t) => firstDay + t),
@@ -57,7 +57,7 @@ export function run(id: string, { run_at = '2024-01-01', benchmark = null as str
   };
 }
 
-/** Creates a warm-up on a pool that records its requests, with a clock that the test advances. */
+/** Creates a warm-up on a pool that records its requests. The test advances its clock. */
 export function warmUp({
   stored = {},
   fails = () => undefined,

@@ -3,7 +3,7 @@ import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '#services/shared/jobs-about.js';
 import type { DocumentTransaction } from '#store/port.js';
 
-/** Subject of each kind of job; deleting the subject deletes the job. */
+/** Subject of each kind of job. If the subject is deleted, the job is deleted as well. */
 const SUBJECTS = {
   backtest: 'index',
   optimise: null,
@@ -24,7 +24,7 @@ const SUBJECTS = {
   replay: 'index',
 } as const satisfies Record<JobKindName, 'index' | 'dataset' | null>;
 
-/** Creates one unfinished job of each kind about X, and another about Y. */
+/** Creates one job of each kind about X, and another about Y. None of them has ended. */
 function createWorld() {
   const requests = new Map<string, { readonly index_id: string; readonly store_id: string }>();
   for (const kind of JOB_KINDS)

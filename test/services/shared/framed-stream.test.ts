@@ -5,7 +5,7 @@ import { frameStream } from '#services/shared/framed-stream.js';
 const BYTES = Uint8Array.from({ length: 1000 }, (_, i) => i % 251);
 const FRAME = { before: Buffer.from('before'), after: Buffer.from('behind') };
 
-/** Returns bytes in chunks of a size; a reader with its own buffer receives the bytes in this buffer. */
+/** Returns bytes in chunks of one size. If the reader has its own buffer, the bytes are written to this buffer. */
 function createByteStream(
   bytes: Uint8Array,
   piece: number,
@@ -25,7 +25,7 @@ function createByteStream(
   });
 }
 
-/** Reads a stream into a single buffer of a fixed size, which is transferred back and forth. */
+/** Reads a stream into a single buffer of a fixed size. The buffer is transferred back and forth. */
 async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promise<Buffer> {
   const reader = stream.getReader({ mode: 'byob' });
   const parts: Uint8Array[] = [];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createGate, type Requester } from '#services/shared/gate.js';
 
-/** Creates work that ends when the test requests it. */
+/** Creates work for which the test decides when it ends. */
 function createControlledWork() {
   let end!: (value: string) => void;
   let fail!: (reason: Error) => void;

@@ -8,7 +8,9 @@ import { createSimulationJob } from '#services/runs/simulations.js';
 import { createSweepJob } from '#services/runs/sweep-job.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 
-/** Output reference of jobs whose index is deleted while they run; each kind has a pool that responds at once. */
+/**
+ * Reference to the output of jobs whose index is deleted while they run. Each kind has a pool that responds at once.
+ */
 const REF = { name: `${'0'.repeat(32)}.art`, bytes: 2, sha256: '' };
 const RUN = {
   run_id: 'I',

@@ -21,7 +21,7 @@ beforeAll(() => {
 afterAll(() => restore());
 
 const PART = 2 ** 20;
-/** File sizes around the size of one write, and around blocks and sectors of large files. */
+/** File sizes near the size of one write, and near the blocks and sectors of large files. */
 const SIZES = [0, 1, PART - 1, PART, PART + 1, 3 * PART + 5, 4 * PART, 4 * PART + 4097, 6 * PART - 1];
 const createBytes = (size: number): Uint8Array => {
   const bytes = new Uint8Array(size);
@@ -116,7 +116,7 @@ async function runWithWrites(
   }
 }
 
-/** Returns true if a file is written without the system's page cache; Linux only. */
+/** Returns true if a file is written without the page cache of the system. Works only on Linux. */
 function isDirect({ fd }: FileHandle): boolean {
   const flags = /flags:\s*(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))![1]!;
   return (Number.parseInt(flags, 8) & constants.O_DIRECT) !== 0;

@@ -62,7 +62,7 @@ test('a short content that an earlier service has deflated, or stored as it is, 
 });
 
 test('the first form of shortened contents remains readable: the dictionary never changes', () => {
-  // A literal of six bytes, followed by a match of 24 bytes at distance 25, the end of the dictionary.
+  // A literal of six bytes, then a match of 24 bytes at distance 25, then the end of the dictionary.
   const end = '"derivation":null,"tags":[]}'.slice(-19, -1);
   const bytes = Buffer.from([0x6e, ...Buffer.from('{"a":0'), 25, 0x10, 0x7d]);
   expect(unpackContent(`~${bytes.toString('base64')}`)).toBe(`{"a":0${end}}`);

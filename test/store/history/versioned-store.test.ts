@@ -17,11 +17,11 @@ import { openTemporaryFolders } from '../temporary-folder.js';
 import { join } from 'node:path';
 
 const newFolder = openTemporaryFolders();
-/** Number of writes on five documents: each document is written, restored and deleted hundreds of times. */
+/** Number of writes on five documents. Each document is written, restored and deleted hundreds of times. */
 const WRITES = IS_SOAK ? 10_000 : 3000;
 const INDEX: Subject = { kind: 'index', id: 'EQ' };
 
-/** Opens a versioned store whose clock advances by a second per reading. */
+/** Opens a versioned store. Its clock advances by a second each time it is read. */
 async function openVersioned(folder: string, startMs = 0): Promise<DocumentStore> {
   let time = startMs;
   return createVersionedStore(await openDocumentStore({ folder }), () => (time += 1000));
@@ -40,7 +40,7 @@ async function listActions(store: DocumentStore, subject: Subject): Promise<stri
   return versions.map((version) => (typeof version === 'object' ? version.action : 'lost'));
 }
 
-/** Performs a random write of a document: an edit, the restoring of an earlier version, or a deletion. */
+/** Performs a random write of a document: it edits the document, restores an earlier version, or deletes it. */
 async function performRandomWrite(store: DocumentStore, { kind, id }: Subject, random: () => number): Promise<void> {
   const draw = random();
   if (draw < 0.15) return void (await store.transaction((tx) => tx.delete(kind, id), { by: createAuthorship() }));
@@ -59,7 +59,7 @@ async function readCurrentVersion(store: DocumentStore, { kind, id }: Subject): 
   return document === undefined || 'unreadable' in document ? null : readState(kind, JSON.stringify(document.body));
 }
 
-/** Returns the state of a document as canonical text; of a store, only the members that the tests write. */
+/** Returns the state of a document as canonical text. For a store it includes only the members that the tests write. */
 function readState(kind: Subject['kind'], text: string | null): string | null {
   if (text === null) return null;
   return kind === 'store' ? readDeclaredSource(text) : toCanonicalJson(JSON.parse(text));
@@ -122,7 +122,7 @@ async function listVersions(store: DocumentStore, subject: Subject): Promise<Sto
   });
 }
 
-/** Creates a document store in a map, in which changes before an error remain. Ten thousand writes take a second. */
+/** Creates a document store in a map. If an error occurs, earlier changes remain. Ten thousand writes take a second. */
 function mapStore(): DocumentStore {
   const texts = new Map<string, string>();
   const numbers = new Map<string, number>();
@@ -230,7 +230,7 @@ test('a failed transaction creates no version, and a purging one leaves none', a
   expect(await listActions(store, INDEX)).toEqual(['created']);
   await store.transaction((tx) => tx.delete('index', 'EQ'), { by: createAuthorship({ purges: true }) });
   expect(await store.ids('version')).toEqual([]);
-  // The audit log names version 1, so another state gets another number.
+  // The audit log refers to version 1. So another state gets another number.
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
   expect(await store.ids('version')).toEqual(['index/EQ/0000000002']);
   const check = createHistoryCheck();

@@ -12,7 +12,7 @@ import { isAlive, readProcessIdentity, type ProcessIdentity } from '#store/home/
 import { openTemporaryFolders } from '../temporary-folder.js';
 
 const newFolder = openTemporaryFolders();
-/** Milliseconds for which a lock is watched if nothing is known about its holder. */
+/** Time in ms for which a lock is watched if nothing is known about its holder. */
 const WATCH_MS = 100;
 const children: ChildProcess[] = [];
 
@@ -97,7 +97,7 @@ test.runIf(existsSync('/proc/self/stat'))(
     const identity = JSON.parse(readFileSync(join(path, 'lock'), 'utf8')) as ProcessIdentity;
     expect(isAlive(identity)).toBe(true);
     holder.kill('SIGKILL');
-    // Without awaiting, this process, the parent, cannot have reaped the child.
+    // This process is the parent. It does not await anything here, so it cannot have reaped the child.
     const hasEnded = () => readFileSync(`/proc/${holder.pid}/stat`, 'utf8').includes(') Z ');
     for (let looks = 0; looks < 1e6 && !hasEnded(); looks++);
     expect(hasEnded()).toBe(true);

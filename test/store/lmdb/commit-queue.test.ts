@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createCommitQueue, type CommitPort, type CommitWrites } from '#store/lmdb/commit-queue.js';
 
-/** Creates a simulated disk with its committed changes; a commit waits until the test releases it. */
+/** Creates a simulated disk with its committed changes. The test decides when a commit ends. */
 function createDisk(commit: (writes: CommitWrites, values: Map<string, Buffer>) => Promise<void>) {
   const values = new Map<string, Buffer>();
   const log: string[] = [];

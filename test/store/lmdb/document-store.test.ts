@@ -30,7 +30,7 @@ describeDocumentStore('documents in LMDB', async (options) => {
   };
 });
 
-/** Writes documents, closes the store, applies `damage` to the raw values, and reopens the store. */
+/** Writes documents, closes the store, applies `damage` to the raw values, and opens the store again. */
 async function addDamage(
   folder: string,
   ids: readonly string[],
@@ -254,7 +254,7 @@ describe('free space', () => {
       store.transaction((tx) => tx.put('index', `doc-${i}`, { text: 'x'.repeat(100_000) })),
     );
     const outcomes = await Promise.allSettled(writes);
-    // The limit is 1,000,000. Eight documents of 100,000 and the path to each are below the limit; later writes are
+    // The limit is 1,000,000. Eight documents of 100,000 and the path to each are below the limit. Later writes are
     // refused.
     const isWritten = outcomes.map(({ status }) => status === 'fulfilled');
     expect(isWritten).toEqual(isWritten.toSorted((a, b) => Number(b) - Number(a)));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { commitDurably, type WritableDatabase } from '#store/lmdb/durable-commit.js';
 
-/** Creates a database whose commits and flushes end when the test requests it. */
+/** Creates a database for which the test decides when commits and flushes end. */
 function createDatabase() {
   const log: string[] = [];
   let endBatch: { readonly resolve: (done: boolean) => void; readonly reject: (reason: unknown) => void } | undefined;

@@ -30,7 +30,7 @@ const isPresent = (path: string): Promise<boolean> =>
 let watch: StoreWatch | undefined;
 afterEach(() => watch?.close());
 
-/** Creates a results folder that a database owns, as one of its processes accesses it. */
+/** Creates a folder of results that a database owns. Returns it as one of the processes of the database sees it. */
 async function createPlace() {
   const folder = join(await newFolder(), 'mount');
   const storeId = await claimStore(createMemoryEngine().open(), createFolderPlace(folder));

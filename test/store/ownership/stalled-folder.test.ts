@@ -17,7 +17,7 @@ import { openTemporaryFolders } from '../temporary-folder.js';
 const newFolder = openTemporaryFolders();
 const CONTENT = new TextEncoder().encode('results');
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
-/** Milliseconds without a response after which a call counts as stalled. */
+/** Time in ms without a response after which a call counts as stalled. */
 const LIMIT_MS = 60;
 const UNAVAILABLE_ERROR = {
   code: 'STORE_UNAVAILABLE',
@@ -40,8 +40,8 @@ async function openSharedFolder() {
 }
 
 /**
- * Makes calls to a file stall, as on a hard mount: opening a named pipe waits in the kernel for the other end and
- * blocks a thread of the process.
+ * Makes calls to a file stall, as on a hard mount. When a process opens a named pipe, it waits in the kernel for the
+ * other end, and one of its threads is blocked.
  * @returns a function that restores the file and ends the calls
  */
 async function stallFile(path: string): Promise<() => Promise<void>> {
@@ -58,7 +58,7 @@ test('a folder that does not respond is an outage: each call ends at its time li
   const { folder, artifacts, health } = await openSharedFolder();
   const [stuckRef, soundRef] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
   const release = await stallFile(join(folder, stuckRef.name));
-  // More reads than file threads: pending reads end together with the first read that stalls.
+  // There are more reads than threads for files. Reads that are waiting end together with the first read that stalls.
   const reads = await Promise.allSettled(Array.from({ length: 12 }, async () => artifacts.read(stuckRef)));
   for (const read of reads) expect(read).toMatchObject({ status: 'rejected', reason: UNAVAILABLE_ERROR });
   expect(await stat(folder)).toBeDefined(); // file threads are still available

@@ -39,7 +39,7 @@ async function begin(documents: DocumentEngine, folder: string, identity = LIVE_
   return { ownership, lost: lostMessages };
 }
 
-/** Creates a database with a results folder, in the state in which its first process leaves them. */
+/** Creates a database with a folder of results. Both are in the state in which their first process leaves them. */
 async function createLivingCluster() {
   const folder = join(await newFolder(), 'mount');
   const documents = createMemoryEngine().open();
@@ -179,7 +179,7 @@ test('a database that was reset takes over its place once no service renews it, 
     message: /was renewed during the check/,
   });
   ownership.close();
-  // A renewal that began before the close may still finish.
+  // A renewal may still finish if it began before the close.
   const takeOver = () => takeOverStore(earlierCopy, createFolderPlace(folder), options).then(() => 'taken', String);
   await expect.poll(takeOver).toBe('taken');
   const after = await begin(earlierCopy, folder);

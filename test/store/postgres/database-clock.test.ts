@@ -6,7 +6,7 @@ import {
   openDatabaseClock,
 } from '#store/postgres/database-clock.js';
 
-/** Opens a machine whose clock is ahead of the database clock; responses are delayed. */
+/** Opens a machine whose clock is ahead of the database clock. Responses are delayed. */
 async function openWorld({ aheadMs = 0, tripMs = 4 } = {}) {
   const world = { monotonicMs: 500, databaseMs: 1_700_000_000_000, aheadMs, tripMs };
   const advanceTime = (ms: number): void => {

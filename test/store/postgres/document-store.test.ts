@@ -63,7 +63,7 @@ describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
         await stores[0]!.transaction(async (tx) => {
           for (const id of ['a', 'b']) await tx.put('index', id, { n: 1 });
         });
-        // Sets a document to 0 if the other one is 1, so that one of the two must remain 1.
+        // Sets a document to 0 if the other one is 1. So one of the two must remain 1.
         const deactivateIfOtherActive = (store: DocumentStore, id: string, otherId: string) =>
           store.transaction(async (tx) => {
             if (readNumber(await tx.get('index', otherId)) === 1) await tx.put('index', id, { n: 0 });

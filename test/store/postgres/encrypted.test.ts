@@ -10,8 +10,8 @@ import { migrateDatabase, openDatabaseDocuments } from '#store/postgres/open-doc
 import { hasPostgresql, openTestDatabase, TLS_FOLDER } from '../../postgresql/shared-postgresql.js';
 
 /**
- * Certificate files of authorities: the test authority issued the server's certificate for localhost, the other did
- * not.
+ * Certificate files of two authorities. The test authority issued the certificate of the server for localhost. The
+ * other did not.
  */
 const [AUTHORITY, STRANGER] = ['authority.crt', 'stranger.crt'].map((name) => resolve(TLS_FOLDER, name));
 
@@ -153,7 +153,7 @@ describe('an object store on TLS', () => {
     await new Promise((closed) => server.close(closed));
   });
 
-  /** Returns the output of a process with a certificate authority, which Node reads at its start. */
+  /** Returns the output of a process with this certificate authority. Node reads the authority at its start. */
   async function roundTrip(authority: string): Promise<string> {
     const environment = { PATH: process.env['PATH'], NODE_EXTRA_CA_CERTS: authority };
     const words = ['--input-type=module', '--eval', ROUND_TRIP, endpoint];

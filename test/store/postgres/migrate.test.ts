@@ -144,7 +144,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
       );
     expect(await migrate(client, world.schema)).toEqual({ from: PROTOCOL, to: PROTOCOL });
     await assertGranted(client, world.schema);
-    // The operator's other tables in the schema must remain inaccessible.
+    // The role must not get access to other tables of the operator in the schema.
     await world.query('CREATE TABLE $schema.kept (id serial); CREATE SEQUENCE $schema.kept_sequence');
     await world.query(`CREATE FUNCTION $schema.kept_function() RETURNS int LANGUAGE sql AS 'SELECT 1'`);
     await world.query('REVOKE ALL ON FUNCTION $schema.kept_function FROM PUBLIC');

@@ -11,7 +11,7 @@ const key = createSigningKey('2024-01-01T00:00:00.000000+00:00');
 const otherKey = createSigningKey('2024-01-01T00:00:00.000000+00:00');
 const keys: ReadonlyMap<string, PublicKey> = new Map([key, otherKey].map((one) => [one.key_id, one]));
 
-/** Returns a log of a number of closes, signed with one key. */
+/** Returns a log with this number of closes. One key signed it. */
 async function createLog(closes: number): Promise<PublicationEntry[]> {
   const log: PublicationEntry[] = [];
   for (let seq = 1; seq <= closes; seq++) {

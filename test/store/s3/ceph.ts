@@ -25,7 +25,7 @@ export interface Ceph {
   readonly url: string;
 }
 
-/** Returns the first program of Ceph that is not on the path; undefined if Ceph can be started. */
+/** Returns the first program of Ceph that is not on the path. Returns undefined if Ceph can be started. */
 export function findMissingProgram(): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter);
   return PROGRAMS.find((program) => !folders.some((folder) => existsSync(join(folder, program))));
@@ -33,13 +33,14 @@ export function findMissingProgram(): string | undefined {
 
 const BUCKET = 'results';
 const KEYS = { accessKeyId: 'CEPH-OF-THE-TEST', secretAccessKey: 'secret-of-the-test' };
-/** Maximum milliseconds of a start, which takes 15 s on a busy machine with two cores. */
+/** Maximum time of a start in ms. A start takes 15 s on a busy machine with two cores. */
 const START_MS = 150_000;
 const LOOK_MS = 100;
 
 /**
- * Returns the only Ceph of this test run, which the first caller starts and which is stopped at the end of the run: a
- * monitor, an in-memory object store and the gateway, all on loopback, with their files in the folder of the run.
+ * Returns the only Ceph of this run of all tests. The first caller starts it, and it is stopped at the end of the run.
+ * It has a monitor, an object store in memory and the gateway, all on loopback. Their files are in the folder of the
+ * run.
  */
 export async function openSharedCeph(): Promise<Ceph> {
   const run = process.env['TEST_RUN_FOLDER']!; // set before the first test
@@ -72,7 +73,7 @@ async function startCeph(folder: string): Promise<Ceph> {
     return (await promisify(execFile)(program, words.split(' '), { ...processOptions, timeout: START_MS })).stdout;
   }
 
-  /** Starts a program that outlives this process; it is stopped by its process id at the end of the run. */
+  /** Starts a program that continues after this process ends. At the end of the run it is stopped by its process id. */
   function launch(program: string, words: string): void {
     const output = openSync(join(folder, `${program}.out`), 'a');
     const child = spawn(program, words.split(' '), {
@@ -110,7 +111,7 @@ interface Cluster {
   readonly monitor: string;
 }
 
-/** Returns the configuration: a single in-memory copy of each object, and authentication only at the gateway. */
+/** Returns the configuration. Each object has a single copy in memory, and only the gateway authenticates. */
 const formatCephSettings = ({ folder, cluster, monitor }: Cluster): string => `[global]
 fsid = ${cluster}
 mon host = [${monitor}]
@@ -140,14 +141,13 @@ rgw enable apis = s3
 `;
 
 /**
- * Creates a bucket, which is possible only through the protocol. The gateway responds after its pools have been
- * created.
+ * Creates a bucket. This is possible only through the protocol. The gateway responds after it has created its pools.
  */
 async function makeBucket(url: string): Promise<void> {
   const client = new AwsClient({ ...KEYS, service: 's3', region: 'us-east-1', retries: 0 });
   const until = performance.now() + START_MS;
   for (;;) {
-    // Not `instanceof Response`, because a service in this process replaces that class.
+    // The check cannot be `instanceof Response`, because a service in this process replaces that class.
     const answer = await client.fetch(url, { method: 'PUT' }).catch((thrown: unknown) => thrown as Error);
     if (!(answer instanceof Error) && answer.ok) return;
     if (performance.now() > until)

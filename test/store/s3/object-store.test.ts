@@ -66,7 +66,7 @@ test('another machine reads an object completely, in part and as a file', async 
   await expect((await openMachine()).artifacts.read(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
 });
 
-/** Copies bytes to shared memory, in which the columns of a run are stored. */
+/** Copies bytes to shared memory. The columns of a run are stored in such memory. */
 function toSharedMemory(bytes: Uint8Array): Uint8Array {
   const sharedBytes = new Uint8Array(new SharedArrayBuffer(bytes.length));
   sharedBytes.set(bytes);
@@ -86,7 +86,7 @@ test('a body is sent with its hash, and one above 16 MiB in parts with their has
   expect(service.seen.filter((each) => each === 'PUT partNumber')).toHaveLength(3);
   const parts = [0, 1, 2].map((i) => sha256(large.subarray(i * 16 * MIB, (i + 1) * 16 * MIB)));
   expect(parts).toContain(service.headers()['x-amz-content-sha256']);
-  // The machine that wrote the object reads its cached copy; another machine reads the object.
+  // The machine that wrote the object reads its cached copy. Another machine reads the object.
   service.seen.length = 0;
   expect((await readFile(await artifacts.file(ref!))).length).toBe(large.length);
   expect(service.seen).toEqual([]);
@@ -125,7 +125,7 @@ test('a damaged copy is fetched again, also by a process that starts on it; a da
   await expect((await openMachine()).artifacts.file(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
 });
 
-/** Overwrites an object with other content and a wrong hash, which simulates damage in the store. */
+/** Overwrites an object with other content and a wrong hash. This simulates damage in the store. */
 async function putUnchecked(name: string, bytes: Uint8Array, claimedHash: string): Promise<void> {
   const { endpoint, bucket, prefix, region, keys } = service.access;
   const { accessKeyId, secretAccessKey } = keys;
@@ -196,7 +196,7 @@ test('a stalled object read restarts from the beginning, up to the retry limit',
     code: 'STORE_UNAVAILABLE',
     message: `The object store ${endpoint} broke off a response.`,
   });
-  // An error that the reader's storage causes is reported unchanged and immediately.
+  // If the storage of the reader causes an error, it is reported unchanged and immediately.
   const full = new Error('ENOSPC');
   await expect(hurried.get('a', () => Promise.reject(full))).rejects.toBe(full);
   await new Promise((resolve) => server.close(resolve));

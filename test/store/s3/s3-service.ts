@@ -17,18 +17,18 @@ interface S3rver {
 
 type S3rverClass = new (options: object) => S3rver;
 
-/** An object store on loopback behind a proxy that counts requests and can refuse requests. */
+/** An object store on loopback. It is behind a proxy that counts requests and can refuse them. */
 export interface S3Service {
   readonly access: S3Access & { readonly keys: FixedKeys };
-  /** True if the store checks the hash of a body and the signature of a request; s3rver accepts any. */
+  /** True if the store checks the hash of a body and the signature of a request. s3rver accepts any. */
   readonly isStrict: boolean;
-  /** Received requests for artifacts, as method and operation name. */
+  /** Requests for artifacts that were received. Each is the method and the name of the operation. */
   readonly seen: string[];
   /** Returns the headers of the last request with a body. */
   readonly headers: () => IncomingMessage['headers'];
   /** While true, requests are refused with status 503. */
   isClosed: boolean;
-  /** While true, requests for artifacts wait: the store is reachable, but jobs cannot end. */
+  /** If true, requests for artifacts wait. The store is reachable, but jobs cannot end. */
   isHeld: boolean;
   /** Number of following bodies that the proxy damages. */
   bodiesToDamage: number;
@@ -37,7 +37,7 @@ export interface S3Service {
 
 const BUCKET = 'results';
 
-/** Address of the objects, and the keys for accessing them. */
+/** Address of the objects, and the keys that give access to them. */
 interface Upstream extends Pick<S3Service['access'], 'bucket' | 'prefix' | 'keys'>, Pick<S3Service, 'isStrict'> {
   readonly host: string;
   readonly port: number;
@@ -45,8 +45,8 @@ interface Upstream extends Pick<S3Service['access'], 'bucket' | 'prefix' | 'keys
 }
 
 /**
- * Opens the store named by `TEST_S3=http://key:secret@host:port/bucket`; otherwise, in the soak, Ceph if it is
- * installed; otherwise s3rver from npm.
+ * Opens the store in `TEST_S3=http://key:secret@host:port/bucket` if it is set. Otherwise the soak opens Ceph if it is
+ * installed. Otherwise it opens s3rver from npm.
  */
 async function openUpstream(): Promise<Upstream> {
   const namedService = process.env['TEST_S3'];
@@ -61,7 +61,7 @@ async function openUpstream(): Promise<Upstream> {
   return startS3rver();
 }
 
-/** Uses a separate prefix in the given bucket; its objects are not deleted. */
+/** Uses a separate prefix in the given bucket. Its objects are not deleted. */
 function createUpstreamAt(url: string, name: string): Upstream {
   const { hostname: host, port, username, password, pathname } = new URL(url);
   const [accessKeyId, secretAccessKey] = [decodeURIComponent(username), decodeURIComponent(password)];
@@ -123,13 +123,14 @@ export async function startS3(): Promise<S3Service> {
       return;
     }
     const { method, url: path } = incoming;
-    // Each request has its own connection, because a kept connection may be closed while the next request is sent.
+    // Each request has its own connection. A connection that is used again could be closed while the next request is
+    // sent.
     const inner = request({ port, host, method, path, headers: incoming.headers, agent: false }, (answer) => {
       outgoing.writeHead(answer.statusCode!, answer.headers);
       answer.pipe(outgoing);
     });
     inner.on('error', () => outgoing.destroy());
-    // A client that is killed while sending an object would leave a request that keeps the store open.
+    // If a client is killed while it sends an object, its request would keep the store open.
     outgoing.on('close', () => inner.destroy());
     const isDamaged = method === 'PUT' && state.bodiesToDamage > 0;
     if (isDamaged) state.bodiesToDamage--;

@@ -29,7 +29,7 @@ const createDocument = (base_date: string, treatment: object = {}): IndexDocumen
 
 /**
  * Returns the only action of a run that ends before or after its ex-date. A is at 50 before the action and moves only
- * because of it; B is constant.
+ * because of it. B is constant.
  */
 function showActionUntil(
   rows: number,
@@ -79,7 +79,7 @@ test.each([
   expect(settledAction.choices).toEqual([]);
 });
 
-/** Returns the pro forma rows of a coming action, and the holdings of the run after the action. */
+/** Returns the expected rows of an action that has not happened yet, and the holdings of the run after the action. */
 function showWholeIndexUntil(
   rows: number,
   close: Readonly<Record<string, readonly (number | null)[]>>,
@@ -128,7 +128,7 @@ test.each([
   for (const { constituent, weight_after, shares_after } of rows) {
     const position = settledIndex.held.find(({ identifier }) => identifier === constituent) ?? { weight: 0, shares: 0 };
     expect([constituent, weight_after]).toEqual([constituent, expect.closeTo(position.weight, 12)]);
-    // If a security also splits on the day of the dividend, the forecast for the dividend excludes the split.
+    // If a security also splits on the day of the dividend, the forecast for the dividend does not include the split.
     const split = actions.length === 2 && constituent === 'A' ? 4 : 1;
     expect([constituent, shares_after! * split]).toEqual([constituent, expect.closeTo(position.shares, 9)]);
   }
@@ -162,8 +162,8 @@ test('a past merger has the shares of the run, their weight, and the split and d
     { name: 'A', ex, type: 'MERGER', value: 0.5, related: 'C' },
   ]);
   const merger = shown.find(({ type }) => type === 'MERGER')!;
-  // Each security has a third of 100: 2/3 shares of A, four times as many after the split, then half as many of C, at
-  // 25.
+  // Each security has a third of 100. That is 2/3 shares of A, four times as many after the split, then half as many of
+  // C, at 25.
   const value = (100 / 3 / 50) * 4 * 0.5 * 25;
   const otherValue = 100 / 3 + ((100 / 3) * 25) / 20;
   expect(merger.proceeds).toBe(null);
@@ -179,7 +179,7 @@ test('a past merger into shares and cash has both as in the run', () => {
     { name: 'A', ex: DATES[2]!, type: 'MERGER', value: 2, cash: 5, related: 'C' },
   ]);
   const merger = shown.find(({ type }) => type === 'MERGER')!;
-  // 2/3 shares of A become 4/3 of C at 25, and 10/3 in cash, which is not part of the market value but changes the
+  // 2/3 shares of A become 4/3 of C at 25, and 10/3 in cash. The cash is not part of the market value but changes the
   // divisor.
   const value = (100 / 3) * (50 / 50 + 1 + 25 / 20);
   expect(merger).toMatchObject({ cash: 5, proceeds: 5, received: { identifier: 'C', ratio: 2 } });
@@ -221,7 +221,7 @@ test('a scrip dividend awaits a decision up to its election date, also after its
   expect([aheadView, openView, closedView].map(({ awaits_decision: awaits }) => awaits)).toEqual([true, true, false]);
   expect(closedView.choices).toEqual([]);
   expect(openView).toMatchObject({ state: 'effective', election_date: DATES[2], election_default: 'cash' });
-  // In shares, the dividend is a stock dividend of one for twenty, at the price including the cash.
+  // If it is paid in shares, the dividend is a stock dividend of one for twenty. The price includes the cash.
   const stock = showActionUntil(4, { type: 'STOCK_DIVIDEND', value: 1.05 }, { after: 48 });
   for (const { choices, shares_before: held } of [aheadView, openView]) {
     const shares = choices.find(({ choice }) => choice === 'accept_shares')!;
@@ -249,7 +249,7 @@ test('the whole index after an offer of cash or shares, by election: by hand, of
     [true, 2],
     [true, 2],
   ]);
-  // Both actions of the offer have both choices; each choice of the three securities appears once.
+  // Both actions of the offer have both choices. Each choice of the three securities appears once.
   const rows = createProFormaRows(view.actions, readHoldingsAtEnd(columns, terms));
   expect(rows).toHaveLength(6);
   const listChoice = (choice: string) =>
@@ -257,7 +257,7 @@ test('the whole index after an offer of cash or shares, by election: by hand, of
   const [cash, shares] = [listChoice('accept_cash'), listChoice('accept_shares')];
   expect([cash['A']!.weight_after, shares['A']!.weight_after]).toEqual([0, 0]);
   for (const name of ['B', 'C']) expect(cash[name]!.weight_after).toBeCloseTo(0.5, 12);
-  // Two C at 20 replace one A at 50: A becomes 0.8 of its third, so the index is worth 2.8 thirds.
+  // Two C at 20 replace one A at 50. So A becomes 0.8 of its third, and the index is worth 2.8 thirds.
   expect(shares['B']!.weight_after).toBeCloseTo(1 / 2.8, 12);
   expect(shares['C']!.weight_after).toBeCloseTo(1.8 / 2.8, 12);
   expect(shares['C']!.shares_after).toBeCloseTo(shares['C']!.shares_before + 2 * shares['A']!.shares_before, 12);
@@ -321,7 +321,7 @@ test('a spin-off has the shares of the spun-off security, before and after, and 
   const close = { A: [50, 50, 46, 46], B: [100, 100, 100, 100], S: [null, null, null, 16] };
   const actions = [{ name: 'A', ex: DATES[2]!, type: 'SPIN_OFF' as const, value: 0.25, related: 'S' }];
   const forecast = showWholeIndexUntil(2, close, actions);
-  // At a base of 100, one share of A is held and yields 0.25 shares of S.
+  // At a base of 100, one share of A is held. It yields 0.25 shares of S.
   expect(forecast.shown[0]).toMatchObject({ state: 'coming', received: { identifier: 'S', ratio: 0.25, weight: 0 } });
   const rows = createProFormaRows(forecast.shown, forecast.index);
   expect(rows.map(({ constituent }) => constituent)).toEqual(['A', 'B', 'S']);
@@ -335,7 +335,7 @@ test('a spin-off has the shares of the spun-off security, before and after, and 
     received: { identifier: 'S', ratio: 0.25, weight: 0 },
   });
   expect(settledIndex.held.find(({ identifier }) => identifier === 'S')!.shares).toBeCloseTo(0.25, 12);
-  // A security with a price by the close of the day has the corresponding weight: 4 of a level of 46 + 50 + 4.
+  // If a security has a price by the close of the day, this price determines its weight: 4 of a level of 46 + 50 + 4.
   const tradedIndex = showWholeIndexUntil(3, { ...close, S: [null, null, 16, 16] }, actions);
   expect(tradedIndex.shown[0]!.received!.weight).toBeCloseTo(0.04, 12);
 });

@@ -20,7 +20,7 @@ import {
 
 const DAYS = listWeekdays(16);
 
-/** Returns the pro forma file of a run on a date; the composer knows no data after this date. */
+/** Returns the pro forma file of a run on a date. The composer has no data after this date. */
 function createAnnouncement(run: Run, date: string): AnnouncedFile {
   const { document, sm } = run.index.compositions;
   const day = parseValidDay(date);
@@ -45,7 +45,7 @@ const mapShares = ({ names, shares }: IndexFile): Map<string, number> =>
 const computeWorth = ({ shares, price, fx }: IndexFile): number =>
   shares.reduce((sum, shareCount, i) => (shareCount === 0 ? sum : sum + shareCount * price[i]! * fx[i]!), 0);
 
-/** Monthly schedule: reference dates are first Fridays, and effective dates are a week later. */
+/** Monthly schedule. Reference dates are first Fridays. Effective dates are a week later. */
 const MONTHLY = {
   frequency: 'monthly',
   anchor: 'second_friday',
@@ -54,8 +54,8 @@ const MONTHLY = {
 };
 
 describe('two securities of equal market value on the reference date, by hand', () => {
-  // The run begins on Monday 4 March. The reference date is Friday 8 March, the announcement Tuesday 12 March, and the
-  // effective date 15 March.
+  // The run begins on Monday 4 March. The reference date is Friday 8 March. The announcement is on Tuesday 12 March,
+  // and the effective date is 15 March.
   const run = runIndexCase({
     close: {
       A: [100, 100, 100, 100, 100, 100, 200, 200, 100, 100, 100, 100],
@@ -80,7 +80,8 @@ describe('two securities of equal market value on the reference date, by hand', 
     expect([before.effective, after.effective].map((day) => formatDay(day))).toEqual([DAYS[9], DAYS[9]]);
     expectNear(before.shares[0]! / before.shares[1]!, 100 / 200);
     expectNear(after.shares[0]! / after.shares[1]!, 200 / 200);
-    // The file has 100 shares of A at 200 and 200 of B at 50, like the index itself; the split changes neither weight.
+    // The file has 100 shares of A at 200 and 200 of B at 50, as the index itself does. The split changes neither
+    // weight.
     for (const file of [before, after]) {
       expectNear((file.shares[0]! * file.price[0]!) / computeWorth(file), 2 / 3);
       expectNear(computeWorth(file), 30_000);

@@ -20,7 +20,7 @@ interface ExportRequest {
   readonly start: string | null;
 }
 
-/** Opens a run, exports a table of it, and counts the bytes of the run that were read. */
+/** Opens a run and exports a table of it. Counts the bytes of the run that were read. */
 function exportAndCount({ table, format, start }: ExportRequest, keep?: FigureCache) {
   const pieces: Uint8Array[] = [];
   bytesRead = 0;
@@ -57,7 +57,7 @@ test.each(['attribution', 'events'] as const)(
         expect(secondExport.read).toBeLessThan(ownExport.read);
       }
     }
-    // Cache entries that disappear between two exports are computed again.
+    // If cache entries disappear between two exports, they are computed again.
     for (const key of keptFigures.keys()) if (!key.includes('"rows"')) keptFigures.delete(key);
     const request = { table, format: 'csv', start: null } as const;
     expect(exportAndCount(request, cacheFigures).bytes).toEqual(exportAndCount(request).bytes);

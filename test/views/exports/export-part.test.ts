@@ -26,7 +26,7 @@ const columns = openColumns((from, to) => sample.columns.subarray(from, to));
 const closingFile = createClosingFile(columns, null, null);
 const announcedFile = { ...closingFile, effective: closingFile.day };
 
-/** Returns an export in parts of about `bytes` bytes. */
+/** Returns an export in parts. Each part has about `bytes` bytes. */
 function listParts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
   const results: Uint8Array[] = [];
   let from: ExportPosition | null = { at: 0, rows: 0 };
@@ -49,7 +49,7 @@ function listParts(table: ExportTableName, format: RowFormat, bytes: number): Ui
   return results;
 }
 
-/** Reads a Parquet file, whose row groups are the parts. */
+/** Reads a Parquet file. Its row groups are the parts. */
 const readParquetRows = (bytes: Buffer) => parquetReadObjects({ file: Uint8Array.from(bytes).buffer });
 
 const exportWhole = (table: ExportTableName, format: RowFormat): Buffer =>

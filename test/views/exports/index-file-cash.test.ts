@@ -63,7 +63,7 @@ interface FileInput {
 }
 const readRun = (of: Run): FileInput => ({ columns: createColumns(of), market: of.index.book.sm.market });
 
-/** Returns the rows of a table as in its file. */
+/** Returns the rows of a table as they are in its file. */
 function listRows(
   table: typeof produceClosing | typeof produceOpening | typeof produceLevels,
   read: FileInput,
@@ -83,8 +83,8 @@ function listRows(
 }
 
 /**
- * Returns the findings of the divisor and weight checks on the first session, the last session, and sessions with
- * corporate actions.
+ * Returns the findings of the checks of divisor and weights. It checks the first session, the last session, and
+ * sessions with corporate actions.
  */
 function listFindings(run: Run, decimals: object = {}, maySellShort = true): string[] {
   const of = readRun(run);

@@ -37,7 +37,7 @@ function read(names: readonly string[], { shares, price, fx, divisor }: IndexFil
   };
 }
 
-/** Returns the opening and closing file of every session of a run; the first session has no opening file. */
+/** Returns the opening and closing file of every session of a run. The first session has no opening file. */
 function createFiles(run: Run): { closing: IndexFileContent; opening: IndexFileContent | null }[] {
   const columns = createColumns(run);
   const { names } = columns.header;
@@ -103,7 +103,7 @@ test('a change of a share count is in the opening file of its date, by hand', ()
   const [, second, third] = createFiles(run);
   expectNear(second!.closing.shares.get('A')!, 100);
   expectNear(second!.closing.divisor, 200);
-  // A has 150 shares before the session: market value and divisor rise by a quarter, and the level does not change.
+  // A has 150 shares before the session. The market value and the divisor rise by a quarter. The level does not change.
   expectNear(third!.opening!.shares.get('A')!, 150);
   expectNear(third!.opening!.shares.get('B')!, 100);
   expectNear(third!.opening!.money, 25_000);
@@ -143,7 +143,7 @@ describe('the export', () => {
   });
 });
 
-/** Returns the share counts of a security, which grow by its splits and by the given changes. */
+/** Returns the share counts of a security. They grow by its splits and by the given changes. */
 function readCounts(
   counts: readonly { readonly name: number; readonly at: number; readonly percent: number }[],
   events: readonly { readonly name: number; readonly at: number; readonly type: string; readonly size: number }[],

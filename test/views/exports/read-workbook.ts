@@ -7,11 +7,11 @@ export interface Sheet {
   readonly frozenRows: number;
   /** Number of cells with a formula. */
   readonly formulas: number;
-  /** Numbers, strings, and days as YYYY-MM-DD in cells with a date style; null where a cell is empty. */
+  /** Rows of cells. A cell with a date style is a day as YYYY-MM-DD. An empty cell is null. */
   readonly rows: readonly (readonly (string | number | null)[])[];
 }
 
-/** Reads the sheets of a workbook from the XML of its archive members. */
+/** Reads the sheets of a workbook. It parses the XML files in the archive. */
 export async function readWorkbook(bytes: Buffer): Promise<Sheet[]> {
   const parts = await unzipFiles(bytes);
   const dateStyles = listDateStyles(parts.get('xl/styles.xml')!);

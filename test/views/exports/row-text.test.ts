@@ -23,7 +23,7 @@ test('null is a marker among whole numbers and NaN among others: no number is mi
   expect(Buffer.concat(pieces).toString()).toBe('7,-2147483648\nnull,1.5\n-7,null\n');
 });
 
-/** Returns rows as the CSV writer formats them, in batches of a number of rows. */
+/** Returns rows as the CSV writer formats them. The rows are written in batches of the given size. */
 function writeRows(columns: readonly NamedColumn[], count: number, batch = count): string {
   const pieces: Uint8Array[] = [];
   const writer = createRowWriter(
@@ -56,7 +56,7 @@ function joinRows(columns: readonly NamedColumn[], count: number): string {
   ).join('');
 }
 
-/** Returns one column per type; both kinds of numeric columns repeat values often. */
+/** Returns one column per type. Both kinds of numeric columns repeat values often. */
 function createRandomColumns(count: number, texts: readonly string[]): NamedColumn[] {
   const chance = seeded(count);
   const numbers = Float64Array.from({ length: count }, (_, row) =>

@@ -15,7 +15,7 @@ const open = (): RunColumns => openColumns((from, to) => file.subarray(from, to)
 
 const COLUMNS = Int32Array.from({ length: NAMES }, (_, place) => place);
 
-/** Returns a datapoint that some securities lack on some days. */
+/** Returns the value of a datapoint. Some securities have no value on some days. */
 const computeValue = (position: number, day: Day): number =>
   (position * 37 + day) % 11 === 0 ? NaN : (position * 13 + day) % 29;
 const exposuresInput: Omit<ExposuresInput, 'keep'> = {
@@ -39,7 +39,7 @@ const exposuresInput: Omit<ExposuresInput, 'keep'> = {
   },
 };
 
-/** Returns a cache of figures like the cache of a thread, and the number of requests for a figure. */
+/** Returns a cache of figures like the cache of a thread. Also returns a map of the figures that were kept. */
 function createCountedCache(): { readonly keep: FigureCache; readonly kept: Map<string, DatedFigures> } {
   const kept = new Map<string, DatedFigures>();
   const cacheFigures: FigureCache = (what, size) => {

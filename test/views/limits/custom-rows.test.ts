@@ -77,7 +77,7 @@ test('a count may have only a minimum, and an effective number has the requested
     ['lower', 1],
     ['upper', 2],
   ]);
-  // 25 is not exact after rounding: 1 divided by the square of its root is 24.999999999999996.
+  // 25 is not exact after rounding. 1 divided by the square of its root is 24.999999999999996.
   expect(listBounds('EffectiveNumber', { minimum: 25 })).toEqual([['lower', 25]]);
 });
 

@@ -11,7 +11,7 @@ import { randomDocument, tryRun } from '../../domain/backtest/random-run.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 8);
 
-/** Functions that return the headroom of each limit of a rule, written from the wording of the rule. */
+/** Functions that return the headroom of each limit of a rule. They are written from the wording of the rule. */
 const LIMITS_BY_DEFINITION: Record<LimitRuleName, (weights: readonly number[]) => number[]> = {
   UCITS_5_10_40: (weights) => [0.1 - findLargest(weights), 0.4 - sumAbove(weights, 0.05)],
   UCITS_20_35: (weights) => [0.35 - findLargest(weights), 0.2 - (weights.toSorted((a, b) => b - a)[1] ?? 0)],
@@ -40,15 +40,15 @@ function sumByIssuer(weights: readonly number[], issuers: readonly string[]): nu
   return [...sums.values()];
 }
 
-/** Returns the weights after a price change of one security. */
+/** Returns the weights after the price of one security has changed. */
 function movePrice(weights: readonly number[], name: number, move: number): number[] {
   const after = weights.map((weight, i) => (i === name ? weight * (1 + move) : weight));
   return after.map((weight) => weight / (1 + weights[name]! * move));
 }
 
 /**
- * Issuers by day: either each security has its own issuer, or several securities of an issuer change it in the middle
- * of the run.
+ * Issuers by day. In one case each security has its own issuer. In the other, several securities of an issuer change it
+ * in the middle of the run.
  */
 const ISSUERS = {
   IDENTIFIER: () => null,

@@ -20,7 +20,7 @@ import { runOverviewJson } from '../../domain/backtest/run-texts.js';
 
 const CALENDARS = createWeekdayCalendars({ XTST: { from: '2023-01-01', to: '2024-12-31' } });
 /**
- * Dates from Tuesday 2024-01-02 to Friday 2024-01-12. A doubles on the 5th and gains a fifth on the 10th; the other
+ * Dates from Tuesday 2024-01-02 to Friday 2024-01-12. A doubles on the 5th and gains a fifth on the 10th. The other
  * prices are constant.
  */
 const DATES = Array.from({ length: 9 }, (_, t) => formatDay(parseValidDay('2024-01-02') + t + (t > 3 ? 2 : 0)));
@@ -76,9 +76,9 @@ beforeAll(() => {
 test('orders of the latest rebalance, by hand', () => {
   const orders = computeRebalanceOrders(columns, sm, 30_000);
   if (orders === null || 'missing' in orders) throw new Error('orders were expected');
-  // The breach on the 5th, when A is half of the index, is corrected at the close of this day. On the 10th A is 1.2 /
-  // 3.2 = 0.375: it has 468 shares at 24 and should have 10,000 / 24 = 417. B and C have 937 shares at 10 and should
-  // have 1000; the cash of 28 does not pay for the last shares.
+  // On the 5th, A is half of the index. This breach is corrected at the close of the day. On the 10th A is 1.2 / 3.2 =
+  // 0.375: it has 468 shares at 24 and should have 10,000 / 24 = 417. B and C have 937 shares at 10 and should have
+  // 1000. The cash of 28 does not pay for the last shares.
   expect(orders.date).toBe('2024-01-10');
   const shares = new Map(
     orders.account.trades.map(({ identifier, side, shares: count }) => [identifier, [side, count]]),
@@ -87,7 +87,8 @@ test('orders of the latest rebalance, by hand', () => {
   const boughtShares = ['B', 'C'].map((name) => shares.get(name)!);
   expect(boughtShares.map(([side]) => side)).toEqual(['buy', 'buy']);
   expect(boughtShares.map(([, count]) => count).toSorted()).toEqual([62, 63]);
-  // The cost is half of 5 basis points, plus 10 times the square root of the share of a day's volume; C has no volume.
+  // The cost has two parts: half of 5 basis points, and 10 times the square root of the share of a day's volume. C has
+  // no volume.
   const cost = (51 * 24 * (2.5 + 10 * Math.sqrt(0.051)) + 2.5 * (shares.get('C')![1] as number) * 10) / 1e4;
   const sharesB = shares.get('B')![1] as number;
   expect(orders.account.cost).toBeCloseTo(cost + (sharesB * 10 * (2.5 + 10 * Math.sqrt(sharesB / 500))) / 1e4, 9);
@@ -136,8 +137,8 @@ test('a report prints scenarios by hand, and why one has no result', () => {
     ],
   };
   const { text } = readPdf(render({ template: parse([block]), figures }).bytes);
-  // A is a third of the portfolio and rises from 10 to 24; B has paid a dividend earlier. Nothing changes between the
-  // two rises.
+  // A is a third of the portfolio and rises from 10 to 24. B has paid a dividend earlier. Between the two rises nothing
+  // changes.
   expect(text).toMatch(/^Doubling 2024-01-04 2024-01-10 46\.67% 0\.00% \(2024-01-08\) 100\.00%$/m);
   expect(text).toMatch(/^A falls -10\.00% 100\.00%$/m);
   const line = text.replaceAll('\n', ' ');
@@ -152,8 +153,8 @@ test('charts print how much is sold within some days, and the headroom of the wa
     { kind: 'chart', lines: ['headroom', 'sector_weights'], index_id: 'SAMPLE' },
   ];
   const { text } = readPdf(render({ template: parse(blocks), figures }).bytes);
-  // Holdings are 468 A at 24, and 937 each of B and C at 10: 29,972 in total. A tenth of the daily volume of 1,000 and
-  // of 500 shares can be sold, and none of C.
+  // Holdings are 468 A at 24, and 937 each of B and C at 10, which is 29,972 in total. A tenth of the daily volumes of
+  // 1,000 and 500 shares can be sold. Of C nothing can be sold.
   const soldValues = [100 * 24 + 50 * 10, 200 * 24 + 100 * 10, 468 * 24 + 250 * 10, 468 * 24 + 937 * 10];
   for (const value of soldValues) expect(text).toContain(formatPercent(value / 29_972));
   const names = columns.header.names.length;

@@ -1,6 +1,6 @@
 import { inflateSync } from 'node:zlib';
 
-/** Text on a page, with coordinates in points from the lower left corner. */
+/** Text on a page. Its coordinates are in points from the lower left corner. */
 export interface PlacedText {
   readonly text: string;
   readonly x: number;
@@ -16,16 +16,16 @@ export interface PlacedText {
 export interface PdfPage {
   readonly mediaBox: readonly number[];
   readonly texts: readonly PlacedText[];
-  /** Points of lines and corners of rectangles, in points from the lower left corner. */
+  /** Ends of lines and corners of rectangles. They are in points from the lower left corner. */
   readonly points: readonly (readonly [x: number, y: number])[];
 }
 
 export interface Pdf {
   readonly source: string;
   readonly pages: readonly PdfPage[];
-  /** Names of the fonts; `isEmbedded` is true if the document contains the font file. */
+  /** Names of the fonts. `isEmbedded` is true if the document contains the font file. */
   readonly fonts: readonly { readonly name: string; readonly isEmbedded: boolean }[];
-  /** Text of every page; texts on the same baseline are joined by spaces. */
+  /** Text of every page. Texts on the same baseline are joined by spaces. */
   readonly text: string;
 }
 
@@ -35,8 +35,8 @@ interface PdfObject {
 }
 
 /**
- * Reads PDF documents of this service: uncompressed objects, content streams of pages, and two-byte fonts with a
- * character table. It is not a general PDF reader.
+ * Reads PDF documents of this service. They have uncompressed objects, content streams of pages, and two-byte fonts
+ * with a character table. It is not a general PDF reader.
  */
 export function readPdf(bytes: Uint8Array): Pdf {
   const source = Buffer.from(bytes).toString('latin1');

@@ -34,7 +34,7 @@ describe.each(BUILT_IN_IDS)('%s', (id) => {
     expect(source).toContain('&amp;'); // the title in the metadata is escaped for XML
   });
 });
-/** Ids of papers to draw. Of papers with the same blocks only one is drawn; in the soak all are drawn. */
+/** Ids of papers to draw. Of papers with the same blocks, one is drawn. The soak draws all of them. */
 const PAPERS = BUILT_IN_IDS.filter((id) => IS_SOAK || id.endsWith('A4'));
 
 describe.each(PAPERS)('%s', (id) => {
@@ -150,7 +150,7 @@ test('the fonts of a report without figures are equal whatever the digits of its
   expect(differentStreams.every((text) => text.includes('<x:xmpmeta') || text.includes(' Tf'))).toBe(true);
 });
 
-/** Returns true if a program is installed; otherwise prints a note. */
+/** Returns true if a program is installed. Otherwise it prints a note. */
 function hasTool(name: string, question: string): boolean {
   try {
     execFileSync(name, [question], { stdio: 'ignore' });

@@ -88,7 +88,7 @@ const STAMP = {
   engineVersion: '0',
 };
 
-/** Returns a market whose prices are random walks; the first security is the largest. */
+/** Returns a market whose prices are random walks. The first security is the largest. */
 function sampleMarket({ names, benchmark, companies, sectors, isFlat }: SampleOptions, dates: readonly string[]) {
   const random = createCounterRandom({ seed: 11, stream: names });
   const ids = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { AMBER, AMBER_TINT, INK, MUTED_INK, NAVY, NAVY_TINT, SLATE } from '#views/report/style-sheet.js';
 
-/** Returns the CIELAB lightness of a colour, 0 for black to 100 for white, which is its grey in print. */
+/**
+ * Returns the CIELAB lightness of a colour, from 0 for black to 100 for white. In print, it is the grey of the colour.
+ */
 function computeLightness(colour: string): number {
   const [r = 0, g = 0, b = 0] = [1, 3, 5].map((offset) => {
     const value = Number.parseInt(colour.slice(offset, offset + 2), 16) / 255;

@@ -14,9 +14,7 @@ const folderFor = openTemporaryFolders();
 const control = { report: () => {} };
 const NAMES = ['A', 'B', 'C', 'D'];
 
-/**
- * Returns the content of a range of days, in which each security has bars from a random day on, with occasional gaps.
- */
+/** Returns the content of a range of days. Each security has bars from a random day on, with some gaps. */
 function createContent(
   from: number,
   to: number,
@@ -33,7 +31,7 @@ function createContent(
       if ((t + n) % 5 !== 0) volume[cell] = t * 100 + n;
     }
   }
-  // A source contains no security without a bar, because its reader omits such securities.
+  // A source contains no security without a bar. Its reader leaves such securities out.
   const panels = removeEmptyLines({
     identifiers: names,
     dates: Int32Array.from({ length: to - from }, (_, i) => 10_000 + from + i),
@@ -60,10 +58,10 @@ function createContent(
   };
 }
 
-/** Returns the first day of a security: the fourth security is listed on the due day, the others from the start. */
+/** Returns the first day of a security. The fourth security is listed on the due day, the others from the start. */
 const findFirstDay = (n: number, dueDay = 0) => (n === 3 ? dueDay : 0);
 
-/** Returns a content in the form in which the process that read it transfers it. */
+/** Returns a content in the form in which the process that read it passes it on. */
 async function transferContent(content: MarketContent): Promise<MarketHandle> {
   const { hash, digests } = await digestContent(content);
   const path = join(await folderFor(), 'market');
@@ -100,7 +98,7 @@ const add = (
     },
     control,
   );
-/** Returns true if two handles share memory, so that writes through one handle are visible through the other. */
+/** Returns true if two handles share memory. Then a write through one handle is visible through the other. */
 function isMemoryShared(one: MarketHandle, other: MarketHandle): boolean {
   const [a, b] = [one, other].map(({ fields }) => new Uint8Array(fields[0]!.values)) as [Uint8Array, Uint8Array];
   const before = a[0]!;

@@ -32,7 +32,7 @@ async function writeRunFile(bytes = BYTES, name = 'a.art'): Promise<string> {
   return join(folder, name);
 }
 
-/** Checks that a file has the expected content, and that the check read the file. */
+/** Checks that a file has the expected content. Checks also that the file was read for this. */
 function expectRead(path: string, hash = SHA256, files: CheckedFiles | null = checkedFiles) {
   let parts = 0;
   const isIntact = hasContent({ path, sha256: hash }, files ?? undefined, () => parts++);

@@ -34,7 +34,7 @@ describe('a file of a stored run', () => {
   });
 
   test('that the system does not read is refused with the reason of the system', () => {
-    // A folder can be opened but not read, which simulates a file on a bad sector.
+    // A folder can be opened but not read. This simulates a file on a bad sector.
     for (const work of [() => useRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
       expect(catchRefusal(work)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',

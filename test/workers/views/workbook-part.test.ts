@@ -7,7 +7,7 @@ import { sampleRun } from '../../views/report/sample-run.js';
 const sample = sampleRun({ names: 30, start: '2018-01-01', end: '2021-06-30', costs: 10 });
 const open = () => ({ columns: openColumns((from, to) => sample.columns.subarray(from, to)), market: null });
 
-/** Returns a workbook in parts, each requested with an id from `formatId`. */
+/** Returns a workbook in parts. Each part is requested with an id from `formatId`. */
 async function readParts(formatId: (part: number) => string): Promise<Buffer[]> {
   const results: Buffer[] = [];
   let from: ExportPosition | null = { at: 0, rows: 0 };

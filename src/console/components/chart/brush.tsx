@@ -22,7 +22,7 @@ const SESSIONS_MIN = 5;
 
 type BrushPart = 'from' | 'to' | 'both';
 
-/** Renders the full history of a line with the selected range of the chart. The range and its edges can be dragged. */
+/** Renders the full history of a line, with the range that the chart shows. The range and its edges can be dragged. */
 export function Brush({ label, dates, line, first, last, onRange }: BrushProps) {
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
@@ -94,7 +94,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
   );
 }
 
-/** Moves a range or one edge of the range by a number of positions. */
+/** Moves a range, or one of its edges, by a number of positions. */
 function shiftRange(
   [from, to]: readonly [number, number],
   part: BrushPart,

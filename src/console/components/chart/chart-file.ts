@@ -11,7 +11,7 @@ import {
   type Unit,
 } from './series.js';
 
-/** A chart with the data that its exported file needs. */
+/** Chart with the data that is needed to export it as a file. */
 export interface ChartContent {
   readonly label: string;
   readonly plot: uPlot;
@@ -31,7 +31,7 @@ const LEGEND_HEIGHT = 20;
 const AXIS_RIGHT = 60;
 const AXIS_BELOW = 24;
 
-/** Saves a chart as a file named by its label. */
+/** Saves a chart as a file. The label of the chart is the file name. */
 export async function saveChart(chart: ChartContent, format: 'png' | 'svg'): Promise<void> {
   const name = chart.label
     .toLowerCase()
@@ -52,7 +52,7 @@ interface LegendEntry {
   readonly y: number;
 }
 
-/** Returns the legend entries, wrapped to the width of the chart. */
+/** Returns the entries of the legend. They are wrapped to the width of the chart. */
 function layOutLegend(lines: readonly Line[], width: number): readonly LegendEntry[] {
   let x = PADDING;
   let y = PADDING + TITLE_HEIGHT + 12;
@@ -70,7 +70,7 @@ function layOutLegend(lines: readonly Line[], width: number): readonly LegendEnt
 
 const formatRange = ({ dates, first, last }: ChartContent): string => `${dates[first]} – ${dates[last]}`;
 
-/** Returns a PNG image of the chart with its title and legend, on the background of the current theme. */
+/** Draws the chart as a PNG image with its title and legend. The background is that of the current theme. */
 async function renderPng(chart: ChartContent): Promise<Uint8Array> {
   const { canvas } = chart.plot.ctx;
   const pageStyle = getPageStyle();
@@ -170,7 +170,7 @@ function createScale({ left, top, width, height, x, y }: ChartFrame, isLog: bool
 type WriteText = (x: number, y: number, text: string, more?: string) => string;
 
 const SECONDS_PER_DAY = 86_400;
-/** Possible steps of the date axis, each with the length of its labels in characters. */
+/** Steps that the date axis can have. Each has the length of its labels in characters. */
 const DATE_STEPS = [
   { seconds: 5 * 365.25 * SECONDS_PER_DAY, months: 60, length: 4 },
   { seconds: 2 * 365.25 * SECONDS_PER_DAY, months: 24, length: 4 },
@@ -183,8 +183,8 @@ const LABEL_WIDTH = 72;
 const ROW_HEIGHT = 40;
 
 /**
- * Returns the labelled dates of the axis: first days of years or months, spaced so that labels do not overlap. For a
- * range without such a day: the ends of the range.
+ * Returns the dates of the axis that have a label: first days of years or months, far enough apart that labels do not
+ * overlap. If the range has no such day, returns the ends of the range.
  */
 function listDateSplits({ x, width }: ChartFrame): readonly { readonly date: string; readonly text: string }[] {
   const [from, to] = [toDate(x[0]), toDate(x[1])];

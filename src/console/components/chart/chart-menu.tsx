@@ -10,7 +10,7 @@ import type { ChartContent } from './chart-file.js';
 
 interface ChartMenuProps {
   readonly label: string;
-  /** Returns the currently drawn chart; null before it is drawn. */
+  /** Returns the chart as it is drawn now; null before it is drawn. */
   drawn(): ChartContent | null;
 }
 

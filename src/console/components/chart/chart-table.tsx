@@ -9,9 +9,7 @@ interface ChartTableProps {
   readonly unit: Unit;
 }
 
-/**
- * Maximum number of table rows that describe the shape of a chart to screen readers. The arrow keys read every value.
- */
+/** Maximum number of rows in the table that describes the chart to screen readers. The arrow keys read every value. */
 const ROWS_MAX = 25;
 
 export function ChartTable({ label, dates, lines, from, to, unit }: ChartTableProps) {

@@ -39,22 +39,22 @@ export interface ChartProps {
   readonly range?: Range | null;
   readonly onRange?: (range: Range | null) => void;
   readonly marks?: readonly Mark[];
-  /** Meaning of the marks, for the legend. Default: not explained. */
+  /** Meaning of the marks, for the legend. If absent, the legend does not explain them. */
   readonly marksAre?: string;
   readonly sync?: string;
   /** Default: numbers with two decimals. */
   readonly unit?: Unit;
-  /** Date whose values are shown while there is no cursor. Default: the last date. */
+  /** Date whose values are shown if there is no cursor. Default: the last date. */
   readonly restAt?: string;
   /** Shaded periods. */
   readonly bands?: readonly Band[];
-  /** Labelled dates, each drawn as a line with its label. */
+  /** Dates with a label. Each is drawn as a line with its label. */
   readonly flags?: readonly Flag[];
-  /** Subject under which the user's notes are stored. Default: no notes. */
+  /** Subject under which notes of the user are stored. If absent, there are no notes. */
   readonly subject?: string;
-  /** True if an overview of the full period is shown below the chart, for selecting a range. */
+  /** True if the full period is shown below the chart, so that the user can select a range. */
   readonly hasBrush?: boolean;
-  /** True if a table shows the values at the cursor, with their changes and differences. */
+  /** True if a table shows the values at the cursor, how they changed, and how they differ. */
   readonly compares?: boolean;
 }
 
@@ -83,7 +83,8 @@ export function Chart(props: ChartProps) {
     onRange,
   );
 
-  // Memoised because the cursor changes with every frame of a pan, but the table does not depend on the cursor.
+  // The table is memoised. The cursor changes with every frame while the chart is dragged, but the table does not
+  // depend on it.
   const table = useMemo(
     () => <ChartTable label={label} dates={dates} lines={lines} from={first} to={last} unit={unit} />,
     [label, dates, lines, first, last, unit],
@@ -184,7 +185,7 @@ function ChartHead(props: ChartHeadProps) {
   );
 }
 
-/** Returns the shaded periods and flags of the chart and of the user's notes. */
+/** Returns the shaded periods and the flags of the chart, and those of the user's notes. */
 function useOverlays({ subject, bands = NO_BANDS, flags = NO_FLAGS }: ChartProps) {
   const notes = subject === undefined ? NO_NOTES : listNotes(subject);
   const key = JSON.stringify(notes);
@@ -204,7 +205,7 @@ function useOverlays({ subject, bands = NO_BANDS, flags = NO_FLAGS }: ChartProps
 
 const NO_NOTES: readonly Note[] = [];
 
-/** Returns the notes on a day and on the periods that contain it. */
+/** Returns the notes about a day, and about periods that contain the day. */
 const listNotesAt = (notes: readonly Note[], date: string): readonly Note[] =>
   notes.filter(({ from, to }) => (to === null ? from === date : from <= date && date <= to));
 
@@ -214,7 +215,7 @@ function findNoteRange(dates: readonly string[], a: number, b: number): Range {
 
 type ChartInput = Omit<PlotOptions, 'width' | 'onRange'>;
 
-/** Draws the chart in the width of its container, and redraws it when its content or the theme changes. */
+/** Draws the chart in the width of its container. Draws it again when its content or the theme changes. */
 function usePlot(drawing: ChartInput, [first, last]: readonly [number, number], onRange: ChartProps['onRange']) {
   const { dates, lines, height, isLog, isStacked, marks, bands, flags } = drawing;
   const into = useRef<HTMLDivElement>(null);
@@ -245,7 +246,7 @@ function usePlot(drawing: ChartInput, [first, last]: readonly [number, number], 
   return { into, plot };
 }
 
-/** @param hasBars true if half of a bar is visible beyond the first and the last date */
+/** @param hasBars true if half of a bar must be visible beyond the first and the last date */
 function showRange(
   plot: uPlot,
   dates: readonly string[],

@@ -12,8 +12,8 @@ interface CursorTableProps {
 }
 
 /**
- * Renders the values at the cursor, their changes since a date, and the differences between these changes and the
- * change of the reference line. Default reference: the first line.
+ * Renders a table of the values at the cursor and their changes since a date. It also shows by how much each change
+ * differs from the change of the reference line. Default reference: the first line.
  */
 export function CursorTable({ label, dates, lines, at, from, unit }: CursorTableProps) {
   const changes = lines.map(({ values }) => computeChange(values, from, at));
@@ -59,7 +59,7 @@ function computeChange(values: Line['values'], from: number, position: number): 
   return base === null || value === null || base <= 0 ? null : value / base - 1;
 }
 
-/** Formats the difference between two changes in percentage points. */
+/** Formats in percentage points how much two changes differ. */
 function renderDifference(value: number | null | undefined, reference: number | null | undefined) {
   if (value == null || reference == null) return '–';
   return <span class={getSignClass(value - reference)}>{formatPoints(value - reference)}</span>;

@@ -34,7 +34,7 @@ export function drawBands(plot: uPlot, bands: readonly Band[], style: OverlaySty
   ctx.restore();
 }
 
-/** Draws a vertical line with a flag at the top for each remark. */
+/** Draws a vertical line for each remark, with a flag at its top. */
 export function drawFlags(plot: uPlot, flags: readonly Flag[], style: OverlayStyle): void {
   const { ctx, bbox } = plot;
   const sight = findRange(plot);
@@ -69,7 +69,7 @@ function findRange(plot: uPlot): { readonly min: number; readonly max: number } 
   return typeof min === 'number' && typeof max === 'number' ? { min, max } : null;
 }
 
-/** Writes the label of a flag on the right of it, moved to the left where it would leave the chart. */
+/** Writes the label of a flag to the right of the flag. If it would leave the chart, the label is moved to the left. */
 function writeLabel({ ctx, bbox }: uPlot, label: string, left: number, style: OverlayStyle): void {
   const flag = ctx.fillStyle;
   ctx.fillStyle = style.getPropertyValue('--text-second');

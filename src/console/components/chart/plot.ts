@@ -27,7 +27,7 @@ export interface PlotOptions {
   readonly marks: readonly Mark[];
   readonly bands: readonly Band[];
   readonly flags: readonly Flag[];
-  /** Cursor group: charts with the same value share one cursor. */
+  /** Name of a cursor group. Charts with the same name share one cursor. */
   readonly sync: string | undefined;
   readonly unit: Unit;
   onCursor(at: number | null): void;
@@ -35,7 +35,7 @@ export interface PlotOptions {
 }
 
 /**
- * Draws lines into an element, and reports changes of the visible range and the cursor.
+ * Draws lines into an element. Reports when the visible range or the cursor changes.
  * @cost some 10 ms for 5,000 dates and four lines
  */
 export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
@@ -49,7 +49,7 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
       width: options.width,
       height: options.height,
       legend: { show: false },
-      // The left half of the first date label extends beyond the chart.
+      // The left half of the first date label is outside the plot area.
       padding: [8, 8, 0, 32],
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       cursor: createCursor(options),
@@ -77,7 +77,7 @@ type PlotStyle = CSSStyleDeclaration;
 const readSeriesColour = (style: PlotStyle, n: number): string =>
   style.getPropertyValue(`--series-${((n - 1) % 12) + 1}`);
 
-/** Share of the distance between two dates that a bar covers, and its maximum width in pixels. */
+/** Width of a bar as a share of the distance between two dates, and maximum width in pixels. */
 const BAR_SIZE: [number, number] = [0.5, 24];
 
 function createSeries(line: Line, isStacked: boolean, style: PlotStyle): uPlot.Series {
@@ -125,17 +125,18 @@ function createAxes({ unit, isLog }: PlotOptions, style: PlotStyle): uPlot.Axis[
 
 const MONTH_SECONDS = 28 * 86_400;
 
-/** Minimum distance between date labels and between the shorter year labels, in pixels. */
+/** Minimum distance in pixels between date labels, and between year labels, which are shorter. */
 const DATE_SPACE = 72;
 const YEAR_SPACE = 44;
 
 /**
- * Returns the minimum distance between labels. Year labels are used if adjacent labels are more than half a year apart.
+ * Returns the minimum distance between labels in pixels. If neighbouring labels are more than half a year apart, they
+ * are year labels.
  */
 const computeLabelSpace = (seconds: number, width: number): number =>
   (seconds / width) * YEAR_SPACE > 6 * MONTH_SECONDS ? YEAR_SPACE : DATE_SPACE;
 
-/** Returns a year, a month or a day, depending on the step of the axis. */
+/** Formats a date of the axis as a year, a month or a day. This depends on the step of the axis. */
 function formatAxisDate(seconds: number, step: number): string {
   const date = toDate(seconds);
   return step >= 12 * MONTH_SECONDS ? date.slice(0, 4) : step >= MONTH_SECONDS ? date.slice(0, 7) : date;
@@ -180,8 +181,8 @@ function reportRange(plot: uPlot, { onRange }: PlotOptions): void {
 }
 
 /**
- * Moves the visible range with the pointer while the shift key is held, and reports the range when the pointer is
- * released.
+ * Moves the visible range with the pointer while the shift key is pressed. The new range is reported when the pointer
+ * is released.
  */
 function enablePan(plot: uPlot, { dates, onRange }: PlotOptions): void {
   const first = toSeconds(dates[0] ?? '1970-01-01');
@@ -207,7 +208,7 @@ function enablePan(plot: uPlot, { dates, onRange }: PlotOptions): void {
   plot.over.addEventListener('contextmenu', (event) => event.shiftKey && event.preventDefault());
 }
 
-/** Draws small marks on the date axis. Several marks that would overlap are drawn as one mark with their number. */
+/** Draws small marks on the date axis. Marks that would overlap are drawn as one mark with their number. */
 function drawMarks(plot: uPlot, marks: readonly Mark[], style: PlotStyle): void {
   if (marks.length === 0) return;
   const { ctx, bbox } = plot;
@@ -235,10 +236,10 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], style: PlotStyle): void 
   ctx.restore();
 }
 
-/** Minimum distance between two marks, in pixels. Closer marks are combined into one mark with their number. */
+/** Minimum distance in pixels between two marks. Marks that are closer become one mark with their number. */
 const MARK_GAP = 11;
 
-/** Width of a chart in pixels from which the number of combined marks is written. */
+/** Minimum width of a chart in pixels at which a combined mark shows its number. */
 const COUNTED_WIDTH = 480;
 
 const MARK_REACH = 6;

@@ -9,7 +9,7 @@ export interface Line {
   readonly colour: number;
   readonly isDashed?: boolean;
   /**
-   * Short name of the line that a table subtracts from the other lines. Default: no name, and the first line is
+   * Short name of the line that a table subtracts from the other lines. If no line has such a name, the first line is
    * subtracted.
    */
   readonly reference?: string;
@@ -52,8 +52,8 @@ export function stackLines(lines: readonly Line[]): readonly Line[] {
 }
 
 /**
- * Sorts lines by drawing order. The last line drawn is on top: dashed lines are drawn above solid lines, which stay
- * visible between the dashes; within each group, the first line is drawn last.
+ * Sorts lines in the order in which they are drawn. The last line is on top. Dashed lines are drawn above solid lines,
+ * which stay visible between the dashes. Within each group, the first line is drawn last.
  */
 export const sortForDrawing = (lines: readonly Line[]): readonly Line[] => {
   const reversed = lines.toReversed();
@@ -62,7 +62,7 @@ export const sortForDrawing = (lines: readonly Line[]): readonly Line[] => {
 };
 
 /**
- * Combines marks that would overlap into one mark at the middle of their positions.
+ * Combines marks that would overlap. The combined mark is in the middle of their positions.
  * @param positions positions in ascending order
  */
 export function toBins(
@@ -78,10 +78,10 @@ export function toBins(
   return bins.map(({ first, last, count }) => ({ at: (first + last) / 2, count }));
 }
 
-/** Largest distance, as a fraction of the range of all values, at which a line hides another. */
+/** Distance below which one line hides another, as a fraction of the range of all values. */
 const COVERED = 0.02;
 
-/** Dashes lines that stay close to an earlier solid line, so that both are visible. */
+/** Dashes each line that stays close to an earlier solid line. Both are then visible. */
 export function dashCovered(lines: readonly Line[]): readonly Line[] {
   const all = lines.flatMap(({ values }) => values.filter((value) => value !== null));
   const reach =
@@ -99,12 +99,10 @@ export function dashCovered(lines: readonly Line[]): readonly Line[] {
   return drawn;
 }
 
-/** Ratio of the largest to the smallest value above which a linear scale hides early changes. */
+/** Ratio of the largest to the smallest value. Above it, a linear scale hides early changes. */
 const WIDE_RATIO = 5;
 
-/**
- * Returns true if the values are positive and their range is so wide that only a logarithmic scale shows all changes.
- */
+/** Returns true if only a logarithmic scale shows all changes: the values are positive and their range is wide. */
 export function isWide(lines: readonly Line[], first: number, last: number): boolean {
   let least = Infinity;
   let most = 0;
@@ -119,7 +117,7 @@ export function isWide(lines: readonly Line[], first: number, last: number): boo
   return most > WIDE_RATIO * least;
 }
 
-/** Returns at most `most` positions, evenly spaced, including the first and the last. */
+/** Returns at most `most` positions. They are evenly spaced and include the first and the last. */
 export function listSpreadPositions(length: number, most: number): readonly number[] {
   if (length <= most) return Array.from({ length }, (_, t) => t);
   return Array.from({ length: most }, (_, k) => Math.round((k * (length - 1)) / (most - 1)));
@@ -151,8 +149,8 @@ export function formatValueAt(values: Line['values'], position: number, { of, di
 }
 
 /**
- * Returns round values within a positive range: evenly spaced within a decade, otherwise 1, 2 and 5 times each power of
- * ten.
+ * Returns round values within a positive range. Within a decade they are evenly spaced; otherwise they are 1, 2 and 5
+ * times each power of ten.
  */
 export function listLogSplits(least: number, most: number): number[] {
   const listDecades = (low: number, high: number) => {
@@ -176,7 +174,7 @@ export function listEvenSplits(least: number, most: number, about = 5): number[]
   return Array.from({ length: Math.floor(most / step) - first + 1 }, (_, k) => (first + k) * step);
 }
 
-/** Formats the labels of an axis with no more decimals than the axis steps need. */
+/** Formats the labels of an axis. They have no more decimals than the steps of the axis need. */
 export function formatAxisLabels(splits: readonly (number | null)[], { of }: Unit): string[] {
   const scale = of === 'number' ? 1 : 100;
   const knownSplits = splits.filter((value) => value !== null);

@@ -10,14 +10,16 @@ import { HIGHLIGHTS, THEME } from './theme.js';
 import './code.css';
 
 interface CodeMirrorProps extends CodeProps {
-  /** Language with highlighting and completion. The object must stay identical while the language is unchanged. */
+  /**
+   * Language for highlighting and completion. As long as the language does not change, this must be the same object.
+   */
   readonly language: Extension;
 }
 
 /**
- * Renders an editor of source text. Its styles are in a shadow root because the content security policy allows no style
- * elements. The effects run synchronously with the render: an effect after the paint could overwrite newly typed text
- * with an older value.
+ * Renders an editor for source text. Its styles are in a shadow root, because the content security policy allows no
+ * style elements. Its effects run together with the render. An effect after the paint could overwrite text that was
+ * just typed.
  */
 export function CodeMirror(props: CodeMirrorProps) {
   const { value, language, marks = [] } = props;
@@ -81,11 +83,11 @@ function createExtensions(latest: { readonly current: CodeMirrorProps }): readon
   ];
 }
 
-/** Line height and the padding above the first line in pixels, as in the theme. */
+/** Height of a line and padding above the first line, in pixels. The theme has the same values. */
 const LINE_HEIGHT = 20;
 const PADDING = 6;
 
-/** Returns the diagnostic of an error: it marks the word at the reported position, or the reported line. */
+/** Creates the diagnostic of an error. It marks the word at the reported position, or the reported line. */
 function createDiagnostics({ doc }: EditorState, { at, line, message }: CodeMark): readonly Diagnostic[] {
   if (line !== undefined) {
     if (line < 1 || line > doc.lines) return [];

@@ -2,7 +2,7 @@
 export interface CodeMark {
   /** Offset of the error in characters, from 0. */
   readonly at?: number;
-  /** Line number from 1, if the offset is unknown. */
+  /** Line number from 1. Used if the offset is unknown. */
   readonly line?: number;
   readonly message: string;
 }

@@ -37,7 +37,7 @@ const createColumnCompletion = ({ name, type }: SqlTableColumn): Completion => (
   detail: type.toLowerCase(),
 });
 
-/** Completes unqualified column names from the tables that the query mentions. */
+/** Completes column names that have no table name in front. The columns are those of the tables in the query. */
 const createColumnSource =
   (tables: SqlTables): CompletionSource =>
   (context) => {
@@ -55,9 +55,7 @@ const createColumnSource =
     return { from: word.from, options: [...found.values()], validFor: /^\w*$/ };
   };
 
-/**
- * DuckDB dialect for highlighting and completion. It contains keywords of queries, not of data definition statements.
- */
+/** DuckDB dialect for highlighting and completion. It has the keywords of queries but not those that define data. */
 const DUCKDB = SQLDialect.define({
   keywords:
     'all and anti any array as asc asof between both by case cast collate cross cube current desc describe distinct else end escape except exclude exists filter first following from full glob group grouping having ilike in inner intersect interval into is join last lateral left like limit lateral materialized natural not null nulls offset on or order outer over partition percent pivot positional preceding qualify range recursive replace respect right rollup row rows sample select semi sets show similar struct summarize table tables tablesample then to top trailing try_cast unbounded union unpivot using values when where window with within true false',

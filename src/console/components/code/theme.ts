@@ -30,7 +30,7 @@ export const THEME = EditorView.theme({
     textDecoration: 'underline wavy var(--down)',
     textUnderlineOffset: '4px',
   },
-  // The library's default marker is a data URL, which the content security policy does not allow.
+  // The default marker of the library is a data URL. The content security policy does not allow it.
   '.cm-lint-marker-error': {
     content: 'normal',
     width: '8px',

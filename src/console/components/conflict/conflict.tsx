@@ -7,9 +7,9 @@ import { countValues } from '../../words/numbers.js';
 import { isObject, formatPath, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import './conflict.css';
 
-/** A concurrent change: another user saved a version after this document was opened. */
+/** Change by another user: a version that was saved after this document was opened. */
 export interface ConcurrentChange {
-  /** The document as it was when this draft was opened. */
+  /** Document as it was when this draft was opened. */
   readonly base: JsonObject;
   readonly theirs: JsonObject;
   readonly etag: string | null;
@@ -24,7 +24,7 @@ interface ConflictProps {
 }
 
 /**
- * Renders the original, the draft and the saved value of each changed field, with a choice between draft and saved
+ * Renders each changed field with its original, draft and saved value. The user selects the draft value or the saved
  * value.
  */
 export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMine, onResolve }: ConflictProps) {
@@ -121,7 +121,7 @@ function Fields({ fields, document, chosen, onChoose }: FieldsProps) {
   );
 }
 
-/** Renders a value in full, with list items on separate lines. */
+/** Renders a value in full. The items of a list are on separate lines. */
 function Value({ value }: { readonly value: Json | undefined }) {
   if (!Array.isArray(value)) return <>{formatValue(value)}</>;
   const items = value as readonly Json[];

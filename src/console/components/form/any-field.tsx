@@ -60,15 +60,15 @@ export function AnyField(props: AnyFieldProps) {
   );
 }
 
-/** Time after a group opens during which a click does not close it. */
+/** Time in ms after a group was opened in which a click does not close it. */
 const REACTION_MS = 400;
 
-/** Returns true for findings that must be visible: all findings except applied defaults. */
+/** Returns true for findings that must be visible. Only findings about applied defaults need not be visible. */
 export const isProblem = ({ severity }: Finding): boolean => severity !== 'info';
 
 interface OptionalProps {
   readonly label: string;
-  /** True if the object has a value or a problem, so that the group is open. */
+  /** True if the object has a value or a problem. The group is then open. */
   readonly isSet: boolean;
   readonly children: ComponentChildren;
 }
@@ -92,7 +92,8 @@ export function Optional({ label, isSet, children }: OptionalProps) {
     >
       <summary
         onClick={(event) => {
-          // A click immediately after the group opened automatically was meant to open it, so it stays open.
+          // The group was opened automatically just before this click. The click was meant to open it, so it stays
+          // open.
           if (isOpen && event.timeStamp - openedAt.current < REACTION_MS) event.preventDefault();
         }}
       >
@@ -103,7 +104,9 @@ export function Optional({ label, isSet, children }: OptionalProps) {
   );
 }
 
-/** Renders the members of an object that apply given the values of the other members. */
+/**
+ * Renders the members of an object. Members that do not apply, because of the values of other members, are left out.
+ */
 function Members({ spec, value, path, findings, datapoints, isDisabled = false, onChange }: AnyFieldProps) {
   const members = spec.members ?? [];
   const object: JsonObject = isObject(value) ? value : {};

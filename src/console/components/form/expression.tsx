@@ -20,8 +20,8 @@ interface ExpressionProps extends NodeProps {
 }
 
 /**
- * Renders a condition on the datapoints of a security: a tree of `all`, `any` and `not` nodes with comparisons as
- * leaves.
+ * Renders a condition on the datapoints of a security. It is a tree: its inner nodes are `all`, `any` and `not`, and
+ * its leaves are comparisons.
  */
 export function Expression({ spec, ...node }: ExpressionProps) {
   const { label, help } = spec;
@@ -74,7 +74,7 @@ const NODE_FIELD: FieldSpec = {
 
 const INITIAL_NODE: JsonObject = { node: 'comparison', comparison: 'ge' };
 
-/** Converts a node to another kind, and keeps the operands that the new kind accepts. */
+/** Converts a node to another kind. Operands that the new kind accepts are kept. */
 function convertToKind(value: JsonObject, node: string): JsonObject {
   const before = listOperands(value);
   const operands = before.length > 0 ? before : [value];

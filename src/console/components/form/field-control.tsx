@@ -84,7 +84,7 @@ const BOOLEANS: Readonly<Record<string, boolean | undefined>> = { true: true, fa
 
 /** Returns the text for the default value of a field. */
 function formatDefault({ otherwise: given, help, choices, words }: FieldSpec): string {
-  // An optional member without a default in the schema may name its default in the help.
+  // If the schema has no default for an optional member, the help text may name one.
   const named = choices?.find((choice) => help?.includes(`Default: ${choice}.`) === true);
   const otherwise = given ?? named;
   if (otherwise === undefined || otherwise === null) return 'none';
@@ -205,8 +205,8 @@ type ParsedValue = { readonly value: Json | undefined } | undefined;
 const parseText = (text: string): ParsedValue => ({ value: text === '' ? undefined : text });
 
 /**
- * Parses a name, or a JSON object with further members such as window and lag. Returns undefined while the JSON is
- * incomplete.
+ * Parses a name or a JSON object. The object contains further members, such as window and lag. Returns undefined while
+ * the JSON is incomplete.
  */
 const parseNamed = (text: string): ParsedValue => (text.startsWith('{') ? parseJson(text) : parseText(text));
 
@@ -218,7 +218,7 @@ const createNumericParser =
     return value === undefined ? parseNamed(text) : { value };
   };
 
-/** Returns the datapoint name of a node without other members; otherwise the plain text of the node. */
+/** Returns the name of the datapoint if a node has no other members. Otherwise returns the node as text. */
 function formatNode(value: Json | undefined): string {
   const { node, name, ...others } = isObject(value) ? value : {};
   const isPlain = node === 'field' && typeof name === 'string' && Object.keys(others).length === 0;
@@ -235,7 +235,7 @@ const PARSERS: Partial<Record<FieldSpec['kind'], (text: string) => ParsedValue>>
   node: parseNode,
 };
 
-/** Creates a parser for numbers. Other text is sent as typed; the service reports the error. */
+/** Creates a parser for numbers. Other text is sent as it was typed, and the service reports the error. */
 const createNumberParser =
   ({ unit }: FieldSpec) =>
   (text: string): ParsedValue =>
@@ -246,12 +246,15 @@ const createNumberParser =
 interface TypedInput {
   readonly value: Json | undefined;
   toText(value: Json | undefined): string;
-  /** Parses the typed text; undefined while the text is incomplete. */
+  /** Parses the typed text. Returns undefined while the text is incomplete. */
   toValue(text: string): ParsedValue;
   onChange(value: Json | undefined): void;
 }
 
-/** Returns the typed text, such as `0.0` on the way to `0.05`, until the value is changed from outside. */
+/**
+ * Returns the text as it was typed, such as `0.0` while the user types `0.05`. It is kept until something else changes
+ * the value.
+ */
 function useTyped({ value, toText, toValue, onChange }: TypedInput): readonly [string, (text: string) => void] {
   const written = toText(value);
   const [text, setText] = useState(written);
@@ -297,7 +300,7 @@ function parseList(text: string): ParsedValue {
   return { value: items.length === 0 ? undefined : items };
 }
 
-/** Parses integers. Items that are not integers are sent as typed. */
+/** Parses integers. Items that are not integers are sent as they were typed. */
 function parseIntegers(text: string): ParsedValue {
   const items = parseList(text)?.value as readonly string[] | undefined; // parseList returns strings only
   return { value: items?.map((item) => (/^-?\d+$/.test(item) ? Number(item) : item)) };

@@ -70,7 +70,9 @@ export interface FieldSpec {
   readonly isWide?: boolean;
   /** True if the field takes two columns of a wide form. */
   readonly isDouble?: boolean;
-  /** Label of the choice that stands for all values, which is selected while no other is. Default: no such choice. */
+  /**
+   * Label of a choice that means all values. It is selected if no other choice is. If absent, there is no such choice.
+   */
   readonly every?: string;
 }
 
@@ -95,7 +97,7 @@ export function createField(parameter: MemberSpec & Partial<Pick<ParameterSpec, 
   };
 }
 
-/** Returns true if a parameter applies, given the values and defaults of the other parameters. */
+/** Returns true if a parameter applies. This depends on the values and defaults of the other parameters. */
 export function isApplicable({ when }: MemberSpec, others: readonly MemberSpec[], value: Json | undefined): boolean {
   const read = (name: string) =>
     getValueAt(value, [name]) ?? others.find((other) => other.name === name)?.default ?? undefined;
@@ -104,7 +106,7 @@ export function isApplicable({ when }: MemberSpec, others: readonly MemberSpec[]
   );
 }
 
-/** Returns an object without the members that do not apply, for example members of another kind in a union. */
+/** Removes the members of an object that do not apply, for example members of another kind in a union. */
 export function removeInapplicable(members: readonly MemberSpec[], value: Json): Json {
   const unread = isObject(value)
     ? members.filter(({ name }) => name in value).filter((m) => !isApplicable(m, members, value))
@@ -113,12 +115,12 @@ export function removeInapplicable(members: readonly MemberSpec[], value: Json):
 }
 
 /**
- * Kinds of fields with members. Inside another object they are edited as JSON, because the catalogue does not list the
- * members of nested objects.
+ * Kinds of fields with members. Inside another object they are edited as JSON, because the catalogue does not list
+ * their members.
  */
 const HAS_MEMBERS: ReadonlySet<FieldKind> = new Set(['object', 'rows']);
 
-/** Pattern of the names of parameters whose value is the name of a column or datapoint. */
+/** Matches the names of parameters whose value is the name of a column or datapoint. */
 const DATAPOINT_FIELD_NAME = /(?:^|_)field$|^group_by$/;
 
 const FORMATS: Partial<Record<NonNullable<MemberSpec['format']>, FieldKind>> = {

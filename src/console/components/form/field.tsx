@@ -38,7 +38,7 @@ export function Field({
 }: FieldProps) {
   const id = useId();
   const [isTouched, setTouched] = useState(false);
-  // Before its first edit, an empty required field shows a star instead of an error.
+  // An empty required field shows a star and not an error until it is edited for the first time.
   const shown = isTouched ? findings : findings.filter((finding) => !isMissing(finding));
   const { label, unit, isRequired = false, kind, link } = spec;
   useFindingField(findings, { id: `${id}-field`, member: spec.name, label });
@@ -88,7 +88,9 @@ export function Field({
   );
 }
 
-/** Returns the help text of a field for its current value. A unit that is too long for the label is appended. */
+/**
+ * Returns the help text of a field for its current value. A unit that is too long for the label is added at its end.
+ */
 function formatHelp({ kind, help, unit, otherwise }: FieldSpec, value: Json | undefined): string {
   const chosen = typeof value === 'string' ? value : typeof otherwise === 'string' ? otherwise : undefined;
   const meaning = kind === 'choice' && typeof help === 'string' ? findChoiceHelp(help, chosen) : help;

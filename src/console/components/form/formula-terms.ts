@@ -1,7 +1,7 @@
 import type { DatapointRequest, FunctionSpec } from '#clients/typescript/divisor.js';
 import { createContext } from 'preact';
 
-/** Context of the formulas in a form: the surrounding definition and the functions that the service supports. */
+/** Context of the formulas in a form: the definition around them, and the functions that the service supports. */
 export interface Terms {
   readonly functions: readonly FunctionSpec[];
   readonly request: Partial<Pick<DatapointRequest, 'datapoints' | 'universe' | 'calendar' | 'currency'>>;

@@ -17,7 +17,7 @@ interface FormulaProps {
   onChange(value: Json | undefined): void;
 }
 
-/** Renders a formula as text, with completions of the last word, the error, the unit and some of the values. */
+/** Renders a formula as text. Completes its last word, and shows its error, its unit and some of its values. */
 export function Formula({ value, expects, datapoints, children, onChange }: FormulaProps) {
   const { functions, request, store } = useContext(FormulaTerms);
   const text = formatFormula(value);

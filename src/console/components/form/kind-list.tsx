@@ -12,7 +12,7 @@ import { createFields } from './schema-fields.js';
 import { SchemaForm } from './schema-form.js';
 import './row-list.css';
 
-/** Minimum number of rows at which rows are folded to one line each. */
+/** Number of rows from which each row is folded to one line. */
 const FOLDED_MIN = 4;
 
 interface KindListProps {
@@ -28,17 +28,17 @@ interface KindListProps {
   /** Path of the list in findings. */
   readonly path: Path;
   readonly findings: readonly Finding[];
-  /** Returns the members of a row that have no field in the form. */
+  /** Returns the members of a row for which the form has no field. */
   readonly hidden?: (row: JsonObject, names: readonly string[]) => readonly string[];
   /** Rarely used members, which are folded. */
   readonly rare?: readonly string[];
-  /** Returns the field properties that the form overrides, by member. */
+  /** Returns properties of fields that replace those of the schema, by member. */
   readonly listFieldChanges?: (row: JsonObject) => Readonly<Record<string, Partial<FieldSpec>>>;
-  /** Renders additional fields, which are not in the schema. */
+  /** Renders fields that are not in the schema. */
   readonly more?: (row: JsonObject, position: number, onChange: (row: JsonObject) => void) => ComponentChildren;
   /**
-   * Returns a one-line summary of a folded row. Default: the texts and lists of the row, otherwise a description of its
-   * kind.
+   * Returns a one-line summary of a folded row. If absent, it consists of the texts and lists of the row; if it has
+   * none, of a description of its kind.
    */
   readonly formatSummary?: (row: JsonObject) => string;
   /** Returns the members of a new row in addition to its kind. */
@@ -47,7 +47,7 @@ interface KindListProps {
 }
 
 /**
- * Renders an ordered list of rows of different kinds, each with the form of its kind. Rows are moved by dragging, by
+ * Renders an ordered list of rows of different kinds. Each row has the form of its kind. Rows are moved by dragging, by
  * buttons, or by Alt with an arrow key.
  */
 export function KindList(props: KindListProps) {

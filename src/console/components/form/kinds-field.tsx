@@ -10,7 +10,7 @@ import { listRows } from './row-list.js';
 import { findKindMember, findMemberSchema } from './schema-fields.js';
 
 interface KindsFieldProps {
-  /** Schema and member in one text, such as `ChecksStep.checks`. */
+  /** Schema name and member as one text, such as `ChecksStep.checks`. */
   readonly schema: string;
   readonly spec: FieldSpec;
   readonly value: Json | undefined;

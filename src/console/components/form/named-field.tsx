@@ -6,7 +6,7 @@ import type { FieldSpec } from './field-spec.js';
 
 interface NamedFieldProps {
   readonly spec: FieldSpec;
-  /** Fields of the object that may be given instead of a text. */
+  /** Fields of the object that can be used instead of a text. */
   readonly members: readonly FieldSpec[];
   readonly value: Json | undefined;
   readonly findings: readonly Finding[];
@@ -15,7 +15,7 @@ interface NamedFieldProps {
   onChange(value: Json | undefined): void;
 }
 
-/** Renders a reference such as `index:EQ`, or the fields of an object with further members. */
+/** Renders a reference such as `index:EQ`. If it has further members, renders the fields of the object. */
 export function NamedField({ members, ...props }: NamedFieldProps) {
   const { spec, value, findings, onChange } = props;
   const named = typeof value === 'string' ? parseReference(value, members) : undefined;
@@ -56,7 +56,7 @@ export function NamedField({ members, ...props }: NamedFieldProps) {
   );
 }
 
-/** Splits `index:EQ` into kind and id, if the object has both members. */
+/** Splits `index:EQ` into its kind and id. Returns undefined if the object does not have these members. */
 function parseReference(text: string, members: readonly FieldSpec[]): Json | undefined {
   const [, kind, id] = /^([a-z]+):(.+)$/.exec(text) ?? [];
   const kinds = members.find(({ name }) => name === 'kind')?.choices ?? [];

@@ -9,7 +9,7 @@ import type { FieldSpec } from './field-spec.js';
 interface NamedRowsProps {
   readonly label: string;
   readonly help: string;
-  /** Fields of each row. A row in its short form contains only the value of the first field. */
+  /** Fields of each row. A row in its short form has only the value of the first field. */
   readonly fields: readonly FieldSpec[];
   readonly value: Json | undefined;
   readonly findings: readonly Finding[];

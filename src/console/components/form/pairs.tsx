@@ -29,7 +29,7 @@ export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedB
     setPairs(next);
     onChange(toObject(next));
   };
-  /** Replaces a row by rows pasted from a spreadsheet. */
+  /** Replaces one row with the rows that were pasted from a spreadsheet. */
   const paste = (position: number) => (event: ClipboardEvent) => {
     const rows = parsePastedPairs(event.clipboardData?.getData('text/plain') ?? '');
     if (rows.length === 0) return;
@@ -82,7 +82,8 @@ const listPairs = (value: Json | undefined): readonly Pair[] =>
 const toTexts = (pairs: readonly Pair[]): Json => Object.fromEntries(pairs.filter(([name]) => name !== ''));
 
 /**
- * Creates a conversion of rows to numbers. Text that is not a number is sent as typed; the service reports the error.
+ * Creates a function that converts rows to numbers. Text that is not a number is sent as it was typed, and the service
+ * reports the error.
  */
 const createNumbers =
   (unit: string | null) =>
@@ -91,7 +92,7 @@ const createNumbers =
       pairs.filter(([name]) => name !== '').map(([name, text]) => [name, parseQuantity(text, unit) ?? text]),
     );
 
-/** Formats the interpreted value of a text, such as `= -20%`. */
+/** Formats how a typed text is understood, such as `= -20%`. */
 function formatInterpretation(text: string, unit: string | null): string {
   const read = parseQuantity(text, unit);
   return read === undefined ? '' : `= ${formatQuantity(read, unit)}`;

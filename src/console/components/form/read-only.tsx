@@ -7,7 +7,7 @@ interface ReadOnlyProps {
   readonly children: ComponentChildren;
 }
 
-/** Renders a form with disabled fields and buttons if the API key lacks a scope. */
+/** Renders a form. If the API key lacks a scope, its fields and buttons are disabled. */
 export const ReadOnly = ({ unless, children }: ReadOnlyProps) => (
   <fieldset class="form-fields" disabled={!may(unless)}>
     {children}

@@ -21,7 +21,7 @@ interface RowListProps {
   onChange(rows: readonly JsonObject[]): void;
 }
 
-/** Minimum number of rows at which rows are folded to one line each. */
+/** Number of rows from which each row is folded to one line. */
 const FOLDED_MIN = 4;
 
 /**
@@ -171,7 +171,7 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
   );
 }
 
-/** Parameters of all constraints, which are folded while they have their defaults. */
+/** Parameters that all constraints have. They are folded while they have their defaults. */
 const RARE: ReadonlySet<string> = new Set(['soft', 'priority']);
 
 /** Joins labels, as in `Soft penalty, priority and id`. */

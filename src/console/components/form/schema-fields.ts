@@ -37,7 +37,7 @@ function createSchemaField(schemas: Schemas, name: string, { own, isRequired }: 
   const inner = resolveValue(schemas, own);
   const otherwise = own.default ?? inner.default;
   const choices = findChoices(inner);
-  // A form shows empty fields in place of nulls.
+  // A form shows an empty field instead of null.
   const help = name === 'name' ? null : (own.description ?? inner.description ?? null)?.replace('Null: ', 'Default: ');
   return {
     name,
@@ -65,8 +65,8 @@ function resolveValue(schemas: Schemas, ownSchema: Schema): Schema {
 }
 
 /**
- * Returns the schema of the object in a member: the member itself, the items of its list, or the object form of a value
- * that may also be a name.
+ * Returns the schema of the object in a member. This is the member itself, the items of its list, or the object form of
+ * a value that can also be a name.
  */
 function resolveObject(schemas: Schemas, ownSchema: Schema): Schema {
   const whole = resolveValue(schemas, ownSchema);
@@ -74,7 +74,10 @@ function resolveObject(schemas: Schemas, ownSchema: Schema): Schema {
   return whole.anyOf?.map((one) => resolve(schemas, one)).find(({ type }) => type === 'object') ?? whole;
 }
 
-/** Returns the member that distinguishes the kinds of objects in a list; undefined if all objects have one kind. */
+/**
+ * Returns the member that distinguishes the kinds of objects in a list. Returns undefined if all objects are of one
+ * kind.
+ */
 export function findKindMember(schemas: Schemas, list: Schema): string | undefined {
   const first = list.items?.oneOf?.[0];
   const members = first === undefined ? {} : (resolve(schemas, first).properties ?? {});

@@ -19,7 +19,7 @@ interface SchemaFormProps {
   readonly names?: readonly string[];
   /** Members that are hidden. */
   readonly except?: readonly string[];
-  /** Field properties that the form overrides, by member; `costs.spread` is a nested member. */
+  /** Properties of fields that replace those of the schema, by member. `costs.spread` is a nested member. */
   readonly changes?: Readonly<Record<string, Partial<FieldSpec>>>;
   readonly value: JsonObject;
   readonly findings?: readonly Finding[];

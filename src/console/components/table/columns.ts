@@ -8,19 +8,22 @@ export interface Column<R> {
   readonly help?: string;
   /** Minimum width in pixels. */
   readonly width: number;
-  /** Width in pixels for which columns of low priority are hidden. Default: the minimum width. */
+  /**
+   * Width in pixels that the column should have. Columns of low priority are hidden to give it this width. Default: the
+   * minimum width.
+   */
   readonly ideal?: number;
   /** Share of the remaining width. Default: `GROWTH`. */
   readonly grow?: number;
   /**
-   * Priority of the column. In narrow tables, the columns with the highest numbers move first from the line of cells to
-   * the second line, in which the lowest numbers come first. Columns of priority 1 move only on a phone, and columns of
-   * priority 0 never. Default: 1.
+   * Priority of the column. In a narrow table, columns move from the first line of a row to the second line: first
+   * those with the highest numbers. In the second line, the lowest numbers come first. Columns of priority 1 move only
+   * on a phone, and columns of priority 0 never. Default: 1.
    */
   readonly priority?: number;
   /**
-   * Content of the column in the second line of a row on a phone: the cell after the title, or nothing. Default: the
-   * cell if it has a value, for numbers and dates after the title.
+   * Content of the column in the second line of a row on a phone: the cell after its title, or nothing. Default: the
+   * cell if it has a value; numbers and dates have the title in front.
    */
   readonly below?: 'titled' | 'nothing';
   readonly align?: 'right';
@@ -28,13 +31,13 @@ export interface Column<R> {
   value(row: R): number | string | null;
   /** Returns the content of a cell. Default: the value. */
   show?(row: R): ComponentChildren;
-  /** Returns other content for the second line, which has no title. */
+  /** Returns other content for the second line. That line has no titles. */
   showBelow?(row: R): ComponentChildren;
   /** Returns the value in a copied row. Default: the sort key. */
   copy?(row: R): CellValue;
   /** Shown in place of the title. */
   readonly head?: ComponentChildren;
-  /** Formats the sum over a group of rows, if the values can be added. */
+  /** Formats the sum over a group of rows. Present if the values can be added. */
   total?(sum: number): ComponentChildren;
 }
 
@@ -80,10 +83,10 @@ export interface TableProps<R> {
   formatAddress?(row: R): string;
   /** Opens a row that is not a link. */
   onOpen?(row: R): void;
-  /** Name under which sort order and search text are stored in the address. Default: not stored. */
+  /** Name under which the address contains sort order and search text. If absent, they are not in the address. */
   readonly name?: string;
   readonly sort?: Sort;
-  /** Returns the searched text of a row. Default: no search. */
+  /** Returns the text of a row that is searched. If absent, the table has no search. */
   searchIn?(row: R): string;
   /** Height in pixels above which the rows scroll. */
   readonly height?: number;
@@ -107,10 +110,13 @@ export const addCurrency = <R>(
     money.includes(column.id) ? { ...column, title: `${column.title} ${currency}`.trim() } : column,
   );
 
-/** Highest priority number of the columns that are never hidden to widen other columns. */
+/** Highest priority number of columns that are never hidden to make other columns wider. */
 const IMPORTANT_PRIORITY = 3;
 
-/** Width of a table in pixels below which the columns that do not fit are a second line of each row. */
+/**
+ * Minimum width of a table in pixels without a second line. In a narrower table, columns that do not fit are in the
+ * second line of each row.
+ */
 const PHONE_WIDTH = 600;
 
 export interface FittingColumns<R> {
@@ -120,7 +126,7 @@ export interface FittingColumns<R> {
   readonly below: readonly Column<R>[];
 }
 
-/** Divides columns into those that fit into a width in pixels and those of the second line. */
+/** Divides columns into those that fit into a width in pixels, and those for the second line. */
 export function selectFitting<R>(columns: readonly Column<R>[], width: number): FittingColumns<R> {
   let kept = columns;
   for (let priority = 9; priority > 1 && computeRequiredWidth(kept, priority) > width; priority--)
@@ -146,8 +152,8 @@ export const computeWidth = <R>(columns: readonly Column<R>[]): number =>
   columns.reduce((sum, column) => sum + column.width, 0);
 
 /**
- * Returns the CSS grid template of the columns. Untitled, pinned and resized columns have a fixed width; the other
- * columns share the rest.
+ * Returns the CSS grid template of the columns. Columns without a title, pinned columns and resized columns have a
+ * fixed width. The other columns share the rest.
  */
 export const formatTemplate = <R>(columns: readonly Column<R>[], isFixed: (column: Column<R>) => boolean): string =>
   columns
@@ -177,7 +183,8 @@ export function compareValues(a: number | string, b: number | string): number {
 }
 
 /**
- * Returns rows as tab-separated text with a header for a spreadsheet. Untitled columns contain buttons and are omitted.
+ * Formats rows as tab-separated text with a header, for a spreadsheet. Columns without a title contain buttons and are
+ * left out.
  */
 export function formatCopiedRows<R>(columns: readonly Column<R>[], rows: readonly R[]): string {
   const titled = columns.filter(({ title }) => title !== '');

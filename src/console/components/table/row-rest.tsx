@@ -15,7 +15,7 @@ interface RowRestProps<R> {
   readonly label: string;
 }
 
-/** Renders the content of a row that is not visible in the table: truncated texts and hidden columns. */
+/** Renders what the table does not show of a row: truncated texts and hidden columns. */
 export function RowRest<R>({ rows, at, row, columns, fits, below, label }: RowRestProps<R>) {
   const [cut, setCut] = useState('');
   useLayoutEffect(() => {
@@ -48,7 +48,7 @@ export function RowRest<R>({ rows, at, row, columns, fits, below, label }: RowRe
   );
 }
 
-/** Returns true for a value of the second line that has no room in it. */
+/** Returns true for a value that does not fit into the second line. */
 const isOutside = ({ offsetTop, parentElement }: HTMLElement): boolean =>
   parentElement?.classList.contains('table-below') === true &&
   offsetTop >= parentElement.offsetTop + parentElement.clientHeight;

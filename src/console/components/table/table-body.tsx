@@ -22,7 +22,7 @@ import type { Entry, TableModel } from './table-model.js';
 import { computeRowHeight, TableRows } from './table-row.js';
 import { useWidened } from './widened.js';
 
-/** Number of rows rendered above and below the visible rows, so that scrolling shows no empty space. */
+/** Number of rows that are rendered above and below the visible rows. Scrolling then shows no empty space. */
 const OVERSCAN_ROWS = 12;
 const HEIGHT = 560;
 /** Maximum number of printed rows, about 60 pages. */
@@ -105,7 +105,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
 const TITLES_HEIGHT = 33;
 const FRAME_HEIGHT = 2;
 
-/** Returns the largest height up to a limit at which a table cuts no row. All heights are in pixels. */
+/** Returns the largest height up to a limit at which the table shows only whole rows. All heights are in pixels. */
 function fitWholeRows(limit: number, row: number, lines: number): number {
   const head = lines * TITLES_HEIGHT + FRAME_HEIGHT;
   return head + Math.max(1, Math.floor((limit - head) / row)) * row;
@@ -114,7 +114,7 @@ function fitWholeRows(limit: number, row: number, lines: number): number {
 const opensRows = <R,>({ formatAddress, onOpen }: TableBodyProps<R>): boolean =>
   formatAddress !== undefined || onOpen !== undefined;
 
-/** Opens the address or item of a row, or folds or unfolds a group. */
+/** Opens the address or item of a row. For a group, folds or unfolds it. */
 function open<R>({ formatAddress, onOpen, onFold }: TableBodyProps<R>, entry: Entry<R>): void {
   if (entry.kind === 'group') onFold(entry.key);
   else if (formatAddress === undefined) onOpen?.(entry.row);
@@ -142,7 +142,7 @@ function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout 
 
 interface InSight {
   readonly window: Window;
-  /** Position of the focusable row, which is always rendered. */
+  /** Position of the row that can get the focus. This row is always rendered. */
   readonly stop: number;
   /** Position of the row that was clicked or focused; the next field is its key. */
   readonly active: number;
@@ -212,10 +212,10 @@ interface HiddenContentProps<R> extends TableBodyProps<R>, ColumnLayout<R> {
   readonly picked: string | null;
 }
 
-/** Number of columns for which the second line of a row usually has room. */
+/** Number of columns that usually fit into the second line of a row. */
 const SEEN_BELOW = 3;
 
-/** Renders the content of the selected row that does not fit into the table, or a hint how to see it. */
+/** Renders what does not fit into the table of the selected row, or a hint on how to see it. */
 function HiddenContent<R>(props: HiddenContentProps<R>) {
   const { scroller, at, picked, wide, fits, below, label, model, openKey = null } = props;
   const entry = model.entries[at]?.key === picked ? model.entries[at] : undefined;
@@ -233,8 +233,8 @@ function HiddenContent<R>(props: HiddenContentProps<R>) {
 }
 
 /**
- * Returns the rows in the text selection, including rows that are not rendered; all rows if no text is selected.
- * Returns no rows if the selection is within one row, so that the browser copies the selected text.
+ * Returns the rows in the text selection. Rows that are not rendered are included. If nothing is selected, returns all
+ * rows. If the selection is within one row, returns no rows, so that the browser copies the selected text.
  */
 function listCopiedRows<R>(table: HTMLElement, { entries, found }: TableModel<R>): readonly R[] {
   const selection = getSelection();
@@ -245,7 +245,7 @@ function listCopiedRows<R>(table: HTMLElement, { entries, found }: TableModel<R>
   };
   const ends = [findRowAt(selection.anchorNode), findRowAt(selection.focusNode)];
   if (ends[0] === ends[1] && ends[0] !== null) return [];
-  // An end of the selection outside of the rows is either above or below all rows.
+  // If the selection ends outside the rows, its end is above or below all rows.
   const isUp = selection.anchorNode !== null && isBefore(selection.focusNode, selection.anchorNode);
   const [from, to] = isUp ? ends.toReversed() : ends;
   return entries
@@ -285,7 +285,7 @@ interface ShownRow {
 /** Height of the titles in pixels. */
 const HEAD_HEIGHT = 32;
 
-/** Scrolls to a row, and focuses the row once it is rendered if rows can be opened. */
+/** Scrolls to a row. If rows can be opened, the row gets the focus when it is rendered. */
 function showRow(scroller: HTMLDivElement, { at, row, opens }: ShownRow): void {
   const top = at * row;
   const visibleHeight = scroller.clientHeight - HEAD_HEIGHT - row;
@@ -301,8 +301,8 @@ interface Window {
 }
 
 /**
- * Returns the range of rendered rows: the visible rows and some rows around them. The range changes in steps, so that
- * most scroll events do not cause a render.
+ * Returns the range of rows to render: the visible rows and some rows around them. The range changes in steps, so most
+ * scroll events cause no render.
  */
 function useWindow(element: { readonly current: HTMLElement | null }, rows: number, { height, row }: Heights): Window {
   const [top, setTop] = useState(0);

@@ -25,8 +25,9 @@ interface TableHeadProps<R> {
 const WIDTH_STEP = 16;
 
 /**
- * Renders the column titles, which sort the rows. One title is in the tab order, and the arrow keys move between
- * titles. Alt with an arrow key moves a column, Shift with an arrow key changes its width; dragging does both as well.
+ * Renders the column titles. A click on a title sorts the rows. One title is in the tab order, and the arrow keys move
+ * between titles. Alt with an arrow key moves a column, and Shift with an arrow key changes its width; dragging can do
+ * both as well.
  */
 export function TableHead<R>(props: TableHeadProps<R>) {
   const { label, columns, all, below, template, pinned, layout, order, onSort, onLayout, filters, onFilter } = props;
@@ -186,8 +187,8 @@ function ResizeHandle({ onResize }: { onResize(width: number | null): void }) {
 }
 
 /**
- * Returns the sort order after a click on a title. The first click sorts numbers in descending and texts in ascending
- * order.
+ * Returns the sort order after a click on a title. The first click sorts numbers in descending order and texts in
+ * ascending order.
  */
 function createNextSort<R>(column: Column<R>, order: Sort | undefined): Sort {
   const first = column.align === 'right' ? 'desc' : 'asc';

@@ -53,7 +53,7 @@ export type Entry<R> =
       readonly title: string;
       readonly count: number;
       readonly isOpen: boolean;
-      /** Returns the sum over the group for a column that can be added; null otherwise. */
+      /** Returns the sum over the group if the values of the column can be added; otherwise null. */
       computeSum(column: Column<R>): number | null;
     };
 

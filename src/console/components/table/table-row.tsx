@@ -4,7 +4,9 @@ import type { Column } from './columns.js';
 import { getCellClass, getCellStyle } from './table-head.js';
 import type { Entry } from './table-model.js';
 
-/** Heights of a row with one line, which is equal to the CSS variable `--row`, and with two lines, in pixels. */
+/**
+ * Heights in pixels of a row with one line and with two lines. The CSS variable `--row` has the first of these values.
+ */
 const ROW_HEIGHT = 32;
 const TWO_LINES = 50;
 
@@ -94,7 +96,7 @@ const getRowClass = ({ isGroup, opens, isOpen, isPicked, isTall }: RowAppearance
     .filter(Boolean)
     .join(' ');
 
-/** Returns true for a click on a link or button inside a row, which must not open the row. */
+/** Returns true for a click on a link or button inside a row. Such a click must not open the row. */
 const isOnControl = (target: EventTarget | null): boolean =>
   target instanceof Element && target.closest('a, button, input, label') !== null;
 
@@ -130,8 +132,8 @@ interface SecondLineProps<R> extends Omit<CellsProps<R>, 'pinned'> {
 }
 
 /**
- * Renders the second line of a row: one cell with the columns that do not fit. Values without room at the end of the
- * line are hidden as a whole.
+ * Renders the second line of a row: one cell with the columns that do not fit into the first line. A value that does
+ * not fit at its end is hidden as a whole.
  */
 function SecondLine<R>({ row, columns, fits, below, isGrid }: SecondLineProps<R>) {
   const from = fits.findIndex(({ title }) => title !== '') + 1;

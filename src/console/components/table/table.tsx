@@ -10,12 +10,12 @@ import { TableTools } from './table-tools.js';
 import '../control.css';
 import './table.css';
 
-/** Number of rows above which a table without a search has tools. Smaller tables are copied with the keyboard. */
+/** Number of rows from which a table without a search has tools. A smaller table can be copied with the keyboard. */
 const TOOLS_MIN = 8;
 
 /**
- * Renders a table with rows that can be sorted, searched, filtered, grouped and opened. Only visible rows are in the
- * DOM.
+ * Renders a table with rows that can be sorted, searched, filtered, grouped and opened. Only visible rows are part of
+ * the page.
  */
 export function Table<R>(given: TableProps<R>) {
   const found = useRef<readonly R[]>([]);
@@ -98,7 +98,9 @@ function formatFilters(filters: Readonly<Record<string, string>>): string {
   return given.length === 0 ? '' : JSON.stringify(Object.fromEntries(given));
 }
 
-/** Keeps a text in the address under a name. Without a name, the text is kept as long as the table is mounted. */
+/**
+ * Keeps a text in the address under a name. Without a name, the text is lost when the table is removed from the page.
+ */
 function useStoredText(name: string | undefined, first: string): [string, (text: string) => void] {
   const [own, setOwn] = useState(first);
   if (name === undefined || name === '') return [own, setOwn];

@@ -8,8 +8,8 @@ const BORDER_WIDTH = 2;
 const TEXT_MAX = 200;
 
 /**
- * Widens columns to their titles and to the widest number or short text that was visible, because a truncated number or
- * date could be misread. Texts in growing columns may be truncated.
+ * Makes columns as wide as their titles and as the widest number or short text that was visible. A truncated number or
+ * date could be misread. Texts in columns that can grow may be truncated.
  */
 export function useWidened<R>(
   table: { readonly current: HTMLElement | null },
@@ -26,7 +26,7 @@ export function useWidened<R>(
       // A hidden cell has no width.
       if (chosen[id] !== undefined || cell.clientWidth === 0) continue;
       const needed = measureNeededWidth(cell, growing.has(id)) + BORDER_WIDTH;
-      // Skips a width that was already tried and did not suffice.
+      // Skips a width that was tried before and was too small.
       if (needed > cell.clientWidth + BORDER_WIDTH && needed > (widths[id] ?? 0))
         wider[id] = Math.max(wider[id] ?? 0, needed);
     }
@@ -42,7 +42,7 @@ export function useWidened<R>(
   );
 }
 
-/** Returns the width that a cell needs, in pixels; 0 if its text may be truncated. */
+/** Returns the width in pixels that a cell needs. Returns 0 if its text may be truncated. */
 function measureNeededWidth(cell: HTMLElement, mayGrow: boolean): number {
   const title = cell.getAttribute('role') === 'columnheader' ? cell.querySelector('button') : null;
   if (title !== null) return measureTitleWidth(cell, title);
@@ -51,8 +51,8 @@ function measureNeededWidth(cell: HTMLElement, mayGrow: boolean): number {
 }
 
 /**
- * Returns the width of a title with its sort indicator. The range is measured because the box of a right-aligned title
- * does not include overflow on the left.
+ * Returns the width of a title with its sort indicator. The text range is measured, because the box of a right-aligned
+ * title does not include what overflows on the left.
  */
 function measureTitleWidth(cell: HTMLElement, title: HTMLElement): number {
   const content = document.createRange();

@@ -11,7 +11,7 @@ import './versions.css';
 interface ChangeTableProps {
   readonly label: string;
   readonly changes: readonly DocumentChange[];
-  /** Document that provides the names of rows. Default: rows are numbered. */
+  /** Document from which the names of rows come. If absent, rows are numbered. */
   readonly document?: JsonObject | undefined;
   /** Catalogue of the index fields, with their names and units. */
   readonly types?: RuleTypes | undefined;
@@ -24,7 +24,7 @@ export function ChangeTable({ label, changes, document, types }: ChangeTableProp
     <WrittenTable label={label} heads={['Field', 'Before', 'After']}>
       {changes.map(({ path: pointer, op, before, after }, position) => {
         const path = parsePointer(pointer);
-        // An entry of a list of values has the name of the list.
+        // If an item of a list of values changed, the list gives it its name.
         const named =
           typeof path.at(-1) === 'number' && !isObject((after ?? before) as Json) ? path.slice(0, -1) : path;
         const [old, next] = cutAround(before as Json, after as Json);
@@ -48,11 +48,11 @@ function useFieldFormatter(types: RuleTypes | undefined): FieldFormatter {
   return useMemo(() => createFieldFormatter(types, exchanges), [types, exchanges.size]);
 }
 
-/** Number of characters of a text that is shown as a whole, and of the unchanged words before a change. */
+/** Number of characters of a text that is shown as a whole, and number of characters shown before a change. */
 const TEXT_MIN = 60;
 const LEAD = 24;
 
-/** Replaces the start that two long texts share by an ellipsis, except for its last words. */
+/** Shortens the start that two long texts share to an ellipsis and its last words. */
 function cutAround(before: Json, after: Json): readonly [Json, Json] {
   if (typeof before !== 'string' || typeof after !== 'string' || Math.max(before.length, after.length) < TEXT_MIN)
     return [before, after];
@@ -161,7 +161,7 @@ interface SentencePair {
   readonly words: readonly [string, string, string, string];
 }
 
-/** Returns the removed and added sentences that differ in some of their words only. */
+/** Pairs removed and added sentences that differ only in some of their words. */
 function pairSentences(removed: readonly string[], added: readonly string[]): readonly SentencePair[] {
   const pairs: SentencePair[] = [];
   for (const before of removed)
@@ -181,7 +181,7 @@ interface SentenceProps {
   readonly others: readonly string[];
 }
 
-/** Renders a sentence with the words marked that differ from the most similar sentence of the other version. */
+/** Renders a sentence. Words that differ from the most similar sentence of the other version are marked. */
 function Sentence({ text, others }: SentenceProps) {
   const [start, changed, end] = markChange(text, others);
   return (

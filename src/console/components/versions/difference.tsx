@@ -30,8 +30,8 @@ interface DifferenceProps {
 }
 
 /**
- * Renders the changes since another version, the document at the selected version, and the button that restores it.
- * Default: changes since the previous version.
+ * Renders the changes since another version, by default the previous one. Also renders the document at the selected
+ * version, and the button that restores it.
  */
 export function Difference({ of, version: shown, newest, all, onRestored }: DifferenceProps) {
   const { version, action } = shown;
@@ -91,7 +91,7 @@ interface ChangesProps {
 
 function Changes({ of, difference: { to, changes, sentences } }: ChangesProps) {
   const { added, removed } = sentences;
-  // Rows of lists are labelled with their names in the document.
+  // Rows of lists have the names that the document contains.
   const hasRows = changes.some(({ path }) => /\/\d/.test(path));
   const document = useResource(hasRows ? `version ${of.kind} ${of.id} ${to}` : null, (signal) =>
     readVersion(of, to, signal),
@@ -112,7 +112,7 @@ function Changes({ of, difference: { to, changes, sentences } }: ChangesProps) {
   );
 }
 
-/** Returns a function that replaces column names and calendar codes in a sentence by words. */
+/** Returns a function that replaces column names and calendar codes in a sentence with words. */
 function usePlainSentences(): (sentence: string) => string {
   const exchanges = useExchanges();
   const fields = new Set(useFields(null).data?.fields.map(({ name }) => name));
@@ -126,7 +126,9 @@ interface RestoreProps extends Pick<DifferenceProps, 'of' | 'newest' | 'onRestor
   readonly version: number;
 }
 
-/** Renders the form that restores a version. The request fails if the newest version is not the one on the page. */
+/**
+ * Renders the form that restores a version. The request fails if a newer version was stored since the page was loaded.
+ */
 function Restore({ of, version, newest, onRestored }: RestoreProps) {
   const [note, setNote] = useState('');
   const [isBusy, setBusy] = useState(false);
@@ -184,7 +186,7 @@ export function VersionFields({ of, version }: { readonly of: VersionedFamily; r
   return <FieldTable label={`Version ${version} of ${of.id}`} document={read.data as JsonObject} types={types} />;
 }
 
-/** Renders the document at a version as JSON, folded at first. */
+/** Renders the document at a version as JSON. It is folded at first. */
 export function Document({ of, version }: { readonly of: VersionedFamily; readonly version: number }) {
   const [isOpen, setOpen] = useState(false);
   const document = useResource(isOpen ? `version ${of.kind} ${of.id} ${version}` : null, (signal) =>

@@ -33,12 +33,11 @@ export interface VersionsProps extends VersionedFamily {
   onRestored?(): void;
 }
 
-/** Number of versions per request, the maximum of the service. */
+/** Number of versions per request. The service allows no more. */
 const VERSIONS_MAX = 1000;
 
 /**
- * Returns the routes of a document. The routes differ only in their names, because the contract generates them from one
- * table.
+ * Returns the routes of a document. They differ only in their names, because the contract creates them from one table.
  */
 const createRoutes = ({ kind, id }: VersionedFamily) => {
   const { routes, parameter } = FAMILIES[kind];
@@ -80,7 +79,7 @@ interface VersionRestoration {
 
 /**
  * Restores a version.
- * @throws DivisorError PRECONDITION_FAILED if another version was stored in the meantime
+ * @throws DivisorError PRECONDITION_FAILED if another version was stored since
  */
 export function restoreVersion(family: VersionedFamily, { version, ifMatch, note }: VersionRestoration) {
   const { routes, params } = createRoutes(family);

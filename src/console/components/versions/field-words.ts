@@ -47,7 +47,7 @@ export function createFieldFormatter(
 /** Member whose rows are shown as separate parts. */
 const RULES_MEMBER = 'selection';
 
-/** Returns the path of the part that contains a field: a selection rule or the first object. */
+/** Returns the path of the part that contains a field. The part is a selection rule or the first object of the path. */
 function getPart(path: Path): Path {
   const rulesPosition = path.indexOf(RULES_MEMBER);
   if (rulesPosition >= 0 && typeof path[rulesPosition + 1] === 'number') return path.slice(0, rulesPosition + 2);

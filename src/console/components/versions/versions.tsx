@@ -43,7 +43,8 @@ interface VersionRowsProps {
 }
 
 function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsProps) {
-  // The newest version is open by default. A first version is not, because there is no earlier version to compare with.
+  // The newest version is open by default. If it is the first version, nothing is open, because there is no version to
+  // compare it with.
   const open =
     versions.find(({ version }) => String(version) === getParameter('version')) ??
     (versions.length > 1 ? versions[0] : undefined);
@@ -83,7 +84,7 @@ function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsPro
   );
 }
 
-/** Renders the document of a first version, which has no changes. */
+/** Renders the document of a first version. It has no changes. */
 function OnlyVersion({ of, version: only }: { readonly of: VersionedFamily; readonly version: DocumentVersion }) {
   const { version } = only;
   return (

@@ -30,7 +30,10 @@ const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain
 
 const LISTED_MAX = 1000;
 
-/** Page of past and future corporate actions. Each action opens to its effect on indices and the decision. */
+/**
+ * Default range of the contract in days before and after the last session, and length of the range that is used if it
+ * contains nothing.
+ */
 export function ActionsPage() {
   const chosen = getParameter('state') ?? 'all';
   const open = getParameter('action');
@@ -97,7 +100,7 @@ const RECENT_DAYS = 10;
 const COMING_DAYS = 90;
 const YEAR_DAYS = 365;
 
-/** Returns the first listed ex-date of a default range; empty if no store is served. */
+/** Returns the first ex-date of a default range. Returns an empty text if no store is served. */
 function findFirstDate(span: Span | 'asked', last: string | null): string {
   if (last === null) return '';
   const { from } = { from: subtractDays(last, RECENT_DAYS), ...(span !== 'asked' && DATE_SPANS[span](last)) };
@@ -108,7 +111,10 @@ const DAY_MS = 86_400_000;
 const subtractDays = (date: string, days: number): string =>
   new Date(Date.parse(date) - days * DAY_MS).toISOString().slice(0, 10);
 
-/** Default date ranges, tried in order: the range of the contract, the next ten years, the last year. */
+/**
+ * Default date ranges, in the order in which they are tried: the range of the contract, the next ten years, and the
+ * last year.
+ */
 const DATE_SPANS = {
   usual: () => ({}),
   next: (last) => ({ from: subtractDays(last, -1), to: subtractDays(last, -10 * YEAR_DAYS) }),
@@ -117,7 +123,7 @@ const DATE_SPANS = {
 
 type Span = keyof typeof DATE_SPANS;
 
-/** Lists the actions from a date. Default: the actions of the first range in `SPANS` that is not empty. */
+/** Lists the actions from a date. If no date is given, lists the actions of the first default range that has any. */
 async function load(from: string | null, last: string | null, signal: AbortSignal) {
   const list = (dates: { readonly from?: string; readonly to?: string }) =>
     service.value.call('listActions', { query: { ...dates, limit: LISTED_MAX }, signal });
@@ -250,8 +256,8 @@ interface ListedActions extends Pick<ActionListProps, 'last' | 'isComing'> {
 }
 
 /**
- * Returns the columns. A list of earlier actions has no days from the last session, which may be years ago, and a list
- * without flags or names has no column for them.
+ * Returns the columns. A list of past actions has no column for the days from the last session. If no action has flags
+ * or names, there is no column for them.
  */
 function createColumns({ rows, names, last, isComing }: ListedActions): readonly Column<DeskAction>[] {
   const flagged = rows.some(({ flags }) => flags.length > 0) ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'flags');

@@ -84,7 +84,7 @@ function ApprovalFacts({ approval }: { readonly approval: Approval }) {
   );
 }
 
-/** Returns the persons who agreed and the time of the last agreement; null if nobody has. */
+/** Returns the persons who agreed and when the last of them agreed. Returns null if nobody has agreed. */
 function findApprover({ history }: Approval): string | null {
   const agreed = history.filter(({ action }) => action === 'approved');
   const last = agreed.at(-1);

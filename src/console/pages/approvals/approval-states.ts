@@ -47,13 +47,15 @@ export function formatSubjectAddress({
 
 const findText = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 
-/** Last level that a publication would add and its change since the previous close; null for other requests. */
+/**
+ * Last level that a publication would add, and its change since the previous close. Both are null for other requests.
+ */
 interface LastLevels {
   readonly level: number | null;
   readonly move: number | null;
 }
 
-/** Returns the last level of a publication request, by which an approver can recognise a wrong close in a list. */
+/** Returns the last level of a publication request. With it, an approver can notice a wrong close in a list. */
 export function selectLastLevels({ facts }: Pick<Approval, 'facts'>): LastLevels {
   if (facts?.kind !== 'publish' && facts?.kind !== 'restate') return { level: null, move: null };
   const variant = facts.close.price === null ? 'total' : 'price';

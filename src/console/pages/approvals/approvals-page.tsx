@@ -55,7 +55,7 @@ export function ApprovalsPage() {
   );
 }
 
-/** Renders what the pending request that expires first changes. */
+/** Renders what would be changed by the pending request that expires first. */
 function FirstPending({ approvals }: { readonly approvals: readonly Approval[] }) {
   const [first] = approvals
     .filter(({ state }) => state === 'pending')
@@ -80,7 +80,7 @@ function FirstPending({ approvals }: { readonly approvals: readonly Approval[] }
   );
 }
 
-/** Returns the listed state, in which the open request is listed: all states if it is decided, otherwise pending. */
+/** Returns the state of the approvals that are listed: all states if the open request is decided; otherwise pending. */
 const chooseState = (approvals: readonly Approval[], open: string | null): string =>
   approvals.some(({ approval_id: id, state }) => String(id) === open && state !== 'pending') ? 'all' : 'pending';
 
@@ -113,7 +113,7 @@ interface ApprovalListProps {
 
 function ApprovalList({ approvals, open }: ApprovalListProps) {
   const requestedState = getParameter('state');
-  // A request that is decided while it is open does not change the list.
+  // If a request is decided while it is open, the list does not change.
   const chosen = useMemo(() => requestedState ?? chooseState(approvals, open), [requestedState, open]);
   const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = chosen === 'all' ? approvals : approvals.filter(({ state }) => state === chosen);
@@ -275,5 +275,5 @@ const COLUMNS: readonly Column<Approval>[] = [
   },
 ];
 
-/** Columns without the level, for lists that contain no publication. */
+/** Columns without the level. For lists that contain no publication. */
 const WITHOUT_LEVELS = COLUMNS.filter(({ id }) => id !== 'level' && id !== 'move');

@@ -197,7 +197,7 @@ function WaiverFacts({ facts }: { readonly facts: FactsOf<'waive'> }) {
   );
 }
 
-/** Formats the value that a check measured, for example `905.54%, limit 25.00%`. */
+/** Formats the value that a check measured and its limit, for example `905.54%, limit 25.00%`. */
 function measureText({ measure }: AcceptedFinding): string {
   if (measure === null) return '';
   const write = (value: number) =>

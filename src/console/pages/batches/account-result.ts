@@ -2,7 +2,7 @@ import type { BatchAccount } from '#clients/typescript/divisor.js';
 import { formatLabel } from '../../words/labels.js';
 import { formatBps, formatDecimal, formatPercent } from '../../words/numbers.js';
 
-/** An account with the result members that the contract does not specify. */
+/** Account with members of its result that the contract does not describe. */
 export interface Account extends BatchAccount {
   readonly short_gain?: number;
   readonly long_gain?: number;
@@ -26,10 +26,12 @@ export interface Deviation {
 /** Returns true if the optimiser found trades that satisfy the limits of the account. */
 export const hasSolution = ({ status }: Account): boolean => status !== 'infeasible' && status !== 'refused';
 
-/** Maximum optimality gap of an account reported as optimal: 0.01 basis points of the account value. */
+/**
+ * Maximum optimality gap at which an account counts as optimal. It is 0.01 basis points of the value of the account.
+ */
 export const GAP_MIN = 1e-6;
 
-/** Formats the status of an account. A feasible account is reported with its optimality gap. */
+/** Formats the status of an account. If its trades are feasible but not optimal, the optimality gap is added. */
 export function formatStatus({ status, certificate }: Account): string {
   if (status !== 'feasible' || certificate === undefined) return status;
   return certificate.gap <= GAP_MIN ? 'optimal' : `within ${formatBps(certificate.gap)}`;
@@ -45,15 +47,15 @@ const RULES: Readonly<Record<string, string>> = {
 /** Returns the label of a rule of an account. */
 export const formatRule = (rule: string): string => RULES[rule] ?? formatLabel(rule);
 
-/** Rules without an amount by which they could be relaxed. */
+/** Rules that cannot be relaxed by an amount. */
 const WITHOUT_AMOUNT: ReadonlySet<string> = new Set(['whole_shares', 'minimum_trade', 'tax.wash_sales']);
 
 /** Maximum number of excluded securities listed in a conflict. */
 const EXCLUSIONS_SHOWN = 5;
 
 /**
- * Formats a conflicting rule with the amount by which it would have to be relaxed, for example `Exclusions: 4.917% has
- * to stay (VAJM 4.917%)`.
+ * Formats a rule that is part of a conflict, with the amount by which it must be relaxed, for example `Exclusions:
+ * 4.917% has to stay (VAJM 4.917%)`.
  */
 export function formatConflict(
   { conflict_amounts: amounts, conflict_exclusions: staying }: Account,
@@ -71,8 +73,8 @@ export function formatConflict(
 }
 
 /**
- * Returns true if the trades of an infeasible account are rounded. In this case no permitted trades were found, but
- * infeasibility is not proved.
+ * Returns true if the trades of an infeasible account are rounded. No permitted trades were found, but it is not proved
+ * that there are none.
  */
 export const isRounded = ({ conflicts = [] }: Account): boolean =>
   conflicts.includes('whole_shares') || conflicts.includes('minimum_trade');

@@ -17,10 +17,10 @@ export const KINDS: Readonly<Record<string, string>> = {
   '.ndjson': 'application/x-ndjson',
 };
 
-/** Maximum size of a text file whose accounts are counted, in bytes; counting takes a fraction of a second. */
+/** Maximum size in bytes of a text file whose accounts are counted. Counting takes a fraction of a second. */
 const COUNTED_MAX = 20_000_000;
 
-/** Inspects a selected file; returns null if the file type is not supported. */
+/** Inspects a selected file. Returns null if files of this type are not supported. */
 export async function inspectFile(file: File): Promise<AccountsFile | null> {
   const kind = Object.keys(KINDS).find((ending) => file.name.toLowerCase().endsWith(ending));
   if (kind === undefined) return null;
@@ -39,7 +39,7 @@ export async function inspectFile(file: File): Promise<AccountsFile | null> {
   }
 }
 
-/** Number of characters at the start of a file that are searched for the terms of a batch. */
+/** Number of characters at the start of a file in which the terms of a batch are searched. */
 const TERMS_MAX = 100_000;
 
 async function startsWithTerms(file: File): Promise<boolean> {

@@ -16,7 +16,7 @@ import { AccountPanel } from './account-panel.js';
 import { hasSolution, formatStatus, type Account } from './account-result.js';
 
 const BLOCK_ACCOUNTS = 100;
-/** Maximum number of times that the accounts of a running batch are reloaded. */
+/** Maximum number of times that the accounts of a running batch are read again. */
 const READ_TRIES_MAX = 50;
 
 interface BatchAccountsProps {
@@ -27,7 +27,7 @@ interface BatchAccountsProps {
   readonly currency?: string | null;
 }
 
-/** Renders the accounts of a batch in blocks, also while the batch runs. Each account opens to its trades. */
+/** Renders the accounts of a batch in blocks. The batch may still be running. Each account opens to its trades. */
 export function BatchAccounts({ batchId, progress, currency = null }: BatchAccountsProps) {
   const block = Number(getParameter('block') ?? 0);
   const accounts = useResource(

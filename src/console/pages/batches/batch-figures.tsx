@@ -55,10 +55,13 @@ const PERCENTILES: Readonly<Record<string, string>> = {
   p100: 'Highest',
 };
 
-/** Number of solved accounts below which the list of accounts is shorter than their percentiles. */
+/** Number of solved accounts from which percentiles are shown. With fewer accounts, a list of them is shorter. */
 const DISTRIBUTED_MIN = 8;
 
-/** Renders the distribution of the tracking error. Renders nothing for a few accounts, which are listed. */
+/**
+ * Renders the distribution of the tracking error. Renders nothing if there are only a few accounts, because these are
+ * listed.
+ */
 export const TrackingErrors = ({ view }: ViewProps) =>
   view.tracking_error === null || countSolved(view) < DISTRIBUTED_MIN ? null : (
     <Section
@@ -74,7 +77,7 @@ export const TrackingErrors = ({ view }: ViewProps) =>
     </Section>
   );
 
-/** Renders the rules for which accounts have no solution. */
+/** Renders the rules because of which accounts have no solution. */
 export function Conflicts({ view: { conflicts } }: ViewProps) {
   const rows = Object.entries(conflicts).toSorted((a, b) => b[1] - a[1]);
   if (rows.length === 0) return null;

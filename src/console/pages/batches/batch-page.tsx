@@ -106,7 +106,10 @@ const REFUSED_COLUMNS: readonly Column<RefusedAccount>[] = [
   },
 ];
 
-/** Returns the message of a finding without the position and id of the account, which are in other columns. */
+/**
+ * Returns the message of a finding. The position and the id of the account are removed, because they are in other
+ * columns.
+ */
 const formatSentence = ({ message }: RefusedAccount['findings'][number]): string => {
   const shortMessage = message.replace(/^accounts\[\d+\](?:(?:, account [\w-]+)?: |\.)/, '');
   return shortMessage === message ? message.replace(/, account [\w-]+: /, ': ') : formatLabel(shortMessage);

@@ -55,13 +55,15 @@ export function BatchesPage() {
   );
 }
 
-/** Adds batches that started after the list was requested. */
+/** Adds batches that started after the list was read. */
 function addLiveJobs(listed: readonly JobStatus[]): readonly JobStatus[] {
   const ids = new Set(listed.map(({ job_id: id }) => id));
   return [...liveJobs.value.filter(({ job_id: id, kind }) => kind === 'batch' && !ids.has(id)), ...listed];
 }
 
-/** Renders the form of a new batch. The form is folded if there are batches, and stays open during editing. */
+/**
+ * Renders the form of a new batch. If there are batches, the form is folded at first. It stays open while it is edited.
+ */
 function FoldedForm({ isOpen: isFirst }: { readonly isOpen: boolean }) {
   const [isOpen, setOpen] = useState(isFirst || getParameter('batch') !== null);
   return (
@@ -93,7 +95,7 @@ interface BatchRow {
   readonly currency: string | null;
 }
 
-/** Returns the state of a job; for a finished job, whether all accounts are solved. */
+/** Returns the state of a job. For a finished job, it says whether all accounts are solved. */
 function createOutcome({ job, view }: BatchRow): { readonly text: string; readonly kind: BadgeKind } {
   if (view === undefined) return { text: job.status, kind: STATUS_KINDS[job.status] };
   const solved = countSolved(view);
@@ -232,7 +234,7 @@ function Batches({ jobs, results }: BatchesProps) {
   );
 }
 
-/** Returns true for jobs that need no action because they ended without a failure. */
+/** Returns true for jobs that need no attention: they ended without a failure. */
 const isQuiet = ({ status }: JobStatus): boolean => status === 'succeeded' || status === 'cancelled';
 
 function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {

@@ -34,7 +34,7 @@ export function CalendarPage() {
   const day = getParameter('day');
   const view = getParameter('view') === 'list' ? 'list' : 'month';
   const filter = { ...(kinds.length === 0 ? {} : { kinds }), ...(index === null ? {} : { index_ids: [index] }) };
-  // The month view needs the events from the first day of the month.
+  // The month view also needs the events from the first day of the month on.
   const query = {
     ...filter,
     from: findFirstDate(getParameter('from'), view === 'month' ? (month ?? formatToday().slice(0, 7)) : null),
@@ -102,7 +102,7 @@ export function CalendarPage() {
   );
 }
 
-/** Kinds of events in the order of their figures. */
+/** Kinds of events, in the order in which their figures are shown. */
 const FIGURE_TERMS: Readonly<Record<EventKind, string>> = {
   announcement: 'Next announcement',
   effective: 'Next effective date',
@@ -146,8 +146,8 @@ function NextEvents({ events, first }: { readonly events: readonly Event[]; read
 }
 
 /**
- * Returns the first date of the events: the requested date. If the displayed month is not within the following year,
- * the first day of that month.
+ * Returns the first date from which events are read. This is the requested date. If the displayed month is not in the
+ * year after that date, it is the first day of the month.
  */
 function findFirstDate(from: string | null, month: string | null): string {
   if (month === null) return from ?? formatToday();
@@ -158,7 +158,7 @@ function findFirstDate(from: string | null, month: string | null): string {
 /** Number of months after the first date for which the service returns all events. */
 const LATER_MONTHS = 11;
 
-/** Renders the events of the month or of the selected day as a table, which also fits on a telephone. */
+/** Renders the events of the month or of the selected day as a table. It also fits on a phone. */
 function Agenda({ month, day, events, exchanges }: AgendaProps) {
   const rows = events.filter(({ date }) => (day === null ? date.startsWith(month) : date === day));
   const frame = useRef<HTMLDivElement>(null);

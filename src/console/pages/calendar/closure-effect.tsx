@@ -52,7 +52,7 @@ export function Effect({ effect: { added, removed, hours, indices, schedules } }
   );
 }
 
-/** Returns the sort weight of an index: indices with stale runs first, then indices with moved rebalances. */
+/** Returns a weight for sorting indices. Indices with stale runs come first, then indices with moved rebalances. */
 const computeWeight = ({ stale, before, after }: IndexEffect): number =>
   (stale.length > 0 ? 2 : 0) + (before.length + after.length > 0 ? 1 : 0);
 

@@ -21,7 +21,7 @@ import { Effect } from './closure-effect.js';
 import { Holidays } from './holidays.js';
 import '../data/data.css';
 
-/** Page of the recorded changes of a calendar. The changes can be saved once their effect is displayed. */
+/** Page of the recorded changes of a calendar. They can be saved after their effect was displayed. */
 export function ClosuresPage({ params }: PageProps) {
   const code = params['id']!; // the route has this parameter
   const opened = useResource(`closures ${code}`, (signal) => load(code, signal), { follows: false });
@@ -137,7 +137,10 @@ async function load(code: string, signal?: AbortSignal): Promise<OpenedDocument>
 const put = (code: string, document: JsonObject, write: WriteTerms) =>
   service.value.callWithEtag('putClosures', { params: { calendar_code: code }, body: createBody(document), ...write });
 
-/** Returns true if every change has a date and a reason, and every open weekday an opening or closing time. */
+/**
+ * Returns true if every change is complete. A change needs a date and a reason, and an open weekday needs an opening or
+ * closing time.
+ */
 function isComplete(document: JsonObject): boolean {
   return listRows(document['changes']).every(({ date, session, reason, opens, closes }) => {
     const day = String(date ?? '');

@@ -32,7 +32,7 @@ interface ComingDaysProps {
   readonly shown?: number;
 }
 
-/** Renders the first days with events, with the indices or exchanges of each kind of event. */
+/** Renders the next days with events. Each kind of event lists its indices or exchanges. */
 export const ComingDays = ({ events, shown = SHOWN_MAX }: ComingDaysProps) => (
   <ul class="coming">
     {groupByDay(events)

@@ -9,7 +9,10 @@ type Event = EventsView['events'][number];
 export const formatEvent = ({ calendar, summary }: Pick<Event, 'calendar' | 'summary'>): string =>
   summary.startsWith(`${calendar}: `) ? summary.slice(`${calendar}: `.length) : summary;
 
-/** Returns the kind of an event. Recorded changes other than a closure have the kind of the change, as in `early close`. */
+/**
+ * Returns the kind of an event. A recorded change that is not a closure has the kind of the change, such as `early
+ * close`.
+ */
 export function formatKind({ kind, ...event }: Pick<Event, 'kind' | 'calendar' | 'summary'>): string {
   const change = /^(opens|closes|additional session)/.exec(kind === 'closure' ? formatEvent(event) : '')?.[0];
   return change === undefined ? kind : (CHANGE_WORDS[change] ?? change);
@@ -26,7 +29,7 @@ export const KINDS_OF_BADGES: Readonly<Record<EventKind, BadgeKind>> = {
   expiry: 'warning',
 };
 
-/** Returns the badge colour of an event. Red is only for a closed day. */
+/** Returns the badge colour of an event. Only a closed day is red. */
 export const getBadge = (event: Pick<Event, 'kind' | 'calendar' | 'summary'>): BadgeKind =>
   event.kind === 'closure' && formatKind(event) !== 'closure' ? 'warning' : KINDS_OF_BADGES[event.kind];
 

@@ -25,11 +25,12 @@ export const formatToday = (): string => new Date().toISOString().slice(0, 10);
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 const MONTH_NAME = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
-/** Maximum number of events named per day; further events are counted. */
+/** Maximum number of events that are named per day. Further events are only counted. */
 const NAMED_MAX = 3;
 
 /**
- * Renders a month of events, one week per row, from Monday to Sunday. A selected day lists its events below the month.
+ * Renders a month of events. Each row is a week from Monday to Sunday. The events of a selected day are listed below
+ * the month.
  */
 export function MonthGrid({ month, day, events, from, to }: MonthGridProps) {
   const byDay = new Map<string, Event[]>();

@@ -9,7 +9,7 @@ import { returnText } from '../../words/returns.js';
 type Entry = CompareView['entries'][number];
 
 export interface Row {
-  /** Position among the entries, which identifies a row because a benchmark may have the id of a run. */
+  /** Position of the entry. It identifies the row, because a benchmark can have the same id as a run. */
   readonly at: number;
   readonly entry: Entry;
   /** Performance of a run; null for a benchmark that is not a run. */
@@ -90,7 +90,7 @@ const COLUMNS: readonly Column<Row>[] = [
   }),
 ];
 
-/** Column without a benchmark: the error of each portfolio against the index that it follows. */
+/** Columns if there is no benchmark: how far each portfolio differs from the index that it follows. */
 const OWN_INDEX_COLUMNS: readonly Column<Row>[] = [
   createNumericColumn({
     id: 'error',
@@ -125,7 +125,7 @@ const createBenchmarkColumns = (benchmark: string): readonly Column<Row>[] => [
   }),
 ];
 
-/** Returns the columns of the figures, relative to the benchmark if there is one. */
+/** Returns the columns of the figures. If there is a benchmark, the figures are relative to it. */
 export const createColumns = (benchmark: string | null): readonly Column<Row>[] => [
   ...COLUMNS,
   ...(benchmark === null ? OWN_INDEX_COLUMNS : createBenchmarkColumns(benchmark)),

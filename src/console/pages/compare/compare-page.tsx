@@ -30,7 +30,7 @@ const RunComparison = createLazyComponent<{ readonly view: CompareView }>(
   async () => (await import('./together.js')).Together,
 );
 
-/** Maximum number of compared runs, limited by the number of distinct colours. */
+/** Maximum number of runs that can be compared. There are no more distinct colours. */
 const COMPARED_MAX = 11;
 
 /** Page that compares several runs on their common dates. */
@@ -51,7 +51,7 @@ function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
     .filter((id) => ids.includes(id))
     .slice(0, COMPARED_MAX);
   const benchmark = getParameter('benchmark');
-  // A run that is also the benchmark is drawn only as the benchmark.
+  // If a run is also the benchmark, it is drawn only as the benchmark.
   const compared = chosen.filter((id) => id !== benchmark);
   const unknown = (requestedIds?.split(',') ?? []).filter((id) => id !== '' && !ids.includes(id));
   if (ids.length === 0)
@@ -135,7 +135,7 @@ function ComparedRuns({ ids, benchmark }: ComparedRunsProps) {
 
 interface LevelsProps {
   readonly view: CompareView;
-  /** Number of runs among the entries; a benchmark follows them. */
+  /** Number of runs among the entries. A benchmark comes after the runs. */
   readonly runs: number;
 }
 

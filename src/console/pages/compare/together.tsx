@@ -47,8 +47,8 @@ function cutLevels({ entries }: CompareView, range: ReturnType<typeof findChosen
 }
 
 /**
- * Renders runs side by side: drawdowns, calendar years, rolling measures, figures relative to a reference, and pairs of
- * runs.
+ * Renders runs side by side: drawdowns, calendar years, rolling measures, figures relative to a reference, and figures
+ * of pairs.
  */
 export function Together({ view }: { readonly view: CompareView }) {
   const range = findChosenRange();

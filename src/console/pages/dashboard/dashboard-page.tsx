@@ -73,7 +73,9 @@ interface PinCardProps extends PinButtonsProps {
 /** Height in pixels of the header and frame of a card, and of the gap below it. */
 const CARD_REST = 64;
 
-/** Renders a pinned part with its header. Its number of grid rows is its height, so that lower parts are stacked. */
+/**
+ * Renders a pinned part with its header. It takes as many grid rows as it is high, so that the parts below it move up.
+ */
 function PinCard({ one, all, onMove, onDrag, onDrop }: PinCardProps) {
   const [height, setHeight] = useState(FIRST_HEIGHT);
   return (
@@ -107,8 +109,8 @@ function PinCard({ one, all, onMove, onDrag, onDrop }: PinCardProps) {
 }
 
 /**
- * Parts of an index page that can be added from the dashboard. Part names equal the names of the charts and tables on
- * the index page.
+ * Parts of an index page that can be added to the dashboard. Their names are those of the charts and tables on the
+ * index page.
  */
 const PARTS = [
   { text: 'Level', tab: 'performance', part: (id: string) => `Level of ${id}`, width: 2 },
@@ -133,7 +135,10 @@ const useRuns = () => useResource('summaries', (signal) => service.value.call('l
 
 type Runs = readonly RunSummaryRow[];
 
-/** Returns runs: runs on the served store before runs on other stores, newest first. */
+/**
+ * Returns runs sorted: first runs on the served store, then runs on other stores. Within each group the newest is
+ * first.
+ */
 const listNewest = (runs: Runs): Runs => {
   const isElsewhere = ({ stale }: RunSummaryRow) => Number(stale?.store_id != null);
   return runs.toSorted((a, b) => isElsewhere(a) - isElsewhere(b) || ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1));
@@ -145,12 +150,12 @@ function createNewPin(id: string, position: number): NewPin {
   return { address, part: part(id), page: id, width };
 }
 
-/** Maximum number of runs compared in the overview: their returns by year fit into half of the width. */
+/** Maximum number of runs in the overview. The returns of three runs by year fit into half of the width. */
 const OVERVIEW_RUNS = 3;
 
 /**
- * Returns a comparison of the newest runs of one return variant, or the level of the only run, with the table of all
- * indices.
+ * Creates a comparison of the newest runs with the same return variant; if there is only one run, its level. The table
+ * of all indices follows.
  */
 function createOverview(runs: Runs): readonly NewPin[] {
   const newest = listNewest(runs);
@@ -174,7 +179,7 @@ function createOverview(runs: Runs): readonly NewPin[] {
   ];
 }
 
-/** Renders an explanation of the page, and buttons that add starter sets for all indices and for one index. */
+/** Renders an explanation of the page. Buttons add a first set of parts for all indices or for one index. */
 function Empty() {
   const runs = useRuns().data?.summaries ?? [];
   const ids = listNewest(runs).map(({ index_id: id }) => id);
@@ -206,7 +211,7 @@ function Empty() {
   );
 }
 
-/** Renders a selector that adds a part of an index that has a run to the parts that are shown. */
+/** Renders a selector that adds a part of an index with a run to the dashboard. */
 function AddPart({ shown }: { readonly shown: readonly Pin[] }) {
   const options = (useRuns().data?.summaries ?? []).flatMap(({ index_id: id }) =>
     PARTS.map(({ text }, k) => ({ value: `${k} ${id}`, text: `${id}: ${text}` })),
@@ -281,7 +286,7 @@ function PinButtons({ one, all, onMove }: PinButtonsProps) {
   );
 }
 
-/** Height in pixels before the content is loaded, and maximum height, above which the content scrolls. */
+/** Height in pixels before the content is loaded, and maximum height. Content that is higher scrolls. */
 const FIRST_HEIGHT = 220;
 const HEIGHT_MAX = 640;
 
@@ -292,8 +297,8 @@ interface PinFrameProps {
 }
 
 /**
- * Renders the pinned part in an iframe with the address and date range of its page. The frame is as high as its
- * content.
+ * Renders the pinned part in an iframe. Its address is that of its page, with its date range. The frame is as high as
+ * its content.
  */
 function PinFrame({ one, height, onHeight }: PinFrameProps) {
   const frame = useRef<HTMLIFrameElement>(null);
@@ -305,7 +310,7 @@ function PinFrame({ one, height, onHeight }: PinFrameProps) {
     const observer = new ResizeObserver(() => {
       if (body.scrollHeight === 0) return;
       onHeight(Math.min(HEIGHT_MAX, body.scrollHeight));
-      // The page marks the part when it is rendered.
+      // The page marks the part after it was rendered.
       setShown(body.querySelector('[data-way=end]') !== null);
     });
     observer.observe(body);

@@ -23,10 +23,10 @@ const FIELDS: readonly FieldSpec[] = [
   { name: 'location', label: 'Location', kind: 'text', isRequired: true, isWide: true },
 ];
 
-/** Returns the fields with a help on the location of the chosen source. */
+/** Returns the fields of the form. The help of the location depends on the selected source. */
 const listFields = (source: Source): readonly FieldSpec[] => FIELDS.map((spec) => ({ ...spec, help: source.help }));
 
-/** Findings about table names; findings about one table are also shown at its field. */
+/** Returns true for findings about table names. Findings about one table are also shown at its field. */
 const isOfTables = ({ path }: Finding): boolean => path.startsWith('tables') || TABLES.some((table) => table === path);
 
 const INITIAL_CONNECTION: JsonObject = { kind: 'folder', location: '', name: '', adjustment: 'none' };
@@ -108,7 +108,10 @@ const SOURCES = [
 
 type Source = (typeof SOURCES)[number];
 
-/** Returns the source of a connection: that of its location, otherwise the first one of its type. */
+/**
+ * Returns the source of a connection. The location determines it; if it does not, the source is the first one of this
+ * type.
+ */
 function createSource({ kind, location }: JsonObject): Source {
   const kindSources = SOURCES.filter((source) => source.kind === kind);
   return (
@@ -116,7 +119,7 @@ function createSource({ kind, location }: JsonObject): Source {
   );
 }
 
-/** Returns the type that a location names; nothing before a location is entered. */
+/** Returns the type of connection that a location implies. Returns nothing while there is no location. */
 function detectKind({ location }: JsonObject): { readonly kind?: string } {
   const text = typeof location === 'string' ? location : '';
   if (text === '') return {};
@@ -132,7 +135,7 @@ interface SourcesProps {
   onChange(value: JsonObject): void;
 }
 
-/** Renders the kinds of sources. A choice sets the type, and an example of the location if the field is empty. */
+/** Renders the kinds of sources. Selecting one sets the type. If the location is empty, an example is filled in. */
 const Sources = ({ value, onChange }: SourcesProps) => (
   <ul class="sources" aria-label="Sources">
     {SOURCES.map(({ kind, title, example, text }) => {
@@ -162,10 +165,7 @@ const Sources = ({ value, onChange }: SourcesProps) => (
   </ul>
 );
 
-/**
- * Renders the page that registers a folder or database as a store. The service reads all data, but does not copy the
- * data.
- */
+/** Renders the page that registers a folder or database as a store. The service reads all data but does not copy it. */
 export function ConnectPage() {
   const { served, activate } = useServed();
   const [typed, setWanted] = useState<JsonObject>(INITIAL_CONNECTION);

@@ -19,7 +19,7 @@ import { getMeaning } from './field-words.js';
 
 const SECURITIES_UNIT: Unit = { of: 'number', digits: 0 };
 
-/** Renders the number of securities with a price over time, and the data available to rules. */
+/** Renders how many securities have a price over time, and the data that rules can use. */
 export function Coverage({ store }: { readonly store: DataStore }) {
   const query = { store_id: store.store_id };
   const history = useResource(`coverage ${store.store_id} ${store.content_hash}`, (signal) =>
@@ -55,7 +55,7 @@ interface CoverageChartProps {
   readonly height: number;
 }
 
-/** Renders the number of securities with a price over time, and its average coverage. */
+/** Renders how many securities have a price over time, and the average of this coverage. */
 export function CoverageChart({ store, height }: CoverageChartProps) {
   const history = useResource(`coverage ${store.store_id} ${store.content_hash}`, (signal) =>
     service.value.call('getCoverageHistory', { query: { store_id: store.store_id }, signal }),
@@ -117,7 +117,10 @@ function Through({ view: { dates, priced, expected } }: ThroughProps) {
   );
 }
 
-/** Renders figures of the whole history. A gap is a security without a price between its first and last one. */
+/**
+ * Renders figures of the whole history. A gap is a date without a price between the first and the last price of a
+ * security.
+ */
 function Figures({ view: { dates, priced, expected } }: ThroughProps) {
   const gaps = priced.map((have, t) => (expected[t] ?? have) - have);
   const total = expected.reduce((sum, value) => sum + value, 0);
@@ -154,7 +157,7 @@ function Figures({ view: { dates, priced, expected } }: ThroughProps) {
   );
 }
 
-/** Renders the fields that rules can use; an opened field shows values of the latest session. */
+/** Renders the fields that rules can use. A field opens to its values on the latest session. */
 function Fields({ rows, store }: { readonly rows: readonly FieldRow[]; readonly store: string }) {
   const open = getParameter('field');
   return (

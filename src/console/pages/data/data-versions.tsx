@@ -22,7 +22,7 @@ import { formatBytes, formatCount, countValues } from '../../words/numbers.js';
 type Version = Versions['versions'][number];
 type Cell = DataDifference['changes'][number];
 
-/** Renders the versions of a store that were served, with the origin and the changes of each version. */
+/** Renders the versions of a store that were served. Each shows its origin and its changes. */
 export function DataVersions({ store }: { readonly store: DataStore }) {
   const { store_id: id } = store;
   const list = useResource(`data versions ${id}`, (signal) =>
@@ -165,7 +165,7 @@ type CellOverride = PriceOverrides['overrides'][number];
 
 const formatValue = (value: Cell['before']): string | null => (value === null ? null : String(value));
 
-/** @param findOverride returns the price override that caused a changed value */
+/** @param findOverride returns the price override that caused a value to change */
 const createCellColumns = (findOverride: (cell: Cell) => CellOverride | undefined): readonly Column<Cell>[] => [
   { id: 'security', title: 'Security', width: 84, grow: 1, value: ({ identifier }) => identifier },
   { id: 'date', title: 'Date', width: 104, value: ({ date }) => date ?? 'always' },

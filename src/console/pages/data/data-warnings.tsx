@@ -19,7 +19,9 @@ import { formatCount, countValues, formatPercent } from '../../words/numbers.js'
 import { CAUSES, WarningCauses } from './warning-causes.js';
 import { WarningChart, WarningDetail, findOtherStore, repairText, type WarningDetailProps } from './warning-detail.js';
 
-/** Renders the probable errors of a store with their evidence. Selected repairs are written to a new store. */
+/**
+ * Renders the probable errors in the data of a store with their evidence. Selected repairs are written to a new store.
+ */
 export function DataWarnings({ store }: { readonly store: DataStore }) {
   const id = store.store_id;
   const audit = useResource(
@@ -127,7 +129,7 @@ const selectNeeded = (columns: readonly Column<DataDoubt>[], repairable: readonl
 const findSurest = (warnings: readonly DataDoubt[]): DataDoubt =>
   warnings.reduce((surest, one) => (one.confidence > surest.confidence ? one : surest));
 
-/** Renders the prices around a warning until another one is opened. */
+/** Renders the prices around a warning until the user opens another warning. */
 const FirstWarning = ({ warning, store }: Pick<WarningDetailProps, 'warning' | 'store'>) => (
   <Section title={`${warning.identifier} on ${warning.date}`} aside="a row opens its prices and evidence">
     <WarningChart warning={warning} store={store} />
@@ -143,7 +145,7 @@ const OpenWarning = (props: WarningDetailProps) => (
   </SidePanel>
 );
 
-/** Renders the form that writes a new store with the chosen repairs. The displayed store is unchanged. */
+/** Renders the form that writes a new store with the selected repairs. The store on this page does not change. */
 function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen: readonly string[] }) {
   const [isWriting, setWriting] = useState(false);
   const write = async (onRefusal: OnRefusal) => {

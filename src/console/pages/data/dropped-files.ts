@@ -3,7 +3,7 @@ import { setPath } from './folder-files.js';
 /** Maximum number of files of a dropped folder. */
 const FILES_MAX = 20_000;
 
-/** Returns dropped files and the files of dropped folders. The entries must be read before the event ends. */
+/** Returns dropped files and the files in dropped folders. The entries must be read before the event ends. */
 export async function readDroppedFiles(transfer: DataTransfer | null): Promise<readonly File[]> {
   const entries = [...(transfer?.items ?? [])].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
   if (!entries.some((entry) => entry.isDirectory)) return [...(transfer?.files ?? [])];
@@ -16,7 +16,7 @@ export async function readDroppedFiles(transfer: DataTransfer | null): Promise<r
   return files;
 }
 
-/** Reads all entries of a folder. Each read returns some entries; the read after the last entry returns none. */
+/** Reads all entries of a folder. Each read returns some of them. A read that returns none means that all were read. */
 async function readEntries(folder: FileSystemDirectoryEntry): Promise<readonly FileSystemEntry[]> {
   const reader = folder.createReader();
   const found: FileSystemEntry[] = [];

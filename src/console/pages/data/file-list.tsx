@@ -10,7 +10,7 @@ import { findFile, parseLocation } from '../../words/places.js';
 import { TABLES, removeFile, type ImportFile, type TableName } from './import-files.js';
 import './data.css';
 
-/** Maximum number of price files that are listed individually; more files are folded into one entry. */
+/** Maximum number of price files that are listed one by one. If there are more, they are folded into one entry. */
 const LISTED_MAX = 8;
 
 interface FileListProps {
@@ -181,7 +181,7 @@ function formatMessage({ path, message }: Finding): string {
   return `${cellText === '' ? '' : `${cellText}: `}${message}`;
 }
 
-/** Renders the first finding of a file. The table below shows the others, of which only the number is stated. */
+/** Renders the first finding of a file and the number of further findings. The table below shows all of them. */
 function FileFindings({ findings: [first, ...others] }: { readonly findings: readonly Finding[] }) {
   if (first === undefined) return null;
   return (

@@ -1,7 +1,7 @@
-/** Paths of files of dropped folders. For chosen folders, the browser provides the paths. */
+/** Paths of the files in dropped folders. For selected folders, the browser itself provides the paths. */
 const pathsByFile = new WeakMap<File, string>();
 
-/** Returns the path of a file within its folder, or its name. */
+/** Returns the path of a file within its folder. Without a folder, returns its name. */
 export const getPath = (file: File & { readonly webkitRelativePath?: string }): string =>
   pathsByFile.get(file) ?? (file.webkitRelativePath || file.name);
 

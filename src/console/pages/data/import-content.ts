@@ -10,12 +10,12 @@ export interface ImportContent {
   readonly content: string;
 }
 
-/** Maximum size of an archive that the service inspects, in bytes; base64 makes it 8 MiB. */
+/** Maximum size in bytes of an archive that the service inspects. Encoded as base64, it has 8 MiB. */
 export const INSPECTED_BYTES_MAX = 6 << 20;
-/** Maximum number of bytes that the service unpacks per request, and maximum number of files per request. */
+/** Maximum number of bytes that the service unpacks in one request, and maximum number of files in one request. */
 const UNPACKED_BYTES_MAX = 190 << 20;
 const FILES_MAX = 4000;
-/** Bytes of a request reserved for everything except the content. */
+/** Number of bytes of a request that are kept free for everything except the content. */
 const HEADER_BYTES = 1 << 20;
 
 /** Files that the service can inspect. */
@@ -27,7 +27,7 @@ export interface FileSample {
 }
 
 /**
- * Returns files for an inspection, at most the number that the service inspects. A single CSV file is cut after its
+ * Returns the files for an inspection, at most as many as the service inspects. A single CSV file is cut after its
  * first rows. Returns null for a workbook or Parquet file that is too large.
  */
 export async function readSample(files: readonly ImportFile[]): Promise<FileSample | null> {
@@ -68,8 +68,8 @@ interface PartTerms {
 }
 
 /**
- * Divides an import into the fewest requests. Tables other than prices are in the first request. @throws Error if a
- * file is too large, or if the files cannot be divided
+ * Divides an import into as few requests as possible. Tables other than prices are in the first request. @throws Error
+ * if a file is too large, or if the files cannot be divided
  */
 export async function* iterateParts({ files, mapping, bytesMax }: PartTerms): AsyncGenerator<ImportPart> {
   const whole = files.find(({ table }) => table === null);
@@ -104,7 +104,7 @@ export async function* iterateParts({ files, mapping, bytesMax }: PartTerms): As
   yield { content: await createArchiveContent(packed), sent: files.length, isLast: true };
 }
 
-/** Sorts tables other than prices first, then prices in their order. */
+/** Sorts files: tables other than prices come first, then prices in their order. */
 const sortBy = (files: readonly ImportFile[]): readonly ImportFile[] =>
   files.toSorted((a, b) => Number(a.table === 'market') - Number(b.table === 'market'));
 
@@ -116,7 +116,7 @@ const createSizeError = (name: string, size: number, sizeMax: number): Error =>
     `${name} has ${bytesText(size)} after compression; one request takes ${bytesText(sizeMax)}. Connect its folder instead.`,
   );
 
-/** Asserts that the prices are in one request if the history of each security must be read as a whole. */
+/** Checks that all prices are in one request if the history of each security must be read as a whole. */
 function assertDivisible(mapping: JsonObject | null, files: number): void {
   const isOfFiles = typeof mapping?.['identifier_from'] === 'string' && mapping['identifier_from'] !== 'column';
   if (mapping?.['layout'] === 'wide')

@@ -7,14 +7,14 @@ export type TableName = (typeof TABLES)[number];
 
 export interface ImportFile {
   readonly file: Source;
-  /** Table of a CSV or Parquet file; null for a file that determines its tables itself. */
+  /** Table of a CSV or Parquet file. Null for a file that itself determines its tables. */
   readonly table: TableName | null;
 }
 
 /** Extensions of files that contain one table each; a workbook may contain several tables. */
 const TABLE_FILE_ENDINGS = new Set(['.csv', '.tsv', '.txt', '.parquet']);
 
-/** Maximum size of one file before compression, equal to the limit of the service per request. */
+/** Maximum size of a file before compression, in bytes. The service allows the same size per request. */
 export const FILE_BYTES_MAX = 200_000_000;
 
 export const isParquet = ({ file }: ImportFile): boolean => getExtension(file) === '.parquet';
@@ -25,7 +25,7 @@ const isWorkbook = ({ file }: ImportFile): boolean => getExtension(file) === '.x
 const areWorkbooks = (files: readonly ImportFile[]): boolean => files.length > 1 && files.every(isWorkbook);
 
 /**
- * Adds files to an import. A file with one table is assigned to the table that its name states, otherwise to `market`.
+ * Adds files to an import. A file with one table gets the table that its name contains; if it contains none, `market`.
  */
 export function addFiles(before: readonly ImportFile[], added: readonly Source[]): readonly ImportFile[] {
   return assignTables([...before, ...added.map((file) => ({ file, table: null }))], before.length);
@@ -38,7 +38,10 @@ export const removeFile = (files: readonly ImportFile[], position: number): read
     files.length,
   );
 
-/** Assigns tables to files. Among several files a workbook is one table; a single workbook has one table per sheet. */
+/**
+ * Assigns tables to files. If there are several files, a workbook is one table. A single workbook has one table per
+ * sheet.
+ */
 function assignTables(files: readonly ImportFile[], from: number): readonly ImportFile[] {
   const ofWorkbooks = areWorkbooks(files);
   return files.map((one, position) => {
@@ -73,12 +76,12 @@ export function findTrouble(files: readonly ImportFile[]): string | null {
     : `${large.file.name} has ${formatBytes(large.file.size)}; a file may have up to ${formatBytes(FILE_BYTES_MAX)}. Connect its folder instead.`;
 }
 
-/** Minimum length of a common beginning of file names that is used as a name. */
+/** Minimum length of the common start of file names that is used as a name. */
 const SHARED_MIN = 3;
 
 /**
- * Proposes the name of a store: the name of the only file or archive, the folder of the files, or the common beginning
- * of their names. Default: the date of the import.
+ * Proposes a name for a store: the name of the only file or archive, of the folder of the files, or the common start of
+ * their names. If there is none, the date of the import.
  */
 export function suggestName(paths: readonly string[], today: string): string {
   const [first = ''] = paths;

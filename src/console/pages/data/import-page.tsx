@@ -41,7 +41,7 @@ export function ImportPage() {
   const hasSeveral = mapping === null && !isLooking && files.filter(({ table }) => table === 'market').length > 1;
   if (outcome !== null && outcome.result !== null) return <ImportedPage result={outcome.result} />;
   const findings = outcome?.trouble?.findings ?? [];
-  // Findings of a trial import, before the files are stored.
+  // Findings of a trial import. They are shown before the files are stored.
   const seen = inspected?.trouble?.findings ?? (checked.data ?? inspected?.result)?.findings ?? [];
   const send = async () => {
     setSent(0);
@@ -90,7 +90,7 @@ export function ImportPage() {
 
 const SEVERAL_FILES_MESSAGE = 'Several files are assigned to market. Choose the table of each file, or use a mapping.';
 
-/** Returns the result of an import, which is shown once. The result links to the new store. */
+/** Returns the result of an import. It is shown once and links to the new store. */
 function useOutcome() {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const imported = outcome === null ? getParameter('imported') : null;

@@ -13,7 +13,7 @@ import { INSPECTED_BYTES_MAX, type FileSample } from './import-content.js';
 import { MappingForm } from './mapping-form.js';
 import '../designer/designer.css';
 
-/** Report of the service on files that are to be imported. */
+/** Report of the service about files before they are imported. */
 export interface InspectionState {
   /** Inspected part of the files; null if no file can be inspected. */
   readonly sample: FileSample | null;
@@ -25,12 +25,12 @@ interface InspectionProps {
   readonly inspected: InspectionState | null;
   /** Number of all files. */
   readonly files: number;
-  /** Default of each member of a mapping; null until the defaults are loaded. */
+  /** Default of each member of a mapping. Null until the defaults are loaded. */
   readonly usual: JsonObject | null;
   readonly isLooking: boolean;
   /** Mapping of the market; null if all columns have their standard names. */
   readonly mapping: JsonObject | null;
-  /** Result of a mapping that differs from the proposed one. */
+  /** Result for a mapping that differs from the proposed mapping. */
   readonly checked: LatestRequest<InspectResult>;
   /** Findings of the service about the mapping. */
   readonly findings: readonly Finding[];
@@ -98,7 +98,7 @@ function Confidence({ result: { confidence, recognised_as: vendor } }: { readonl
   return <Badge kind={CONFIDENCE[confidence]}>{vendor === null ? confidence : `${confidence}: ${vendor}`}</Badge>;
 }
 
-/** Renders the extent of the inspected part, if the service did not inspect all files. */
+/** Renders which part of the files was inspected. Renders nothing if the service inspected all of them. */
 function InspectedPart({ inspected, files }: { readonly inspected: InspectionState; readonly files: number }) {
   const { sample, trouble } = inspected;
   if (sample === null && trouble === null)
@@ -119,7 +119,7 @@ function InspectedPart({ inspected, files }: { readonly inspected: InspectionSta
   );
 }
 
-/** Renders the bars that the service reads with the mapping, as proposed or as edited. */
+/** Renders the bars that the service reads with the mapping. The mapping is the proposed or the edited one. */
 function Read({
   proposed,
   checked,

@@ -12,7 +12,7 @@ import { formatCount } from '../../words/numbers.js';
 /** Number of versions shown. */
 const SHOWN = 4;
 
-/** Renders the newest versions of the data of a store, with the rows that each of them changed. */
+/** Renders the newest versions of the data of a store, and the rows that each version changed. */
 export function LatestVersions({ store: { store_id: id } }: { readonly store: DataStore }) {
   const list = useResource(`data versions ${id}`, (signal) =>
     service.value.call('listDataVersions', { params: { store_id: id }, signal }),

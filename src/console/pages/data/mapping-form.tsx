@@ -9,7 +9,7 @@ import type { JsonObject } from '../../words/paths.js';
 /** Members that apply only to wide tables. */
 const WIDE_LAYOUT_FIELDS = new Set(['field', 'fields']);
 
-/** Labels and help texts that replace those of the OpenAPI document, because an empty field of the form means null. */
+/** Labels and help texts that replace those of the OpenAPI document. An empty field of the form means null. */
 const FIELD_PHRASES: Readonly<Record<string, Partial<FieldSpec>>> = {
   identifier_from: {
     help: 'Empty: a column contains the identifier. Otherwise it is part of the file or sheet name, for example `file:{identifier}_data.csv`; files with other names are not read.',
@@ -37,7 +37,7 @@ interface MappingFormProps {
   onChange(mapping: JsonObject): void;
 }
 
-/** Renders the mapping of a market, with a field for each member; uncertainties are shown next to their field. */
+/** Renders the mapping of a market with one field per member. Uncertain members show why next to their field. */
 export function MappingForm({ mapping, unsure, findings, onChange }: MappingFormProps) {
   const schemas = useSchemas();
   const isWide = mapping['layout'] === 'wide';

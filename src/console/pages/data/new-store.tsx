@@ -65,7 +65,7 @@ interface ImportBarProps {
   readonly isReady: boolean;
 }
 
-/** Renders the bar with the button that creates the store, which is always visible. */
+/** Renders the bar with the button that creates the store. The bar is always visible. */
 export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
   return (
     <div class="import-bar" role="group" aria-label="Import of the files">
@@ -90,7 +90,7 @@ export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
   );
 }
 
-/** Renders the reason why no file was stored, with all problems by table, row and column. */
+/** Renders why no file was stored. All problems are listed by table, row and column. */
 function RefusedImport({ outcome: { trouble, isPartial = false } }: { readonly outcome: Outcome }) {
   if (trouble === null) return null;
   const findings = listUnplaced(trouble.findings, [ON_EXISTS]).filter(({ path }) => !path.startsWith('mapping.'));

@@ -12,7 +12,7 @@ type ImportQuery = Operations['importStore']['request']['query'];
 export interface Outcome {
   readonly result: ImportResult | null;
   readonly trouble: Trouble | null;
-  /** True if a store was created from some files, although the service refused others. */
+  /** True if some files were stored as a store although the service refused other files. */
   readonly isPartial?: boolean;
 }
 
@@ -20,7 +20,7 @@ interface ImportOrder {
   readonly files: readonly ImportFile[];
   readonly header: JsonObject;
   readonly mapping: JsonObject | null;
-  /** Called with the number of sent files before each further request. */
+  /** Called before each further request, with the number of files that were sent. */
   onSent(files: number): void;
 }
 
@@ -36,8 +36,8 @@ interface AcceptedImport {
 }
 
 /**
- * Sends the requests in order. The first request creates the store, others add to the store, and the last request
- * serves the store. If a request is refused, the new store is deleted.
+ * Sends the requests in order. The first request creates the store, the others add to it, and the last one serves it.
+ * If a request is refused, the new store is deleted.
  */
 async function sendParts(wanted: ImportOrder): Promise<Outcome> {
   const accepted: AcceptedImport = { results: [], files: 0 };
@@ -81,8 +81,8 @@ async function handleRefusedPart(
 const PARQUET = 'application/vnd.apache.parquet';
 
 /**
- * Sends the tables, each Parquet file as a separate request. Prices create the store, and other tables are added to the
- * store.
+ * Sends the tables. Each Parquet file is a separate request. Prices create the store, and the other tables are added to
+ * it.
  */
 async function sendTables({ files, header, mapping }: ImportOrder): Promise<Outcome> {
   const ordered = files.toSorted((a, b) => Number(b.table === 'market') - Number(a.table === 'market'));
@@ -104,7 +104,7 @@ async function sendTables({ files, header, mapping }: ImportOrder): Promise<Outc
   return { result: mergeAnswers(done), trouble: null };
 }
 
-/** Returns the last response, with the rows and findings of all responses. */
+/** Returns the last response with the rows and findings of all responses. */
 function mergeAnswers(done: readonly ImportResult[]): ImportResult | null {
   const last = done.at(-1);
   if (last === undefined) return null;

@@ -5,7 +5,7 @@ import { ArchiveFault, readMembers } from './unzip.js';
 /** Chosen files. Archives are replaced by the files that they contain. */
 export interface ChosenFiles {
   readonly sources: readonly Source[];
-  /** Names of files in archives and folders that contain no table. */
+  /** Names of files in archives and folders that do not contain a table. */
   readonly ignored: readonly string[];
   /** Reason why an archive cannot be read; null if all archives can be read. */
   readonly trouble: string | null;
@@ -13,7 +13,7 @@ export interface ChosenFiles {
 
 const TABLE_ENDINGS = ['.csv', '.tsv', '.txt', '.parquet'];
 
-/** Reads the files of archives, and names files of folders by their paths. */
+/** Reads the files in archives. Names the files in folders by their paths. */
 export async function readSources(files: readonly File[]): Promise<ChosenFiles> {
   const sources: Source[] = [];
   const ignored: string[] = [];
@@ -44,7 +44,7 @@ export async function readSources(files: readonly File[]): Promise<ChosenFiles> 
   return { sources, ignored, trouble: null };
 }
 
-/** Returns a file of a folder, named by its path within the folder. */
+/** Returns a file of a folder. Its name is its path within the folder. */
 const createSource = (file: File, path: string): Source => ({
   name: path.slice(path.indexOf('/') + 1),
   size: file.size,
@@ -52,7 +52,7 @@ const createSource = (file: File, path: string): Source => ({
 });
 
 /**
- * Returns true for files that operating systems add to archives. Their names begin with a dot or two underscores. The
- * service ignores the same files.
+ * Returns true for files that operating systems add to archives. Their names start with a dot or two underscores. The
+ * service ignores these files as well.
  */
 const isOfTheSystem = (name: string): boolean => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));

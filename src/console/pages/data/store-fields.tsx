@@ -60,13 +60,15 @@ export function StoreFields({ more = [], value, findings, unsure = [], served, o
   );
 }
 
-/** Describes the effect on all users if another store is served. */
+/** Describes how serving another store affects all users. */
 const listServingEffects = (served: string | null, isToServe: boolean): readonly string[] =>
   isToServe && served !== null
     ? [`This replaces ${served} as the served store. Every index must be run again on the securities of the new store.`]
     : [];
 
-/** Returns the served store, and the default of `activate` for a new store: true if no store is served. */
+/**
+ * Returns the served store, and the default of `activate` for a new store. The default is true if no store is served.
+ */
 export function useServed(): { readonly served: string | null; readonly activate: boolean } {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   return { served: stores.data?.active ?? null, activate: stores.data?.active === null };

@@ -238,7 +238,7 @@ interface StoreRefresh {
   readonly result: RefreshResult;
 }
 
-/** Returns the latest completed refresh of a store. The id of the job is that of the store. */
+/** Returns the latest completed refresh of a store. The job has the same id as the store. */
 async function readRefresh(jobId: string, signal: AbortSignal): Promise<StoreRefresh | null> {
   const kind = jobId.startsWith('sync:') ? 'sync' : 'refresh';
   const { jobs } = await service.value.call('listJobs', { query: { kind: [kind], status: ['succeeded'] }, signal });

@@ -12,9 +12,15 @@ const ENTRY_BYTES = 46;
 const LOCAL_BYTES = 30;
 /** Maximum length of the comment after the end record of an archive. */
 const COMMENT_MAX = 65_535;
-/** Maximum size of a directory: the maximum number of members of the format, with names of 100 characters. */
+/**
+ * Maximum size of a directory in bytes. It is enough for the maximum number of members of the format, with names of 100
+ * characters.
+ */
 const DIRECTORY_BYTES_MAX = 10 << 20;
-/** Value that refers to a second record, in archives with more members or bytes than the first record can state. */
+/**
+ * Value that refers to a second record. It is used in archives with more members or bytes than the first record can
+ * contain.
+ */
 const ZIP64_MARK = 0xffff_ffff;
 const ENCRYPTED_FLAG = 1;
 
@@ -101,7 +107,7 @@ async function unpackEntry({ archive, name, method, packed, size, local }: Entry
   const out = new Uint8Array(size);
   let length = 0;
   const reader = stream.getReader();
-  // unpacking stops at the size that the archive states
+  // unpacking stops at the size that the archive declares
   for (;;) {
     const { value, done } = await reader.read().catch(() => {
       throw refuseDamaged();

@@ -6,8 +6,8 @@ import { suggestName, findTrouble, addFiles, type ImportFile } from './import-fi
 import { readSources } from './sources.js';
 
 /**
- * Returns the chosen files. Archives are replaced by the files that they contain.
- * @param onName called with a name for the store that the first files propose
+ * Returns the selected files. Archives are replaced by the files that they contain.
+ * @param onName called with a name for the store that the first files suggest
  */
 export function useFiles(onChange: () => void, onName: (name: string) => void) {
   const [files, setFiles] = useState<readonly ImportFile[]>([]);

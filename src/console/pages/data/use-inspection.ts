@@ -11,8 +11,8 @@ import type { InspectionState } from './inspection.js';
 import { needsMapping } from './mapping.js';
 
 /**
- * Inspects the files after each change of the files or the mapping. The proposed mapping is used if the files differ
- * from the standard tables.
+ * Inspects the files whenever the files or the mapping change. If the files differ from the standard tables, the
+ * proposed mapping is used.
  */
 export function useInspection(files: readonly ImportFile[], onProposed: (result: InspectResult) => void) {
   const [inspected, setInspected] = useState<InspectionState | null>(null);

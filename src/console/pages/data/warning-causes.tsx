@@ -11,7 +11,7 @@ interface WarningCause {
   readonly title: string;
   readonly meaning: string;
   readonly action: string;
-  /** Action in a store whose prices cannot be overridden. Default: `action`. */
+  /** Recommended action for a store whose prices cannot be overridden. Default: `action`. */
   readonly managed?: string;
 }
 
@@ -88,11 +88,11 @@ interface WarningCausesProps {
   readonly warnings: readonly DataDoubt[];
   /** Cause whose warnings are listed; null for all. */
   readonly chosen: WarningKind | null;
-  /** True for a store that keeps imported or generated prices, which cannot be overridden. */
+  /** True for a store that keeps imported or generated prices. These cannot be overridden. */
   readonly isManaged: boolean;
 }
 
-/** Renders the causes of the data warnings, the most frequent first. A cause opens its warnings. */
+/** Renders the causes of the data warnings, the most frequent cause first. A cause opens its warnings. */
 export function WarningCauses({ warnings, chosen, isManaged }: WarningCausesProps) {
   const kinds = [...new Set(warnings.map(({ kind }) => kind))].map((kind) => {
     const kindWarnings = warnings.filter((warning) => warning.kind === kind);

@@ -19,7 +19,7 @@ type FormatValue = (value: number) => string;
 
 const formatTimes: FormatValue = (value) => `${formatFigure(value)} times`;
 
-/** Labels and number formats of evidence. Prices are shown as stored. */
+/** Labels and number formats of evidence. Prices are shown as they are stored. */
 const EVIDENCE_LABELS: Readonly<Record<string, readonly [label: string, written?: FormatValue]>> = {
   before: ['Previous close'],
   close: ['Close on the day'],
@@ -58,7 +58,7 @@ export interface WarningDetailProps {
   onChoose(isIn: boolean): void;
 }
 
-/** Returns the id of the store for a request; undefined for the served store. */
+/** Returns the id of the store for a request. Returns undefined for the served store. */
 export const findOtherStore = ({ active, store_id: id }: DataStore): string | undefined => (active ? undefined : id);
 
 /** Renders a data warning: its message, the prices around it, its evidence and the proposed repair. */
@@ -107,7 +107,7 @@ export function WarningDetail({ warning, store, isChosen, onChoose }: WarningDet
   );
 }
 
-/** Renders the prices around the suspect day, as stored and after the repair. */
+/** Renders the prices around the suspect day: as they are stored, and as they would be after the repair. */
 export function WarningChart({ warning, store }: Pick<WarningDetailProps, 'warning' | 'store'>) {
   const { identifier, date, repair } = warning;
   const start = subtractMonths(date, AROUND_MONTHS);
@@ -171,7 +171,8 @@ function Prices({ view, date, repair, address }: PricesProps) {
 }
 
 /**
- * Previews a price repair for the chart; returns null if the repair changes no prices. The service applies the repair.
+ * Computes a price repair for the chart. Returns null if the repair changes no prices. Only the service applies a
+ * repair.
  */
 function previewRepair(
   dates: readonly string[],

@@ -21,7 +21,7 @@ const UTF8_FLAG = 0x0800;
 const ZIP_VERSION = 20;
 /** 1 January 1980, because archives of the console contain no time */
 const DOS_DATE = 0x21;
-/** Maximum compression ratio, below the ratio of 100 from which on the service refuses an archive. */
+/** Maximum compression ratio. The service refuses an archive from a ratio of 100 on. */
 const RATIO_MAX = 50;
 
 /** Packs files into one archive. */
@@ -83,7 +83,7 @@ async function deflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<Array
 type RecordField = readonly [width: 2 | 4, value: number];
 
 /**
- * Returns the bytes shared by the header of a file and its directory entry, from the flags to the length of the name.
+ * Returns the bytes that the header of a file and its directory entry share: from the flags to the length of the name.
  */
 function describe({ method, crc, packed, size }: PackedFile, nameLength: number): readonly RecordField[] {
   return [

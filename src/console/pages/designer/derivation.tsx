@@ -11,7 +11,7 @@ import { Fields, Part } from './parts.js';
 const DERIVATION_PATH = ['derivation'] as const;
 const CONSTRAINTS_PATH = [...DERIVATION_PATH, 'constraints'] as const;
 
-/** Renders the settings of a derived index: the optimisation at each rebalance of the unchanged parent. */
+/** Renders the settings of a derived index. It optimises its parent at each rebalance; the parent does not change. */
 export function Derivation() {
   const { draft, findings, datapoints, types: definitions } = useWorkshop();
   const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {

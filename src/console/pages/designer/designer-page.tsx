@@ -50,7 +50,8 @@ export function DesignerPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const beneath = id === null ? getParameter('beneath') : null;
   const template = id === null ? getParameter('template') : null;
-  // A new index takes dates and fields from the served store, so the form is initialised again once a store is served.
+  // A new index takes dates and fields from the served store. The form is therefore created again when a store is
+  // served.
   const stores = useResource(id === null ? 'stores' : null, (signal) => service.value.call('listStores', { signal }));
   const wasServed = useRef(false);
   wasServed.current ||= stores.data?.stores.some(({ active }) => active) === true;
@@ -104,7 +105,7 @@ const listPagesAbove = (id: string, isStored: boolean) => [
   ...(isStored ? [{ address: formatIndexAddress(id), text: id }] : []),
 ];
 
-/** Returns the members of a definition that determine the values of a formula. */
+/** Returns the members of a definition on which the values of a formula depend. */
 function getTerms({ datapoints, universe, calendar, currency }: JsonObject): Terms['request'] {
   return JSON.parse(JSON.stringify({ datapoints, universe, calendar, currency })) as Terms['request']; // the service validates the values
 }
@@ -122,7 +123,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const document = draft.document.value;
   const names = useNames(getStoreId(document));
   const isChanged = !isSame(document, first);
-  // Validation waits until all underlying documents, for example the parent, are stored.
+  // Validation waits until all underlying documents are stored, for example the parent.
   const absent = useAbsent(opened.beneath);
   const report = useOneAtATime(
     absent?.length === 0 ? JSON.stringify(document) : null,
@@ -210,17 +211,17 @@ function useRuleAt(path: string | null): void {
 
 interface DraftState {
   readonly draft: Draft;
-  /** True if the draft was restored from the address or from an earlier visit in this tab. */
+  /** True if the draft was restored: from the address, or from an earlier visit in this tab. */
   readonly left: boolean;
   discard(): void;
 }
 
-/** Keeps the draft in the address and in the tab's session storage until it is saved. */
+/** Keeps the draft in the address and in the session storage of the tab until it is saved. */
 function useDraft(opened: OpenedIndex): DraftState {
   const { document: first, isStored } = opened;
   const id = getId(opened);
-  // The initial values of a new index depend on the date and the store, so its address contains the whole document
-  // instead of the changes.
+  // The first values of a new index depend on the date and the store. Its address therefore contains the whole document
+  // and not only the changes.
   const base = isStored ? first : {};
   const written = useAddressed('draft');
   const isBegunElsewhere = getParameter('template') !== null;
@@ -329,7 +330,7 @@ function Forms({ document }: { readonly document: JsonObject }) {
   );
 }
 
-/** Renders the live preview for the dates of the served store. */
+/** Renders the live preview. Its dates are those of the served store. */
 function Extent({ findings, isValid }: Pick<Parameters<typeof Live>[0], 'findings' | 'isValid'>) {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const served = stores.data?.stores.find(({ active }) => active);

@@ -19,7 +19,7 @@ import {
 /** A definition that is being edited. */
 export interface Draft {
   readonly document: ReadonlySignal<JsonObject>;
-  /** Error of JSON text that cannot be parsed and would be lost; null if there is none. */
+  /** Error in JSON text that cannot be parsed and would be lost; null if there is none. */
   readonly unread: Signal<string | null>;
   at(path: Path): Json | undefined;
   set(path: Path, value: Json | undefined): void;
@@ -33,7 +33,7 @@ export interface Draft {
 
 /** Maximum number of changes that can be undone. */
 const UNDONE_MAX = 200;
-/** Time in milliseconds within which typed letters count as one change. */
+/** Time in milliseconds in which typed letters count as one change. */
 const TYPED_MS = 600;
 
 export function createDraft(first: JsonObject, onChange: (document: JsonObject) => void): Draft {
@@ -65,7 +65,7 @@ export function createDraft(first: JsonObject, onChange: (document: JsonObject) 
     document,
     unread: signal<string | null>(null),
     at: (path) => getValueAt(document.value, path),
-    // Replacing a value inside an object returns an object.
+    // To replace a value inside an object returns an object.
     set: (path, value) => change(addValue(document.value, path, value) as JsonObject, formatPath(path)),
     replace: (next) => change(next),
     undo: () => step(before, after),
@@ -119,14 +119,14 @@ interface StoreMarket {
   readonly start: string | null;
   /** Datapoint names of the store. */
   readonly fields: readonly string[];
-  /** Data store of a new index; null for whichever store is served. */
+  /** Data store of a new index. Null means the store that is served at the time. */
   readonly store: string | null;
 }
 
 /**
- * Returns the initial definition: the whole market weighted by size, with a base date one year after the first data so
- * that rules have enough history. Weights are equal if the store has no sizes; returns are price returns if it has no
- * dividends.
+ * Returns the first definition of a new index: the whole market weighted by size. Its base date is one year after the
+ * first data, so that rules have enough history. If the store has no sizes, weights are equal; if it has no dividends,
+ * returns are price returns.
  */
 export const createDocument = (taken: ReadonlySet<string>, { start, fields, store }: StoreMarket): JsonObject => {
   let number = 1;
@@ -150,7 +150,9 @@ export const createDocument = (taken: ReadonlySet<string>, { start, fields, stor
 
 const STORE_MEMBERS = ['base_date', 'pipeline', 'store_id'] as const;
 
-/** Fills a draft that was started before a store was served with the values that a new index takes from the store. */
+/**
+ * Fills in the values that a new index takes from the store. For a draft that was started before a store was served.
+ */
 export function fillFromStore(draft: JsonObject, first: JsonObject): JsonObject {
   if (draft['base_date'] !== '') return draft;
   const bare = createDocument(new Set(), { start: null, fields: [], store: null });
@@ -170,7 +172,7 @@ const INITIAL_DOCUMENT: JsonObject = {
   rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
 };
 
-/** Formats the changes of a document since its opening for the address; null if there are none. */
+/** Formats the changes since a document was opened, for the address. Returns null if there are none. */
 export function formatChanges(first: JsonObject, document: JsonObject): string | null {
   const changes = listDifferences(first, document).map(({ path, after }) =>
     after === undefined ? [path] : [path, after],
@@ -178,7 +180,7 @@ export function formatChanges(first: JsonObject, document: JsonObject): string |
   return changes.length === 0 ? null : JSON.stringify(changes);
 }
 
-/** Applies the changes in an address to a document; returns null if the address contains no valid changes. */
+/** Applies the changes in an address to a document. Returns null if the address contains no valid changes. */
 export function applyChanges(first: JsonObject, text: string | null): JsonObject | null {
   const changes = parseJson(text);
   if (!Array.isArray(changes)) return null;
@@ -192,8 +194,8 @@ export function applyChanges(first: JsonObject, text: string | null): JsonObject
 const DRAFT_KEY_PREFIX = 'divisor.draft.';
 
 /**
- * Returns the storage key of a draft. Drafts of new indices have separate keys by template or underlying index; an id
- * contains no colon.
+ * Returns the storage key of a draft. Drafts of new indices have separate keys for each template or underlying index.
+ * An id contains no colon.
  */
 const formatKey = (id: string): string =>
   DRAFT_KEY_PREFIX + (id === '' ? `new:${getParameter('beneath') ?? getParameter('template') ?? ''}` : id);

@@ -9,7 +9,10 @@ import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import type { OpenedIndex } from './saving.js';
 
-/** Returns a new index from the template of a published methodology, with the documents that the index depends on. */
+/**
+ * Creates a new index from the template of a published methodology. Also returns the documents that the index depends
+ * on.
+ */
 export async function loadTemplate(template: string, id: string | null, signal: AbortSignal): Promise<OpenedIndex> {
   const [{ documents }, { stores }] = await Promise.all([
     service.value.call('getMethodologyTemplate', {
@@ -25,7 +28,7 @@ export async function loadTemplate(template: string, id: string | null, signal: 
   return { document: bodies.at(-1) ?? {}, etag: null, isStored: false, beneath: bodies.slice(0, -1) };
 }
 
-/** Returns the documents of a template that are not stored yet; undefined until this is known. */
+/** Returns the documents of a template that are not stored yet. Returns undefined until this is known. */
 export function useAbsent(documents: readonly JsonObject[] = []): readonly JsonObject[] | undefined {
   const key = documents.length === 0 ? null : 'indices';
   const indices = useResource(key, (signal) => service.value.call('listIndices', { signal }));

@@ -11,7 +11,7 @@ export function JsonEditor() {
   const setProblem = (trouble: string | null) => {
     draft.unread.value = trouble;
   };
-  // Unmounting discards text that could not be applied to the draft.
+  // If the editor is removed, text that could not be applied to the draft is lost.
   useEffect(() => () => setProblem(null), []);
   useEffect(() => {
     if (readJson(text).json !== written) {

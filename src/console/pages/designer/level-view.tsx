@@ -186,7 +186,7 @@ interface SketchedLevel {
   readonly level: { readonly index: readonly string[]; readonly data: readonly (number | null)[] } | undefined;
 }
 
-/** Returns lines on the dates of all levels, each rebased to 100 at the first date on which all levels are known. */
+/** Returns lines on the dates of all levels. Each is rebased to 100 at the first date on which all levels are known. */
 function createLines(sketched: readonly SketchedLevel[]): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
@@ -203,7 +203,7 @@ function createLines(sketched: readonly SketchedLevel[]): {
       id,
       label,
       colour,
-      // The draft is compared with the stored definition and with the underlying index, not the reverse.
+      // The draft is compared with the stored definition and with the underlying index, and not the other way round.
       ...(id === reference ? { reference: label } : {}),
       values: values.map((value) => (value === null || base === null ? null : (100 * value) / base)),
     };

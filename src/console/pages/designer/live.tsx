@@ -38,11 +38,11 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
   const document = draft.document.value;
   const asOf = getParameter('on') ?? end;
   const isOverlay = document['overlay'] !== undefined;
-  // An overlay has no selection, so only the level view shows its effect.
+  // An overlay has no selection. Only the level view shows what it does.
   const views = VIEWS.filter(({ value }) =>
     isOverlay ? value === 'level' || value === 'json' : value !== 'change' || isStored,
   );
-  // On a telephone the strip would cover the form, so it is folded at first.
+  // On a phone, the strip would cover the form. It is folded at first.
   const [isFolded, setFolded] = useState(() => matchMedia('(width < 520px)').matches);
   const [first] = views;
   const view = views.find(({ value }) => value === getParameter('view'))?.value ?? first!.value;
@@ -118,12 +118,12 @@ function DecisionDate({ asOf, start, end }: DecisionDateProps) {
 
 interface AnswerProps<T> {
   readonly latest: LatestRequest<T>;
-  /** True if the draft is valid. If not, the displayed answer belongs to an earlier draft. */
+  /** True if the draft is valid. If not, the displayed response belongs to an earlier draft. */
   readonly isCurrent: boolean;
   readonly children: (data: T) => preact.ComponentChildren;
 }
 
-/** Renders the last answer, greyed out while it belongs to an earlier draft. */
+/** Renders the last response. It is grey while it belongs to an earlier draft. */
 function Answer<T>({ latest: { data, trouble, isBehind }, isCurrent, children }: AnswerProps<T>) {
   return (
     <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>

@@ -19,7 +19,7 @@ export function Overlay() {
     follows: false,
   });
   const type = draft.at(TYPE_PATH);
-  /** The types have different parameters, and a blend has parts in place of an index. */
+  /** The types have different parameters. A blend has parts and no underlying index. */
   const choose = (chosen: string) => {
     const spec = types.data?.overlays.find((one) => one.type === chosen);
     const { source_index_id: beneath, ...others } = draft.document.value;
@@ -35,7 +35,7 @@ export function Overlay() {
       overlay: { type: chosen, ...parts, ...listProposed(spec), ...createFirstMember(spec?.parameters ?? []) },
     });
   };
-  // The currency of a converted index is the target currency.
+  // If an index is converted, its currency is the target currency.
   const into = draft.at([...OVERLAY_PATH, 'to']);
   useEffect(() => {
     if (!isStored && typeof into === 'string' && /^[A-Z]{3}$/.test(into)) draft.set(['currency'], into);
@@ -96,11 +96,11 @@ export function Overlay() {
 interface Alternative {
   /** Question that the choice answers. */
   readonly label: string;
-  /** Members of which exactly one is given, with the words of the choice and the value after a change of the choice. */
+  /** Members of which exactly one must be set, each with the text of the choice and its first value. */
   readonly members: Readonly<Record<string, { readonly text: string; readonly first: Json }>>;
 }
 
-/** Parameters of overlays of which exactly one is given. */
+/** Parameters of overlays of which exactly one must be set. */
 const ALTERNATIVES: readonly Alternative[] = [
   {
     label: 'Volatility estimate',
@@ -118,7 +118,7 @@ const ALTERNATIVES: readonly Alternative[] = [
   },
 ];
 
-/** Returns the alternative parameters among the parameters of an overlay; undefined if there are none. */
+/** Returns the alternatives to which the parameters of an overlay belong. Returns undefined if there are none. */
 function findAlternative(parameters: readonly ParameterSpec[]): Alternative | undefined {
   const names = new Set(parameters.map(({ name }) => name));
   return ALTERNATIVES.find(({ members }) => Object.keys(members).every((name) => names.has(name)));
@@ -132,14 +132,14 @@ function createFirstMember(parameters: readonly ParameterSpec[]): JsonObject {
 
 type OverlayType = OverlayTypes['overlays'][number];
 
-/** Returns the required numbers of the example of an overlay type, so that a preview is shown at once. */
+/** Returns the required numbers of an overlay type's example. With them, a preview can be shown at once. */
 function listProposed(spec: OverlayType | undefined): JsonObject {
   const example = (spec?.example ?? {}) as JsonObject; // the example is a document
   const required = (spec?.parameters ?? []).filter((one) => one.required && typeof example[one.name] === 'number');
   return Object.fromEntries(required.map(({ name }) => [name, example[name]]));
 }
 
-/** Parameters that few overlays change, by the title of their group. */
+/** Parameters that few overlays change. Each group has a title. */
 const FOLDED: readonly { readonly title: string; readonly names: readonly string[] }[] = [
   { title: 'Reviews of the exposure', names: ['tolerance', 'max_change', 'review'] },
   {
@@ -148,10 +148,10 @@ const FOLDED: readonly { readonly title: string; readonly names: readonly string
   },
 ];
 
-/** Number of parameters above which those that few overlays change are folded. */
+/** Number of parameters from which those that few overlays change are folded. */
 const OPEN_MAX = 6;
 
-/** Renders the parameters of an overlay. Of a long list, only the main parameters are open at first. */
+/** Renders the parameters of an overlay. If there are many, only the main parameters are open at first. */
 function ParameterGroups({ parameters }: { readonly parameters: readonly ParameterSpec[] }) {
   if (parameters.length <= OPEN_MAX) return <Parameters parameters={parameters} />;
   const folded = new Set(FOLDED.flatMap(({ names }) => names));
@@ -186,7 +186,10 @@ function FoldedGroup({ title, parameters }: FoldedGroupProps) {
   );
 }
 
-/** Renders the parameters of an overlay. Of alternative parameters, one is chosen first, and only its field is shown. */
+/**
+ * Renders the parameters of an overlay. If parameters are alternatives, the user selects one, and only its field is
+ * shown.
+ */
 function Parameters({ parameters }: { readonly parameters: readonly ParameterSpec[] }) {
   const { draft } = useWorkshop();
   const choice = findAlternative(parameters);
@@ -195,7 +198,8 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
   const isGiven = (name: string) => (draft.at([...OVERLAY_PATH, name]) ?? null) !== null;
   const chosen = members.find(isGiven) ?? members[0]!; // an alternative has members
   const others = members.filter((name) => name !== chosen);
-  // A document with several of the members is invalid; all their fields are shown, so that one can be removed.
+  // A document that contains several of the members is invalid. All their fields are shown, so that the user can remove
+  // one.
   const hidden = new Set(others.filter((name) => !isGiven(name)));
   const position = parameters.findIndex(({ name }) => members.includes(name));
   const choose = (name: string) => {
@@ -225,7 +229,10 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
   );
 }
 
-/** Returns a parameter whose label has no unit: of `Spread bps`, the unit becomes that of the field. */
+/**
+ * Returns a parameter whose label contains no unit. For example, the unit in `Spread bps` becomes the unit of the
+ * field.
+ */
 const separateUnit = (parameter: ParameterSpec): ParameterSpec =>
   parameter.label.endsWith(' bps')
     ? {
@@ -235,13 +242,13 @@ const separateUnit = (parameter: ParameterSpec): ParameterSpec =>
       }
     : parameter;
 
-/** Returns the suffixes that an overlay type adds to the id and name of the underlying index. */
+/** Returns the texts that an overlay type appends to the id and name of the underlying index. */
 const createSuffixes = (type: string): { readonly id: string; readonly name: string } =>
   type === 'fee'
     ? { id: '-NET', name: ', net of a fee' }
     : { id: `-${type.toUpperCase().replaceAll('_', '-')}`, name: `, ${type.replaceAll('_', ' ')}` };
 
-/** Replaces the proposed id and name after a change of the overlay type. Edited ids and names are kept. */
+/** Replaces the proposed id and name after the overlay type was changed. An id or name that was edited is kept. */
 function rename(document: JsonObject, { from, to }: { readonly from: string; readonly to: string }): JsonObject {
   const [before, after] = [createSuffixes(from), createSuffixes(to)];
   const named = (['id', 'name'] as const).flatMap((member) => {
@@ -255,7 +262,7 @@ function rename(document: JsonObject, { from, to }: { readonly from: string; rea
 /** Fee of a new overlay, in percent per year. */
 const INITIAL_FEE = 0.5;
 
-/** Returns the initial definition of an overlay on an index; the initial type is a fee. */
+/** Returns the first definition of an overlay on an index. Its type is a fee. */
 export const createOverlayDocument = (beneath: JsonObject): JsonObject => ({
   id: `${String(beneath['id'])}${createSuffixes('fee').id}`,
   name: `${String(beneath['name'])}${createSuffixes('fee').name}`,

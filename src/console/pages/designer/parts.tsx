@@ -44,14 +44,18 @@ interface FieldsProps {
   readonly children?: ComponentChildren;
 }
 
-/** Renders the fields of the definition that apply given the values of the other fields. */
+/**
+ * Renders the fields of the definition. Fields that do not apply, because of the values of other fields, are left out.
+ */
 export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
   const { draft, known } = useWorkshop();
   const value = draft.at(within);
   const isIndex = draft.at([...within, 'kind']) === 'index';
-  /** Values of deselected kinds, which are restored when a kind is selected again. */
+  /** Values of kinds that were deselected. They are restored when the kind is selected again. */
   const left = useRef<JsonObject>({});
-  /** Returns the ids of the stored watchlists and the id in the definition, even if that watchlist was deleted. */
+  /**
+   * Returns the ids of the stored watchlists. The id in the definition is included even if that watchlist was deleted.
+   */
   const listWatchlists = (named: Json | undefined) => [
     ...new Set([...known.watchlists, ...(typeof named === 'string' && named !== '' ? [named] : [])]),
   ];
@@ -86,7 +90,7 @@ export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
     }
   };
   const put = (name: string, next: Json | undefined) => {
-    // Adding a member to an object returns an object.
+    // To add a member to an object returns an object.
     const changed = addValue(isObject(value) ? { ...left.current, ...value } : value, [name], next) as JsonObject;
     const written = addFirstPart(changed, value, fields);
     const kept = removeInapplicable(fields, written) as JsonObject; // removing members from an object returns an object
@@ -123,7 +127,7 @@ export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
 /** Returns true for the parameter that lists the universes of a set. */
 const isParts = ({ name, type }: ParameterSpec): boolean => name === 'of' && type === 'json';
 
-/** Makes the previous universe the first part of a universe that was changed to a set. */
+/** Changes a universe to a set. The previous universe becomes the first part of the set. */
 function addFirstPart(changed: JsonObject, before: Json | undefined, fields: readonly ParameterSpec[]): JsonObject {
   const parts = fields.find(isParts);
   if (parts === undefined || changed[parts.name] !== undefined || !isApplicable(parts, fields, changed)) return changed;
@@ -135,7 +139,7 @@ const INITIAL_UNIVERSE: JsonObject = { kind: 'all' };
 /** Maximum nesting of universes. */
 const DEPTH_MAX = 4;
 
-/** Returns the fields of a universe inside a set. At the maximum depth a universe cannot be a set. */
+/** Returns the fields of a universe inside a set. At the maximum depth, it cannot be a set itself. */
 const listFieldsWithin = (fields: readonly ParameterSpec[], within: Path): readonly ParameterSpec[] => {
   const parts = fields.find(isParts);
   if (parts === undefined || within.filter((step) => typeof step === 'number').length < DEPTH_MAX - 2) return fields;
@@ -166,7 +170,7 @@ function Universes({ fields, within, help }: UniversesProps) {
         </p>
       ))}
       {rows.map((_, at) => (
-        // The key changes when a row is removed, so that remembered values of other kinds stay with their row.
+        // The key changes when a row is removed. Values of other kinds that are remembered then stay with their row.
         <div key={`${removed} ${at}`} class="field-row" role="group" aria-label={`Universe ${at + 1}`}>
           <Fields fields={listFieldsWithin(fields, within)} within={[...within, at]} />
           <Button
@@ -192,7 +196,7 @@ function Universes({ fields, within, help }: UniversesProps) {
 /** Rarely used fields of the index, which have defaults. */
 const RARE_FIELDS: ReadonlySet<string> = new Set(['base_market_value', 'rounding']);
 
-/** Folded fields: they do not affect the level, or the served store is their default. */
+/** Fields that are folded. They do not affect the level, or their default is the served store. */
 const FOLDED_FIELDS: ReadonlySet<string> = new Set(['store_id', 'description', 'tags']);
 
 export function Identity() {

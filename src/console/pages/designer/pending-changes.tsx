@@ -24,8 +24,8 @@ interface PendingChangesProps {
 const NO_TERMS: JsonObject = {};
 
 /**
- * Renders a dialog that applies changes from a date. The alternative, which is shown with its extent, is to change the
- * whole history.
+ * Renders a dialog that applies changes from a date. The dialog also offers to change the whole history, and shows how
+ * many closes that affects.
  */
 export function PendingChanges({ id, pending, saving, note }: PendingChangesProps) {
   const { published, fixed, amendable, after } = pending;
@@ -109,7 +109,7 @@ function WholeHistory({ closes, isDisabled, onChange }: WholeHistoryProps) {
   );
 }
 
-/** Returns the fields that an amendment on a date would change, given earlier amendments. */
+/** Returns the fields that an amendment on a date would change. Earlier amendments are taken into account. */
 function listAmendedFields(date: string, pending: PendingChange): readonly Difference[] {
   const { inForce, amended } = computeDefinitionsOn(date, pending);
   return listDifferences(inForce, amended);

@@ -17,8 +17,8 @@ import { useWorkshop } from './draft.js';
 export const SHOWN = 15;
 
 /**
- * Formats the distance of the decided weights from the limit that triggers a rebalance; empty if the index has no such
- * limit.
+ * Formats how far the decided weights are from the limit that triggers a rebalance. Returns no text if the index has no
+ * such limit.
  */
 export const listHeadroom = (limits: PreviewResponse['limits'], before?: PreviewResponse['limits']) =>
   limits === undefined
@@ -114,7 +114,7 @@ interface SolvedTerms {
   readonly source: string | null;
 }
 
-/** Returns the figures of an optimisation. A figure of the parent is added where it differs. */
+/** Returns the figures of an optimisation. Where the figure of the parent differs, it is added. */
 const listSolvedFigures = (
   { before, after, exceeded, rebalance_date: date }: Solve,
   { candidates, source }: SolvedTerms,
@@ -140,7 +140,7 @@ const listSolvedFigures = (
   },
 ];
 
-/** Renders the largest differences between the weights and those of the parent. */
+/** Renders the largest differences between the weights and the weights of the parent. */
 function Moves({ from, assets }: { readonly from: string; readonly assets: PreviewResponse['assets'] }) {
   const moved = assets
     .filter(({ weight_delta: by }) => by !== null && by !== 0)

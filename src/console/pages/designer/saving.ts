@@ -10,12 +10,12 @@ import type { JsonObject } from '../../words/paths.js';
 import type { ConcurrentChange } from '../../components/conflict/conflict.js';
 import { createBody, keepDraft, type Draft } from './draft.js';
 
-/** The edited definition: a stored definition with its ETag, or a new definition with the ETag null. */
+/** Definition that is edited. A stored definition has an ETag; the ETag of a new definition is null. */
 export interface OpenedIndex {
   readonly document: JsonObject;
   readonly etag: string | null;
   readonly isStored: boolean;
-  /** Documents that a new index from a template depends on, in the order in which they must be stored. */
+  /** Documents that a new index from a template depends on. They must be stored in this order. */
   readonly beneath?: readonly JsonObject[];
 }
 
@@ -47,7 +47,7 @@ export interface SaveState {
   readonly isSaving: boolean;
   readonly trouble: Trouble | null;
   readonly clash: ConcurrentChange | null;
-  /** Changes for which the user must choose a date or the whole history; null if there are none. */
+  /** Changes for which the user must decide between a date and the whole history; null if there are none. */
   readonly pending: PendingChange | null;
   /**
    * Saves the draft.
@@ -62,14 +62,14 @@ export interface SaveState {
   /** Saves pending changes for the whole history. */
   saveWhole(note: string): void;
   dropPending(): void;
-  /** Overwrites the version that another user saved, after its review. */
+  /** Overwrites the version that another user saved, after this user has reviewed it. */
   saveOver(clash: ConcurrentChange, document: JsonObject, note: string): void;
   takeTheirs(): void;
 }
 
 /**
- * Returns the state and actions of saving. A save replaces only the version that was reviewed. If another version was
- * saved in the meantime, both versions are shown.
+ * Returns the state and the actions of saving. A save replaces only the version that the user has seen. If another
+ * version was saved since, both versions are shown.
  */
 export function useSaving({ draft, opened, onReload }: SavingInput): SaveState {
   const [isSaving, setSaving] = useState(false);
@@ -93,7 +93,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): SaveState {
     navigate(formatIndexAddress(body.id));
   }
 
-  /** Runs the requests of a save, and shows the error if one is refused. */
+  /** Runs the requests of a save. If one is refused, shows the error. */
   async function attemptSave(requests: () => Promise<void>): Promise<void> {
     setSaving(true);
     setTrouble(null);
@@ -110,8 +110,8 @@ export function useSaving({ draft, opened, onReload }: SavingInput): SaveState {
   }
 
   /**
-   * Stores a document, or reads the other version if one was saved in the meantime.
-   * @param over last reviewed version
+   * Stores a document. If another version was saved since, reads that version.
+   * @param over version that the user saw last
    */
   const store = (document: JsonObject, over: OpenedIndex, note: string) =>
     put(document, over.etag, note).catch(async (thrown: unknown) => {
@@ -121,7 +121,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): SaveState {
       setClash({ base: over.document, theirs, etag });
     });
 
-  /** Stores a change that affects no published close. For other changes, asks the user to choose. */
+  /** Stores a change that affects no published close. For any other change, asks the user. */
   const storeOrAsk = (document: JsonObject, over: OpenedIndex, note: string) =>
     attemptSave(async () => {
       const pendingChanges = opened.isStored ? await loadPendingChanges(getId(opened), over.document, document) : null;

@@ -10,7 +10,7 @@ export function Weighting() {
   const { draft, types, findings } = useWorkshop();
   const type = draft.at([...WEIGHTING_PATH, 'type']);
   const spec = types.weighting.find((known) => known.type === type);
-  /** Weighting classes have different parameters; all classes share the limits. */
+  /** Weighting classes have different parameters, but they all share the limits. */
   const choose = (chosen: string) => {
     const before = draft.at(WEIGHTING_PATH);
     const { params: _, ...limits } = isObject(before) ? before : {};

@@ -15,7 +15,7 @@ const CALLS = {
 
 const formatCause = (cause: keyof typeof CALLS | null): string => (cause === null ? 'nothing' : CALLS[cause]);
 
-/** Renders the effect of the draft on the weights of the stored definition. */
+/** Renders how the draft changes the weights of the stored definition. */
 export function WhatIf({
   change: { before, after, added, removed, changed, turnover, findings },
 }: {

@@ -8,7 +8,9 @@ import { canVerify } from '../index/publication/verify-entries.js';
 import '../index/publication/publication.css';
 import { verifyAudit, type AuditVerdict } from './verify-audit.js';
 
-/** Renders the last hash and the signature of the listed part of the log, and whether the browser could verify them. */
+/**
+ * Renders the last hash and the signature of the listed part of the log. Also shows if the browser could verify them.
+ */
 export function AuditChain({ log }: { readonly log: AuditLog }) {
   const [verdict, setVerdict] = useState<AuditVerdict | null>(null);
   useEffect(() => {

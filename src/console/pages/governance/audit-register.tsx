@@ -12,11 +12,11 @@ import type { Range, Register } from './register.js';
 /** Audit entry with the part of the log that contains it. */
 type AuditEntry = AuditLog['entries'][number] & { readonly log: AuditLog };
 
-/** Maximum number of entries that the page lists; the exported file contains the full range. */
+/** Maximum number of entries that the page lists. The exported file contains the full range. */
 const LISTED_MAX = 5000;
 const LOG_MEDIA = 'application/x-ndjson';
 
-/** Returns the query for a range of whole days. */
+/** Creates the query for a range of whole days. */
 const createQuery = ({ from, to }: Range) => ({ start: from, end: `${to}T23:59:59.999Z` });
 
 async function saveExtract(range: Range): Promise<void> {

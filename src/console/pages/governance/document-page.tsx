@@ -30,7 +30,7 @@ interface DocumentPageProps {
   readonly id: string | null;
 }
 
-/** Page of one document of a register, edited in a form that is generated from its schema. */
+/** Page of one document of a register. Its form is generated from its schema. */
 export function DocumentPage({ part, family, id }: DocumentPageProps) {
   const { kind, scope, idMember, fresh, read, write, remove } = family;
   const opened = useResource(
@@ -99,7 +99,7 @@ async function createFresh(fresh: JsonObject, signal: AbortSignal): Promise<Json
 
 const Markdown = createLazyComponent('the preview', async () => (await import('./markdown.js')).Markdown);
 
-/** Renders the Markdown of a document as it is displayed, or what a document of its kind contains. */
+/** Renders the Markdown of a document. If there is none, describes what a document of this kind should contain. */
 const Preview = ({ text, kind }: { readonly text: unknown; readonly kind: unknown }) =>
   typeof text !== 'string' ? null : (
     <Section title={text === '' ? 'Contents' : 'Preview'}>
@@ -113,7 +113,7 @@ const listTables = (schemas: Schemas | undefined): readonly string[] => [
   'report',
 ];
 
-/** Maximum number of indices shown as choices; above it, ids are typed. */
+/** Maximum number of indices that are shown as choices. If there are more, ids are typed. */
 const CHOICES_MAX = 40;
 
 interface FormProps {
@@ -207,7 +207,7 @@ const RARE_FIELDS = ['tables', 'path', 'checksum', 'region', 'endpoint'];
 
 const FIELD_CHANGES = { url: { label: 'Address', isWide: true } };
 
-/** Formats a list; a missing or empty list stands for all values. */
+/** Formats a list. If the list is missing or empty, it means all values. */
 const formatList = (values: Json | undefined, all: string): readonly string[] =>
   Array.isArray(values) && values.length > 0 ? values.map(String) : [all];
 
@@ -216,7 +216,7 @@ const useDeliveries = (client: string) =>
     service.value.call('listDeliveries', { params: { client_id: client }, signal }),
   );
 
-/** Renders figures of the deliveries to a client, its entitlements and its targets. */
+/** Renders what was delivered to a client, what the client may receive, and its targets. */
 function Delivered({ client, document }: { readonly client: string; readonly document: JsonObject }) {
   const { data } = useDeliveries(client);
   if (data === undefined) return <FiguresSkeleton />;

@@ -123,7 +123,7 @@ export const clientsRegister: Register<ListedClient> = {
   ],
 };
 
-/** Renders the clients that cannot receive files, with the missing part. */
+/** Renders the clients that cannot receive files, and what each of them lacks. */
 function Incomplete({ clients }: { readonly clients: readonly ListedClient[] }) {
   const missing = clients.filter(isIncomplete);
   if (missing.length === 0) return null;
@@ -150,7 +150,7 @@ function Incomplete({ clients }: { readonly clients: readonly ListedClient[] }) 
   );
 }
 
-/** Renders the latest session with files for a client, and whether all files were delivered. */
+/** Renders the latest session with files for a client. Shows if all files were delivered. */
 function Latest({ latest }: { readonly latest: ListedClient['latest_delivery'] }) {
   if (latest === null) return <span class="quiet">none yet</span>;
   const { date, files, delivered } = latest;
@@ -249,7 +249,7 @@ const withoutMarks = (text: string): string => text.replaceAll(/^#+ |\*\*|__|`/g
 const addressNewProcedure = (kind: string): string =>
   formatAddress(formatGovernanceAddress('procedures', 'new'), { kind });
 
-/** Renders each kind of procedure, and whether the administrator has a procedure of this kind. */
+/** Renders each kind of procedure. Shows if the administrator has a procedure of this kind. */
 const Kinds = ({ procedures: all }: { readonly procedures: readonly Procedure[] }) => (
   <Section title="Kinds of procedures" aside="of the principles for financial benchmarks">
     <Entries

@@ -4,12 +4,12 @@ import type { Scope } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
 
-/** A family of documents with forms that are generated from their schemas. */
+/** Family of documents whose forms are generated from their schemas. */
 export interface Family {
   /** Kind of document, as in the families of versioned documents. */
   readonly kind: 'client' | 'procedure';
   readonly scope: Scope;
-  /** Member of the form that holds the id. The id is in the address of the request, not in its body. */
+  /** Member of the form that contains the id. In a request, the id is in the address and not in the body. */
   readonly idMember: string;
   readonly schema: string;
   /** Members that list objects of different kinds, shown after the other fields. */

@@ -1,7 +1,7 @@
 import { lexer, type Token, type Tokens } from 'marked';
 import type { ComponentChildren } from 'preact';
 
-/** Renders Markdown as elements, never as HTML of the author. */
+/** Renders Markdown as elements. HTML of the author is never inserted. */
 export const Markdown = ({ text }: { readonly text: string }) => (
   <div class="markdown">{lexer(text).map((token, k) => renderBlock(token, k))}</div>
 );

@@ -8,7 +8,9 @@ interface ClientParts {
   readonly targets: readonly unknown[];
 }
 
-/** Returns the state of delivery to a client. Delivery requires an entitlement and a destination. */
+/**
+ * Returns the state of delivery to a client. A delivery needs something that the client may receive, and a destination.
+ */
 export function getClientState({ enabled, entitlements, targets }: ClientParts): {
   readonly text: string;
   readonly kind: 'plain' | 'warning' | 'good';

@@ -18,7 +18,7 @@ type Statement = GovernanceOverview['statements'][number];
 /** Formats the number of entries of a log, which is unknown if the log is unreadable. */
 export const countOrNone = (value: number | null): string => (value === null ? MISSING_TEXT : formatCount(value));
 
-/** Renders the last published date of an index, and the number of sessions by which it is behind the data. */
+/** Renders the last published date of an index. If the data has later sessions, shows their number. */
 export function PublishedThrough({ state }: { readonly state: Statement }) {
   const { published_through: through, entries, data_through: end, sessions_behind: behind } = state;
   if (entries === null) return <Badge kind="bad">unreadable</Badge>;
@@ -35,7 +35,7 @@ export function PublishedThrough({ state }: { readonly state: Statement }) {
   );
 }
 
-/** Renders the published logs, with which the closes of later runs are compared. */
+/** Renders the published logs. The closes of later runs are compared with them. */
 export function PublishedLogs() {
   const overview = useGovernance();
   return (

@@ -22,7 +22,7 @@ interface RegisterPageProps<R> {
   readonly register: Register<R>;
 }
 
-/** Page of one register: a table with rows that open to their facts or link to their pages. */
+/** Page of one register. It is a table whose rows open to their facts or link to their pages. */
 export function RegisterPage<R>({ name, register }: RegisterPageProps<R>) {
   const { title, brief, guide, actions, hasRange = false, scope } = register;
   const range = getChosenRange();
@@ -78,7 +78,7 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
   const { label, columns, sort, empty, getKey, searchIn, read, formatAddress, hasRange = false } = register;
   const { formatGroup, groupLabel = 'Kind', summarise, isNewestShown = false, below } = register;
   const key = `register ${name}${hasRange ? ` ${range.from} ${range.to}` : ''}`;
-  // A log with a range is not reloaded automatically, because the service records every read of the log.
+  // A log with a range is not reloaded automatically, because the service records every time that the log is read.
   const rows = useResource(key, (signal) => read(range, signal), { follows: !hasRange });
   const open = getParameter('entry');
   return (

@@ -9,7 +9,7 @@ export interface Range {
   readonly to: string;
 }
 
-/** Specification of a register or a list of documents that is shown as one table. */
+/** Description of a register or of a list of documents. It is shown as one table. */
 export interface Register<R> {
   readonly title: string;
   /** Short description of the contents. */
@@ -24,12 +24,12 @@ export interface Register<R> {
   readonly sort: Sort;
   /** Title and text shown if the register is empty. */
   readonly empty: readonly [title: string, text: string];
-  /** Returns the kind of a row, by which the table can be filtered. */
+  /** Returns the kind of a row. The table can be filtered by it. */
   formatGroup?(row: R): string;
   readonly groupLabel?: string;
   /** Figures of all rows. */
   summarise?(rows: readonly R[]): readonly Metric[];
-  /** True if the newest row is shown below the table until another row is opened. */
+  /** True if the newest row is shown below the table until the user opens another row. */
   readonly isNewestShown?: boolean;
   /** Content between the figures and the table. */
   above?(rows: readonly R[]): ComponentChildren;
@@ -57,7 +57,7 @@ export interface Register<R> {
   readonly scope?: 'audit';
 }
 
-/** Maximum number of concurrent requests for a register of all indices or schedules. */
+/** Maximum number of requests at the same time, for a register of all indices or schedules. */
 const READ_CONCURRENCY = 8;
 
 /** Collects the rows of several documents, in the order of the documents. */

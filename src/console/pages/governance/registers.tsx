@@ -240,7 +240,7 @@ function renderApprover({ approval_id: id, approved_by: names }: Pick<Judgement,
   return id === null ? null : <a href={formatApprovalAddress(id)}>by {names.join(', ')}</a>;
 }
 
-/** All registers by name, in the order of the overview. Addresses contain the names. */
+/** All registers by name, in the order of the overview. The names are part of the addresses. */
 export const REGISTERS = {
   clients: clientsRegister,
   procedures: proceduresRegister,

@@ -8,17 +8,17 @@ type Seal = AuditLog['seals'][number];
 export interface AuditVerdict {
   /** Number of valid entries at the start of the part. */
   readonly sound: number;
-  /** Latest signature of an entry of the part; null if none is in the part. */
+  /** Latest signature that signs an entry of the part; null if the part contains none. */
   readonly seal: Seal | null;
-  /** True if the signature was verified; false if the browser does not support Ed25519. */
+  /** True if the signature was verified. False if the browser does not support Ed25519. */
   readonly isSigned: boolean;
   /** Error of the first invalid entry; null if all entries are valid. */
   readonly fault: string | null;
 }
 
 /**
- * Verifies the hashes of consecutive entries of the audit log and the latest signature of one of them, in the browser
- * and without trusting the service.
+ * Verifies consecutive entries of the audit log in the browser: their hashes, and the latest signature of one of them.
+ * The service need not be trusted.
  * @cost 0.1 ms per entry, on other threads
  */
 export async function verifyAudit({ entries, seals, keys }: AuditLog): Promise<AuditVerdict> {
@@ -40,14 +40,16 @@ export async function verifyAudit({ entries, seals, keys }: AuditLog): Promise<A
   return fault === null ? { ...valid, isSigned: true } : { ...valid, sound: 0, fault };
 }
 
-/** Returns the error in the position of an entry; the numbers of a reader with few documents have gaps. */
+/** Returns the error in the number of an entry. If a reader may see only some documents, the numbers have gaps. */
 function findLinkFault(entry: Entry, before: Entry | undefined): string | null {
   if (before === undefined || entry.seq > before.seq + 1) return null;
   if (entry.seq <= before.seq) return `its number ${entry.seq} is not after ${before.seq}`;
   return entry.previous === before.hash ? null : 'its previous hash does not match the previous entry';
 }
 
-/** Returns the error of a signature; null if it is valid, undefined if the browser does not support Ed25519. */
+/**
+ * Returns the error of a signature. Returns null if it is valid, and undefined if the browser does not support Ed25519.
+ */
 async function findSealFault(seal: Seal, entry: Entry, keys: readonly PublicKey[]): Promise<string | null | undefined> {
   if (seal.entry_hash !== entry.hash) return `the signature of entry ${seal.seq} covers another hash`;
   if ((await computeHash(seal)) !== seal.hash) return `the signature of entry ${seal.seq} does not match its content`;

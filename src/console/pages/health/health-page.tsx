@@ -92,7 +92,7 @@ function Report({ state }: { readonly state: Health }) {
 
 type State = Health['states'][number];
 
-/** Renders the latest states of the process that answered the request. */
+/** Renders the latest states of the process that answered. */
 function States({ states }: Pick<Health, 'states'>) {
   return (
     <Section title="States of the service" aside="since its start, the latest 20">

@@ -25,7 +25,7 @@ interface Day {
   readonly longest: number | null;
 }
 
-/** Renders the stored jobs by the day on which they ended. Each day opens to its failed jobs. */
+/** Renders the stored jobs by the day on which they ended. A day opens to its failed jobs. */
 export function JobDays() {
   const jobs = useResource('ended jobs', (signal) =>
     service.value.call('listJobs', {
@@ -59,13 +59,13 @@ export function JobDays() {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Spans of the chart: 24 hours if all jobs ended within them, otherwise 30 days. */
+/** Spans of the chart. If all jobs ended within 24 hours, the chart shows hours; otherwise it shows 30 days. */
 const HOURS = { name: 'hour', bars: 24, ms: HOUR_MS, format: (time: number) => formatMoment(toIso(time)) };
 const DAYS = { name: 'day', bars: 30, ms: DAY_MS, format: (time: number) => toIso(time).slice(0, 10) };
 
 const toIso = (time: number): string => new Date(time).toISOString();
 
-/** Draws the jobs of the last hours or days; the table has the numbers by day. */
+/** Draws the jobs of the last hours or days. A table contains the numbers by day. */
 function History({ jobs }: { readonly jobs: readonly JobStatus[] }) {
   const ended = jobs.flatMap(({ finished_at: at, status }) => (at === null ? [] : [{ time: Date.parse(at), status }]));
   const { name, bars, ms, format } = ended.every(({ time }) => time > Date.now() - DAY_MS) ? HOURS : DAYS;

@@ -38,7 +38,7 @@ function Checks({ runs }: { readonly runs: readonly Run[] }) {
   const check = async () => {
     isWanted.current = true;
     const found = new Map<string, Outcome>();
-    // Runs are checked one after another, because each check reads and hashes a whole run.
+    // Runs are checked one after another, because a check reads and hashes a whole run.
     for (const [k, { index_id: id }] of runs.entries()) {
       setDone(k);
       found.set(id, await readOutcome(id));

@@ -15,7 +15,7 @@ const EXAMPLE_ID = 'EXAMPLE';
 /** Number of securities in the example. */
 const EXAMPLE_COUNT = 30;
 
-/** Returns the initial definition of the designer, limited to the largest companies if the store has sizes. */
+/** Returns the first definition of the designer. If the store has sizes, it is limited to the largest companies. */
 async function createExampleDocument(): Promise<JsonObject> {
   const [{ stores }, { fields }] = await Promise.all([
     service.value.call('listStores'),
@@ -34,7 +34,7 @@ async function createExampleDocument(): Promise<JsonObject> {
   };
 }
 
-/** Creates and runs an example index on the served store, and starts the tour on its page. */
+/** Creates an example index on the served store and runs it. Then starts the tour on its page. */
 async function createExample(onRefusal: OnRefusal): Promise<void> {
   const body = await attempt(createExampleDocument, onRefusal);
   if (body === undefined) return;

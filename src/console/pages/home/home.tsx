@@ -20,7 +20,7 @@ const ComingEvents = createLazyComponent('the calendar', async () => (await impo
 
 const LatestJobs = createLazyComponent('the latest jobs', async () => (await import('./latest-jobs.js')).LatestJobs);
 
-/** Returns true while the service is still loading the previously served store after a start. */
+/** Returns true after a start of the service while it is loading the previously served store. */
 const isBeingRead = (): boolean => health.value?.store.active === null && health.value.store.status === 'loading';
 
 const BeingRead = () => (

@@ -1,13 +1,13 @@
 import type { IndexSummary, JobStatus, RunSummaryRow } from '#clients/typescript/divisor.js';
 import type { RefusedQuery } from '../../state/refusals.js';
 
-/** An index with a summary of its stored run, which is null before the first run. */
+/** Index with a summary of its stored run. The summary is null before the first run. */
 export interface Row {
   readonly index: IndexSummary;
   readonly run: RunSummaryRow | null;
   /** False until the run summaries have been loaded. */
   readonly isKnown: boolean;
-  /** The last run if it failed and is newer than the stored run; null otherwise. */
+  /** Last run if it failed and is newer than the stored run; otherwise null. */
   readonly failed: JobStatus | null;
   readonly asking: RefusedQuery;
 }

@@ -48,7 +48,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
     };
   });
   if (rows.length === 0) return hasData ? <NoIndex /> : null;
-  // A service that is starting will answer a later request.
+  // A service that is starting will answer later.
   const isWaited = runs.data === undefined && (runs.isLoading || runs.trouble?.retrySeconds != null);
   const columns = isWaited
     ? COLUMNS.map((column) => (INDEX_COLUMNS.has(column.id) ? column : createAwaitedColumn(column)))
@@ -271,8 +271,8 @@ function formatStateBelow(row: Row): string {
 }
 
 /**
- * Renders the state of an index (never run, running, failed, stale or up to date) with its reason and the possible
- * action.
+ * Renders the state of an index: never run, running, failed, stale or up to date. Adds the reason and the action that
+ * helps.
  */
 function State({ index, run, isKnown, failed, asking }: Row) {
   const job = liveJobs.value.find(({ job_id: id }) => id === `backtest:${index.id}`);

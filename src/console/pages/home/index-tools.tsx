@@ -16,7 +16,7 @@ interface IndexToolsProps {
   readonly asking: RefusedQuery;
 }
 
-/** Renders actions on the selected indices. Without a selection they apply to all indices. */
+/** Renders actions on the selected indices. If none is selected, the actions apply to all indices. */
 export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
   const meant = selected.length === 0 ? rows : rows.filter(({ index }) => selected.includes(index.id));
   const running = new Set(liveJobs.value.map(({ job_id: id }) => id));

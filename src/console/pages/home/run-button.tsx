@@ -9,9 +9,9 @@ import { findRefusal, formatRunSubject, type RefusedQuery } from '../../state/re
 
 interface RunButtonProps {
   readonly id: string;
-  /** The last run if it failed. The button then repeats the failed request. */
+  /** Last run if it failed. The button then repeats the failed request. */
   readonly failed: JobStatus | null;
-  /** Requests and errors of the table; an error is shown in full above the table. */
+  /** Requests and errors of the table. An error is shown in full above the table. */
   readonly asking: RefusedQuery;
 }
 

@@ -23,7 +23,7 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
     service.value.call('getStore', { params: { store_id: id }, signal }),
   );
   const findings = whole.data?.findings ?? [];
-  /** Formats a figure. A store that is still loading has neither dates nor counts. */
+  /** Formats a figure. While a store is loading, it has neither dates nor counts. */
   function renderValue<T extends string | number>(
     value: T | null,
     text: (value: T) => string = String,

@@ -12,11 +12,11 @@ import { formatIndexAddress } from '../../words/addresses.js';
 import { RunButton } from './run-button.js';
 import { formatChange, countValues, formatDecimal, getSignClass } from '../../words/numbers.js';
 
-/** A strategy with a summary of its stored run, which is null before the first run. */
+/** Strategy with a summary of its stored run. The summary is null before the first run. */
 interface Row {
   readonly stored: StoredStrategy;
   readonly run: RunSummaryRow | null;
-  /** The last run if it failed and is newer than the stored run; null otherwise. */
+  /** Last run if it failed and is newer than the stored run; otherwise null. */
   readonly failed: JobStatus | null;
   readonly asking: RefusedQuery;
 }

@@ -3,13 +3,13 @@ import { Metrics } from '../../components/metrics.js';
 import { formatCount } from '../../words/numbers.js';
 import { listDividendFigures } from './dividends.js';
 
-/** Maximum number of kinds that are counted separately, without and with the dividends in points. */
+/** Maximum number of kinds that are counted separately: without, and with, the dividends in points. */
 const KINDS_MAX = 5;
 const KINDS_BESIDE_POINTS = 2;
 
 interface KindsProps {
   readonly actions: readonly IndexAction[];
-  /** Dividends in index points; undefined while they are loaded, or if the run has none. */
+  /** Dividends in index points. Undefined while they are loading, or if the run has none. */
   readonly dividends: DividendPointsView | undefined;
 }
 

@@ -48,7 +48,7 @@ export function Actions({ id, run }: ActionsProps) {
       const all = await service.value.call('getIndexActions', { ...request, query });
       const { actions, actions_total: total } = all;
       if (range !== null || total <= actions.length) return all;
-      // One response cannot contain all actions. For the whole run, the latest actions are shown.
+      // One response cannot contain all actions. For the whole run, only the latest actions are shown.
       const from = computeLatestStart(run, actions.length / total);
       const latest = await service.value.call('getIndexActions', { ...request, query: { ...query, from } });
       return { ...latest, actions_total: total };
@@ -70,8 +70,8 @@ export function Actions({ id, run }: ActionsProps) {
 const DAYS_PER_MONTH = 30;
 
 /**
- * Returns the start date of a final part of the run that contains at most the given share of its actions, with a margin
- * of 20%.
+ * Returns the date from which to request actions. The last part of the run contains at most the given share of all
+ * actions, with a margin of 20%.
  */
 function computeLatestStart({ start, end }: Pick<OverviewView, 'start' | 'end'>, share: number): string {
   const months = (parseDayNumber(end) - parseDayNumber(start)) / DAYS_PER_MONTH;
@@ -178,7 +178,7 @@ const DECIDED_PHRASES: Readonly<Partial<Record<IndexAction['type'], typeof OFFER
 
 /** Renders the outcomes of pending elections, by choice. */
 function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]; readonly asOf: string }) {
-  // A merger is omitted because both of its securities list the same choices.
+  // A merger is left out, because both of its securities list the same choices.
   const open = actions.filter(({ choices, type }) => choices.length > 0 && type !== 'MERGER');
   const identifiers = open.map(({ identifier }) => identifier);
   const facts = useNames(identifiers, asOf);
@@ -246,7 +246,7 @@ const ACTION_COLUMNS: readonly Column<IndexAction>[] = [
 
 const formatShares = (shares: number | null): string => formatDecimal(shares, 4);
 
-/** Renders a value before and after an action. An unchanged value is rendered once. */
+/** Renders a value before and after an action. If it did not change, it is rendered once. */
 function renderEffect(
   before: number | null,
   after: number | null,

@@ -1,20 +1,21 @@
 import type { AttributionView, ContributionPayload, GroupAttributionRow } from '#clients/typescript/divisor.js';
 import { countValues } from '../../words/numbers.js';
 
-/** A contribution of one security, of several, of a group or of an overlay part, or the total. */
+/**
+ * Step of an attribution: the contribution of one security, of several, of a group or of an overlay part, or the total.
+ */
 interface Step {
   readonly label: string;
   readonly value: number;
   readonly isTotal?: boolean;
 }
 
-/** Number of securities with a separate step, among the gains and among the losses. */
+/** Number of securities that have their own step, for gains and for losses. */
 const STEPS_MAX = 8;
 
 /**
  * Returns the steps of the return by security: the largest gains, the sum of the other gains, the sum of the other
- * losses, the largest losses, overlay parts, and the total. Contributions are after costs, so that costs are not a
- * step.
+ * losses, the largest losses, overlay parts, and the total. Contributions are after costs, so costs are not a step.
  */
 export function createSteps({
   contributions,
@@ -39,7 +40,7 @@ export function createSteps({
   ];
 }
 
-/** Returns the securities with a positive contribution, and the others. The order stays that of the contributions. */
+/** Divides securities into those with a positive contribution and all others. Their order does not change. */
 export const splitBySign = (contributions: AttributionView['contributions']) => ({
   gains: contributions.filter(({ contribution }) => contribution > 0),
   losses: contributions.filter(({ contribution }) => contribution <= 0),

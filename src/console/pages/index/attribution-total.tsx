@@ -18,14 +18,14 @@ import { createGroupSteps, splitBySign, createSteps, sumContributions } from './
 
 interface AttributionTotalProps {
   readonly view: AttributionView;
-  /** Contributions by sector; null if the store has no sectors, undefined while they are loading. */
+  /** Contributions by sector. Null if the store has no sectors, undefined while they are loading. */
   readonly groups: GroupAttributionView | null | undefined;
 }
 
 /** Renders the return of the range as a sum: gains, losses, and the steps from zero to the total. */
 export function AttributionTotal({ view, groups }: AttributionTotalProps) {
   const hasSectors = groups !== null && (groups === undefined || groups.groups.length > 1);
-  // The sectors of an overlay do not show its parts, such as a fee.
+  // The sectors of an overlay do not show its own parts, such as a fee.
   const usual = view.overlay_parts === null ? 'sector' : 'security';
   const by = hasSectors ? (STEPS_BY.find(({ value }) => value === getParameter('steps'))?.value ?? usual) : 'security';
   const window = `${view.start.slice(0, 10)} to ${view.end.slice(0, 10)}`;
@@ -102,7 +102,7 @@ function listMetrics(view: AttributionView): readonly Metric[] {
 
 const ofSecurities = (size: number): string => countValues(size, 'security', 'securities');
 
-/** Renders the residual of a sum. A rounding error is shown as 0, with the exact value folded. */
+/** Renders the residual of a sum. If it is a rounding error, it is shown as 0 and its exact value is folded. */
 export const Residual = ({ value }: { readonly value: number }) =>
   formatResidual(value) === formatFigure(value) ? (
     <>residual {formatFigure(value)}</>

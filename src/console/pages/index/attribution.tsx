@@ -44,7 +44,7 @@ export function Attribution({ id, run }: AttributionProps) {
   const performance = useResource(`performance ${formatRunKey(id)}`, (signal) =>
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
-  // Default benchmark: the benchmark of the run, if it is an index.
+  // The default benchmark is the benchmark of the run if that is an index.
   const usual = others.find(({ id: other }) => other === performance.data?.benchmark)?.id ?? null;
   const requestedReference = getParameter('against');
   const against = requestedReference === NO_EFFECT ? null : (requestedReference ?? usual);
@@ -133,8 +133,8 @@ function BySecurity({ view: { contributions, end } }: { readonly view: Attributi
 }
 
 /**
- * Renders the returns of the index and the benchmark and the total effects of all groups. Renders nothing without a
- * benchmark.
+ * Renders the returns of the index and the benchmark, and the total effects of all groups. Renders nothing if there is
+ * no benchmark.
  */
 function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
   const { effects, benchmark, findings } = view;

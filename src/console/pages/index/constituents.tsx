@@ -27,7 +27,7 @@ export function Constituents({ id, run }: ConstituentsProps) {
   const on = getParameter('on') ?? run.end;
   const open = getParameter('name');
   const weights = useResource(`weights ${formatRunKey(id)} ${on}`, createWeightsReader(id, on, false), { keeps: true });
-  // Risk is a separate request because it takes longer than the weights and fails for a short run.
+  // Risk is a separate request. It takes longer than the weights and fails for a short run.
   const measured = useResource(`risk ${formatRunKey(id)} ${on}`, createWeightsReader(id, on, true), { keeps: true });
   const withRisk = measured.data?.as_of === weights.data?.as_of ? measured.data : undefined;
   return (
@@ -141,7 +141,7 @@ function HeldSecurities({ id, view, isRiskAwaited, open }: HeldSecuritiesProps) 
   );
 }
 
-/** Half of the last displayed digit of a percentage. */
+/** Half of the last digit that a percentage shows. */
 const SHOWN_MIN = 5e-5;
 
 /** Returns a note with the number of long and short positions, if some positions are short. */
@@ -150,8 +150,8 @@ function createGrossNote({ constituents, gross_constituents: all }: WeightsView[
 }
 
 /**
- * Returns the figure of the uninvested weight: cash, or a loan if the weights exceed 1. Returns no figure if the weight
- * would be displayed as zero.
+ * Returns a figure for the weight that is not invested: cash, or a loan if the weights exceed 1. Returns nothing if the
+ * weight would be shown as zero.
  */
 function listCash(weights: readonly ConstituentRow[]) {
   const cash = 1 - weights.reduce((sum, { weight }) => sum + weight, 0);

@@ -4,8 +4,8 @@ import { useResource } from '../../state/resource.js';
 import { readNewestRun } from './run-terms.js';
 
 /**
- * Returns the query of the run whose definition explains the decisions; an empty query if the stored definition is the
- * definition of the run.
+ * Returns the query for the run whose definition explains the decisions. If the stored definition is the same, returns
+ * an empty query.
  * @param stale state of the displayed run
  * @returns null while the run is unknown
  */

@@ -9,7 +9,10 @@ import { service } from '../../state/service.js';
 import { readShownRun, formatRunKey } from '../../state/shown-run.js';
 import { countValues, formatDecimal, formatPercent } from '../../words/numbers.js';
 
-/** Reads the ordinary dividends in index points. The service refuses a run on prices that include dividends. */
+/**
+ * Reads the ordinary dividends in index points. If the prices of a run include dividends, the service refuses the
+ * request.
+ */
 export function useDividendPoints(id: string) {
   const range = findChosenRange();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };

@@ -13,7 +13,10 @@ import { sumByYear } from '../../words/sums.js';
 interface Divisors {
   readonly dates: readonly string[];
   readonly divisor: readonly (number | null)[];
-  /** Cumulative dividend points by calendar year; empty if dividends are reinvested in the securities that pay them. */
+  /**
+   * Dividend points added up within each calendar year. Empty if dividends are reinvested in the securities that pay
+   * them.
+   */
   readonly points: readonly Line[];
 }
 
@@ -59,7 +62,7 @@ function Charts({ id }: { readonly id: string }) {
   );
 }
 
-/** Number of significant digits of a divisor, so that small changes at a rebalance are visible. */
+/** Number of significant digits of a divisor. With it, small changes at a rebalance are visible. */
 const DIGITS = 8;
 const DECIMALS_MAX = 12;
 

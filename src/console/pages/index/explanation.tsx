@@ -22,7 +22,7 @@ interface ExplanationProps {
 }
 
 /**
- * Renders why a security is or is not in the index and how its weight was computed: every rule, the weighting formula
+ * Renders why a security is or is not in the index, and how its weight was computed: every rule, the weighting formula
  * and the cap.
  */
 export function Explanation({ id, identifier, asOf, stale, onClose }: ExplanationProps) {
@@ -48,7 +48,7 @@ export function Explanation({ id, identifier, asOf, stale, onClose }: Explanatio
   );
 }
 
-/** Renders a note if a new run would decide differently. */
+/** Renders a note if a new run would make other decisions. */
 export function RunNote({ stale }: Pick<ExplanationProps, 'stale'>) {
   const parts = [
     stale?.definition === true && 'the definition changed since this run',
@@ -136,7 +136,7 @@ function Placing({ explained, quoted }: PlacingProps) {
     <Facts
       facts={[
         [`Weight decided on ${decided}`, formatPercent(decidedWeight ?? weight, 4)],
-        // Index shares fix the decided weight, which then changes with the prices until it takes effect.
+        // The decision fixes the index shares. Until it becomes effective, the weight changes with the prices.
         decidedWeight === null
           ? ['In effect from', effective]
           : [`Weight in effect from ${effective}`, formatPercent(weight, 4)],

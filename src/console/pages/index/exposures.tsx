@@ -21,8 +21,8 @@ export interface ExposuresProps {
 }
 
 /**
- * Renders the weighted average of a datapoint over time, for the index and optionally a benchmark, with turnover and
- * concentration.
+ * Renders the weighted average of a datapoint over time, for the index and, if selected, a benchmark. Also renders
+ * turnover and concentration.
  */
 export function Exposures({ id, run, query }: ExposuresProps) {
   const fields = useFieldsOfRun(id, run);
@@ -83,7 +83,7 @@ export function Exposures({ id, run, query }: ExposuresProps) {
   );
 }
 
-/** Returns the number of decimals for values of this magnitude. */
+/** Returns how many decimals values of this size need. */
 const countDigits = (values: Line['values']): number => {
   const size = Math.max(...values.map((value) => Math.abs(value ?? 0)));
   return size < 1 ? 4 : size < 1000 ? 2 : 0;

@@ -19,7 +19,7 @@ const MODELS = [
   { value: 'market_sector', text: 'Market and sectors' },
 ] as const;
 
-/** Renders the return of a range attributed to factors, with the unexplained remainder. */
+/** Renders the return of a range attributed to factors, and the rest that they do not explain. */
 export function FactorAttribution({ id }: { readonly id: string }) {
   const range = findChosenRange();
   const model = MODELS.find(({ value }) => value === getParameter('factors'))?.value ?? 'styles';
@@ -48,7 +48,7 @@ export function FactorAttribution({ id }: { readonly id: string }) {
   );
 }
 
-/** A factor or the unexplained remainder, in the order of the model. */
+/** Factor of the model, or the rest that the factors do not explain. */
 interface Row {
   readonly name: string;
   readonly exposure: number | null;

@@ -14,11 +14,11 @@ import { readNewestRun } from './run-terms.js';
 
 interface FailedRunProps {
   readonly id: string;
-  /** True for a strategy. The rules of a strategy belong to its index, so findings have no link. */
+  /** True for a strategy. The rules belong to the index that it follows, so its findings have no link. */
   readonly isStrategy: boolean;
 }
 
-/** Renders the cause of the failure of the last run, until the next run. */
+/** Renders why the last run failed. It is shown until the next run. */
 export function FailedRun({ id, isStrategy }: FailedRunProps) {
   const job = useFailedRuns().get(id);
   const stored = useResource(job === undefined ? null : `run before the failure ${job.finished_at}`, (signal) =>
@@ -29,7 +29,7 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
   const findings = (error?.detail?.['findings'] ?? []) as readonly Finding[]; // validation errors of the contract have this member
   const message = error?.message ?? 'the job reports no reason.';
   const findAddress = (path: string) => findRuleAddress(id, path);
-  // The only finding is often the reason in the title.
+  // If there is only one finding, the title often contains it already.
   const [first] = findings;
   const isStated = findings.length === 1 && first !== undefined && message.includes(first.message);
   const unstated = isStated ? [] : findings;

@@ -9,7 +9,7 @@ import {
   getSignClass,
 } from '../../words/numbers.js';
 
-/** A figure with its label, as it is displayed. */
+/** Figure with its label, as it is shown. */
 interface Figure {
   readonly term: string;
   readonly value: string;
@@ -20,7 +20,7 @@ interface Figure {
 }
 
 /**
- * Describes the series behind all figures of a response, for example `Index INDEX-1, total return, before costs of the
+ * Describes the series of all figures in a response, for example `Index INDEX-1, total return, before costs of the
  * run`.
  */
 export const formatSubject = (view: Pick<PerformanceView, 'of' | 'return_variant'>, tracked: string): string =>
@@ -39,7 +39,7 @@ const createSignedFigure = (term: string, value: number | null, help: string, wr
 /**
  * Returns the main figures of a date range.
  *
- * @param tracked index tracked by the run; as a benchmark it adds no figures
+ * @param tracked index that the run follows; if it is also the benchmark, no figures are added
  */
 export function createFigures(view: PerformanceView, tracked: string): readonly Figure[] {
   const { metrics, benchmark, benchmark_statistics: relative, of, return_variant: variant } = view;
@@ -130,7 +130,7 @@ export function createStatistics({ statistics }: PerformanceView): readonly Figu
   ];
 }
 
-/** Returns the figures relative to the benchmark of the run; empty if the run has no benchmark. */
+/** Returns the figures relative to the benchmark of the run. Returns none if the run has no benchmark. */
 export function createBenchmarkFigures({ benchmark_statistics: relative }: PerformanceView): readonly Figure[] {
   if (relative === null) return [];
   return [

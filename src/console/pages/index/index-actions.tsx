@@ -41,7 +41,7 @@ interface RunActionsProps {
   readonly others?: readonly Action[];
 }
 
-/** Renders the actions on an index or a strategy and its run. On a phone, all but Run are in a menu. */
+/** Renders the actions on an index or a strategy and on its run. On a phone, all actions except Run are in a menu. */
 export function RunActions({ id, isStrategy = false, edit, others = [] }: RunActionsProps) {
   const isPhone = usePhone();
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);

@@ -112,7 +112,7 @@ export function IndexPage({ params }: PageProps) {
   );
 }
 
-/** Renders links to the stored indices and strategies with ids that are close to an unknown id. */
+/** Renders links to stored indices and strategies whose ids are similar to an unknown id. */
 function SimilarIds({ id }: { readonly id: string }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
@@ -135,7 +135,7 @@ function SimilarIds({ id }: { readonly id: string }) {
   );
 }
 
-/** Renders the versions of a deleted index, each of which can be restored. */
+/** Renders the versions of a deleted index. Each version can be restored. */
 function DeletedIndexPage({ id }: { readonly id: string }) {
   const list = useResource(`versions index ${id}`, (signal) => listVersions({ kind: 'index', id }, signal));
   return list.data === undefined ? null : <Versions kind="index" id={id} />;
@@ -257,7 +257,7 @@ function Description({ text }: { readonly text: string | null }) {
 interface RunPartsProps {
   readonly id: string;
   readonly tab: string;
-  /** Index tracked by the run. For a strategy: the index that it follows. */
+  /** Index that the run follows. For a strategy, this is the index of the strategy. */
   readonly tracked: string;
   /** Index below an overlay; null without an overlay. */
   readonly underlying: string | null;

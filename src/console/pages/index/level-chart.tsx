@@ -26,9 +26,9 @@ interface LevelChartProps {
   /** Index below an overlay; null without an overlay. */
   readonly underlying: string | null;
   readonly run: OverviewView;
-  /** Performance of the run; null before it is loaded, when the chart has no benchmark. */
+  /** Performance of the run. Null until it is loaded; the chart then has no benchmark. */
   readonly performance: PerformanceView | null;
-  /** True if the controls do not fit in one row: they are in a panel, and the chart is lower. */
+  /** True if the controls do not fit into one row. They are then in a panel, and the chart is lower. */
   readonly isNarrow: boolean;
 }
 
@@ -49,7 +49,7 @@ const UNITS = [
   { value: 'points', text: 'Points', help: 'Index points' },
 ] as const;
 
-/** Renders the levels of the index, of the portfolio that follows it, of the benchmark and of other indices. */
+/** Renders the levels of the index, of the portfolio that follows it, of the benchmark, and of other indices. */
 export function LevelChart(props: LevelChartProps) {
   const { id, tracked, underlying, performance, isNarrow } = props;
   const variant = getChosenVariant();
@@ -152,7 +152,7 @@ function useRebalanceMarks(id: string): readonly Mark[] {
 
 const NO_FALLS: PerformanceView['drawdowns'] = [];
 
-/** Returns the shaded period of a drawdown, from its peak to its recovery or the last date. */
+/** Returns the period of a drawdown to shade: from its peak to its recovery, or to the last date. */
 const createBand = ({ peak, trough, recovery }: PerformanceView['drawdowns'][number]): Band => ({
   from: peak,
   to: recovery ?? '9999-12-31',
@@ -235,8 +235,8 @@ async function readLevels(id: string, variant: Variant, signal: AbortSignal, run
 }
 
 /**
- * Reads the levels in the requested return variant, or in the variant of the definition if the prices do not support
- * the request.
+ * Reads the levels in the requested return variant. If the prices do not support it, reads them in the variant of the
+ * definition.
  */
 async function readNearestLevels(id: string, variant: Variant, signal: AbortSignal): Promise<Levels> {
   try {
@@ -258,7 +258,7 @@ interface LevelChartInput {
   readonly range: Range | null;
 }
 
-/** Returns all lines on the dates of the run, optionally rebased at the first date of the range. */
+/** Returns all lines on the dates of the run. On request, they are rebased at the first date of the range. */
 function draw({ id, tracked, underlying, run, performance, levels, unit, range }: LevelChartInput): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
@@ -272,7 +272,7 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
   const scaleValues = (values: readonly (number | null)[]) => (unit === 'rebased' ? rebase(values, first) : values);
   const isStrategy = tracked !== id;
   const isOnlyBenchmark = isStrategy && [null, tracked].includes(performance?.benchmark ?? null);
-  // Levels in points are not comparable between indices, so only the first index is drawn.
+  // Levels of different indices in points cannot be compared. Only the first index is drawn.
   const lines = (unit === 'points' ? levels.slice(0, 1) : levels).map((series, k): Line => ({
     id: series.id,
     label: addReturn(k === 0 ? tracked : series.id, series.variant),
@@ -309,5 +309,5 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
   return { dates, lines };
 }
 
-/** Tracking error that is attributed to rounding of doubles. */
+/** Maximum tracking error that can come from the rounding of doubles. */
 const ROUNDING = 1e-9;

@@ -8,15 +8,15 @@ import { savedScenarios, listShocks } from './scenario-library.js';
 import { listDrawdowns, listWindows } from './scenario-windows.js';
 
 /**
- * Historical windows within the dates of the store, or on a generated market the drawdowns of the index; and shocks to
- * the sectors of an index, largest sector first.
+ * Scenarios for an index. The windows are historical periods within the dates of the store; on a generated market they
+ * are the drawdowns of the index. The shocks are to the sectors of the index, the largest sector first.
  */
 export interface KnownScenarios {
   readonly windows: readonly JsonObject[];
   readonly shocks: readonly JsonObject[];
 }
 
-/** Returns the scenarios that apply to an index; null while they are unknown or no store is served. */
+/** Returns the scenarios that apply to an index. Returns null if no store is served, and until they are known. */
 export function useKnownScenarios(id: string): KnownScenarios | null {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const served = stores.data?.stores.find(({ active }) => active);
@@ -30,7 +30,7 @@ export function useKnownScenarios(id: string): KnownScenarios | null {
   );
   const facts = useNames(runWeights.data?.weights.map(({ identifier }) => identifier) ?? [], runWeights.data?.as_of);
   if (served?.start == null || served.end === null) return null;
-  // The reference data of the holdings is loaded after the holdings.
+  // The reference data of the holdings is read after the holdings.
   if (runWeights.data === undefined || (facts.size === 0 && runWeights.data.weights.length > 0)) return null;
   if (isGenerated && measured.data === undefined) return null;
   const weights = new Map<string, number>();
@@ -46,7 +46,7 @@ export function useKnownScenarios(id: string): KnownScenarios | null {
   return { windows, shocks: listShocks('SECTOR', sectors) };
 }
 
-/** Returns the default scenarios of a page: the latest windows and shocks to the largest sectors. */
+/** Returns the scenarios that a page shows at first: the latest windows, and shocks to the largest sectors. */
 export const selectDefaultScenarios = ({ windows, shocks }: KnownScenarios): readonly JsonObject[] => [
   ...windows.slice(-WINDOWS_USUAL),
   ...shocks.slice(0, SHOCKS_USUAL),
@@ -61,7 +61,7 @@ interface LibraryProps {
   onAdd(scenario: JsonObject): void;
 }
 
-/** Renders a selector that adds a scenario from the library or a saved scenario. */
+/** Renders a selector that adds a scenario. It offers scenarios of the library and saved scenarios. */
 export function Library({ known, asked, onAdd }: LibraryProps) {
   const library: readonly (readonly [string, readonly JsonObject[]])[] = [
     ['saved', savedScenarios.value],

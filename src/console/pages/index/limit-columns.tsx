@@ -12,7 +12,7 @@ const write = (value: number, unit: Row['unit']) => (unit === 'fraction' ? forma
 /**
  * Returns the columns of the table of limits.
  *
- * @param breaches of all limits; a breach without an end continues on the last date
+ * @param breaches breaches of all limits; a breach without an end still exists on the last date
  */
 export const createLimitColumns = (breaches: LimitsView['breaches']): readonly Column<Row>[] => [
   { id: 'row', title: 'Limit', width: 124, grow: 3, value: ({ row }) => row },
@@ -77,7 +77,7 @@ const CAUSES: Readonly<Record<Breach['cause'], BadgeKind>> = { price: 'plain', a
 
 /**
  * Returns the columns of the table of breaches.
- * @param rows monitored rows, which determine the units of the breaches
+ * @param rows monitored limits, from which the breaches take their units
  */
 export function createBreachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
   const units = new Map(rows.map(({ row, unit }) => [row, unit]));

@@ -28,13 +28,13 @@ interface LimitsProps {
 
 type Rule = NonNullable<LimitsView['rule']>;
 
-/** Prefix of constraint sets in a list of rules and sets. */
+/** Prefix of constraint sets. It distinguishes them from rules in the same list. */
 const SET_PREFIX = 'set:';
 
 /** Formats the name of a rule: `UCITS_5_10_40` becomes `UCITS 5/10/40`. */
 const formatRule = (rule: string): string => rule.replace('_', ' ').replaceAll('_', '/');
 
-/** Renders the monitoring of a regulatory concentration rule or a constraint set on every session. */
+/** Renders how a regulatory concentration rule or a constraint set is met on every session. */
 export function Limits({ id, run }: LimitsProps) {
   const schemas = useSchemas();
   const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
@@ -84,7 +84,7 @@ export function Limits({ id, run }: LimitsProps) {
 /** Default reference column that identifies issuers. */
 const ISSUER = 'ISSUER';
 
-/** Renders the choice of the column that identifies issuers. Securities with the same value count together. */
+/** Renders the choice of the column that identifies issuers. Weights of securities with the same value are added. */
 function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView }) {
   const fields = useFieldsOfRun(id, run);
   const columns = (fields.data?.fields ?? []).filter(
@@ -185,7 +185,10 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
 
 const areAllWeights = ({ rows }: LimitsView): boolean => rows.every(({ unit }) => unit === 'fraction');
 
-/** Returns the limit that is in breach on the last date, or the price change that would cause a breach. */
+/**
+ * Returns the limit that is in breach on the last date. If there is none, returns the price change that would cause a
+ * breach.
+ */
 function listBreachFigures({ breaches, distance }: LimitsView, formatAddressOf: (name: string) => string): Metric[] {
   const open = breaches.find(({ end }) => end === null);
   if (open !== undefined)
@@ -205,7 +208,7 @@ function listBreachFigures({ breaches, distance }: LimitsView, formatAddressOf: 
   ];
 }
 
-/** Returns the last and the smallest distance to a bound, if all limits are weights. */
+/** Returns the last distance to a bound, and the smallest one. Returns nothing unless all limits are weights. */
 function headroomFigures(view: LimitsView): readonly Metric[] {
   const { dates, headroom } = view.state;
   const knownHeadroom = headroom.flatMap((value, t) => (value === null ? [] : [{ value, date: dates[t] ?? '' }]));

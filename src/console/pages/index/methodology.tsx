@@ -44,7 +44,7 @@ interface TextProps {
 }
 
 function Text({ id, sentences, store }: TextProps) {
-  // In a narrow window, the contents are above the text and would fill the screen, so they are collapsed.
+  // In a narrow window, the contents are above the text and would fill the screen. They are folded.
   const [isOpen] = useState(() => matchMedia('(width >= 900px)').matches);
   const used = (Object.keys(SECTION_TITLES) as SectionName[]).filter((name) =>
     sentences.some(({ section }) => section === name),

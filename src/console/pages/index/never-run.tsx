@@ -32,8 +32,8 @@ export interface NeverRunProps {
 }
 
 /**
- * Renders a preview of an index or a strategy without a run: for an index its constituents and its level over the last
- * three years, for a strategy the figures of the index that it follows.
+ * Renders a preview of an index or a strategy that has no run. For an index, it shows the constituents and the level of
+ * the last three years. For a strategy, it shows the figures of the index that it follows.
  */
 export function NeverRun({ id, tracked }: NeverRunProps) {
   const hasFailed = useFailedRuns().has(id);
@@ -83,7 +83,7 @@ function FollowedPreview({ id, tracked }: NeverRunProps) {
 /** Returns the request body of a preview of a stored definition, whose members may be null. */
 const createBody = (index: IndexDocument | null) => createDraftBody(index as unknown as JsonObject);
 
-/** Number of securities in the list of the largest weights, and on a phone. */
+/** Number of securities in the list of the largest weights. The second number is for a phone. */
 const SHOWN = 12;
 const SHOWN_ON_PHONE = 6;
 
@@ -91,13 +91,13 @@ const TOP = 10;
 
 interface IndexPreviewProps {
   readonly id: string;
-  /** True if the last run failed; its cause is shown elsewhere and is not repeated. */
+  /** True if the last run failed. The reason is shown elsewhere on the page and is not repeated. */
   readonly hasFailed: boolean;
 }
 
 /**
- * Renders the constituents of an index on the last date of the data, and its level over the last three years; without
- * constituents, the steps of the selection.
+ * Renders the constituents of an index on the last date of the data, and its level over the last three years. If there
+ * are no constituents, renders the steps of the selection.
  */
 function IndexPreview({ id, hasFailed }: IndexPreviewProps) {
   const definition = useResource(formatDefinitionKey(id), (signal) => readDefinition(id, signal));

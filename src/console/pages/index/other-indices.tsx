@@ -9,11 +9,11 @@ import { service } from '../../state/service.js';
 /** Maximum number of other indices in the chart. */
 const OTHERS_MAX = 6;
 
-/** Value of the parameter `with` if the user removed the underlying index of an overlay. */
+/** Value of the parameter `with` after the user removed the underlying index of an overlay. */
 const NO_OTHERS = 'none';
 
 /**
- * Returns the other indices of the chart. Default for an overlay: the index below it, unless the chart has it as the
+ * Returns the other indices in the chart. The default for an overlay is the index below it, unless that is already the
  * benchmark.
  */
 export function listOthers(underlying: string | null, performance: PerformanceView | null): readonly string[] {

@@ -11,11 +11,11 @@ import { formatTerms } from './run-terms.js';
 
 interface OtherRunProps {
   readonly id: string;
-  /** Error that prevents the run from being shown; null if there is none. */
+  /** Error because of which the run cannot be shown; null if there is none. */
   readonly trouble: Trouble | null;
 }
 
-/** Renders a note if a run other than the latest is shown. */
+/** Renders a note if the page shows a run that is not the latest. */
 export function OtherRun({ id, trouble }: OtherRunProps) {
   const list = useResource(`runs ${id}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: id }, signal }),

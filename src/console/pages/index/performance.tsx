@@ -29,7 +29,7 @@ const More = createLazyComponent<MoreProps>(
 interface PerformanceProps {
   readonly id: string;
   readonly run: OverviewView;
-  /** Index tracked by the run. For a strategy: the index that it follows. */
+  /** Index that the run follows. For a strategy, this is the index of the strategy. */
   readonly tracked: string;
   /** Index below an overlay; null without an overlay. */
   readonly underlying: string | null;
@@ -42,7 +42,8 @@ const MEASURED_OPTIONS = [
 type MeasuredSide = PerformanceView['of'];
 
 /**
- * Renders the levels, the figures of a date range, and the returns by month and year, for the index or the portfolio.
+ * Renders the levels, the figures of a date range, and the returns by month and year. They are those of the index or of
+ * the portfolio.
  */
 export function Performance({ id, run, tracked, underlying }: PerformanceProps) {
   const range = findChosenRange();
@@ -56,7 +57,7 @@ export function Performance({ id, run, tracked, underlying }: PerformanceProps) 
     { keeps: true, isLater: true },
   );
   const whole = useRef<HTMLDivElement>(null);
-  // In a narrow window the chart comes before the figures, so that its curve is on the first screen.
+  // In a narrow window the chart comes before the figures. Its line is then on the first screen.
   const isNarrow = useWidth(whole) < NARROW;
   const figuresBar = (
     <>
@@ -103,7 +104,7 @@ export function Performance({ id, run, tracked, underlying }: PerformanceProps) 
   );
 }
 
-/** Width in pixels below which the controls of the chart do not fit in one row. */
+/** Minimum width in pixels at which the controls of the chart fit into one row. */
 const NARROW = 980;
 
 interface RequestedView {
@@ -115,8 +116,8 @@ interface RequestedView {
 }
 
 /**
- * Requests the performance in a return variant. If the run does not have it, requests the variant of the run, which is
- * the only variant of a portfolio.
+ * Reads the performance in a return variant. If the run does not have it, reads the variant of the run. A portfolio has
+ * only that variant.
  */
 async function measure({ id, of, variant, query, signal }: RequestedView): Promise<PerformanceView> {
   const params = { index_id: id };

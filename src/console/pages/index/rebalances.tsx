@@ -19,7 +19,7 @@ import { formatRebalanceAddress } from '../../words/addresses.js';
 import { computeYearlySum } from '../../words/turnover.js';
 import { formatBps, formatCost, formatCount, countValues, formatDecimal, formatPercent } from '../../words/numbers.js';
 
-/** Loaded when a tab needs it, because most visits of an index page do not. */
+/** Loaded when a tab needs it. Most visits of an index page do not. */
 const Orders = createLazyComponent<OrdersProps>(
   'the orders',
   async () => (await import('../rebalance/orders.js')).Orders,
@@ -36,7 +36,7 @@ export function Rebalances({ id, run }: RebalancesProps) {
     service.value.call('listRebalances', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  // Orders exist only for an index; a strategy trades under its own terms.
+  // Only an index has orders. A strategy trades under its own terms.
   const index = indices.data?.indices.find(({ id: indexId }) => indexId === id);
   return (
     <div class="index-part">
@@ -88,7 +88,7 @@ interface RebalancesOf {
   readonly rebalances: readonly RebalanceRow[];
 }
 
-/** Renders mean figures of the rebalances after the first composition, which buys the whole index. */
+/** Renders the means of the rebalances. The first composition is left out, because it buys the whole index. */
 function Figures({ rebalances }: RebalancesOf) {
   const later = rebalances.filter((row) => !isFirst(row));
   const [first, last] = [rebalances[0], rebalances.at(-1)];
@@ -125,7 +125,7 @@ function Figures({ rebalances }: RebalancesOf) {
   );
 }
 
-/** Renders the turnover of each rebalance after the first composition. */
+/** Renders the turnover of each rebalance. The first composition is left out. */
 function TurnoverChart({ id, rebalances }: RebalancesOf & { readonly id: string }) {
   const later = useMemo(() => rebalances.filter((row) => !isFirst(row)), [rebalances]);
   const dates = useMemo(() => later.map(({ date }) => date), [later]);
@@ -150,7 +150,7 @@ interface UpcomingProps {
   readonly end: string;
 }
 
-/** Renders the next scheduled rebalances, and the period of past rebalances for which there is no data. */
+/** Renders the next scheduled rebalances. If there is no data for some past rebalances, renders that period as well. */
 function Upcoming({ id, after, end }: UpcomingProps) {
   const yesterday = new Date(Date.now() - MS_PER_DAY).toISOString().slice(0, 10);
   const behind = useSchedule(id, after);
@@ -187,7 +187,7 @@ function Upcoming({ id, after, end }: UpcomingProps) {
   );
 }
 
-/** Describes the distance of a date from today, for example `in 22 days`. */
+/** Describes how far a date is from today, for example `in 22 days`. */
 function countDaysTo(date: string): string {
   const days = parseDayNumber(date) - parseDayNumber(new Date().toISOString());
   if (days === 0) return 'today';
@@ -203,7 +203,7 @@ const useSchedule = (id: string, after: string | undefined): ScheduleView | unde
     }),
   ).data;
 
-/** Returns true for the first composition: it has no cost, and all its positions are new. */
+/** Returns true for the first composition. It has no cost, and all its positions are new. */
 const isFirst = ({ cost_fraction: cost, added, gross_constituents: constituents }: RebalanceRow): boolean =>
   cost === null && added === constituents;
 

@@ -4,7 +4,7 @@ import { limitToRange, type Line } from '../../components/chart/series.js';
 import { getParameter } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 
-/** Renders the first line divided by another line, rebased to 100 at the first date of the range. */
+/** Renders the first line divided by another line. The result is rebased to 100 at the first date of the range. */
 export function RelativePane({ dates, lines }: { readonly dates: readonly string[]; readonly lines: readonly Line[] }) {
   const range = findChosenRange();
   const other = lines.slice(1).find(({ id }) => id === getParameter('relative'));
@@ -33,8 +33,7 @@ export function RelativePane({ dates, lines }: { readonly dates: readonly string
 }
 
 /**
- * Rebases values to 100 at the first value on or after a position. Used only for display; figures are computed by the
- * service.
+ * Rebases values to 100 at the first value on or after a position. Only for display: the service computes all figures.
  */
 export function rebase(values: readonly (number | null)[], first: number): readonly (number | null)[] {
   const base = values.slice(first).find((value) => value !== null) ?? null;

@@ -5,7 +5,9 @@ import { useNames } from '../../state/names.js';
 import { getParameter, setParameters, addQuery } from '../../state/location.js';
 import { formatPoints } from '../../words/numbers.js';
 
-/** Renders signed risk contributions of securities, or of sectors that open to their securities. */
+/**
+ * Renders the risk contributions of securities with their signs. Or those of sectors, which open to their securities.
+ */
 export function RiskBars({ weights, asOf }: { readonly weights: readonly ConstituentRow[]; readonly asOf: string }) {
   const facts = useNames(
     weights.map(({ identifier }) => identifier),
@@ -53,7 +55,7 @@ const PARTS = [
   { value: 'sector', text: 'Sectors' },
 ] as const;
 
-/** Returns the largest risk contributions and the contributions that reduce risk most. */
+/** Returns the largest risk contributions, and the contributions that reduce the risk most. */
 function selectExtremes(bars: readonly BarEntry[]): readonly BarEntry[] {
   if (bars.length <= BARS_MAX + REDUCING_BARS_MAX) return bars;
   return [...bars.slice(0, BARS_MAX), ...bars.slice(-REDUCING_BARS_MAX).filter(({ value }) => value < 0)];

@@ -15,11 +15,11 @@ import { computeValueAtRisk } from '../../words/tail.js';
 interface RiskFiguresProps {
   readonly id: string;
   readonly run: OverviewView;
-  /** Reference index of beta and tracking error; null for figures without a reference. */
+  /** Index relative to which beta and tracking error are computed; null for figures without a reference. */
   readonly against: string | null;
 }
 
-/** Renders a selector of the date range, and the realised risk of the portfolio within it. */
+/** Renders a selector of the date range, and the realised risk of the portfolio in that range. */
 export function RiskFigures({ id, run, against }: RiskFiguresProps) {
   const range = findChosenRange();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
@@ -55,7 +55,7 @@ export function RiskFigures({ id, run, against }: RiskFiguresProps) {
   );
 }
 
-/** Reads the levels of an index with a run; null if it has none. */
+/** Reads the levels of an index. Returns null if it has no run. */
 async function readLevels(id: string, signal: AbortSignal): Promise<LevelsView | null> {
   try {
     return await service.value.call('getLevels', { params: { index_id: id }, signal });
@@ -85,7 +85,9 @@ function listMetrics({ metrics, statistics, level }: PerformanceView): readonly 
   ];
 }
 
-/** Returns beta and tracking error on the dates of both series; empty while the reference is loading. */
+/**
+ * Returns beta and tracking error on the dates that both series have. Returns nothing while the reference is loading.
+ */
 function relativeFigures(
   { level }: PerformanceView,
   reference: LevelsView['levels'] | undefined,

@@ -33,11 +33,11 @@ const MODELS = [
   { value: 'styles', text: 'Styles' },
 ] as const;
 
-/** Estimators of factor models. The address marks a stored model with the prefix `STORED`. */
+/** Estimators of factor models. In the address, a stored model has the prefix `STORED`. */
 const FACTOR_ESTIMATORS: ReadonlySet<string> = new Set(['statistical', 'industries', 'styles']);
 const STORED_PREFIX = 'stored:';
 
-/** Renders risk over time, its sources, and the identities of the run. All parts use the same reference index. */
+/** Renders risk over time, its sources, and the identities of the run. All parts have the same reference index. */
 export function Risk({ id, run }: { readonly id: string; readonly run: OverviewView }) {
   const window = WINDOWS.find(({ value }) => value === getParameter('window'))?.value ?? '126';
   const { isKnown, against, others } = useReference(id);
@@ -94,7 +94,7 @@ export function Risk({ id, run }: { readonly id: string; readonly run: OverviewV
 interface Reference {
   /** False while the benchmark of the run is loading. */
   readonly isKnown: boolean;
-  /** Selected reference index. Default: the benchmark of the run; null if it has none. */
+  /** Selected reference index. Default: the benchmark of the run; null if there is none. */
   readonly against: string | null;
   /** Possible references. */
   readonly others: readonly string[];
@@ -175,8 +175,8 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
   };
   const lines = useMemo(() => {
     const { benchmark_id: reference } = view;
-    // Without a reference, the service compares the run with the index that it follows, and the difference would be the
-    // costs.
+    // Without a reference, the service would compare the run with the index that it follows. The difference would be
+    // the costs.
     if (reference === null) return createLine('volatility', 'Volatility', 1);
     return [
       ...createLine('volatility', 'Volatility', 1),
@@ -204,7 +204,7 @@ interface FactorsProps {
   readonly against: string | null;
 }
 
-/** Renders the active risk against the reference index, split by factor. */
+/** Renders the active risk relative to the reference index, split by factor. */
 function Factors({ id, against }: FactorsProps) {
   const stored = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const models: readonly { readonly value: string; readonly text: string }[] = [
@@ -282,7 +282,7 @@ function Factors({ id, against }: FactorsProps) {
 
 type Check = ReconciliationView['checks'][number];
 
-/** Renders the identities of the run with the results of recomputing them. */
+/** Renders the identities of the run and whether they hold when they are recomputed. */
 function Reconciliation({ id }: { readonly id: string }) {
   const view = useResource(
     `reconcile ${formatRunKey(id)}`,

@@ -17,14 +17,14 @@ import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 
 interface RunDifferenceProps {
   readonly id: string;
-  /** Id of the earlier run; the next field is the id of the later run. */
+  /** Id of the earlier run. The next field is the id of the later run. */
   readonly from: string;
   readonly to: string;
   /** Definition version of the later run; null if unknown. */
   readonly version: number | null;
 }
 
-/** Renders the last comparison if it compares these two runs; otherwise a button that starts the comparison. */
+/** Renders the last comparison if it is of these two runs. Otherwise renders a button that starts the comparison. */
 export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
   const last = useResource(`run difference ${id}`, (signal) => readLastComparison(id, signal));
   const submit = (onRefusal: OnRefusal) =>
@@ -56,7 +56,7 @@ export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
   );
 }
 
-/** Returns the comparison job of an index; null if there is none. Only the last comparison is stored. */
+/** Returns the comparison job of an index; null if there is none. The service stores only the last comparison. */
 async function readLastComparison(id: string, signal: AbortSignal): Promise<JobStatus | null> {
   const { jobs } = await service.value.call('listJobs', { query: { kind: ['diff'], limit: LISTED_MAX }, signal });
   const isListed = jobs.some(({ job_id: job }) => job === `diff:${id}`);

@@ -8,14 +8,14 @@ import { rebase } from './relative-pane.js';
 
 interface RunLevelsProps {
   readonly id: string;
-  /** Id of the earlier run; the next field is the id of the later run. */
+  /** Id of the earlier run. The next field is the id of the later run. */
   readonly earlier: string;
   readonly later: string;
 }
 
 /**
- * Renders the portfolios of two runs after costs, rebased to 100 at their first common date, and the ratio of the later
- * to the earlier.
+ * Renders the portfolios of two runs after costs, rebased to 100 at their first common date. Also renders the later run
+ * divided by the earlier run.
  */
 export function RunLevels({ id, earlier, later }: RunLevelsProps) {
   const levels = useResource(
@@ -67,9 +67,9 @@ function Lines({ id, first, second }: LinesProps) {
   );
 }
 
-/** Value of both runs at the first common date. */
+/** Value that both runs have at the first common date. */
 const BASE_LEVEL = 100;
-/** Absolute difference of a ratio from the base that is attributed to rounding of doubles. */
+/** Maximum absolute difference between a ratio and the base that can come from the rounding of doubles. */
 const ROUNDING = 1e-9;
 
 function draw(first: Levels, second: Levels) {

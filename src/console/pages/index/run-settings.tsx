@@ -18,14 +18,18 @@ import { toReference, readNewestRun, getTerms, formatTerms } from './run-terms.j
 
 const SCHEMA_NAME = 'BacktestRequest';
 
-/** Subject of a run request. Terms that the request of a strategy omits are taken from the strategy. */
+/**
+ * Index or strategy for which a run is requested. Terms that are absent in the request of a strategy come from the
+ * strategy.
+ */
 interface RequestedRun {
   readonly id: string;
   readonly isStrategy: boolean;
 }
 
 /**
- * Renders the terms of the latest run, and a form for the terms of the next run. Changed terms are kept in the address.
+ * Renders the terms of the latest run, and a form for the terms of the next run. The address keeps terms that were
+ * changed.
  */
 export function RunSettings({ id, isStrategy }: RequestedRun) {
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
@@ -44,8 +48,8 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
   const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : taken) ?? {});
   const findings = findRefusal(formatRunSubject(id))?.findings ?? [];
   const isSame = taken !== null && isSameRun({ asked, taken, isStrategy }, schemas.data);
-  // Discards the terms in the address after a run with these terms. Does not react to editing, because edited terms may
-  // briefly equal those of the run.
+  // After a run with the terms in the address, removes these terms from the address. Does not react to editing: terms
+  // can briefly equal those of the run while the user edits them.
   useEffect(() => {
     if (!isAsked || !isSame || isRunning) return;
     setParameters({ run: null });
@@ -89,18 +93,24 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
   );
 }
 
-/** Runs with the terms in the address. Default: the terms of the latest run. */
+/** Starts a run with the terms in the address. If there are none, uses the terms of the latest run. */
 export async function runAsAsked({ id, isStrategy }: RequestedRun, onRefusal: OnRefusal): Promise<void> {
   const newest = isStrategy ? null : await attempt(() => readNewestRun(id), onRefusal);
   if (newest === undefined) return;
   await send(id, readAddressTerms() ?? (newest === null ? {} : getTerms(newest)), onRefusal);
 }
 
-/** Runs again with the terms in the address. Default: the terms of the latest run, which the service stores. */
+/**
+ * Starts a run again with the terms in the address. If there are none, uses the terms of the latest run, which the
+ * service stores.
+ */
 export const runAgain = (id: string, onRefusal: OnRefusal) =>
   send(id, readAddressTerms() ?? { if_stale: true }, onRefusal);
 
-/** Runs again after a failure, with the terms in the address. Default: the terms of the failed run. */
+/**
+ * Starts a run again after a failure, with the terms in the address. If there are none, uses the terms of the failed
+ * run.
+ */
 export const runAfterFailure = (id: string, failed: JobStatus, onRefusal: OnRefusal) =>
   send(id, readAddressTerms() ?? (getBacktestRequest(failed) as JsonObject), onRefusal);
 
@@ -120,7 +130,8 @@ interface Terms {
 }
 
 /**
- * Returns true if the requested terms equal those of a run. Omitted terms are the defaults, or those of the strategy.
+ * Returns true if the requested terms are those of a run. A term that is absent has its default or the value of the
+ * strategy.
  */
 function isSameRun({ asked, taken, isStrategy }: Terms, schemas: Schemas | undefined): boolean {
   if (schemas === undefined) return false;

@@ -10,7 +10,7 @@ import { OMITTED_MEMBERS } from './run-change.js';
 export const readNewestRun = async (id: string, signal?: AbortSignal): Promise<StoredRun | null> =>
   (await service.value.call('listRuns', { params: { index_id: id }, query: { limit: 1 }, signal })).runs[0] ?? null;
 
-/** Returns the request of a run as form values without null members. */
+/** Returns the request of a run as values of the form. Members that are null are left out. */
 export function getTerms({ request }: StoredRun): JsonObject {
   const all = request as Json;
   if (!isObject(all)) return {};
@@ -28,7 +28,7 @@ export function toReference(value: Json | undefined): Json | undefined {
   return typeof kind === 'string' && typeof id === 'string' && column === 'CLOSE' ? `${kind}:${id}` : value;
 }
 
-/** Formats a benchmark as its id and, if it is not CLOSE, the price column: `EQ, price column OPEN`. */
+/** Formats a benchmark as its id. If its price column is not CLOSE, the column is added: `EQ, price column OPEN`. */
 function formatTermValue(value: Json): string {
   if (!isObject(value)) return String(value);
   const { kind: _, id, price_column: column = 'CLOSE' } = value;
@@ -36,7 +36,7 @@ function formatTermValue(value: Json): string {
 }
 
 /**
- * Formats the terms of a run that differ from their defaults or are zero, for example `Transaction cost 5 bp ·
+ * Formats the terms of a run that are zero or differ from their defaults, for example `Transaction cost 5 bp ·
  * Benchmark EQ`.
  */
 export function formatTerms(request: Json, schema: string, schemas: Schemas | undefined): string {

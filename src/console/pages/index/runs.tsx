@@ -20,10 +20,7 @@ import { RunLevels } from './run-levels.js';
 import { formatRunChange, IDENTICAL } from './run-change.js';
 import { formatTerms } from './run-terms.js';
 
-/**
- * Renders the stored runs, newest first, and a comparison of two runs: their levels and the causes of their
- * differences.
- */
+/** Renders the stored runs, newest first. Also renders a comparison of two runs: their levels, and why they differ. */
 export function Runs({ id }: { readonly id: string }) {
   const list = useResource(`runs ${id}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: id }, signal }),
@@ -73,11 +70,11 @@ export function Runs({ id }: { readonly id: string }) {
   );
 }
 
-/** Returns the ids of the compared runs in the address. */
+/** Returns the ids of the two runs in the address that are compared. */
 const listComparedKeys = (runs: readonly StoredRun[]): readonly string[] =>
   ['run_from', 'run_to'].map(getParameter).filter((key): key is string => runs.some(({ run_id: run }) => run === key));
 
-/** Stores the two runs that were selected last in the address, as the earlier and the later run. */
+/** Stores the two runs in the address that were selected last. One is the earlier run, the other the later run. */
 const compare =
   (runs: readonly StoredRun[]) =>
   (keys: readonly string[]): void => {
@@ -124,7 +121,7 @@ function Open({ run, schemas }: OpenProps) {
   );
 }
 
-/** Number of characters of an id that distinguish runs started in the same minute. */
+/** Number of characters of an id that are shown. They distinguish runs that were started in the same minute. */
 const ID_CHARACTERS = 4;
 
 interface ComparedRunsProps {
@@ -133,7 +130,7 @@ interface ComparedRunsProps {
   readonly runs: readonly StoredRun[];
 }
 
-/** Renders the comparison of two runs. Default: the latest run and the run before it. */
+/** Renders the comparison of two runs. If none are selected, these are the latest run and the run before it. */
 function ComparedRuns({ id, runs }: ComparedRunsProps) {
   const findRun = (name: string) => runs.find(({ run_id: run }) => run === getParameter(name));
   const later = findRun('run_to') ?? runs[0]!; // there are at least two runs

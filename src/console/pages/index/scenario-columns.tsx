@@ -13,7 +13,7 @@ export interface ScenarioRow {
   readonly at: number;
   readonly name: string;
   readonly scenario: JsonObject;
-  /** Undefined while the result is computed, or if the service refused the scenarios. */
+  /** Undefined while the result is being computed, and if the service refused the scenarios. */
   readonly result: ScenarioResult | undefined;
 }
 
@@ -25,7 +25,7 @@ export function formatScenario({ window, shocks }: JsonObject): string {
     .join(', ');
 }
 
-/** Describes the subject of a shock: a security, a series, or a group such as `SECTOR:Energy`. */
+/** Describes what is shocked: a security, a series, or a group such as `SECTOR:Energy`. */
 function formatSubject(what: string): string {
   const [column = '', ...group] = what.split(':');
   return group.length === 0 ? what : `${column.toLowerCase().replaceAll('_', ' ')} ${group.join(':')}`;
@@ -36,7 +36,7 @@ const formatShock = (by: Json | undefined): string =>
 
 interface ColumnTerms {
   readonly rows: readonly ScenarioRow[];
-  /** True on a phone, where returns have no bars. */
+  /** True on a phone. Returns then have no bars. */
   readonly isPhone: boolean;
   /** True while the results are computed. */
   readonly isAwaited: boolean;
@@ -47,8 +47,8 @@ interface ColumnTerms {
 }
 
 /**
- * Returns the columns of the scenarios. A column that is empty for windows or for shocks is omitted if there are no
- * other scenarios.
+ * Returns the columns of the scenarios. If all scenarios are windows or all are shocks, columns that would be empty are
+ * left out.
  */
 export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[] {
   const { rows, isPhone, isAwaited, edited, onEdit, onRemove } = terms;
@@ -108,12 +108,12 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
   ];
 }
 
-/** Covered weight from which all securities have their own returns. */
+/** Weight covered by own returns from which all securities count as having their own return. */
 const WHOLE = 0.99995;
 
 const getReturn = ({ result }: ScenarioRow): number | null => result?.return ?? null;
 
-/** Renders a bar from the middle of a cell: to the right for a gain, to the left for a loss. */
+/** Renders a bar from the middle of a cell. A gain extends to the right, a loss to the left. */
 function SignedBar({ value, most }: { readonly value: number; readonly most: number }) {
   const width = most === 0 ? 0 : (50 * Math.abs(value)) / most;
   return (

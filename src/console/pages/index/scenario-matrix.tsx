@@ -19,7 +19,7 @@ interface ScenarioMatrixProps {
   readonly asked: readonly JsonObject[];
 }
 
-/** Default number of other indices, and their maximum number. */
+/** Number of other indices at first, and maximum number. */
 const OTHERS_USUAL = 3;
 const OTHERS_MAX = 11;
 
@@ -28,7 +28,7 @@ interface Row {
   readonly returns: ReadonlyMap<string, number | null>;
 }
 
-/** Renders the returns of several indices under the same scenarios, with scenarios as rows and indices as columns. */
+/** Renders the returns of several indices under the same scenarios. Each scenario is a row, and each index a column. */
 export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   const free = (runs.data?.backtests ?? []).map(({ index_id: one }) => one).filter((one) => one !== id);
@@ -72,7 +72,10 @@ interface MatrixProps {
   readonly scenarios: readonly Row[];
 }
 
-/** Renders the returns with indices as columns; on a phone, where ids of indices are too long, as rows. */
+/**
+ * Renders the returns with indices as columns. On a phone, ids of indices are too long for columns, so indices are
+ * rows.
+ */
 function Matrix({ ids, scenarios }: MatrixProps) {
   const isPhone = usePhone();
   const rows: readonly Row[] = isPhone
@@ -94,8 +97,8 @@ function Matrix({ ids, scenarios }: MatrixProps) {
 }
 
 /**
- * Returns the returns of an index by scenario; empty if the service refuses a scenario, for example a shock to a group
- * that is not held.
+ * Returns the returns of an index by scenario. Returns none if the service refuses a scenario, for example a shock to a
+ * group that is not held.
  */
 async function readResults(
   id: string,

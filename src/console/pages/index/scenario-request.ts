@@ -2,7 +2,7 @@ import type { ScenarioRequest } from '#clients/typescript/divisor.js';
 import type { JsonObject } from '../../words/paths.js';
 
 /**
- * Returns the body of a scenario request; the service validates it.
+ * Creates the body of a scenario request. The service validates it.
  * @param on date of the holdings; null for the latest date
  */
 export const createBody = (scenarios: readonly JsonObject[], on: string | null): ScenarioRequest =>

@@ -7,7 +7,7 @@ interface NamedWindow {
   readonly end: string;
 }
 
-/** Historical periods, each from a peak of the world's equity markets to the next low. */
+/** Historical periods. Each goes from a peak of the world's equity markets to the next low. */
 const WINDOWS: readonly NamedWindow[] = [
   { name: 'Black Monday 1987', start: '1987-10-13', end: '1987-10-19' },
   { name: 'Russian default 1998', start: '1998-07-17', end: '1998-08-31' },
@@ -21,14 +21,14 @@ const WINDOWS: readonly NamedWindow[] = [
   { name: 'Inflation 2022', start: '2022-01-03', end: '2022-10-12' },
 ];
 
-/** Returns the windows within the dates of a store, as scenarios. */
+/** Returns the historical periods that are within the dates of a store, as scenarios. */
 export const listWindows = (start: string, end: string): readonly JsonObject[] =>
   WINDOWS.filter((window) => window.start >= start && window.end <= end).map(({ name, ...window }) => ({
     name,
     window: { ...window },
   }));
 
-/** Returns the falls of an index from a peak to the next low as scenarios, in the order of their dates. */
+/** Returns the drawdowns of an index as scenarios, each from a peak to the next low. They are sorted by date. */
 export const listDrawdowns = (
   drawdowns: readonly { readonly peak: string; readonly trough: string }[],
 ): readonly JsonObject[] =>

@@ -34,7 +34,7 @@ interface ScenariosProps {
 }
 
 /**
- * Renders the returns of the run's holdings in historical windows and under shocks. The address contains the scenarios.
+ * Renders the returns of the run's holdings in historical windows and after shocks. The address contains the scenarios.
  */
 export function Scenarios({ id, run }: ScenariosProps) {
   const text = getParameter('scenarios');
@@ -48,7 +48,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
     set([...requestedScenarios, scenario]);
     setEdited(isEdited ? requestedScenarios.length : null);
   };
-  // An unfinished shock without entries is excluded, so that the other scenarios are still computed.
+  // A shock that has no entries yet is left out. The other scenarios can then be computed.
   const written = requestedScenarios.filter((scenario) => !isEmptyShock(scenario));
   const isWritten = written.length > 0;
   const answer = useOneAtATime(isWritten ? `${formatRunKey(id)} ${on} ${JSON.stringify(written)}` : null, () =>
@@ -196,7 +196,7 @@ function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
 
 interface ReturnsProps extends Omit<Parameters<typeof createColumns>[0], 'rows' | 'isPhone'> {
   readonly asked: readonly JsonObject[];
-  /** Results; undefined before the first response and after a refusal. */
+  /** Results. Undefined before the first response, and after the service refused the scenarios. */
   readonly view: ScenariosView | undefined;
   /** Date of the holdings. */
   readonly on: string;
@@ -233,7 +233,7 @@ function Returns({ asked, view, on, ...terms }: ReturnsProps) {
 const findOpenResult = (results: readonly ScenarioResult[]): ScenarioResult | undefined =>
   results.find(({ name }) => name === getParameter('scenario')) ?? results[0];
 
-/** Returns true for a shock without entries, which the service would refuse. */
+/** Returns true for a shock that has no entries. The service would refuse it. */
 const isEmptyShock = ({ shocks }: JsonObject): boolean => isObject(shocks) && Object.keys(shocks).length === 0;
 
 function parseScenarios(text: string | null): readonly JsonObject[] {

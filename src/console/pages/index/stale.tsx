@@ -18,9 +18,9 @@ interface StaleProps {
   readonly isStrategy: boolean;
 }
 
-/** Renders the reasons why the displayed run is stale, and the actions that make it current or replace it. */
+/** Renders why the run on this page is stale. Buttons make it current or replace it. */
 export function Stale({ id, stale, store, isStrategy }: StaleProps) {
-  // A run of an index without a store becomes current again when the store of the run is served.
+  // If an index names no store, its run becomes current again when the store of the run is served.
   const made = store === null ? stale.store_id : null;
   const isPhone = usePhone();
   const why = (
@@ -39,7 +39,7 @@ export function Stale({ id, stale, store, isStrategy }: StaleProps) {
       )}
     </>
   );
-  // On a phone, the reasons are folded, so that the data begins on the first screen.
+  // On a phone, the reasons are folded. The data then starts on the first screen.
   return (
     <Banner
       kind="warning"
@@ -82,7 +82,7 @@ export function Stale({ id, stale, store, isStrategy }: StaleProps) {
   );
 }
 
-/** Assigns an index to a data store. Levels do not change. */
+/** Assigns an index to a data store. The levels do not change. */
 const assignStore = (id: string, store: string, onRefusal: OnRefusal) =>
   attempt(async () => {
     const params = { index_id: id };

@@ -27,14 +27,14 @@ interface WeightsProps {
   readonly run: OverviewView;
 }
 
-/** Maximum number of groups, and of securities, with a separate colour. */
+/** Maximum number of groups with their own colour, and maximum number of securities with their own colour. */
 const GROUPS_MAX = COLOUR_COUNT - 1;
 const NAMES_MAX = 8;
 
 /** Reference data columns by which securities can be grouped. */
 const COLUMNS = ['SECTOR', 'INDUSTRY', 'COUNTRY', 'CURRENCY', 'EXCHANGE'] as const;
 
-/** Returns the columns of the served store that group securities; undefined while the columns are unknown. */
+/** Returns the columns of the served store that can group securities. Returns undefined until they are known. */
 function groupColumns(fields: FieldList | undefined): readonly string[] | undefined {
   const names = new Set(fields?.fields.flatMap(({ name, dataset }) => (dataset === 'reference' ? [name] : [])));
   return fields && COLUMNS.filter((column) => names.has(column));
@@ -116,10 +116,10 @@ const createLines = (view: ExposuresView): readonly Line[] =>
     colour: group === 'OTHERS' ? COLOUR_COUNT : (k % GROUPS_MAX) + 1,
   }));
 
-/** Half of the last displayed digit of a percentage. */
+/** Half of the last digit that a percentage shows. */
 const SHOWN_MIN = 5e-5;
 
-/** Returns the line of the uninvested weight; empty if the weight would be displayed as zero. */
+/** Returns the line of the weight that is not invested. Returns none if the weight would be shown as zero. */
 function createCashLines({ dates, groups }: ExposuresView): readonly Line[] {
   const heldWeights = dates.map((_, t) => groups.reduce((sum, { weights }) => sum + (weights[t] ?? 0), 0));
   const cash = heldWeights.map((sum) => (sum === 0 ? 0 : 1 - sum)); // nothing is held before the first composition
@@ -128,7 +128,7 @@ function createCashLines({ dates, groups }: ExposuresView): readonly Line[] {
     : [];
 }
 
-/** Renders stacked areas, or lines if a group has short positions. */
+/** Renders stacked areas. If a group has short positions, renders lines. */
 function Stack({ view, label }: { readonly view: ExposuresView; readonly label: string }) {
   const lines = useMemo(() => [...createLines(view), ...createCashLines(view)], [view]);
   const isShort = view.groups.some(({ weights }) => weights.some((weight) => weight < 0));

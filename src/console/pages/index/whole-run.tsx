@@ -9,7 +9,7 @@ interface WholeRunProps {
   readonly run: OverviewView;
 }
 
-/** Renders a note if the selected date range does not apply to the open tab. */
+/** Renders a note if the open tab ignores the selected date range. */
 export function WholeRun({ tab, run: { start, end } }: WholeRunProps) {
   const range = findChosenRange();
   if (range === null || RANGE_TABS.has(tab)) return null;

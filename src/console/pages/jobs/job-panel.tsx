@@ -89,7 +89,7 @@ interface RemedyProps {
   readonly findings: readonly Finding[];
 }
 
-/** Renders the link to the rule that made a backtest fail, or to its index. */
+/** Renders a link to the rule because of which a backtest failed. If it was not a rule, links to the index. */
 function Remedy({ job, findings }: RemedyProps) {
   if (job.kind !== 'backtest') return null;
   const id = formatJobId(job);
@@ -123,7 +123,7 @@ const FIELDS_MAX = 12;
 /** Maximum number of characters of a value in the list. */
 const VALUE_MAX = 60;
 
-/** Returns the fields with a value. The fields of an object are in one line. */
+/** Returns the fields that have a value. The fields of an object are on one line. */
 const listGiven = (request: JsonObject): readonly Fact[] =>
   Object.entries(request).flatMap(([name, value]): readonly Fact[] => {
     const text = formatGiven(value ?? null);
@@ -160,7 +160,7 @@ const JobId = ({ id }: { readonly id: string }) => (
   </>
 );
 
-/** Renders the attempts of a job, and the messages that it reported while the page was open. */
+/** Renders the attempts of a job, and the messages that the job sent while the page was open. */
 function Log({ job: { job_id: id, created_at: created, attempts, error } }: { readonly job: JobStatus }) {
   const lines = [
     { at: created, text: 'Submitted' },

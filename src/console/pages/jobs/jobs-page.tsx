@@ -154,7 +154,7 @@ function Counts({ jobs }: { readonly jobs: readonly JobStatus[] }) {
   );
 }
 
-/** Adds jobs that started after the list was requested. */
+/** Adds jobs that started after the list was read. */
 function addLiveJobs(
   listed: readonly JobStatus[],
   kind: Kind | undefined,

@@ -1,21 +1,21 @@
 import { service } from '../../state/service.js';
 import { subtractMonths } from '../../words/dates.js';
 
-/** Closes of the last year with their dates, adjusted for splits and dividends. */
+/** Closes of the last year with their dates. They are adjusted for splits and dividends. */
 export interface YearPrices {
   readonly dates: readonly string[];
   readonly closes: readonly number[];
 }
 
-/** Price bases of closes: with reinvested dividends, or on the share basis of the last date. */
+/** Price bases of closes: dividends are reinvested, or closes are on the share basis of the last date. */
 type Adjustment = 'total' | 'splits';
 
 /** Returns the query of a store. Default: the served store. */
 export const storeQuery = (store?: string) => (store === undefined ? {} : { store_id: store });
 
 /**
- * Reads the closes of the year before a date, by default adjusted for splits and dividends. The first close is the base
- * of the one-year return: the last close on or before the day one year earlier.
+ * Reads the closes of the year before a date. By default they are adjusted for splits and dividends. The first close is
+ * the base of the one-year return: the last close on or before the day one year earlier.
  */
 export async function readYear(
   identifier: string,
@@ -42,16 +42,16 @@ export async function readYear(
   return { dates: year.map(({ date }) => date), closes: year.map(({ close }) => close) };
 }
 
-/** Returns the position of the last close on or before a date; -1 if there is no such close. */
+/** Returns the position of the last close on or before a date. Returns -1 if there is none. */
 const findPosition = (year: YearPrices, date: string): number => year.dates.findLastIndex((own) => own <= date);
 
-/** Returns the return since the last close on or before a date; null if there is no such close. */
+/** Returns the return since the last close on or before a date. Returns null if there is none. */
 function returnSince(year: YearPrices, date: string): number | null {
   const position = findPosition(year, date);
   return position < 0 ? null : year.closes.at(-1)! / year.closes[position]! - 1;
 }
 
-/** Lowest and highest close of the year to the last date. */
+/** Lowest and highest close of the year that ends with the last date. */
 export interface Extremes {
   readonly low: number;
   readonly lowDate: string;
@@ -66,7 +66,7 @@ export function findExtremes({ dates, closes }: YearPrices): Extremes | null {
   return { low, lowDate: dates[closes.indexOf(low)]!, high, highDate: dates[closes.indexOf(high)]! };
 }
 
-/** Returns the dates from which returns to the last close are measured; null if there is no such close. */
+/** Returns the dates from which returns to the last close are measured. Returns null if there is no close. */
 export function findStarts(year: YearPrices) {
   const last = year.dates.at(-1);
   const formatDate = (day: string) => year.dates[findPosition(year, day)] ?? null;
@@ -80,7 +80,7 @@ export function findStarts(year: YearPrices) {
 
 const findYearEndBefore = (date: string): string => `${Number(date.slice(0, 4)) - 1}-12-31`;
 
-/** Returns the return over a number of months before the last close. */
+/** Returns the return over the given number of months that end with the last close. */
 export const computeReturnOver = (year: YearPrices | undefined, months: number): number | null =>
   year === undefined || year.dates.length === 0 ? null : returnSince(year, subtractMonths(year.dates.at(-1)!, months));
 
@@ -97,7 +97,10 @@ export const computeYearToDate = (year: YearPrices | undefined): number | null =
 /** Number of sessions per year. */
 const YEAR_SESSIONS = 252;
 
-/** Computes the annualised standard deviation of the daily returns of the year; null for fewer than two returns. */
+/**
+ * Computes the standard deviation of the daily returns of the year, annualised. Returns null for fewer than two
+ * returns.
+ */
 export function computeVolatility({ closes }: YearPrices): number | null {
   const returns = closes.slice(1).map((close, at) => close / closes[at]! - 1);
   if (returns.length < 2) return null;
@@ -112,10 +115,7 @@ const REQUEST_CONCURRENCY = 4;
 let freeRequests = REQUEST_CONCURRENCY;
 const waitingRequests: (() => void)[] = [];
 
-/**
- * Runs a request as soon as fewer than `REQUESTS` requests are running. A request that was aborted while waiting is not
- * sent.
- */
+/** Runs a request when fewer than `REQUESTS` requests are running. If it is aborted before that, it is not sent. */
 export async function runInTurn<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
   if (freeRequests === 0) await new Promise<void>((resolve) => void waitingRequests.push(resolve));
   else freeRequests--;
@@ -135,7 +135,7 @@ interface LastPrice {
   readonly end: string | null;
 }
 
-/** Reads the closes of the last year of several securities, with limited concurrency. */
+/** Reads the closes of the last year for several securities. Only a few requests run at the same time. */
 export async function readYears(
   securities: readonly LastPrice[],
   signal: AbortSignal,

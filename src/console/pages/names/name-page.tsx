@@ -81,7 +81,7 @@ export function NamePage({ params }: PageProps) {
   );
 }
 
-/** Corporate actions after which a security is no longer traded. */
+/** Corporate actions after which a security is not traded any more. */
 const EXIT_PHRASES: ReadonlyMap<string, string> = new Map([
   ['DELISTING', 'Delisted'],
   ['ACQUISITION', 'Acquired'],
@@ -145,7 +145,7 @@ interface PriceChartsProps extends Omit<PricesProps, 'identifier' | 'store'> {
 
 const COUNT_UNIT: Unit = { of: 'number', digits: 0 };
 
-/** Renders closes with corporate actions as marks, and another column below. Default: volume. */
+/** Renders closes with marks for corporate actions. Another column is drawn below, by default the volume. */
 function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps) {
   const { index, columns, data } = view.prices;
   const dates = useMemo(() => index.map(String), [view]);
@@ -216,7 +216,10 @@ function createLine({ prices: { columns, data } }: PricesResponse, column: strin
   };
 }
 
-/** Returns the lower chart: volumes as bars, averaged over weeks or months of a long period, or another column. */
+/**
+ * Returns the lower chart. Volumes are bars; over a long period they are averages of weeks or months. Other columns are
+ * lines.
+ */
 function createLowerChart(view: PricesResponse, column: string | undefined, sessions: number) {
   const dates = view.prices.index.map(String);
   if (column === undefined) return { dates, lines: [] };
@@ -238,7 +241,7 @@ function createMarks(actions: CorporateActionsResponse | undefined, currency: st
   }));
 }
 
-/** Distributions after which prices fall unless dividends are reinvested. */
+/** Distributions after which a price falls, unless dividends are reinvested. */
 const DISTRIBUTION_TYPES: ReadonlySet<string> = new Set([
   'SPECIAL_DIVIDEND',
   'RETURN_OF_CAPITAL',
@@ -246,7 +249,7 @@ const DISTRIBUTION_TYPES: ReadonlySet<string> = new Set([
   'RIGHTS_ISSUE',
 ]);
 
-/** Returns the actions that cause jumps in prices of a basis. */
+/** Returns the actions after which the prices of a basis jump. */
 const createJumps = (basis: Basis, actions: CorporateActionsResponse | undefined): readonly Flag[] =>
   (actions?.actions ?? [])
     .filter(

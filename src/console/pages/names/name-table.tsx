@@ -19,7 +19,9 @@ import './names.css';
 
 type Row = IdentifierSearch['identifiers'][number];
 
-/** Page size and maximum number of requests, sufficient for the largest market. */
+/**
+ * Number of securities per request, and maximum number of requests. Together they are enough for the largest market.
+ */
 const PAGE_SECURITIES = 1000;
 const PAGES_MAX = 10;
 
@@ -43,7 +45,8 @@ function Rows({ rows: all, store }: { readonly rows: readonly Row[]; readonly st
   const sectors = useMemo(() => sumSectors(all), [all]);
   const sector = sectors.find(({ name }) => name === getParameter('sector'))?.name ?? null;
   const rows = useMemo(() => (sector === null ? all : all.filter((row) => row.sector === sector)), [all, sector]);
-  // Sorting or filtering by return needs the prices of all securities; otherwise the visible rows suffice.
+  // To sort or filter by return, the prices of all securities are needed. Otherwise those of the visible rows are
+  // enough.
   const isByYear =
     getParameter('names.sort')?.startsWith('year:') === true ||
     getParameter('names.where')?.includes('"year":') === true;
@@ -53,7 +56,7 @@ function Rows({ rows: all, store }: { readonly rows: readonly Row[]; readonly st
     { follows: false },
   );
   const columns = useMemo(() => createColumns(store, years.data), [store, years.data]);
-  // A new array makes the table read its cached values again once the returns are known.
+  // Because the array is new, the table reads its cached values again when the returns are known.
   const listedRows = useMemo(() => [...rows], [rows, years.data]);
   return (
     <>
@@ -111,7 +114,7 @@ export async function readAllSecurities(signal: AbortSignal, store?: string): Pr
   return rows;
 }
 
-/** Renders the closes of the last year and their return. Prices are read for visible rows only. */
+/** Renders the closes of the last year and their return. Prices are read only for visible rows. */
 function LastYear({ row: { identifier, end }, store }: { readonly row: Row; readonly store: string | undefined }) {
   const { data: year } = useResource(
     end === null ? null : `year ${store} ${identifier} ${end}`,

@@ -24,7 +24,10 @@ export function sumSectors(rows: readonly Row[]): readonly SectorSum[] {
   return [...sums.values()].toSorted((a, b) => a.name.localeCompare(b.name));
 }
 
-/** Renders the number, the size and the concentration of securities. Only securities with a current price count as traded. */
+/**
+ * Renders the number, the size and the concentration of securities. A security counts as traded only if it has a
+ * current price.
+ */
 export function SecurityFigures({ rows }: { readonly rows: readonly Row[] }) {
   const last = rows.reduce((latest, { end }) => (end !== null && end > latest ? end : latest), '');
   const traded = rows.filter(({ end }) => end === last);

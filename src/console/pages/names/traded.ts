@@ -1,6 +1,6 @@
 import type { Line } from '../../components/chart/series.js';
 
-/** A series on some of the dates of a security. */
+/** Series of a security. It has values on some of the dates of the security. */
 export interface Traded {
   readonly dates: readonly string[];
   readonly values: Line['values'];
@@ -8,13 +8,13 @@ export interface Traded {
   readonly period: '' | 'week' | 'month';
 }
 
-/** Maximum numbers of sessions that are shown singly and by week. */
+/** Maximum number of sessions that are shown one by one, and maximum number that are shown by week. */
 const DAYS_MAX = 400;
 const WEEKS_MAX = 1500;
 
 /**
- * Returns the average of a series over weeks or months, so that the bars of a long series stay distinguishable. Each
- * average is on the first date of its period.
+ * Averages a series over weeks or months, so that the bars of a long series stay distinct. Each average is on the first
+ * date of its period.
  * @param sessions number of visible sessions, which determines the period
  */
 export function averagePeriods(dates: readonly string[], values: Line['values'], sessions: number): Traded {
@@ -39,5 +39,5 @@ export function averagePeriods(dates: readonly string[], values: Line['values'],
   };
 }
 
-/** Returns the day number of the Monday of a week, as a text. 1970-01-05 was a Monday. */
+/** Returns the number of the week of a date as a text. Weeks start on Mondays; 1970-01-05 was a Monday. */
 const formatWeekKey = (date: string): string => String(Math.floor((Date.parse(date) / 86_400_000 - 4) / 7));

@@ -11,7 +11,10 @@ import { computeShownActive, DIGITS } from './weight-columns.js';
 interface ActiveBarsProps {
   readonly run: OptimisationRunResult;
   readonly facts: ReadonlyMap<string, NameFacts>;
-  /** Frontier point whose weights are compared with the index. Default: the solution. */
+  /**
+   * Point of the frontier whose weights are compared with the index. If absent, the weights of the solution are
+   * compared.
+   */
   readonly point: ChosenPoint | undefined;
   /** Labels of the binding bounds of the solution. */
   readonly bindingLabels: readonly string[];
@@ -20,13 +23,13 @@ interface ActiveBarsProps {
 /** Number of securities with the largest active weights. */
 const SHOWN = 10;
 
-/** Half of the last displayed digit of a percentage. */
+/** Half of the last digit that a percentage shows. */
 const SHOWN_MIN = 5e-5;
 
-/** Formats an active weight with the digits of the table of weights. */
+/** Formats an active weight. It has as many digits as in the table of weights. */
 const formatActiveWeight = (value: number): string => formatPoints(value, DIGITS);
 
-/** Renders the largest active weights of securities, and the active weights of sectors if these are known. */
+/** Renders the largest active weights of securities. If sectors are known, renders their active weights as well. */
 export function ActiveBars({ run: { weights, index_id: index }, facts, point, bindingLabels }: ActiveBarsProps) {
   const pointWeights = point?.point.weights;
   const active = weights.map((row) => {

@@ -12,7 +12,7 @@ interface BindingSummaryProps {
   readonly costliest: string | null;
 }
 
-/** Renders the binding and the violated bounds of the constraints in words, and the constraint with the highest cost. */
+/** Renders in words which bounds of the constraints are binding or violated, and which constraint costs most. */
 export function BindingSummary({ labels, exceeded, costliest }: BindingSummaryProps) {
   const binding = formatBindingBounds(labels);
   const excesses = formatOtherExcesses(exceeded);
@@ -35,7 +35,7 @@ interface BindingConstraintsProps {
   readonly changes: ChangeFormats;
 }
 
-/** Renders the binding bounds with the gain of relaxing each. */
+/** Renders the binding bounds. Each shows how much is gained if it is relaxed. */
 export function BindingConstraints({ run, measure, changes }: BindingConstraintsProps) {
   return (
     <Section title="Binding constraints" aside="what hinders a better solution">
@@ -77,7 +77,9 @@ export function listBindingRows({ binding }: OptimisationRunResult): readonly Bi
     }));
 }
 
-/** Returns the change of a bound to which a shadow price refers: one basis point for a fraction, otherwise 1. */
+/**
+ * Returns the change of a bound to which a shadow price refers. This is one basis point for a fraction, otherwise 1.
+ */
 const chooseStep = (unit: string): number => (unit === 'fraction' ? 0.0001 : 1);
 
 const createBindingColumns = ({ slope }: ChangeFormats): readonly Column<BindingRow>[] => [

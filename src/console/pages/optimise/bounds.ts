@@ -11,7 +11,7 @@ const formatInUnit = (value: number, unit: ExceededLimit['unit']): string =>
 /** Types of constraints that limit a displayed figure. */
 type LimitedFigure = 'TrackingError' | 'Turnover';
 
-/** Returns the note of a figure with a soft limit, and its mark; nothing if the limit is satisfied. */
+/** Returns the note and the mark of a figure with a soft limit. Returns nothing if the limit is met. */
 export function createExcessNote(exceeded: readonly ExceededLimit[], figure: LimitedFigure) {
   const excess = exceeded.find(({ type }) => type === figure);
   if (excess === undefined) return {};
@@ -21,7 +21,9 @@ export function createExcessNote(exceeded: readonly ExceededLimit[], figure: Lim
 const formatExcess = ({ label, value, limit, unit }: ExceededLimit): string =>
   `${formatRow(label.replace(/:(?:lower|upper|eq)/, ''))} ${formatInUnit(value, unit)}, limit ${formatInUnit(limit, unit)}`;
 
-/** Describes the first violated soft bound: `Tracking error 2.92% exceeds 2.00%`; null if there is none. */
+/**
+ * Describes the first soft bound that is violated: `Tracking error 2.92% exceeds 2.00%`. Returns null if there is none.
+ */
 export function formatFirstExcess([excess]: readonly ExceededLimit[]): string | null {
   if (excess === undefined) return null;
   const { type, side, value, limit, unit } = excess;
@@ -29,7 +31,10 @@ export function formatFirstExcess([excess]: readonly ExceededLimit[]): string | 
   return `${formatRow(type)} ${formatInUnit(value, unit)} ${verb} ${formatInUnit(limit, unit)}`;
 }
 
-/** Describes the violated soft bounds of constraints that limit no displayed figure; null if there is none. */
+/**
+ * Describes the violated soft bounds of constraints that limit none of the shown figures. Returns null if there are
+ * none.
+ */
 export function formatOtherExcesses(exceeded: readonly ExceededLimit[]): string | null {
   const excesses = exceeded.filter(({ type }) => type !== 'TrackingError' && type !== 'Turnover').map(formatExcess);
   if (excesses.length === 0) return null;
@@ -37,19 +42,19 @@ export function formatOtherExcesses(exceeded: readonly ExceededLimit[]): string 
   return [...excesses.slice(0, NAMED_MAX), ...(rest > 0 ? [`${rest} more`] : [])].join('; ');
 }
 
-/** Maximum number of members of a constraint, or of bounds, that a sentence names. */
+/** Maximum number of names in a sentence: of members of a constraint, or of bounds. */
 const NAMED_MAX = 3;
 
-/** Matches the labels of rows that the service adds to the constraints of a request. */
+/** Matches the labels of rows that the service itself adds to the constraints of a request. */
 const ADDED_ROW = /^\w+\[(?:default|uncovered)\]/;
 
-/** Counts the constraints of a request that have a binding bound. */
+/** Counts the constraints of a request that have at least one binding bound. */
 export const countBindingConstraints = (labels: readonly string[]): number =>
   new Set(labels.filter((label) => !ADDED_ROW.test(label)).map((label) => label.split(':')[0])).size;
 
 /**
  * Describes the binding bounds of the constraints of a request: `Position bounds (pos): QYLG, XURS at upper, 58 at
- * lower`. Many members of a bound have their number.
+ * lower`. If a bound has many members, only their number is given.
  */
 export function formatBindingBounds(labels: readonly string[]): string {
   const sidesByRow = new Map<string, Map<string, string[]>>();
@@ -77,7 +82,7 @@ const formatSides = (sides: ReadonlyMap<string, readonly string[]>): string =>
     .join(', ');
 
 /**
- * Describes the constraint with the highest cost; null if no constraint has a cost.
+ * Describes the constraint that costs most. Returns null if no constraint has a cost.
  * @param formatCost formats the difference to the objective without a constraint
  */
 export function formatCostliest(
@@ -92,7 +97,7 @@ export function formatCostliest(
   return `${formatRow(`${type}[${id === '' ? index + 1 : id}]`)}, ${formatCost(costliest.objective_without)}`;
 }
 
-/** Returns the members of the binding bounds of a row, for example of `Exclude[uncovered]`. */
+/** Returns the members of the binding bounds of certain rows, for example of `Exclude[uncovered]`. */
 export const listBindingMembers = (labels: readonly string[], isRow: (row: string) => boolean): ReadonlySet<string> =>
   new Set(
     labels.flatMap((label) => {

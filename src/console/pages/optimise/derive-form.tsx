@@ -18,14 +18,14 @@ interface DeriveFormProps {
   onDerive(id: string, name: string, rows: readonly JsonObject[]): Promise<Trouble | null>;
 }
 
-/** Renders the form of a derived index, which optimises the weights of its parent at each rebalance. */
+/** Renders the form of a derived index. At each rebalance, it optimises the weights of its parent. */
 export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps) {
   const [id, setId] = useState(`${parent.id}-OPT`);
   const [name, setName] = useState(`${parent.name}, optimised`);
   const [refused, setRefused] = useState<Trouble | null>(null);
   const section = useRef<HTMLElement>(null);
   const isAsked = getParameter('derive') !== null;
-  // A link on the page of a result opens this form, which then takes the focus.
+  // A link on the page of a result opens this form. The form then gets the focus.
   useEffect(() => {
     if (!isAsked) return;
     section.current?.focus();

@@ -15,8 +15,8 @@ interface ExplanationsProps {
 }
 
 /**
- * Renders the costs of constraints, the effects of relaxing them, and the next securities to enter. Renders nothing for
- * a run without explanations.
+ * Renders what constraints cost, what happens if they are relaxed, and which securities would enter next. Renders
+ * nothing if the run has no explanations.
  */
 export function Explanations({ run, changes, store }: ExplanationsProps) {
   const { sensitivities = [], constraint_costs: costs = [], next_names: names = [] } = run;
@@ -72,7 +72,7 @@ interface SentencesProps {
 }
 
 /**
- * Replaces the constraint ids in a sentence by words: `Removing PositionBounds[pos] lowers ...` becomes `Removing
+ * Replaces the ids of constraints in a sentence with words: `Removing PositionBounds[pos] lowers ...` becomes `Removing
  * position bounds pos lowers ...`.
  */
 const formatSentence = (sentence: string): string =>
@@ -94,7 +94,7 @@ function Sentences({ label, rows }: SentencesProps) {
 const formatRowName = ({ id, index, type }: { readonly id: string; readonly index: number; readonly type: string }) =>
   formatRow(`${type}[${id === '' ? index + 1 : id}]`);
 
-/** Returns the positions of the constraints with bounds that are fractions. */
+/** Returns the positions of the constraints whose bounds are fractions. */
 const collectFractions = ({ binding }: OptimisationRunResult): ReadonlySet<number> =>
   new Set(binding.flatMap((row) => (row?.['unit'] === 'fraction' ? [Number(row['index'])] : [])));
 

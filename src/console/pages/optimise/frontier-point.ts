@@ -6,7 +6,7 @@ export type FrontierPoint = FrontierPayload['points'][number];
 /** Address value of the tangency portfolio. */
 export const TANGENCY_POINT = 'tangency';
 
-/** The frontier point selected in the address: its number from 1, or the tangency portfolio. */
+/** Point of the frontier that the address selects: its number from 1, or the tangency portfolio. */
 export interface ChosenPoint {
   readonly label: string;
   readonly point: FrontierPoint;
@@ -21,9 +21,9 @@ export function findChosenPoint({ points, tangency }: FrontierPayload, named: st
 }
 
 /**
- * Returns the optimisation terms that reproduce a point of the frontier: maximum utility at the risk aversion of the
- * point, with the expected returns of the frontier, or minimum variance if the point has no risk aversion. Returns null
- * if the run did not store risk aversions.
+ * Returns the optimisation terms that give the same weights as a point of the frontier. These are maximum utility at
+ * the point's risk aversion, with the expected returns of the frontier. If the point has no risk aversion, they are
+ * minimum variance. Returns null if the run did not store risk aversions.
  */
 export function findPointTerms({ risk_aversion: aversion }: FrontierPoint, terms: JsonObject): JsonObject | null {
   if (aversion === undefined) return null;
@@ -31,7 +31,7 @@ export function findPointTerms({ risk_aversion: aversion }: FrontierPoint, terms
   return {
     ...terms,
     objective: { type: 'max_utility', risk_aversion: aversion },
-    // The frontier uses the historical means over the risk window by default.
+    // By default, the frontier uses the historical means over the risk window.
     expected_returns: terms['expected_returns'] ?? { type: 'historical' },
   };
 }

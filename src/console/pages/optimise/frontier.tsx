@@ -9,7 +9,7 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
 import { findChosenPoint, TANGENCY_POINT, type FrontierPoint } from './frontier-point.js';
 
-/** Maximum width of the chart in pixels; text is scaled with the width. */
+/** Maximum width of the chart in pixels. Its text grows with the width. */
 const WIDTH_MAX = 640;
 const WIDTH_MIN = 280;
 const HEIGHT = 300;
@@ -20,13 +20,16 @@ interface FrontierProps {
   readonly frontier: FrontierPayload;
   /** True if expected returns were chosen. */
   readonly hasReturns: boolean;
-  /** Returns the address of an optimisation that reproduces a point; null if the address is unknown. */
+  /**
+   * Returns the address of an optimisation that gives the same weights as a point. Returns null if the address is not
+   * known.
+   */
   formatAddress(point: FrontierPoint): string | null;
 }
 
 /**
- * Renders the portfolios with the highest expected return for their risk under the constraints. A selected point shows
- * its figures.
+ * Renders the portfolios that have the highest expected return for their risk under the constraints. A selected point
+ * shows its figures.
  */
 export function Frontier({ frontier, hasReturns, formatAddress }: FrontierProps) {
   const { points, tangency, portfolio, index } = frontier;
@@ -108,13 +111,13 @@ const formatPosition = ({ volatility, expected_return: expected }: PointPosition
 
 type PointPosition = Pick<FrontierPoint, 'volatility' | 'expected_return'>;
 
-/** A portfolio in the chart that is not a point of the frontier. */
+/** Portfolio in the chart that is not a point of the frontier. */
 interface Mark extends PointPosition {
   readonly label: string;
   readonly kind: string;
 }
 
-/** Returns the marks of the run and its index. Both share one mark if their weights are equal. */
+/** Returns the marks of the run and of its index. If their weights are equal, they share one mark. */
 function createMarks(run: FrontierPayload['portfolio'], index: FrontierPayload['index']): readonly Mark[] {
   if (run === undefined || index === undefined) return [];
   if (run.tracking_error < SAME_TRACKING_ERROR)
@@ -125,7 +128,7 @@ function createMarks(run: FrontierPayload['portfolio'], index: FrontierPayload['
   ];
 }
 
-/** Tracking error below which two portfolios are treated as equal. */
+/** Maximum tracking error at which two portfolios count as equal. */
 const SAME_TRACKING_ERROR = 1e-6;
 
 interface DotProps {
@@ -174,7 +177,7 @@ function FrontierMark({ mark, x, y, isAtEnd }: MarkProps) {
   );
 }
 
-/** Renders a link to an optimisation that reproduces the selected point, from which an index can be derived. */
+/** Renders a link to an optimisation that gives the selected point. An index can be derived from that optimisation. */
 function Take({ point, address }: { readonly point: FrontierPoint; readonly address: string | null }) {
   if (address === null) return null;
   return (
@@ -221,7 +224,7 @@ interface Scale {
 
 const TICK_COUNT = 5;
 
-/** Returns a linear scale with round ticks that covers the values with a margin. */
+/** Returns a linear scale with round ticks. It covers the values and a margin. */
 function scaleOf(values: readonly number[], from: number, to: number): Scale {
   const least = Math.min(...values);
   const most = Math.max(...values);

@@ -14,7 +14,7 @@ interface InfeasibleProps {
   onRows(rows: readonly JsonObject[]): void;
 }
 
-/** Relaxation of one constraint that makes the problem feasible. */
+/** Change of one constraint that makes the problem feasible. */
 interface Remedy {
   readonly id: string;
   readonly index: number;
@@ -24,7 +24,10 @@ interface Remedy {
   readonly to: number;
 }
 
-/** Renders the conflicting constraints of an infeasible problem, with the relaxations that make it feasible. */
+/**
+ * Renders the constraints of an infeasible problem that contradict each other. Buttons relax one of them so that the
+ * problem becomes feasible.
+ */
 export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   const conflict = listIn(detail, 'conflict') as readonly { readonly label: string }[];
   const listRemedies = (name: string) =>
@@ -86,7 +89,7 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
 /** Number of significant digits of a relaxation. */
 const DIGITS = 4;
 
-/** Rounds a relaxation outwards, so that the relaxed problem stays feasible. */
+/** Rounds a relaxation away from the original bound. The relaxed problem then stays feasible. */
 function roundOutwards(remedy: Remedy): Remedy {
   const { from, to } = remedy;
   if (to === 0) return remedy;

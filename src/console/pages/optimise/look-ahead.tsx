@@ -20,8 +20,8 @@ interface LookAheadProps {
 }
 
 /**
- * Renders the error that a risk model uses returns after the decision date. A button estimates a model that ends on the
- * decision date.
+ * Renders the error that a risk model uses returns after the decision date. A button estimates a new model that ends on
+ * that date.
  */
 export function LookAhead({ message, detail, indexId, onModel }: LookAheadProps) {
   const [asked, setAsked] = useState<string | null>(null);
@@ -64,8 +64,7 @@ const ID_MAX = 64;
 const formatIdUpTo = (model: string, date: string): string => `${model.slice(0, ID_MAX - date.length - 1)}-${date}`;
 
 /**
- * Returns the request of the model with another end date. If the model was deleted, the request names the index as the
- * source of securities.
+ * Returns the request of the model with another end date. If the model was deleted, the securities come from the index.
  */
 async function requestUpTo(model: string, end: string, indexId: string): Promise<RiskModelRequest> {
   const job = await service.value.call('getJob', { params: { job_id: `risk:${model}` } }).catch(() => null);

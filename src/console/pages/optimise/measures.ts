@@ -6,12 +6,12 @@ import { createExcessNote, type ExceededLimit } from './bounds.js';
 /** Unit and name of an objective in the catalogue. */
 export type Measure = ObjectiveTypes['objectives'][number]['measure'];
 
-/** Returns the objective of a run. Old runs do not store it, because there was only one objective. */
+/** Returns the objective of a run. Old runs do not store it: there was only one objective. */
 const getObjective = (run: Partial<OptimisationRunResult>): string => run.objective_type ?? 'min_tracking_error';
 
 /**
- * Returns the measure of a run's objective. Objectives that the service no longer supports are measured as plain
- * numbers.
+ * Returns how the objective of a run is measured. If the service no longer supports the objective, its value is a plain
+ * number.
  */
 export const measureOf = (run: OptimisationRunResult, { objectives }: ObjectiveTypes): Measure =>
   objectives.find(({ type }) => type === getObjective(run))?.measure ?? { name: getObjective(run), form: 'number' };
@@ -35,8 +35,8 @@ interface ComparedFigures {
 }
 
 /**
- * Returns the figures of the optimised weights, each with the figure of the index weights as a note. A figure beyond a
- * soft limit is marked.
+ * Returns the figures of the optimised weights. Each has the figure of the index weights as a note. A figure that
+ * exceeds a soft limit is marked.
  */
 export function createComparedTiles(
   { before, after, exceeded }: ComparedFigures,
@@ -54,7 +54,7 @@ export function createComparedTiles(
       term: `Objective: ${name.replace(/^the /, '')}`,
       value: formatValue(after) ?? MISSING_TEXT,
       help: 'The value of the objective, costs included',
-      // The tracking error of the index against itself is zero.
+      // The tracking error of the index relative to itself is zero.
       ...(name.includes('tracking error') ? { note: 'against the index, per year' } : createNote(formatValue(before))),
       ...(name.includes('tracking error') ? createExcessNote(exceeded, 'TrackingError') : {}),
     },
@@ -109,7 +109,7 @@ export function formatObjectives(
   return name.includes('tracking error') || indexValue == null ? text : `${text}, index ${indexValue}`;
 }
 
-/** Formats an objective value in its unit. A variance is shown as its square root. */
+/** Formats the value of an objective in its unit. For a variance, the square root is shown. */
 function formatObjective(value: number, form: Measure['form']): string {
   if (form === 'number') return formatFigure(value);
   return formatPercent(isShare(form) ? value : Math.sqrt(Math.max(0, value)));
@@ -117,7 +117,7 @@ function formatObjective(value: number, form: Measure['form']): string {
 
 type OptionalNumber = number | null | undefined;
 
-/** Returns functions that format changes of the objective value, relative to the value of a run. */
+/** Returns functions that format changes of the objective. Changes are relative to the value of a run. */
 export function createChangeFormats({ objective_value: value }: OptimisationRunResult, { form }: Measure) {
   const computeRoot = (variance: number) => Math.sqrt(Math.max(0, variance));
   return {
@@ -127,15 +127,15 @@ export function createChangeFormats({ objective_value: value }: OptimisationRunR
       if (form === 'number') return formatFigure(change);
       return formatBps(isShare(form) ? change : computeRoot(value + change) - computeRoot(value));
     },
-    /** Formats the cost of a constraint: the difference to the value without it, at least zero. */
+    /** Formats what a constraint costs: the difference to the objective without it. The result is at least zero. */
     cost(without: OptionalNumber): string {
       if (without === null || without === undefined) return MISSING_TEXT;
       if (form === 'number') return formatFigure(Math.abs(value - without));
       return formatBps(Math.abs(isShare(form) ? value - without : computeRoot(value) - computeRoot(without)));
     },
     /**
-     * Formats a small change of the objective value, linearised at the value of the run. At variance zero the square
-     * root has no slope, so the text is a dash.
+     * Formats a small change of the objective, by its slope at the value of the run. If the variance is zero, its
+     * square root has no slope, and the text is a dash.
      */
     slope(change: OptionalNumber): string {
       if (change === null || change === undefined) return MISSING_TEXT;

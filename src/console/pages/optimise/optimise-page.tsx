@@ -121,8 +121,8 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
             {({ constraint_sets: all }) => {
               const wanted = getParameter('set');
               const set = all.find(({ id: setId }) => setId === wanted);
-              // A cached list may lack the set. The form waits for the current list, because it would otherwise be
-              // replaced after editing had started.
+              // A cached list may not contain the set yet. The form waits for the current list. Otherwise the list
+              // would replace the form after the user started to edit it.
               if (wanted !== null && set === undefined && !isRead.current) return <Wait what="the constraint set" />;
               return <Rows key={set?.id} parent={document} set={set} specs={specs} />;
             }}
@@ -133,12 +133,12 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
   );
 }
 
-/** Value of the choice of no constraints, which is no id of a constraint set. */
+/** Value of the choice to use no constraints. A constraint set cannot have this id. */
 const NOTHING = ' ';
 
 /**
- * Initial problem if the address contains none. Without constraints, the solution would be the index itself. The limit is
- * soft, because securities without a risk estimate are excluded, which alone may exceed it.
+ * Problem that is shown if the address contains none. Without constraints, the solution would be the index itself. The
+ * limit is soft: securities without a risk estimate are excluded, and this may already exceed the limit.
  */
 const EXAMPLE: { readonly text: string; readonly rows: readonly JsonObject[]; readonly terms: Terms } = {
   text: 'low volatility near the index',
@@ -146,10 +146,10 @@ const EXAMPLE: { readonly text: string; readonly rows: readonly JsonObject[]; re
   terms: { objective: { type: 'min_variance' } },
 };
 
-/** Returns true if the address contains no problem, so that the page shows the example. */
+/** Returns true if the address contains no problem. The page then shows the example. */
 const isExample = (): boolean => ['set', 'rows', 'terms'].every((name) => getParameter(name) === null);
 
-/** Stores the terms in the address, or removes them if all are at their defaults. */
+/** Stores the terms in the address. If all of them are defaults, removes them. */
 function setTerms(next: Terms): void {
   const terms = Object.keys(next).length === 0 ? null : JSON.stringify(next);
   setParameters(isExample() ? { terms, rows: JSON.stringify(EXAMPLE.rows) } : { terms });
@@ -232,7 +232,7 @@ function TooLong() {
   return <p class="quiet">These constraints are too long for the address. Save them before you share the page.</p>;
 }
 
-/** Keeps edited rows and the id for saving in the address while they differ from the stored set. */
+/** Keeps edited rows and their id in the address while they differ from the stored set. */
 function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
   const written = useAddressed('rows');
   const isFirst = written.text === null && isExample();
@@ -275,7 +275,7 @@ async function validate(set: ConstraintSetBody, document: IndexDocumentBody): Pr
 }
 
 /**
- * Stores an index that optimises its parent at each rebalance, and opens the index.
+ * Stores an index that optimises its parent at each rebalance, and opens it.
  * @returns the error of a refused request; null if it succeeded
  */
 const derive = (parentId: string, terms: Terms) => async (id: string, name: string, rows: readonly JsonObject[]) => {

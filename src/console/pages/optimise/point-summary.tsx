@@ -10,7 +10,10 @@ interface PointSummaryProps {
   readonly frontier: FrontierPayload | null;
 }
 
-/** Renders the figures of the selected frontier point, each with the figure of the solution, and a link back to it. */
+/**
+ * Renders the figures of the selected point of the frontier. Each has the figure of the solution next to it. A link
+ * leads back to the solution.
+ */
 export function PointSummary({ chosen: { label, point }, frontier }: PointSummaryProps) {
   const createFigure = (term: string, member: 'expected_return' | 'volatility' | 'tracking_error') => {
     const solution = frontier?.portfolio?.[member];

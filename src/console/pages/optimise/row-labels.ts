@@ -1,6 +1,6 @@
 /**
- * Formats a constraint label: `PositionBounds[small]:upper:CAVX` becomes `Position bounds (small), upper, CAVX`. An id
- * that equals the name of the type is omitted.
+ * Formats a constraint label: `PositionBounds[small]:upper:CAVX` becomes `Position bounds (small), upper, CAVX`. If the
+ * id equals the name of the type, it is left out.
  */
 export function formatRow(label: string): string {
   const [, type, id, rest] = /^(\w+)(?:\[([^\]]*)\])?(?::(.*))?$/.exec(label) ?? [];

@@ -10,7 +10,7 @@ import { parseJson } from '../../state/addressed.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
 import type { Terms } from './terms.js';
 
-/** Casts form rows to request rows; the service validates them. */
+/** Casts rows of the form to rows of a request. The service validates them. */
 export const asConstraints = (rows: readonly JsonObject[]): readonly (ConstraintRowBody & ConstraintRowInput)[] =>
   rows as unknown as readonly (ConstraintRowBody & ConstraintRowInput)[];
 
@@ -23,10 +23,10 @@ type SentTerms = Pick<
   'objective' | 'expected_returns' | 'uncertainty' | 'costs' | 'risk_model' | 'candidates'
 >;
 
-/** Casts form terms to request terms; the service validates them. */
+/** Casts terms of the form to terms of a request. The service validates them. */
 export const asTerms = (terms: Terms): SentTerms => terms as unknown as SentTerms;
 
-/** Parses the terms in an address; empty if they are invalid. */
+/** Parses the terms in an address. Returns no terms if they are invalid. */
 export function parseTerms(text: string | null): Terms {
   const value = parseJson(text);
   return isObject(value) ? value : {};
@@ -38,10 +38,7 @@ interface DerivationInput {
   readonly terms: Terms;
 }
 
-/**
- * Returns the definition of an index that optimises its parent under constraints from a date. The definition is not
- * stored.
- */
+/** Returns the definition of an index that optimises its parent under constraints from a date on. It is not stored. */
 export function createDerivedIndex(parent: IndexDocument, { base, rows, terms }: DerivationInput): IndexDocumentBody {
   const { id, name, calendar, base_value, currency } = parent;
   return {

@@ -12,7 +12,7 @@ interface RunFiguresProps {
   readonly terms: Terms;
 }
 
-/** Renders the figures of an optimisation, the data of its risk model, and the quality of its solution. */
+/** Renders the figures of an optimisation, the data of its risk model, and how good its solution is. */
 export function RunFigures({ run, measure, terms }: RunFiguresProps) {
   const aversion = getRiskAversion(terms);
   const tiles = createComparedTiles({ before: run.before, after: run, exceeded: run.exceeded ?? [] }, measure);
@@ -43,10 +43,10 @@ function getRiskAversion({ objective }: Terms): number | null {
   return typeof aversion === 'number' ? aversion : null;
 }
 
-/** Gap below which a selection of securities counts as optimal, because it is displayed as zero. */
+/** Gap below which a selection of securities counts as optimal. A smaller gap would be shown as zero. */
 const GAP_SHOWN_MIN = 5e-5;
 
-/** Returns the quality of the solution: optimal, or the distance from the bound over all selections of securities. */
+/** Returns how good the solution is: optimal, or at most this far from the best selection of securities. */
 function createSolutionTile({ converged, heuristic, gap, solver_message: message }: OptimisationRunResult) {
   if (!converged) return { term: 'Solution', value: 'not proven', kind: 'down', note: message };
   if (heuristic && gap !== null && gap >= GAP_SHOWN_MIN)

@@ -120,8 +120,8 @@ interface NotFeasibleProps {
 }
 
 /**
- * Renders the conflict of an infeasible run. A relaxation is saved in the constraint set of the run, and the page of
- * the set is opened.
+ * Renders why a run is infeasible. A button saves a relaxation in the constraint set of the run and opens the page of
+ * the set.
  */
 function NotFeasible({ error, set, back }: NotFeasibleProps) {
   const stored = useResource(set === null ? null : `constraint set ${set}`, (signal) =>
@@ -163,7 +163,7 @@ function Result({ id, asked }: { readonly id: string; readonly asked: RequestedT
   );
 }
 
-/** Returns the address of an optimisation under the same constraints that reproduces a point of the frontier. */
+/** Returns the address of an optimisation under the same constraints that gives a point of the frontier. */
 function findPointAddress(point: FrontierPoint, { index, set, terms }: RequestedTerms): string | null {
   const pointTerms = findPointTerms(point, parseTerms(terms));
   return pointTerms && formatAddress('/console/optimise', { index, set, terms: JSON.stringify(pointTerms) });

@@ -46,7 +46,7 @@ interface SolveProps {
 export function Solve(props: SolveProps) {
   const { asOf, hasStores, extent, data, trouble, isBehind } = props.solution;
   const { findings } = props;
-  // On a telephone the strip would cover the form, so it is folded at first.
+  // On a phone, the strip would cover the form. It is folded at first.
   const [isFolded, setFolded] = useState(() => matchMedia('(width < 520px)').matches);
   const isEarlier = trouble !== null || findings.some(({ severity }) => severity === 'error');
   return (
@@ -89,7 +89,7 @@ export function Solve(props: SolveProps) {
   );
 }
 
-/** Renders the reason for the lack of a solution, with changes that would help. */
+/** Renders why there is no solution, and changes that would help. */
 function RefusedSolution({ parent, rows, terms, trouble, ...act }: SolveProps & { readonly trouble: Trouble }) {
   const { code, message, detail } = trouble;
   if (code === 'INFEASIBLE') return <Infeasible message={message} detail={detail} rows={rows} onRows={act.onRows} />;
@@ -106,13 +106,15 @@ function RefusedSolution({ parent, rows, terms, trouble, ...act }: SolveProps & 
 
 type Solved = NonNullable<PreviewResponse['solve']>;
 
-/** Returns the measure of the objective of a solution; undefined until the objectives are loaded. */
+/** Returns how the objective of a solution is measured. Returns undefined until the objectives are loaded. */
 function useMeasure(solve: Solved | null): Measure | undefined {
   const types = useObjectiveTypes();
   return types.data?.objectives.find(({ type }) => type === solve?.objective)?.measure;
 }
 
-/** Renders the objective of the solution, and the soft limits that it violates, in the folded bar of a telephone. */
+/**
+ * Renders the objective of the solution and the soft limits that it violates. On a phone, the folded bar shows this.
+ */
 function BarFigures({ solve }: { readonly solve: Solved }) {
   const measure = useMeasure(solve);
   return (
@@ -186,7 +188,7 @@ function SolvedPortfolio({ preview, model, constraintCount }: SolvedPortfolioPro
   );
 }
 
-/** Difference from a full investment below which the sum of weights is not shown. */
+/** Maximum difference between the sum of weights and a full investment at which the sum is not shown. */
 const SHOWN_MIN = 5e-5;
 
 /** Formats a slack in its unit. */

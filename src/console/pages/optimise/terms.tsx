@@ -13,7 +13,7 @@ const CANDIDATE_PHRASES = { parent: 'those of the index', universe: 'all of its 
 
 const CANDIDATE_HELP = 'Securities that can be held.';
 
-/** Terms of an optimisation without its constraints: objective, expected returns, candidates, costs and risk model. */
+/** Terms of an optimisation, without its constraints: objective, expected returns, candidates, costs and risk model. */
 export type Terms = JsonObject;
 
 interface TermsFormProps {
@@ -29,8 +29,8 @@ export const useObjectiveTypes = () =>
   useResource('objective types', (signal) => service.value.call('listObjectiveTypes', { signal }), { follows: false });
 
 /**
- * Renders the forms of the terms, which are generated from the catalogues of objectives and expected returns and from
- * the contract.
+ * Renders the forms of the terms. They are generated from the contract and from the catalogues of objectives and
+ * expected returns.
  */
 export function TermsForm({ value, findings, path, datapoints, onChange }: TermsFormProps) {
   const types = useObjectiveTypes();
@@ -132,7 +132,10 @@ interface RiskModelProps {
   onChange(value: Json | undefined): void;
 }
 
-/** Renders the selection of a stored risk model, and the settings of a model that is estimated at each decision. */
+/**
+ * Renders the selection of a stored risk model. Also renders the settings of a model that is estimated at each
+ * decision.
+ */
 function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const text = formatPath(path);

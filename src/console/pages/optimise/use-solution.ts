@@ -26,7 +26,7 @@ export interface Solution extends LatestRequest<PreviewResponse> {
   readonly findings: readonly Finding[];
 }
 
-/** Returns the solution of the last rebalance on or before a date, which equals the result of a run. */
+/** Returns the solution of the last rebalance on or before a date. A run would give the same result. */
 export function useSolution({ parent, rows, terms, isValid }: SolutionQuery): Solution {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const { start = null, end = null } = stores.data?.stores.find(({ active }) => active) ?? {};

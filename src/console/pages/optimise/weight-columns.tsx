@@ -51,7 +51,7 @@ const createPointColumns = ({ label, point: { weights = {} } }: ChosenPoint): re
   ...BASIC_COLUMNS.slice(POINT_COLUMN_INDEX),
 ];
 
-/** Number of columns after the security and before the column of a frontier point: index, weight. */
+/** Number of columns between the security and the frontier point: index and weight. */
 const POINT_COLUMN_INDEX = 2;
 
 /** Number of decimals of a weight in percent. Optimised weights differ little from index weights. */
@@ -59,10 +59,12 @@ export const DIGITS = 3;
 
 const formatWeight = (value: number): string => formatPercent(value, DIGITS);
 
-/** Rounds a weight as displayed, so that displayed differences equal the differences of the displayed weights. */
+/**
+ * Rounds a weight as it is shown. Differences that are shown then equal the differences of the weights that are shown.
+ */
 const asShown = (weight: number): number => Math.round(weight * 10 ** (2 + DIGITS)) / 10 ** (2 + DIGITS);
 
-/** Returns the active weight of a row: the difference of the displayed weights. */
+/** Returns the active weight of a row: the difference between the weights that are shown. */
 export const computeShownActive = ({
   weight,
   index_weight: index,

@@ -61,7 +61,7 @@ const SOURCES: Readonly<Record<string, string>> = {
     '// Raw weights: the service scales them to a sum of 1.\nfunction compute({ close }, parameters, count) {\n  return Array.from(close, (price) => 1 / price);\n}\n',
 };
 
-/** Returns a new plug-in of the kind in the address, with example source text. */
+/** Returns a new plug-in of the kind in the address. Its source is an example. */
 function createPlugin(): JsonObject {
   const requestedKind = getParameter('kind') ?? '';
   const kind = requestedKind in SOURCES ? requestedKind : 'datapoint';
@@ -171,7 +171,7 @@ interface SourceProps {
 const LINES_MIN = 8;
 const LINES_MAX = 20;
 
-/** Renders the source editor, with errors of the sandbox marked at their lines. */
+/** Renders the editor of the source. Errors of the sandbox are marked at their lines. */
 function Source({ edited, isFixed, tried }: SourceProps) {
   const { document, findings, set } = edited;
   const id = useId();
@@ -180,7 +180,7 @@ function Source({ edited, isFixed, tried }: SourceProps) {
     ({ path, message }) => path === 'source' && !wrong.some((own) => own.message === message),
   );
   const marked = [...wrong, ...others];
-  // Registers the editor as the field of errors in the source, so that a refused save leads to the marked line.
+  // Makes the editor the field of errors in the source. If a save is refused, the error then leads to the marked line.
   useFindingField(wrong, { id, member: 'source', label: 'Source' });
   return (
     <div id={id} class="field">

@@ -27,7 +27,7 @@ export interface PreviewState {
   readonly trouble: Trouble | null;
 }
 
-/** Computes a draft on the served store after each change; returns null before the first result. */
+/** Computes a draft on the served store after each change. Returns null until there is a result. */
 export function usePreview(document: JsonObject, isAllowed: boolean): PreviewState | null {
   const { id: _id, name: _name, description: _text, ...rest } = document;
   const body = { plugin: { name: 'Draft', ...rest }, limit: LISTED_MAX } as unknown as Request; // the service validates the draft
@@ -73,7 +73,7 @@ function Answer({
   height = 0,
 }: PreviewState & Pick<PluginValuesProps, 'shown' | 'kind' | 'height'>) {
   const facts = useNames(preview?.values.map(({ identifier }) => identifier) ?? [], preview?.as_of ?? undefined);
-  // Findings about the shape of a draft are shown at its fields.
+  // Findings about the structure of a draft are shown at its fields.
   if (preview === null)
     return trouble === null || trouble.findings.length > 0 ? (
       <p class="quiet">The values are shown once the form is complete.</p>
@@ -138,7 +138,7 @@ function createFacts(kind: string, values: readonly Value[], { valued, securitie
   return [covered, ['Smallest, median, largest', [smallest, median, largest].map(write).join(', ')] as const];
 }
 
-/** Returns the formatter of all values, which have the same number of decimals. */
+/** Returns the function that formats all values. They have the same number of decimals. */
 const createValueWriter = (values: readonly Value[]): ((value: number | null) => string) => {
   const write = createNumberWriter(
     'value',
@@ -187,13 +187,16 @@ function createColumns(kind: string, { values, facts }: Named): readonly Column<
   return [security, value, weight];
 }
 
-/** Number of bars of the distribution, and minimum number of values. */
+/** Number of bars of the distribution, and minimum number of values to show it. */
 const BARS = 24;
 const SPREAD_MIN = 8;
-/** Share of the values on each side that the distribution leaves out. */
+/** Share of the values that the distribution leaves out on each side. */
 const TAIL = 0.02;
 
-/** Draws the distribution of the values, without the smallest and largest 2 %. The table has the values in words. */
+/**
+ * Draws the distribution of the values without the smallest 2 % and the largest 2 %. The table contains the values as
+ * text.
+ */
 function Spread({ values }: { readonly values: readonly Value[] }) {
   const cut = Math.floor(values.length * TAIL);
   const inner = values.slice(cut, values.length - cut).map(({ value }) => value); // values are sorted

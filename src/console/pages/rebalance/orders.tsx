@@ -27,14 +27,14 @@ import { Account } from './account.js';
 import './orders.css';
 import { Reconciliation } from './reconciliation.js';
 
-/** Initial request: buy the whole index for a new portfolio. */
+/** Request at first: a new portfolio buys the whole index. */
 const INITIAL_TERMS: JsonObject = { aum: 1_000_000, accounts: [] };
 
 export interface OrdersProps {
   readonly id: string;
   /** Currency of the amounts. */
   readonly currency: string;
-  /** Default session of the prices; the user may choose another session. */
+  /** Session whose prices are used at first. The user may select another session. */
   readonly asOf: string;
   readonly least: string;
   readonly most: string;
@@ -42,7 +42,7 @@ export interface OrdersProps {
   readonly isChanged: boolean;
 }
 
-/** Renders the orders that trade accounts to the index weights of a rebalance. Nothing is stored. */
+/** Renders the orders that give accounts the index weights of a rebalance. Nothing is stored. */
 export function Orders({ isChanged, ...pack }: OrdersProps) {
   const [isOpen, setOpen] = useState(getParameter('orders') !== null);
   return (
@@ -137,7 +137,7 @@ interface FilesProps extends Pick<OrdersProps, 'id' | 'asOf'> {
   readonly body: RebalancePackRequest;
 }
 
-/** Renders downloads of the orders of all accounts. The JSON file contains the complete response. */
+/** Renders downloads of the orders of all accounts. The JSON file contains the whole response. */
 function Files({ id, body, asOf }: FilesProps) {
   const params = { index_id: id };
   return (
@@ -167,7 +167,7 @@ const listAccounts = (request: JsonObject): readonly JsonObject[] => {
   return Array.isArray(accounts) ? (accounts as readonly Json[]).filter(isObject) : [];
 };
 
-/** Replaces an item of a list, or removes it if the replacement is null. */
+/** Replaces an item of a list. If the replacement is null, removes the item. */
 const replaceValue = (list: readonly JsonObject[], position: number, next: JsonObject | null): readonly JsonObject[] =>
   list.flatMap((own, i) => (i !== position ? [own] : next === null ? [] : [next]));
 
@@ -231,7 +231,7 @@ function PackedOrders({ pack, currency }: PackedOrdersProps) {
   );
 }
 
-/** Returns the horizons up to the first one at which all shares are sold. */
+/** Returns the periods in which shares can be sold, up to the first in which all are sold. */
 function listSellingDays(liquidation: RebalancePack['liquidation']): RebalancePack['liquidation'] {
   const all = liquidation.findIndex(({ share }) => share >= 1);
   return all < 0 ? liquidation : liquidation.slice(0, all + 1);
@@ -270,7 +270,7 @@ function Trades({ account, currency }: { readonly account: PackState; readonly c
   );
 }
 
-/** Formats a number of days. A positive number that would round to zero is shown as `< 0.01`. */
+/** Formats a number of days. A positive number that would be rounded to zero is shown as `< 0.01`. */
 const formatDays = (days: number | null) =>
   days !== null && days > 0 && days < 0.005 ? '< 0.01' : formatDecimal(days);
 

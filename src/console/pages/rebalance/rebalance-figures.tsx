@@ -60,9 +60,9 @@ const formatNames = (names: readonly RebalancedName[]) =>
     NOTED_MAX,
   ) || undefined;
 
-/** Tests if a security enters the index at the rebalance. */
+/** Returns true if a security enters the index at the rebalance. */
 export const isAdded = ({ before, target }: RebalancedName): boolean =>
   target !== 0 && (before === null || before === 0);
-/** Tests if a security leaves the index at the rebalance. */
+/** Returns true if a security leaves the index at the rebalance. */
 export const isRemoved = ({ before, target }: RebalancedName): boolean =>
   target === 0 && before !== null && before !== 0;

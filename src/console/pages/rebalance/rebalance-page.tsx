@@ -31,7 +31,7 @@ export function RebalancePage({ params }: PageProps) {
     service.value.call('getRebalance', { params: { index_id: id, date }, query: readShownRun(), signal }),
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  // Orders exist only for an index; a strategy trades under its own terms.
+  // Only an index has orders. A strategy trades under its own terms.
   const index = indices.data?.indices.find(({ id: indexId }) => indexId === id);
   const open = getParameter('name');
   return (
@@ -97,14 +97,14 @@ function Neighbours({ id, view: { previous, next } }: { readonly id: string; rea
   );
 }
 
-/** Renders the selection of the constituents by the definition of the run. */
+/** Renders how the definition of the run selected the constituents. */
 function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView }) {
   const asOf = view.decision_date ?? view.date;
   const run = useDefinitionRun(id, view.stale);
   const preview = useResource(run === null ? null : `preview ${id} ${asOf} ${run.run_id ?? ''}`, (signal) =>
     service.value.call('previewIndex', { params: { index_id: id }, body: { as_of: asOf, ...run }, signal }),
   );
-  // A strategy has no selection rules, because it holds the weights of its index.
+  // A strategy has no selection rules. It holds the weights of its index.
   if (preview.data === undefined && preview.trouble?.code === 'INDEX_NOT_FOUND') return null;
   return (
     <Section title="Selection of constituents" aside={`decided on ${asOf}`}>
@@ -286,7 +286,7 @@ const COLUMNS: readonly Column<Row>[] = [
   },
 ];
 
-/** Renders notes on trades at stale prices and on unfilled orders. */
+/** Renders notes about trades at old prices and about orders that were not filled. */
 function Notes({ view: { stale_fills: stale, unfilled }, currency }: Omit<NamesProps, 'open'>) {
   if (stale.length + unfilled.length === 0) return null;
   return (

@@ -15,7 +15,7 @@ interface ReconciliationProps {
   readonly currency: string;
 }
 
-/** Renders the orders at the announcement next to the current orders; the differences are due to price changes. */
+/** Renders the orders at the announcement next to the current orders. They differ because prices have changed. */
 export function Reconciliation({ reconciliation: { announced, accounts }, account, currency }: ReconciliationProps) {
   const found = accounts.find(({ name }) => name === account);
   const addressOfName = useNameAddress();

@@ -12,7 +12,7 @@ interface BlockListProps {
   onChange(blocks: readonly JsonObject[]): void;
 }
 
-/** Renders the blocks of a template in order, each with the form of its kind. */
+/** Renders the blocks of a template in order. Each has the form of its kind. */
 export function BlockList({ blocks, findings, onChange }: BlockListProps) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   const ids = (runs.data?.backtests ?? []).map(({ index_id: id }) => id);
@@ -43,9 +43,9 @@ const getBlockSchema = (schemas: Schemas) => schemas['ReportBlock'] ?? {};
 /** Members that only few reports need. */
 const RARE_FIELDS = ['aum', 'scenarios', 'rule', 'fallback_rule', 'height', 'new_page'];
 
-/** Members with the content of a block with literal data. */
+/** Members that contain the data of a block if the data is in the template itself. */
 const LITERAL_MEMBERS = ['values', 'frame'];
 
-/** Returns the members of a block that are hidden because its source is not literal. */
+/** Returns the members of a block that are hidden because its data is not in the template itself. */
 const listLiteralMembers = ({ source }: JsonObject, names: readonly string[]): readonly string[] =>
   source === 'literal' || !names.includes('source') ? [] : LITERAL_MEMBERS;

@@ -13,7 +13,7 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
 
 export const formatBlockKind = (kind: string): string => KIND_WORDS[kind] ?? formatLabel(kind);
 
-/** Returns the title of a block, for example `Largest constituents`. Default: a description of its content. */
+/** Returns the title of a block, for example `Largest constituents`. If it has none, describes its content. */
 export function formatBlockTitle({ kind, title, subtitle, source, lines }: JsonObject): string {
   const words = [title, kind === 'header' ? subtitle : null, source, Array.isArray(lines) ? lines[0] : null];
   const found = words.find((word) => typeof word === 'string' && word !== '');

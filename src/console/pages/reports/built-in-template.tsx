@@ -7,11 +7,11 @@ import { Thumbnail } from './thumbnail.js';
 
 interface BuiltInTemplateProps {
   readonly id: string;
-  /** Index of the new template; null for the first index with a run. */
+  /** Index of the new template; null for the first index that has a run. */
   readonly index: string | null;
 }
 
-/** Renders a built-in template, which can be copied to a new template. */
+/** Renders a built-in template. It can be copied to a new template. */
 export function BuiltInTemplate({ id, index }: BuiltInTemplateProps) {
   const template = useResource(
     `built-in template ${id}`,

@@ -10,7 +10,7 @@ import { formatBytes, formatCount, countValues } from '../../words/numbers.js';
 import { usePdfAddress } from './pdf-address.js';
 import { Thumbnail } from './thumbnail.js';
 
-/** Number of reports that are shown at first, and of those with their own first page. */
+/** Number of reports that are shown at first, and number of them that show their own first page. */
 const SHOWN = 12;
 const FIRST_PAGES_MAX = 4;
 
@@ -82,7 +82,7 @@ function Cover({ render, hasFirstPage }: { readonly render: RenderResult; readon
   );
 }
 
-/** Renders the first page in the PDF viewer of the browser, without its controls. */
+/** Renders the first page in the PDF viewer of the browser. The controls of the viewer are hidden. */
 function FirstPage({ id }: { readonly id: string }) {
   const pdf = useResource(
     `pdf ${id}`,
@@ -104,7 +104,7 @@ function FirstPage({ id }: { readonly id: string }) {
   );
 }
 
-/** Renders the outline of a report's template, for browsers without a PDF viewer. */
+/** Renders an outline of a report's template. For browsers without a PDF viewer. */
 export function Outline({ template: id }: { readonly template: string }) {
   const template = useResource(
     `built-in template ${id}`,

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { formatBlockKind, formatBlockTitle } from './block-words.js';
 import { Shape } from './thumbnail.js';
 
-/** Heights of the kinds of blocks in the outline. All other kinds have the height of a chart. */
+/** Heights of some kinds of blocks in the outline. All other kinds are as high as a chart. */
 const HEIGHTS: Readonly<Record<string, number>> = { header: 14, text: 22, stat_grid: 26, table: 46 };
 const CHART_HEIGHT = 42;
 const WIDTH = 100;
@@ -15,7 +15,7 @@ interface PageOutlineProps {
   readonly orientation: string;
 }
 
-/** Renders the blocks of a template as they are placed on the page. Blocks of half width are side by side. */
+/** Renders where the blocks of a template are on the page. Blocks of half width are side by side. */
 export function PageOutline({ blocks, size, orientation }: PageOutlineProps) {
   return (
     <aside class="template-outline" aria-label="Outline of the report" tabIndex={0}>

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Returns an object URL of a PDF, which is revoked when the component is unmounted. */
+/** Returns an object URL of a PDF. It is revoked when the component is removed. */
 export function usePdfAddress(pdf: Uint8Array | undefined): string | null {
   const [address, setAddress] = useState<string | null>(null);
   useEffect(() => {

@@ -31,7 +31,7 @@ interface ReportStatesProps {
   readonly template: string | undefined;
 }
 
-/** Renders figures of all reports, and for each index with a run whether its newest report is of that run. */
+/** Renders figures of all reports. For each index with a run, shows whether its newest report is of that run. */
 export function ReportStates({ renders, total, template }: ReportStatesProps) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   const rows = (runs.data?.backtests ?? []).map(({ index_id: id, run_at: runAt }): ReportedIndex => ({
@@ -104,7 +104,7 @@ const STATE_KINDS: Readonly<Record<ReportState, BadgeKind>> = {
   current: 'good',
 };
 
-/** Order of the states: reports that need an action are first. */
+/** Order of the states. Reports for which something must be done come first. */
 const STATES = Object.keys(STATE_KINDS);
 
 function findState({ runAt, report }: ReportedIndex): ReportState {

@@ -108,7 +108,7 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
   );
 }
 
-/** Returns the further indices of the report in the address, without its first index. */
+/** Returns the other indices of the report in the address: all except the first. */
 function listOtherIndices(ids: readonly string[], first: string | undefined): readonly string[] {
   const named = getParameter('and')?.split(',') ?? [];
   return [...new Set(named)].filter((id) => id !== first && ids.includes(id));
@@ -123,7 +123,7 @@ interface OtherTemplatesProps {
   readonly free: readonly string[];
 }
 
-/** Renders the selection of further indices for the same document. Each index starts on a new page. */
+/** Renders the selection of further indices for the same report. Each index starts on a new page. */
 function OtherTemplates({ others, free }: OtherTemplatesProps) {
   const put = (next: readonly string[]) => setParameters({ and: next.length === 0 ? null : next.join() });
   return (
@@ -145,7 +145,7 @@ function OtherTemplates({ others, free }: OtherTemplatesProps) {
   );
 }
 
-/** Renders a note if the report shows a run other than the latest. */
+/** Renders a note if the report shows a run that is not the latest. */
 function RunReports({ index, run }: { readonly index: string; readonly run: string }) {
   const list = useResource(`runs ${index}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: index }, signal }),
@@ -166,7 +166,7 @@ interface RendersProps {
   readonly template: string | undefined;
 }
 
-/** Renders the state of the reports of each index, the reports that are not finished, and then the finished ones. */
+/** Renders the state of the reports of each index, then reports that are not finished, then finished reports. */
 function Renders({ jobs, open, template }: RendersProps) {
   const renders = useResource('renders', (signal) =>
     service.value.call('listRenders', { query: { limit: LISTED_MAX }, signal }),

@@ -113,7 +113,7 @@ async function createTemplate(from: string | null, index: string | null, signal:
   return { document: { ...(answer as unknown as JsonObject), template_id: `MY-${from}`, blocks }, etag: null };
 }
 
-/** Renders a button that previews the stored template. An unsaved draft is saved first. */
+/** Renders a button that previews the stored template. If the draft is not saved, it is saved first. */
 function Preview({ edited }: { readonly edited: EditedDocument }) {
   const { document, isChanged, save } = edited;
   const id = String(document['template_id']);

@@ -11,7 +11,7 @@ const GAP = 3;
 /** Height of a page as a multiple of its width. */
 const RATIOS: Readonly<Record<string, number>> = { A4: 297 / 210, LETTER: 11 / 8.5 };
 
-/** Heights of the kinds of blocks in an outline. All other kinds have the height of a chart. */
+/** Heights of some kinds of blocks in an outline. All other kinds are as high as a chart. */
 const HEIGHTS: Readonly<Record<string, number>> = { header: 5, text: 8, stat_grid: 7 };
 const CHART_HEIGHT = 13;
 /** Height of a table row or a bar. */
@@ -27,7 +27,10 @@ const computeHeight = ({ kind, ...block }: Block): number => {
 
 const isHalf = (block: Block): boolean => 'width' in block && block.width === 'half';
 
-/** Renders the outline of a template's first page: halves side by side, with a shape for each block. */
+/**
+ * Renders the outline of a template's first page. Blocks of half width are side by side, and each block has its own
+ * shape.
+ */
 export function Thumbnail({ blocks, page }: { readonly blocks: readonly Block[]; readonly page: Paper | undefined }) {
   const ratio = RATIOS[page?.size ?? 'A4'] ?? RATIOS['A4']!;
   const isWide = page?.orientation === 'landscape';

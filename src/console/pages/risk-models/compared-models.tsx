@@ -18,11 +18,14 @@ import { ESTIMATORS } from './estimators.js';
 
 type ModelSummary = RiskModelCollection['risk_models'][number];
 
-/** Maximum number of models that are compared, and of the securities of each: the answers contain the matrices. */
+/**
+ * Maximum number of models that are compared, and maximum number of securities of each. The responses contain the
+ * matrices.
+ */
 const MODELS_MAX = 4;
 const SECURITIES_MAX = 200;
 
-/** Renders the volatilities of the same securities by model, and the correlations of one of the models. */
+/** Renders the volatilities of the same securities in each model, and the correlations in one of the models. */
 export function ComparedModels({ all }: { readonly all: readonly ModelSummary[] }) {
   const compared = all.filter(({ assets }) => assets <= SECURITIES_MAX).slice(0, MODELS_MAX);
   const ids = compared.map(({ model_id: id }) => id);

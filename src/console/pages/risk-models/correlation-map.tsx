@@ -17,7 +17,7 @@ interface CorrelationMapProps {
 }
 
 /**
- * Renders all correlations as a map of colours in which similar securities are adjacent. A click selects a security.
+ * Renders all correlations as a map of colours. Similar securities are next to each other. A click selects a security.
  */
 export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen, choice }: CorrelationMapProps) {
   const matrix = correlation?.data as readonly (readonly number[])[] | undefined; // the matrix contains only numbers
@@ -41,7 +41,7 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
   };
   const framed = chosen === undefined ? -1 : order.indexOf(names.indexOf(chosen));
   const share = 100 / names.length;
-  // If rows are lower than a line of text, only some names are drawn; the name of the framed row is always drawn.
+  // If rows are lower than a line of text, only some names are drawn. The name of the framed row is always drawn.
   const interval = Math.max(1, Math.ceil((LINE_HEIGHT * names.length) / width));
   const isNamed = (row: number) => row === framed || (row % interval === 0 && Math.abs(row - framed) >= interval);
   return (
@@ -96,7 +96,9 @@ interface PaintedMap {
   readonly strongest: number;
 }
 
-/** Draws one pixel per pair of securities. The colour shows the sign of the correlation, its intensity the size. */
+/**
+ * Draws one pixel per pair of securities. The colour shows the sign of the correlation; its strength shows the size.
+ */
 function paint(canvas: HTMLCanvasElement, coloured: Element, { matrix, order, strongest }: PaintedMap): void {
   const context = canvas.getContext('2d');
   if (context === null) return;
@@ -123,7 +125,7 @@ function parseChannels(color: string): readonly [number, number, number] {
 interface CorrelationRange {
   readonly least: number;
   readonly most: number;
-  /** End of the colours: the largest absolute value, rounded up to a tenth. */
+  /** Correlation at which the colour is strongest: the largest absolute value, rounded up to a tenth. */
   readonly limit: number;
 }
 
@@ -139,8 +141,8 @@ function createRange(matrix: readonly (readonly number[])[]): CorrelationRange {
 }
 
 /**
- * Orders securities greedily: starts with the highest mean correlation, and then appends the security most correlated
- * with the previous one.
+ * Sorts securities so that similar ones are next to each other. The first has the highest mean correlation. Each next
+ * one is most correlated with the one before it.
  */
 function computeOrder(matrix: readonly (readonly number[])[]): readonly number[] {
   const sums = matrix.map((row) => row.reduce((sum, value) => sum + value, 0));

@@ -1,6 +1,6 @@
 import type { RiskModelView } from '#clients/typescript/divisor.js';
 
-/** Returns the annual volatility of equal weights in the securities by the covariance of a model. */
+/** Returns the annual volatility of a portfolio with equal weights in all securities, by the covariance of a model. */
 export function computeEqualWeightVolatility(
   { asset_ids: ids, covariance }: RiskModelView,
   securities: readonly string[],

@@ -17,7 +17,7 @@ const CHOICE_PHRASES = {
   intensity_method: { shape: 'by securities and observations', ledoit_wolf: 'Ledoit and Wolf' },
 };
 
-/** Settings that are folded, because few models need them. */
+/** Settings that are folded. Few models need them. */
 const OTHER_FIELDS = ['returns', 'repair', 'identifiers'];
 
 /** Renders the form of a new risk model. It contains only the settings of the selected estimator. */
@@ -101,7 +101,7 @@ export function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
   );
 }
 
-/** Returns the request without settings that its estimator ignores. */
+/** Removes settings from a request that its estimator ignores. */
 function removeUnusedSettings<R extends Readonly<Record<string, unknown>>>(request: R): R {
   const { estimator = 'shrinkage' } = request as unknown as RiskModelRequest; // the service validates the value
   const used = listSettings(estimator);

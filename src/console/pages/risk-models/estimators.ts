@@ -27,7 +27,7 @@ export const ESTIMATOR_HELP: Readonly<Record<Exclude<Source, 'imported'>, string
   styles: 'The market, sectors, size, value, momentum, volatility, liquidity, quality and dividend as factors.',
 };
 
-/** Settings by name with the estimators that use them. Securities and dates apply to all estimators. */
+/** Settings by name, with the estimators that use them. Settings for securities and dates apply to all estimators. */
 const SETTINGS: Readonly<Record<string, readonly Source[]>> = {
   target: ['shrinkage'],
   intensity_method: ['shrinkage'],
@@ -44,8 +44,7 @@ export const listSettings = (estimator: Source): readonly string[] =>
   Object.entries(SETTINGS).flatMap(([name, users]) => (users.includes(estimator) ? name : []));
 
 /**
- * Help texts of the settings. Estimators are not mentioned, because the form shows only the settings of the selected
- * estimator.
+ * Help texts of the settings. They name no estimators, because the form shows only the settings of the selected one.
  */
 export const SETTING_HELP: Readonly<Record<string, string>> = {
   target: 'Simple covariance towards which the sample covariance is moved.',

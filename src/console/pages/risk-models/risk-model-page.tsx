@@ -30,7 +30,7 @@ import { formatCompact } from '../../words/amounts.js';
 import { countValues, formatCount, formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
 
 /**
- * Maximum number of securities for which the matrix is displayed. Larger matrices have several megabytes and can be
+ * Maximum number of securities for which the matrix is shown. A larger matrix has several megabytes; it can be
  * downloaded as Arrow.
  */
 export const NAMES_MAX = 500;
@@ -131,7 +131,7 @@ interface Name {
 export function ModelFigures({ view }: { readonly view: RiskModelView }) {
   const { asset_ids: names, volatilities } = view;
   const rows = names.map((identifier): Name => ({ identifier, volatility: volatilities[identifier] ?? 0 }));
-  // The first row of the table, which is selected by default.
+  // First row of the table. It is selected at first.
   const [first] = rows.toSorted((a, b) => b.volatility - a.volatility);
   const chosen = names.find((name) => name === getParameter('name')) ?? first?.identifier;
   const facts = useNames(names, view.observed_end ?? undefined);
@@ -219,7 +219,7 @@ function Figures({ view }: { readonly view: RiskModelView }) {
   );
 }
 
-/** Condition number from which the matrix is reported as having no inverse. */
+/** Condition number from which the matrix counts as having no inverse. */
 const NO_INVERSE = 1e300;
 
 const formatCondition = (value: number): string => (value >= NO_INVERSE ? 'no inverse' : formatCompact(value));
@@ -253,7 +253,7 @@ function Partners({
   );
 }
 
-/** Returns the store of the index from which a model took its securities; undefined for the served store. */
+/** Returns the store of the index from which a model took its securities. Returns undefined for the served store. */
 function useModelStore(model: string): string | undefined {
   const job = useResource(
     `job risk ${model}`,

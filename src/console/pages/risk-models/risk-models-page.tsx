@@ -19,7 +19,7 @@ import { ESTIMATORS } from './estimators.js';
 import { ImportModel } from './import-model.js';
 import { ComparedModels } from './compared-models.js';
 
-/** Page of risk models: covariances that are estimated once and referenced by id. */
+/** Page of risk models. A risk model is a covariance that is estimated once; other documents refer to it by its id. */
 export function RiskModelsPage() {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const adding = getParameter('add');

@@ -18,7 +18,7 @@ import { findIndexRequest, type WaiverRequest } from './waiver-requests.js';
 
 type Waiver = Operations['waiveScheduleCheck']['request']['body'];
 
-/** Sends a decision, and shows a message when it was accepted. */
+/** Function that sends a decision. It shows a message when the decision was accepted. */
 type DecisionHandler = (call: () => Promise<unknown>, done: string) => (onRefusal: OnRefusal) => Promise<unknown>;
 
 interface DayDecisionProps {
@@ -27,7 +27,7 @@ interface DayDecisionProps {
   readonly requests: readonly WaiverRequest[];
 }
 
-/** Renders the decisions about an unfinished day: run it again, accept the findings of a check, or skip the day. */
+/** Renders the decisions about a day that is not finished: run it again, accept the findings of a check, or skip it. */
 export function DayDecision({ day, requests }: DayDecisionProps) {
   const [reason, setReason] = useState('');
   if (day.state === 'done' || day.state === 'skipped' || day.state === 'running') return null;
@@ -47,7 +47,7 @@ export function DayDecision({ day, requests }: DayDecisionProps) {
   if (!may('run') && !may('publish')) return null;
   const first = findFirstDecision(day);
   const isWaiting = day.state === 'waiting' && findOwnReason(day) !== null;
-  // No action is expected for a day that waits or whose findings require a decision.
+  // A day that waits, or whose findings need a decision, has no main action.
   const checks = listBlockedChecks(day);
   const isMain = first === undefined && !isWaiting && checks.length === 0;
   return (
@@ -91,14 +91,14 @@ export function DayDecision({ day, requests }: DayDecisionProps) {
   );
 }
 
-/** A check with its findings and the indices that they block. */
+/** Check with its findings, and the indices that these findings block. */
 interface BlockedCheck {
   readonly check: string;
   readonly findings: readonly DayFinding[];
   readonly indices: readonly string[];
 }
 
-/** Choice value for all indices. Index ids cannot contain this character. */
+/** Value of the choice of all indices. The id of an index cannot contain this character. */
 const ALL_INDICES = '*';
 
 interface AcceptanceProps {
@@ -112,8 +112,8 @@ interface AcceptanceProps {
 }
 
 /**
- * Renders a button that accepts the findings of a check, for one index and the indices derived from it, or for all
- * blocked indices.
+ * Renders a button that accepts the findings of a check. They are accepted for one index and the indices derived from
+ * it, or for all blocked indices.
  */
 function Acceptance({ blocked: { check, findings, indices }, requests, isReady, decide, waive }: AcceptanceProps) {
   const [chosen, setChosen] = useState('');
@@ -153,7 +153,7 @@ function Acceptance({ blocked: { check, findings, indices }, requests, isReady, 
   );
 }
 
-/** Returns the checks that block indices, each with its findings. */
+/** Returns the checks that block indices. Each has its findings. */
 function listBlockedChecks(day: ScheduleDay): readonly BlockedCheck[] {
   const all = listFindings(day);
   return [...new Set(all.map(({ check }) => check))].map((check) => {

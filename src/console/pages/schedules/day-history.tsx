@@ -7,11 +7,11 @@ import { formatIndexAddress } from '../../words/addresses.js';
 import { formatWeekday } from '../../words/dates.js';
 import { computeFreeSpace, INDEX_STATES, createIndexStates, describeDay, type StateLabel } from './day-states.js';
 
-/** Maximum number of sessions and of indices in the table. */
+/** Maximum number of sessions in the table, and maximum number of indices. */
 const SESSIONS_MAX = 30;
 const INDICES_MAX = 40;
 
-/** Symbols of the states, for users who cannot distinguish the colours. */
+/** Symbols of the states. For users who cannot distinguish the colours. */
 const SIGNS: Readonly<Record<string, string>> = {
   done: '✓',
   missed: '!',
@@ -31,11 +31,11 @@ interface DayHistoryProps {
   readonly title?: string;
   readonly schedule: Pick<Schedule, 'indices'>;
   readonly days: readonly ScheduleDaySummary[];
-  /** Returns the address of a day. Default: the day on this page. */
+  /** Returns the address of a day. If absent, a day opens on this page. */
   formatAddress?(date: string): string;
 }
 
-/** Renders the state of each index on the latest sessions. A session links to its day. */
+/** Renders the state of each index on the latest sessions. A session is a link to its day. */
 export function DayHistory({
   title = 'History',
   schedule,
@@ -132,7 +132,7 @@ function Key({ states }: { readonly states: readonly StateLabel[] }) {
   );
 }
 
-/** Returns the months of the sessions, each with its number of sessions. */
+/** Returns the months of the sessions. Each has the number of its sessions. */
 function groupByMonth(
   days: readonly ScheduleDaySummary[],
 ): readonly { readonly month: string; readonly sessions: number }[] {
@@ -152,7 +152,7 @@ function State({ date, cell: { text, kind, reason } }: { readonly date: string; 
   );
 }
 
-/** Returns the state of each index. On a day that was skipped or missed, all indices have the state of the day. */
+/** Returns the state of each index. If a day was skipped or missed, all indices have the state of the day. */
 function createCells(day: ScheduleDaySummary, indices: readonly string[]): ReadonlyMap<string, Cell> {
   if (day.state === 'skipped' || day.state === 'missed') {
     const cell = { ...describeDay(day), reason: day.reason ?? '' };

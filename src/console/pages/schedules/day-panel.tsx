@@ -130,7 +130,7 @@ function DayFacts({ day }: { readonly day: ScheduleDay }) {
     <Facts
       facts={[
         ['State', <StateBadge {...describeDay(day)} />],
-        // Reasons of indices are shown next to the indices.
+        // The reasons of indices are shown at the indices.
         ['Reason', findOwnReason(day)],
         ['Held back', day.held.length === 0 ? null : countValues(day.held.length, 'index', 'indices')],
         ['Held back since', earlier.length === 0 ? null : <DayLinks dates={earlier} />],
@@ -157,13 +157,15 @@ const DayLinks = ({ dates }: { readonly dates: readonly string[] }) => (
 
 const StateBadge = ({ text, kind }: StateLabel) => <Badge kind={kind}>{text}</Badge>;
 
-/** Formats a waiver as its check and, if it is not for all, the index or security: `Unexplained moves (CORE)`. */
+/** Formats a waiver as its check. If it is not for all, the index or security is added: `Unexplained moves (CORE)`. */
 function formatWaiver({ check, index_id: index, identifier }: ScheduleDay['waivers'][number]): string {
   const subject = [index, identifier].filter(Boolean).join(', ');
   return subject === '' ? checkWords(check) : `${checkWords(check)} (${subject})`;
 }
 
-/** Renders an index with all its findings, or its reason. The reason of the day is not repeated. */
+/**
+ * Renders an index with all its findings. If it has none, renders its reason, but not if that is the reason of the day.
+ */
 function createIndexEntry({ index, state, step, reason }: IndexState, day: ScheduleDay): Entry {
   const findings = listFindings(day).filter(({ index_id: id }) => id === index);
   const text = findings.length > 1 ? <Findings findings={findings} /> : reason === findOwnReason(day) ? '' : reason;
@@ -186,7 +188,7 @@ const STEP_KINDS: Readonly<Record<Step['state'], BadgeKind>> = {
   done: 'good',
 };
 
-/** Returns the displayed state of a step. A completed step may have blocked some indices or processed none. */
+/** Returns the state of a step as it is shown. A step that is done may have blocked some indices, or processed none. */
 function describeStep({ state, held, indices, items }: Step): StateLabel {
   if (state === 'done' && held > 0)
     return { text: `${formatCount(held)} of ${countValues(indices, 'index', 'indices')} held back`, kind: 'warning' };

@@ -16,7 +16,7 @@ const DAY_KINDS: Readonly<Record<ScheduleDay['state'], Kind>> = {
   missed: 'bad',
 };
 
-/** A state as it is displayed, with the kind of its badge. */
+/** State as it is shown, with the kind of its badge. */
 export interface StateLabel {
   readonly text: string;
   readonly kind: Kind;
@@ -24,28 +24,31 @@ export interface StateLabel {
 
 const APPROVAL_STATE: StateLabel = { text: 'awaits approval', kind: 'warning' };
 
-/** Returns true if an index only waits for an approval, without an error. */
+/** Returns true if an index waits only for an approval and has no error. */
 const isAwaited = ({ code }: Pick<HeldIndex, 'code'>): boolean => code === 'APPROVAL_REQUIRED';
 
 /**
- * Returns the reason of a day that waits for something other than its indices, such as prices; null if there is none.
+ * Returns why a day waits, if the reason is not one of its indices, for example missing prices. Otherwise returns null.
  */
 export const findOwnReason = ({ reason, held }: Pick<Day, 'reason' | 'held'>): string | null =>
   reason === null || held.some((index) => reason.includes(index.reason)) ? null : reason;
 
 const BLOCKED_STATE: StateLabel = { text: 'held back', kind: 'bad' };
 
-/** Returns the earlier days whose findings block indices, in ascending order. */
+/** Returns the earlier days whose findings block indices of this day, in ascending order. */
 export const listBlockedSince = ({ date, held }: Pick<Day, 'date' | 'held'>): readonly string[] =>
   [...new Set(held.map(({ since }) => since).filter((since) => since < date))].toSorted();
 
-/** Returns the first earlier day whose findings require a decision before the indices of a day continue. */
+/**
+ * Returns the first earlier day that needs a decision about its findings. The indices of this day continue only after
+ * it.
+ */
 export const findFirstDecision = ({ date, held }: Pick<Day, 'date' | 'held'>): string | undefined =>
   listBlockedSince({ date, held: held.filter((index) => !isAwaited(index)) })[0];
 
 /**
- * Returns the displayed state of a day. A day with indices that only wait for approval is not shown as blocked, and a
- * day that only waits for the decision about an earlier day is shown as held back.
+ * Returns the state of a day as it is shown. If its indices only wait for approval, the day is not shown as blocked. If
+ * it only waits for the decision about an earlier day, it is shown as held back.
  */
 export function describeDay({ date, state, reason, held }: Day): StateLabel {
   if (state !== 'blocked' && state !== 'waiting') return { text: state, kind: DAY_KINDS[state] };
@@ -59,7 +62,7 @@ export function describeDay({ date, state, reason, held }: Day): StateLabel {
 /** Returns true if a day needs a decision about its figures. */
 export const isBlocked = (day: Day): boolean => describeDay(day).text === 'blocked';
 
-/** Describes what blocked days need, with the number of pending requests to accept findings. */
+/** Describes what blocked days need. Adds how many requests to accept findings are pending. */
 export const describeDecisions = (blocked: number, requests: number): string => {
   const need = `${blocked === 1 ? 'needs' : 'need'} a decision`;
   return requests === 0 ? need : `${need}, ${countValues(requests, 'request')} pending`;
@@ -80,7 +83,7 @@ export const INDEX_STATES: Readonly<Record<IndexState['state'], StateLabel>> = {
   done: { text: 'done', kind: 'good' },
 };
 
-/** A finding of a check that blocks an index. */
+/** Finding of a check because of which an index is blocked. */
 export type DayFinding = ScheduleDay['steps'][number]['items'][number] & {
   readonly check: string;
   readonly index_id: string;
@@ -131,7 +134,7 @@ interface FindingDetail {
   readonly measure: { readonly value: number; readonly limit: number } | null;
 }
 
-/** Sort order of the states: states that need a decision come first. */
+/** Order of the states. States that need a decision come first. */
 const STATE_ORDER = Object.keys(INDEX_STATES);
 
 /** Returns the first step of a day that is not done. */
@@ -139,8 +142,8 @@ export const findOpenStep = ({ steps }: ScheduleDay): ScheduleDay['steps'][numbe
   steps.find(({ state }) => state !== 'done');
 
 /**
- * Returns the state of a held index. An index blocked by an earlier day needs a decision about that day, even if the
- * current day waits for something else.
+ * Returns the state of an index that is held back. If an earlier day blocks it, it needs a decision about that day,
+ * even if this day waits for something else.
  */
 function getBlockedState(index: HeldIndex, { date, state }: Pick<Day, 'date' | 'state'>): IndexState['state'] {
   if (isAwaited(index)) return 'awaited';
@@ -152,8 +155,8 @@ const formatBlockedReason = ({ since, reason }: HeldIndex, { date }: Pick<Day, '
   since < date ? `Since ${since}: ${reason}` : reason;
 
 /**
- * Returns the states of all indices on a day: held indices with their reasons first, then waiting indices, then
- * completed ones.
+ * Returns the states of all indices on a day: first those that are held back, with their reasons; then those that wait;
+ * then those that are done.
  */
 export function createIndexStates(
   day: Day & Pick<ScheduleDaySummary, 'step'>,

@@ -195,7 +195,7 @@ const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
     title: 'Open step',
     width: 112,
     priority: 3,
-    // The steps of a blocked day may be done for all other indices.
+    // A blocked day may have completed its steps for all other indices.
     value: (day) => {
       const step = day.step ?? day.held[0]?.step;
       return step === undefined ? '' : stepWords(step);
@@ -237,5 +237,5 @@ const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
   },
 ];
 
-/** Columns that are hidden if they are empty or zero on all days. */
+/** Columns that are hidden if they are empty or zero for all days. */
 const RARE_COLUMNS: ReadonlySet<string> = new Set(['held', 'step', 'reason', 'late']);

@@ -15,7 +15,7 @@ interface DeliveriesProps {
   readonly isBrief?: boolean;
 }
 
-/** Renders the delivered files by client and target, with the log of delivery attempts. */
+/** Renders the delivered files by client and target, and the log of attempts. */
 export function Deliveries({ records, empty, isBrief = false }: DeliveriesProps) {
   const rows = records.flatMap(({ client_id: client, files }) =>
     files.map((file): SentDelivery => ({ ...file, client })),

@@ -20,11 +20,11 @@ interface OpenDaysProps {
   readonly days: readonly ScheduleDaySummary[];
   readonly requests: readonly WaiverRequest[];
   readonly aside?: string;
-  /** Returns the title of a day. Default: its date. */
+  /** Returns the title of a day. If absent, the title is the date. */
   formatTitle?(day: ScheduleDaySummary): string;
 }
 
-/** Renders the open days with their reasons: days that need a decision first. */
+/** Renders the open days with their reasons. Days that need a decision come first. */
 export function OpenDays({ days, requests, aside, formatTitle = ({ date }) => date }: OpenDaysProps) {
   const open = days.filter(isOpenDay).toSorted(compareOpen).slice(0, OPEN_MAX);
   if (open.length === 0) return null;
@@ -39,8 +39,8 @@ export function OpenDays({ days, requests, aside, formatTitle = ({ date }) => da
 }
 
 /**
- * Sorts days: days that need a decision first, then by date in ascending order, because later days wait for earlier
- * days.
+ * Sorts days. Days that need a decision come first; then days are in ascending order, because later days wait for
+ * earlier ones.
  */
 const compareOpen = (a: ScheduleDaySummary, b: ScheduleDaySummary): number =>
   Number(isBlocked(b)) - Number(isBlocked(a)) || (a.date < b.date ? -1 : 1);
@@ -64,11 +64,11 @@ function createEntry(day: ScheduleDaySummary, title: string, requests: readonly 
   };
 }
 
-/** Returns true for a blocked day with an index whose findings nobody has requested to accept. */
+/** Returns true for a blocked day if, for one of its indices, nobody has requested to accept the findings. */
 const isUndecided = (day: ScheduleDaySummary, requests: readonly WaiverRequest[]): boolean =>
   isBlocked(day) && (day.held.length === 0 || day.held.some(({ index_id: id }) => !findIndexRequest(requests, id)));
 
-/** Renders the reasons why a day is open: the reason of the day, those of its indices, and pending requests. */
+/** Renders why a day is open: its own reason, the reasons of its indices, and pending requests. */
 function Reasons({ day, requests }: { readonly day: ScheduleDaySummary; readonly requests: readonly WaiverRequest[] }) {
   const ownReason = findOwnReason(day);
   const earlier = day.held.filter(({ since }) => since < day.date);
@@ -100,7 +100,7 @@ function Reasons({ day, requests }: { readonly day: ScheduleDaySummary; readonly
   );
 }
 
-/** Renders the note that findings of a check are accepted once a request is approved. */
+/** Renders a note that the findings of a check will be accepted when a request is approved. */
 export const RequestNote = ({ request }: { readonly request: WaiverRequest }) => (
   <>
     {request.index_id ?? 'Every index'}: accepting {checkWords(request.check).toLowerCase()} awaits approval,{' '}

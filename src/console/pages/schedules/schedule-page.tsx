@@ -90,7 +90,7 @@ function put({ schedule_id: id, ...document }: JsonObject, write: WriteTerms) {
   });
 }
 
-/** Maximum number of indices shown as choices; above it, ids are typed. */
+/** Maximum number of indices that are shown as choices. If there are more, ids are typed. */
 const CHOICES_MAX = 40;
 const FIRST_FIELDS = ['name', 'calendar', 'at', 'enabled', 'starts_on', 'indices'];
 const OTHER_FIELDS = [

@@ -33,10 +33,10 @@ interface Overview {
   readonly open: readonly ScheduleDaySummary[];
 }
 
-/** Number of latest days of each schedule that are searched for open days. */
+/** Number of the latest days of each schedule among which open days are searched. */
 const EXAMINED_DAYS = 20;
 
-/** Page of all schedules with their latest and next days. Each schedule opens to its days. */
+/** Page of all schedules with their latest and next days. A schedule opens to its days. */
 export function SchedulesPage() {
   const overview = useResource('schedules', loadOverview);
   return (
@@ -115,7 +115,7 @@ function ScheduleTable({ rows }: { readonly rows: readonly Overview[] }) {
   );
 }
 
-/** Schedules with a displayed history; schedules with open days are first. */
+/** Maximum number of schedules whose history is shown. Schedules with open days come first. */
 const HISTORIES_MAX = 4;
 
 interface SumsProps {

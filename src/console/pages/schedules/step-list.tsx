@@ -14,7 +14,7 @@ interface StepListProps {
   onChange(steps: readonly JsonObject[]): void;
 }
 
-/** Renders the steps of a schedule in order, each with the form of its type. */
+/** Renders the steps of a schedule in order. Each has the form of its type. */
 export function StepList({ steps, findings, onChange }: StepListProps) {
   return (
     <KindList

@@ -2,14 +2,14 @@ import type { Approval } from '#clients/typescript/divisor.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 
-/** A pending request to accept the findings of a check on a day. */
+/** Pending request to accept the findings of a check on a day. */
 export interface WaiverRequest extends Pick<WaiverFacts, 'schedule_id' | 'date' | 'check' | 'index_id'> {
   readonly approval_id: number;
 }
 
 type WaiverFacts = Extract<NonNullable<Approval['facts']>, { readonly kind: 'waive' }>;
 
-/** Returns the pending requests to accept findings of all schedules; no requests until they are loaded. */
+/** Returns the pending requests to accept findings, for all schedules. Returns none until they are loaded. */
 export function useWaiverRequests(): readonly WaiverRequest[] {
   const pending = useResource('pending waivers', (signal) =>
     service.value.call('listApprovals', { query: { state: 'pending' }, signal }),
@@ -26,6 +26,6 @@ export const listDayRequests = (
 ): readonly WaiverRequest[] =>
   requests.filter(({ schedule_id: id, date }) => id === day.schedule_id && date === day.date);
 
-/** Returns the request that covers the findings of an index. A request without an index covers all indices. */
+/** Returns the request that includes the findings of an index. A request that names no index includes all indices. */
 export const findIndexRequest = (requests: readonly WaiverRequest[], index: string): WaiverRequest | undefined =>
   requests.find(({ index_id: id }) => id === null || id === index);

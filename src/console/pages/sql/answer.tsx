@@ -16,7 +16,7 @@ import { formatCount, countValues, MISSING_TEXT } from '../../words/numbers.js';
 import { createNumberWriter, createResultColumns, type Row } from './columns.js';
 import type { AnsweredQuery } from './sql-page.js';
 
-/** Renders the rows of a query result, and a chart of its numbers by date. Each row opens to its full values. */
+/** Renders the rows of a query result and a chart of its numbers by date. A row opens to its full values. */
 export function Answer({ query, result, seconds }: AnsweredQuery) {
   const { columns, data, rows, truncated } = result;
   const listed = useMemo(() => data.map((values, no): Row => ({ no, values })), [result]);
@@ -67,7 +67,7 @@ const FILES = [
   { name: 'Arrow', ending: 'arrow', media: 'application/vnd.apache.arrow.stream' },
 ] as const;
 
-/** Renders a menu that runs the query again and saves all of its rows. */
+/** Renders a menu that runs the query again and saves all its rows. */
 function Save({ query }: { readonly query: string }) {
   return (
     <Menu label="Export the result" title="Export">
@@ -93,7 +93,9 @@ function Save({ query }: { readonly query: string }) {
 const LINES_MAX = 6;
 const POINTS_MIN = 3;
 
-/** Renders the numeric columns by date, or bars of the first numeric column if a date occurs more than once. */
+/**
+ * Renders the columns of numbers by date. If a date occurs more than once, renders bars of the first of these columns.
+ */
 function ResultChart({ result: { columns, data } }: { readonly result: SqlResult }) {
   const datePosition = columns.findIndex(({ type }) => type === 'date');
   const drawn = useMemo(() => {
@@ -118,7 +120,7 @@ function ResultChart({ result: { columns, data } }: { readonly result: SqlResult
 /** Maximum number of bars. */
 const BARS_MAX = 24;
 
-/** Renders a bar per row with the first number, if the texts of the first column differ. */
+/** Renders one bar per row for its first number. The texts of the first column must differ. */
 function ResultBars({ columns, data }: Pick<SqlResult, 'columns' | 'data'>) {
   const at = columns.findIndex(({ type }) => type === 'number');
   const labels = data.map(([label]) => String(label));

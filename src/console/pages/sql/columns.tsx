@@ -20,7 +20,9 @@ const CELL_PADDING = 26;
 const WIDTH_MIN = 64;
 const WIDTH_MAX = 300;
 
-/** Returns the columns of a result. Each column is as wide as its content and has a fixed number of decimals. */
+/**
+ * Returns the columns of a result. Each is as wide as its content, and its numbers have the same number of decimals.
+ */
 export function createResultColumns({ columns, data }: SqlResult): readonly Column<Row>[] {
   const sample = data.slice(0, SAMPLE_ROWS);
   return columns.map(({ name, type }, k): Column<Row> => {
@@ -45,7 +47,7 @@ type CellWriter = (value: Value) => string;
 const TIMESTAMP = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d/;
 
 /**
- * Returns the formatter of a column. Times are converted to the time zone of the browser; all numbers of a column have
+ * Returns the function that formats a column. Times are in the time zone of the browser. All numbers of a column have
  * the same number of decimals.
  */
 function createWriter(name: string, values: readonly Value[]): CellWriter {
@@ -59,13 +61,13 @@ function createWriter(name: string, values: readonly Value[]): CellWriter {
   return (value) => (typeof value === 'number' ? writeNumber(value) : (value ?? MISSING_TEXT));
 }
 
-/** Formats a timestamp in the time zone of the browser. A timestamp without a zone is interpreted as UTC. */
+/** Formats a timestamp in the time zone of the browser. A timestamp without a zone counts as UTC. */
 const formatTime = (text: string): string => {
   const iso = text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00');
   return formatMoment(/Z|[+-]\d\d:\d\d$/.test(iso) ? iso : `${iso}Z`);
 };
 
-/** Returns the formatter of the numbers of a column, which have the same number of decimals. */
+/** Returns the function that formats the numbers of a column. They have the same number of decimals. */
 export function createNumberWriter(name: string, numbers: readonly number[]): (value: number) => string {
   if (numbers.every((value) => Number.isInteger(value)))
     return /year|month/i.test(name) ? (value) => String(value) : (value) => formatCount(value);

@@ -1,4 +1,4 @@
-/** Example queries, which return rows on any service with a stored run. */
+/** Example queries. They return rows on every service that has a stored run. */
 export const EXAMPLES: readonly { readonly title: string; readonly query: string }[] = [
   {
     title: 'Return by index',

@@ -15,7 +15,7 @@ const { items, set } = createStoredList<PastQuery>('divisor.sql', QUERIES_MAX);
 /** Answered queries of this browser, newest last. */
 export const pastQueries = items;
 
-/** Adds a query to the history. An earlier query with the same text is removed. */
+/** Adds a query to the history. If the history already has the same text, the earlier entry is removed. */
 export const addQuery = (past: PastQuery): void =>
   set([...items.peek().filter(({ query }) => query !== past.query), past]);
 

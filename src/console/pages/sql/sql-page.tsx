@@ -33,7 +33,7 @@ export function SqlPage() {
   const views = useResource('sql views', readTables);
   const { result, trouble, isRunning, run, stop } = useQuery();
   const [isSent, setSent] = useState(requestedQuery !== null);
-  // Without a query in the address, the page opens with the result of the first example, which the history omits.
+  // If the address has no query, the page opens with the result of the first example. It is not added to the history.
   useEffect(() => {
     void run(query, { isNoted: requestedQuery !== null });
   }, []);
@@ -102,7 +102,7 @@ interface ViewsSectionProps {
   readonly onChoose: (query: string) => void;
 }
 
-/** Renders the views. A view is queried by a click. */
+/** Renders the views. A click on a view queries it. */
 const ViewsSection = ({ views, onChoose }: ViewsSectionProps) => (
   <Section title="Views">
     <Views views={views} onChoose={(view) => onChoose(`SELECT *\nFROM ${view}\nLIMIT 100`)} />
@@ -125,7 +125,7 @@ const Beginnings = ({ onChoose }: { readonly onChoose: (query: string) => void }
   </Section>
 );
 
-/** Returns an error with the message of its only finding in place of the general message. */
+/** If an error has only one finding, returns the error with the message of that finding. */
 const addSentence = (trouble: Trouble): Trouble =>
   trouble.findings.length === 1 ? { ...trouble, message: trouble.findings[0]!.message } : trouble;
 

@@ -35,7 +35,7 @@ interface ViewsProps {
   readonly onChoose: (view: string) => void;
 }
 
-/** Renders the views that queries can read. Each view opens to its columns, their types and meanings. */
+/** Renders the views that queries can read. A view opens to its columns with their types and meanings. */
 export function Views({ views, onChoose }: ViewsProps) {
   return (
     <Answered resource={views} what="the views">

@@ -63,7 +63,7 @@ export function StrategyPage({ params }: PageProps) {
 
 type StrategyDocument = StoredStrategy['strategy'];
 
-/** Casts a draft to a request body; the service validates it. */
+/** Casts a draft to a request body. The service validates it. */
 const createBody = (document: JsonObject): StrategyDocument => document as unknown as StrategyDocument;
 
 async function load(id: string, signal?: AbortSignal): Promise<OpenedDocument> {
@@ -85,7 +85,7 @@ async function createStrategy(followed: string | null, signal: AbortSignal): Pro
 /** Labels of the kinds of benchmarks. */
 const BENCHMARKS = { index: 'a stored index', identifier: 'a security or series' };
 
-/** Fields of the optional benchmark. Missing members are reported once one of its members is set. */
+/** Fields of the optional benchmark. Members that are missing are reported only if one of them is set. */
 const BENCHMARK_FIELDS = {
   kind: { label: 'Benchmark', isRequired: false, words: BENCHMARKS, help: 'Compared in addition to the index.' },
   id: { label: 'Name', isRequired: false, help: 'Id of the index, or identifier of the security.' },
@@ -167,7 +167,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   );
 }
 
-/** Renders the choice between the rebalance dates of the index and separate dates. */
+/** Renders the choice of rebalance dates: those of the index, or separate dates. */
 function Dates({ edited: { document, findings, set } }: { readonly edited: EditedDocument }) {
   const { rebalance } = document;
   const isOwn = isObject(rebalance);

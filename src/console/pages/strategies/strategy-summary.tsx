@@ -21,7 +21,7 @@ interface StrategyFiguresProps {
   /** Summary of the followed index. */
   readonly index: IndexSummary | undefined;
   readonly isStored: boolean;
-  /** False if the page already states the run behind the figures. Default: true. */
+  /** False if the page already says which run the figures come from. Default: true. */
   readonly hasOrigin?: boolean;
 }
 
@@ -32,7 +32,7 @@ export function StrategySentence({ document, index }: Pick<StrategyFiguresProps,
 
 /**
  * Renders the figures, the expected costs and the level of the strategy from its newest run. Before its first run, they
- * are those of the index, before costs.
+ * are those of the index, and costs are not deducted.
  */
 export function StrategyFigures({ document, index, isStored, hasOrigin = true }: StrategyFiguresProps) {
   const id = typeof document['id'] === 'string' ? document['id'] : '';
@@ -73,7 +73,7 @@ const usePerformance = (id: string | null, of: PerformanceView['of']): Performan
   ).data;
 
 /**
- * Returns the rebalances, their turnover and the costs of this turnover.
+ * Returns the rebalances, their turnover and what it costs.
  * @param cost of a trade, in basis points
  */
 function listTradingFigures(rebalances: readonly RebalanceRow[], cost: number): readonly Metric[] {
@@ -95,11 +95,11 @@ function listTradingFigures(rebalances: readonly RebalanceRow[], cost: number): 
 interface OriginProps {
   /** Run that the figures are from. */
   readonly run: PerformanceView;
-  /** Strategy without a run; null if it has one. */
+  /** Strategy that has no run; null if it has one. */
   readonly idle: string | null;
 }
 
-/** Names the run of the figures, and the end of the served data where it differs. */
+/** Renders which run the figures come from. If the served data ends on another date, that date is added. */
 function Origin({ run, idle }: OriginProps) {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const dataEnd = stores.data?.stores.find(({ active }) => active)?.end ?? null;
@@ -118,7 +118,9 @@ interface LevelsProps {
   readonly ofStrategy: PerformanceView | undefined;
 }
 
-/** Renders the level of the index, and of the strategy if it has a run, 100 at the first common date. */
+/**
+ * Renders the level of the index. If the strategy has a run, its level is added; both are 100 at the first common date.
+ */
 function Levels({ ofIndex, ofStrategy }: LevelsProps) {
   const [dates, lines] = useMemo(() => {
     const views = ofStrategy === undefined ? [ofIndex] : [ofStrategy, ofIndex];

@@ -13,10 +13,10 @@ const QUANTILE_LABELS: Readonly<Record<string, string>> = {
   '1': 'Highest',
 };
 
-/** Colours of the quantiles. The top-ranked variant has colour 2. */
+/** Colours of the quantiles. The first variant has colour 2. */
 const QUANTILE_COLOURS: Readonly<Record<string, number>> = { '0': 7, '0.25': 5, '0.5': 1, '0.75': 8, '1': 10 };
 
-/** Renders the levels of all variants over time: their quantiles, and the top-ranked variant. */
+/** Renders the levels of all variants over time, as quantiles, and the level of the first variant. */
 export function Fan({ fan }: { readonly fan: NonNullable<SweepView['fan']> }) {
   const lines = useMemo(
     (): readonly Line[] => [

@@ -11,14 +11,15 @@ const METHODS = Object.keys(SCHEMAS) as readonly Method[];
 const isMethod = (value: unknown): value is Method => METHODS.some((method) => method === value);
 
 interface FoldsFormProps {
-  /** Fold settings; null if the selection of the best variant is not tested. */
+  /** Settings of the folds; null if the selection of the best variant is not tested. */
   readonly folds: JsonObject | null;
   readonly findings: readonly Finding[];
   onChange(folds: JsonObject | null): void;
 }
 
 /**
- * Renders the division of the backtest period into folds, which tests the selection of the best variant out of sample.
+ * Renders how the backtest period is divided into folds. The folds test the selection of the best variant out of
+ * sample.
  */
 export function FoldsForm({ folds, findings, onChange }: FoldsFormProps) {
   const method = folds?.['method'];

@@ -2,17 +2,17 @@ import type { SweepRow } from '#clients/typescript/divisor.js';
 import type { JsonObject } from '../../words/paths.js';
 import { formatPatch } from './values.js';
 
-/** JSON pointers of the two parameters of a map. `down` is empty if the sweep varies only one parameter. */
+/** JSON pointers of the two parameters of a map. If the sweep varies only one parameter, `down` is empty. */
 export interface MapAxes {
   readonly across: string;
   readonly down: string;
 }
 
-/** A varied parameter that is not an axis of the map, with its values in the requested order. */
+/** Varied parameter that is not an axis of the map. Its values are in the order of the request. */
 export interface HiddenParameter {
   readonly pointer: string;
   readonly values: readonly string[];
-  /** Value to which the map is restricted; null if each cell shows its best-ranked variant over all values. */
+  /** Value for which the map is shown. If it is null, each cell shows its best variant over all values. */
   readonly fixed: string | null;
 }
 
@@ -45,7 +45,7 @@ interface Cell extends MapAxes {
   readonly hidden: readonly HiddenParameter[];
 }
 
-/** Returns the best-ranked variant of a cell; undefined if no variant is ranked. */
+/** Returns the best variant of a cell. Returns undefined if none of its variants is ranked. */
 export function findShownVariant(
   rows: readonly SweepRow[],
   { across, down, column, line, hidden }: Cell,
@@ -61,13 +61,13 @@ export function findShownVariant(
     .toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0))[0];
 }
 
-/** Last steps of the pointers to the number of selected securities and to the cap. */
+/** Match the end of the pointers to the number of selected securities and to the cap. */
 const COUNT_POINTER = /\/params\/count$/;
 const CAP_POINTER = /\/weighting\/cap$/;
 
 /**
- * Returns the weight of all selected securities at their cap; null for a variant that does not set both. Below 1 the
- * cap cannot be kept.
+ * Returns the weight of all selected securities if each has its cap. If it is below 1, the cap cannot be kept. Returns
+ * null for a variant that does not set both.
  */
 export function findCapacity(patch: SweepRow['patch']): number | null {
   const getValueAt = (end: RegExp) => Object.entries(patch).find(([pointer]) => end.test(pointer))?.[1];

@@ -1,4 +1,4 @@
-/** Values at the ends and at the middle of the colour scale. */
+/** Values at the two ends and in the middle of the colour scale. */
 export interface Scale {
   readonly least: number;
   /** Median of all variants. */
@@ -6,12 +6,12 @@ export interface Scale {
   readonly most: number;
 }
 
-/** Intensity of the colour at the ends of the scale, in percent. */
+/** Strength of the colour at the ends of the scale, in percent. */
 const STRONGEST_PERCENT = 55;
 
 /**
- * Returns the colour of a value: blue above the median and orange below it, with an intensity that grows with the
- * distance.
+ * Returns the colour of a value. It is blue above the median and orange below it, and stronger the further the value is
+ * from the median.
  */
 export function getColourAt(value: number | null, { least, middle, most }: Scale): string {
   if (value === null) return 'transparent';

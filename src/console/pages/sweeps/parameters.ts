@@ -5,8 +5,7 @@ import { isObject, getValueAt, type Json, type JsonObject, type Path } from '../
 import type { VariedParameter } from './values.js';
 
 /**
- * Returns the parameters of a definition that a sweep can vary: the parameters in the catalogues, the schedule, and the
- * costs of the backtest.
+ * Returns the parameters that a sweep can vary: those in the catalogues, the schedule, and the costs of the backtest.
  * @param costs current costs in basis points
  */
 export function listVariedParameters(
@@ -63,7 +62,7 @@ const ONE_VALUE: ReadonlySet<string> = new Set([
   'date',
 ]);
 
-/** Returns the parameters of a rule that have a single-line value. */
+/** Returns the parameters of a rule whose value fits on one line. */
 function listRowParameters(
   row: JsonObject,
   path: Path,

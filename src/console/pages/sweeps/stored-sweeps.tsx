@@ -21,7 +21,7 @@ import { isNearChance, isOverfit } from './chance.js';
 import { useParameterLabels } from './sweep-figures.js';
 import { formatWithUnit } from './values.js';
 
-/** Maximum number of sweeps whose results are read, newest first: one request each. */
+/** Maximum number of sweeps whose results are read, newest first. Each needs one request. */
 const READ_MAX = 30;
 /** Maximum number of sweeps in the chart. */
 const DRAWN_MAX = 8;
@@ -32,7 +32,7 @@ interface Row {
   readonly view: SweepView | null;
 }
 
-/** Renders all sweeps with the first variant of each, how far it is above the median, and the reliability of its rank. */
+/** Renders all sweeps. Each shows its first variant, how far that is above the median, and how reliable its rank is. */
 export function StoredSweeps({ jobs }: { readonly jobs: readonly JobStatus[] }) {
   const ids = jobs
     .filter(({ status }) => status === 'succeeded')
@@ -64,7 +64,7 @@ export function StoredSweeps({ jobs }: { readonly jobs: readonly JobStatus[] }) 
   );
 }
 
-/** Draws the level of the first variant of each sweep, so that sweeps of several indices are compared. */
+/** Draws the level of the first variant of each sweep. Sweeps of several indices can be compared with it. */
 function FirstVariants({ rows }: { readonly rows: readonly Row[] }) {
   const drawn = rows
     .flatMap(({ job, view }) => (view?.fan?.first == null ? [] : [{ job, fan: view.fan }]))

@@ -16,7 +16,7 @@ function rateOverfitting(view: SweepView) {
   return { note: 'below 50% is better than chance' };
 }
 
-/** Renders the figures of a sweep, which show how reliable its ranking is. Sharpe ratios are annualised. */
+/** Renders the figures that show how reliable the ranking of a sweep is. Sharpe ratios are annualised. */
 export function Figures({ view }: { readonly view: SweepView }) {
   const { selection, overfitting, variants, refused, rows } = view;
   const best = rows.find(({ rank }) => rank === 1)?.metrics?.sharpe_ratio ?? null;
@@ -58,7 +58,7 @@ export function Figures({ view }: { readonly view: SweepView }) {
   );
 }
 
-/** Warns if the first variant is no better, or hardly better, than a random choice. */
+/** Renders a warning if the first variant is not better than a random selection, or hardly better. */
 export function Unreliable({ view }: { readonly view: SweepView }) {
   const { overfitting } = view;
   if (overfitting === null || !(isOverfit(view) || isNearChance(view))) return null;
@@ -77,8 +77,8 @@ export function Unreliable({ view }: { readonly view: SweepView }) {
 }
 
 /**
- * Returns the annualised Sharpe ratio that the best of all trials is expected to show by chance; null without the ratio of
- * the first variant, which has the factor between sessions and years.
+ * Returns the annualised Sharpe ratio that the best of all trials should have by chance. The factor between sessions
+ * and years comes from the ratio of the first variant; without it, returns null.
  */
 function annualiseChance(selection: SweepView['selection'], best: number | null): number | null {
   if (selection === null || best === null || selection.sharpe_ratio === 0) return null;
@@ -86,8 +86,8 @@ function annualiseChance(selection: SweepView['selection'], best: number | null)
 }
 
 /**
- * Returns a lookup of labels and units of the varied parameters; undefined until the definition is loaded. The labels are
- * derived from the pointers if it cannot be loaded.
+ * Returns a function that finds the label and unit of a varied parameter. Returns undefined until the definition is
+ * loaded. If it cannot be loaded, labels come from the pointers.
  */
 export function useParameterLabels(id: string): ParameterLabels | undefined {
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {

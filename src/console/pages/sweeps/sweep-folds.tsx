@@ -8,7 +8,7 @@ import { formatMetric } from './values.js';
 
 type Choice = SweepFoldsView['choices'][number];
 
-/** Renders the out-of-sample performance of selecting the best variant of a sweep. */
+/** Renders how the best variant of a sweep performs out of sample after it was selected. */
 export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
   const write = folds.select_by === 'sharpe_ratio' ? (value: number | null) => formatDecimal(value, 3) : formatPercent;
   const outside = folds.over_paths[folds.select_by];

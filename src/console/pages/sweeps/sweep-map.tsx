@@ -37,7 +37,7 @@ const METRICS = [
 ] as const satisfies readonly (keyof BacktestMetrics)[];
 
 /**
- * Renders a metric over two parameters. Other parameters are fixed; without a fixed value, a cell shows its best-ranked
+ * Renders a metric over two parameters. Each other parameter has a fixed value; if it has none, a cell shows its best
  * variant.
  */
 export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: SweepMapProps) {
@@ -45,7 +45,7 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
   const down = pointers.find((pointer) => pointer === getParameter('down')) ?? pointers[1] ?? '';
   const metric = METRICS.find((one) => one === getParameter('metric')) ?? rankBy;
   const columns = listValues(rows, across);
-  // The values of the only parameter are rows, because there is room for any number of them.
+  // If there is only one parameter, its values are rows, because there is space for any number of rows.
   const isSingle = down === '';
   const lines = isSingle ? columns : listValues(rows, down);
   const knownMetrics = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
@@ -109,7 +109,7 @@ interface MapHeadProps extends MapAxes, Pick<SweepMapProps, 'rows' | 'told'> {
   readonly metric: string;
 }
 
-/** Renders the values of the parameter across, or the titles of both columns for a single parameter. */
+/** Renders the values of the parameter across. For a single parameter, renders the titles of both columns. */
 const MapHead = ({ rows, across, down, columns, told, metric }: MapHeadProps) => (
   <thead>
     {down === '' ? (
@@ -137,7 +137,7 @@ const MapHead = ({ rows, across, down, columns, told, metric }: MapHeadProps) =>
 );
 
 interface CellProps extends Pick<SweepMapProps, 'onOpen'> {
-  /** Variant of the cell; undefined if no variant is ranked. */
+  /** Variant of the cell; undefined if none is ranked. */
   readonly variant: SweepRow | undefined;
   readonly text: string;
   readonly colour: string;
@@ -171,7 +171,7 @@ interface Remark {
   readonly isInfeasible: boolean;
 }
 
-/** Describes a variant whose values have no effect because its levels equal the levels of other variants. */
+/** Describes a variant whose levels equal the levels of other variants. Its values have no effect. */
 function findRemark({ variant, patch }: SweepRow, group: readonly number[] | undefined): Remark | undefined {
   if (group === undefined) return undefined;
   const capacity = findCapacity(patch);
@@ -277,7 +277,7 @@ interface HiddenProps extends Pick<SweepMapProps, 'rows' | 'told' | 'rankBy'> {
   readonly hidden: readonly HiddenParameter[];
 }
 
-/** Explains the cells if the map omits parameters, with selectors that fix their values. */
+/** If the map leaves out parameters, explains the cells. Selectors fix the values of these parameters. */
 function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
   if (hidden.length === 0) return null;
   const open = hidden.filter(({ fixed }) => fixed === null).map(({ pointer }) => told(pointer).label);
@@ -312,7 +312,7 @@ function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
   );
 }
 
-/** Formats the values of the omitted parameters in the variant of a cell. */
+/** Formats the values that the variant of a cell has for the parameters that the map leaves out. */
 function formatHidden(
   { variant, patch }: SweepRow,
   hidden: readonly HiddenParameter[],

@@ -67,7 +67,7 @@ function SweepTerms({ request }: { readonly request: unknown }) {
   return text === '' ? null : <span>{text}</span>;
 }
 
-/** Submits the sweep again and opens the job. The service may reuse the id of the earlier job. */
+/** Submits the sweep again and opens the job. The service may use the id of the earlier job again. */
 async function repeatSweep(request: unknown, onRefusal: OnRefusal): Promise<void> {
   const body = request as SweepRequest; // the request was accepted before
   const job = await start(() => service.value.call('startSweep', { body }), onRefusal);
@@ -85,14 +85,14 @@ interface ResultProps {
   readonly request: JsonObject;
 }
 
-/** Sentence about variants with identical levels, which the map marks. */
+/** Matches the sentence about variants with identical levels. The map marks these variants. */
 const IDENTICAL_MESSAGE = /^Variants .*identical levels/;
 
 function Result({ view, request }: ResultProps) {
   const { rows, identical_variants: identical = [] } = view;
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
   const labels = useParameterLabels(view.index_id);
-  // The page waits for the rule types, which supply the labels, so that it does not show pointers first.
+  // The page waits for the rule types, which contain the labels. Otherwise it would show pointers first.
   if (labels === undefined) return <FiguresSkeleton />;
   const sentences = (view.verdict ?? []).filter(
     (sentence) => identical.length === 0 || !IDENTICAL_MESSAGE.test(sentence),

@@ -68,7 +68,9 @@ export function SweepsPage() {
   );
 }
 
-/** Renders the form of a new sweep. The form is folded if there is a result, and stays open during editing. */
+/**
+ * Renders the form of a new sweep. If there is a result, the form is folded at first. It stays open while it is edited.
+ */
 function FoldedForm({ isOpen: isFirst, children }: { readonly isOpen: boolean; readonly children: ComponentChildren }) {
   const [isOpen, setOpen] = useState(isFirst || getParameter('sweep') !== null || getParameter('index') !== null);
   return (
@@ -129,7 +131,7 @@ const RANKING_CHOICES = [
 ] as const;
 const AXES_MAX = 4;
 
-/** Returns the terms of the latest run that a sweep supports: all terms except the benchmark. */
+/** Returns the terms of the latest run that a sweep supports. These are all terms except the benchmark. */
 function parseTerms(run: StoredRun | null, schemas: Schemas): JsonObject {
   const termNames = new Set(createFields(schemas, TERMS_SCHEMA).map(({ name }) => name));
   return Object.fromEntries(Object.entries(run === null ? {} : getTerms(run)).filter(([name]) => termNames.has(name)));
@@ -243,7 +245,7 @@ interface ChoiceTermsProps {
   onChange(name: string, value: Json): void;
 }
 
-/** Renders the ranking metric, and the out-of-sample test of the selection. */
+/** Renders the metric of the ranking, and the out-of-sample test of the selection. */
 function ChoiceTerms({ asked: { rank, folds }, findings, onChange }: ChoiceTermsProps) {
   return (
     <div class="sweep-choice">
@@ -264,7 +266,7 @@ function ChoiceTerms({ asked: { rank, folds }, findings, onChange }: ChoiceTerms
   );
 }
 
-/** Returns suggested values of a parameter: its accepted values, or numbers near its current value. */
+/** Suggests values for a parameter: the values that it accepts, or numbers near its current value. */
 function suggestValues(varied: readonly VariedParameter[], pointer: string): string {
   const { now, choices } = varied.find((one) => one.pointer === pointer) ?? {};
   if (choices) return choices.join(', ');

@@ -2,12 +2,12 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import type { Json } from '../../words/paths.js';
 import { parseQuantity, formatQuantity } from '../../words/quantities.js';
 
-/** A parameter of a definition or its backtest that a sweep can vary. */
+/** Parameter of a definition or its backtest that a sweep can vary. */
 export interface VariedParameter {
   /** JSON pointer of the parameter. */
   readonly pointer: string;
   readonly label: string;
-  /** Current value. Default: the default value of the parameter. */
+  /** Current value. If the definition does not set it, the default. */
   readonly now: Json | undefined;
   readonly choices: readonly string[] | null;
   readonly unit: string | null;
@@ -16,7 +16,7 @@ export interface VariedParameter {
   readonly isOptional: boolean;
 }
 
-/** Returns a label for a pointer that is not in the definition. Rules are counted from 1. */
+/** Returns a label for a pointer whose parameter the definition does not contain. Rules are counted from 1. */
 export function formatPointer(pointer: string): string {
   const steps = pointer.split('/').slice(2);
   const words = steps.filter((step) => step !== 'pipeline' && step !== 'params' && step !== 'selection');
@@ -32,8 +32,8 @@ export function formatPatch(value: unknown): string {
 }
 
 /**
- * Parses typed values separated by commas or spaces: numbers with suffixes of their unit (`5%` for a fraction), true,
- * false, null, or words.
+ * Parses typed values that are separated by commas or spaces. They are numbers, which may have the suffix of their unit
+ * (`5%` for a fraction), true, false, null, or words.
  */
 export function parseValues(text: string, unit: string | null = null): readonly Json[] {
   return text
@@ -75,7 +75,7 @@ export function formatWithUnit(value: Json | undefined, unit: string | null): st
 export type ParameterLabels = (pointer: string) => { readonly label: string; readonly unit: string | null };
 
 /**
- * Returns the findings about a pointer of the grid. The path of such a finding is, for example,
+ * Returns the findings about a pointer of the grid. Their path looks like
  * `grid[4]/document.pipeline.selection[0].params.count`.
  */
 export const listFindingsAt = (findings: readonly Finding[], pointer: string): readonly Finding[] =>

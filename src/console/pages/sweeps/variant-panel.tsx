@@ -26,7 +26,7 @@ interface VariantPanelProps {
   onClose(): void;
 }
 
-/** Renders a variant: its changes and figures, and a button that creates an index from it. */
+/** Renders a variant with its changes and figures. A button creates an index from it. */
 export function VariantPanel({ row, indexId, request, told, onClose }: VariantPanelProps) {
   const { variant, patch, metrics, error, start, end, total_costs: costs } = row;
   return (

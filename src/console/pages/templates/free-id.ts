@@ -1,6 +1,6 @@
 /**
- * Returns an unused id for a document from a template: the id of the template, followed by a number if the id of any
- * document of the template is already used.
+ * Returns an unused id for a document of a template. It is the id of the template; if any document of the template
+ * already exists under it, a number is added.
  */
 export function findFreeId(
   { id, index_ids: indexIds }: { readonly id: string; readonly index_ids: readonly string[] },

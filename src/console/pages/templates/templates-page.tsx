@@ -39,7 +39,7 @@ interface GalleryProps {
   readonly taken: ReadonlySet<string>;
 }
 
-/** Number of levels that are requested at the same time, because each request runs a backtest. */
+/** Number of levels that are requested at the same time. Each request runs a backtest. */
 const REQUESTS = 3;
 
 /** Number of cards on the first screen of a wide window. */
@@ -130,7 +130,7 @@ const KINDS: readonly Option<Kind | ''>[] = [{ value: '', text: 'All kinds' }, .
 
 type Templates = readonly MethodologyTemplateSummary[];
 
-/** Returns the templates of a kind: those that the served store supports come first. */
+/** Returns the templates of a kind. Those that the served store supports come first. */
 const listRunnableFirst = (templates: Templates, kind: Kind): Templates => {
   const kindTemplates = templates.filter((template) => template.kind === kind);
   return [
@@ -139,14 +139,14 @@ const listRunnableFirst = (templates: Templates, kind: Kind): Templates => {
   ];
 };
 
-/** Describes how many templates of a group the served store supports. */
+/** Describes how many templates of a group work with the served store. */
 function runnableText(cards: Templates): string {
   const runnable = cards.filter(({ can_run: canRun }) => canRun === true).length;
   if (cards.every(({ can_run: canRun }) => canRun === null)) return formatCount(cards.length);
   return runnable === cards.length ? `all ${runnable} can run` : `${runnable} of ${cards.length} can run`;
 }
 
-/** Returns true if the title, style and source of a template contain all typed words, in any order. */
+/** Returns true if a template contains all typed words, in any order. Its title, style and source are searched. */
 function holdsWords({ title, style, source }: MethodologyTemplateSummary, words: string): boolean {
   const text = `${title} ${style} ${source.publisher} ${source.title}`.toLowerCase();
   return words
@@ -215,7 +215,7 @@ function Thumbnail({ values, title }: { readonly values: readonly (number | null
 }
 
 interface StateProps extends Pick<CardProps, 'template'> {
-  /** Error that prevents the template from being computed on the served store; null if there is none. */
+  /** Error because of which the template cannot be computed on the served store; null if there is none. */
   readonly problem: string | null;
 }
 
@@ -225,7 +225,7 @@ function State({ template: { can_run: canRun }, problem }: StateProps) {
   return problem === null ? null : <Badge kind="warning">not on this store</Badge>;
 }
 
-/** Renders descriptions of the missing data of the served store; the column names are folded. */
+/** Renders which data the served store lacks. The names of the columns are folded. */
 function Missing({ template: { needs, can_run: canRun } }: Pick<CardProps, 'template'>) {
   const missing = needs.filter((need) => need.missing);
   if (canRun !== false || missing.length === 0) return null;

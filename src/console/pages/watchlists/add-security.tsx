@@ -14,7 +14,7 @@ interface AddSecurityProps {
   onAdd(identifiers: readonly string[]): void;
 }
 
-/** Renders an input for one or several identifiers, with suggestions by identifier and company, and a button. */
+/** Renders an input for one or several identifiers with a button. It suggests identifiers and companies. */
 export function AddSecurity({ known, listed, onAdd }: AddSecurityProps) {
   const [typed, setTyped] = useState('');
   const list = useId();
@@ -50,7 +50,10 @@ export function AddSecurity({ known, listed, onAdd }: AddSecurityProps) {
   );
 }
 
-/** Returns the typed identifiers, separated by commas. The case is that of the store, and a company is its security. */
+/**
+ * Returns the identifiers that were typed, separated by commas. Upper and lower case are those of the store. The name
+ * of a company stands for its security.
+ */
 function parseTyped(typed: string, securities: readonly Security[]): readonly string[] {
   return typed
     .split(/[,;\n]/)

@@ -12,7 +12,7 @@ interface WatchedFiguresProps {
   readonly missing: readonly string[];
 }
 
-/** Renders a summary of the securities of a list: gains, the median, the extremes and the total size. */
+/** Renders a summary of the securities of a list: how many gained, the median, the extremes and the total size. */
 export function WatchedFigures({ rows, missing }: WatchedFiguresProps) {
   if (rows.some(({ isAwaited }) => isAwaited)) return <FiguresSkeleton />;
   const days = listReturns(rows, computeDayReturn);
@@ -44,7 +44,7 @@ export function WatchedFigures({ rows, missing }: WatchedFiguresProps) {
   );
 }
 
-/** Names the missing securities, or their number if there are many. */
+/** Names the missing securities. If there are many, gives only their number. */
 const formatMissing = (missing: readonly string[]): string =>
   missing.length > NAMED_MAX
     ? `${formatCount(missing.length)} are not in the store`
@@ -73,7 +73,7 @@ const createNote = (note: string | null) => (note === null ? {} : { note });
 const createSignedMetric = (term: string, value: number | undefined, note: string | null): readonly Metric[] =>
   value === undefined ? [] : [{ term, value: formatChange(value), kind: getSignClass(value), ...createNote(note) }];
 
-/** Returns the sum of the market capitalisations if all have the same currency. */
+/** Returns the sum of the market capitalisations. Returns nothing if they have different currencies. */
 function createCapitalMetric(rows: readonly Row[]): readonly Metric[] {
   const knownRows = rows.filter(({ market_cap: cap }) => cap !== null);
   const [currency = null, ...others] = new Set(knownRows.map((row) => row.currency));

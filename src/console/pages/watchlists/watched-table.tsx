@@ -25,7 +25,7 @@ import { findLastDate, WatchedFigures } from './watched-figures.js';
 
 export type Security = IdentifierSearch['identifiers'][number];
 
-/** Maximum number of securities with prices; each needs a request. */
+/** Maximum number of securities whose prices are read. Each needs a request. */
 const PRICED_MAX = 100;
 /** A security with its closes of the last year. */
 export interface Row extends Security {
@@ -36,11 +36,11 @@ export interface Row extends Security {
 
 interface WatchedTableProps {
   readonly identifiers: readonly string[];
-  /** Removes a security from the list. Default: the list is not edited. */
+  /** Removes a security from the list. If absent, the list cannot be edited. */
   readonly onRemove?: ((identifier: string) => void) | undefined;
 }
 
-/** Renders securities in the order of their watchlist, with their returns and a line chart of the last year. */
+/** Renders securities in the order of their watchlist. Each has its returns and a line chart of the last year. */
 export function WatchedTable({ identifiers, onRemove }: WatchedTableProps) {
   const names = useResource('names of the store', readAllSecurities);
   return (
@@ -68,7 +68,7 @@ interface PricedTableProps extends Pick<WatchedTableProps, 'onRemove'> {
 
 function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
   const priced = securities.slice(0, PRICED_MAX);
-  /** Years that were read, so that only the years of added securities are requested. */
+  /** Years that were already read. Only the years of added securities are requested. */
   const read = useRef(new Map<string, YearPrices>());
   const formatKey = ({ identifier, end }: Security) => `${identifier} ${end}`;
   const years = useResource(
@@ -139,7 +139,7 @@ function formatOrder(rows: readonly Row[]): string {
 /** Columns that depend on the last year. */
 const YEAR_COLUMNS: ReadonlySet<string> = new Set(['day', 'month', 'ytd', 'year', 'line']);
 
-/** Returns a column with outlines in place of values that are loading. */
+/** Returns a column that shows an outline while its values are loading. */
 const createAwaitedColumn = (column: Column<Row>): Column<Row> =>
   YEAR_COLUMNS.has(column.id)
     ? { ...column, show: (row) => (row.isAwaited ? <ValueSkeleton /> : (column.show ?? column.value)(row)) }

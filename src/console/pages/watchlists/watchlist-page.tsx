@@ -21,7 +21,7 @@ import { WatchedTable } from './watched-table.js';
 import '../data/data.css';
 import '../designer/designer.css';
 
-/** A watchlist as it is edited. Its id is in the address, not in the request body. */
+/** Watchlist that is edited. Its id is in the address and not in the body of the request. */
 interface OpenedList extends OpenedDocument {
   readonly name: string;
   readonly unknown: readonly string[];
@@ -110,7 +110,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   );
 }
 
-/** Derives the id of a new list from its name, until another id is entered. */
+/** Derives the id of a new list from its name. Stops when the user enters another id. */
 function withDerivedId(before: JsonObject, next: JsonObject): JsonObject {
   const isDerived = before['id'] === '' || before['id'] === deriveId(before['name']);
   return isDerived ? { ...next, id: deriveId(next['name']) } : next;
@@ -127,7 +127,9 @@ interface SecuritiesProps {
   readonly list: OpenedList;
 }
 
-/** Renders the securities of a list, which are added and removed in the table, and the form of a stored list. */
+/**
+ * Renders the securities of a list and, if the list is stored, its form. Securities are added and removed in the table.
+ */
 function Securities({ edited, list }: SecuritiesProps) {
   const { document, set, isChanged } = edited;
   const names = useResource('names of the store', readAllSecurities);

@@ -61,7 +61,7 @@ export function WatchlistsPage() {
   );
 }
 
-/** Renders the securities of one watchlist with their closes. Default: the first watchlist. */
+/** Renders the securities of one watchlist with their closes. If none is selected, it is the first watchlist. */
 function WatchlistTable({ lists }: { readonly lists: readonly Watchlist[] }) {
   const list = lists.find(({ watchlist_id: id }) => id === getParameter('list')) ?? lists[0]!; // there is at least one watchlist
   const knownIds = list.identifiers.filter((identifier) => !list.unknown.includes(identifier));

@@ -21,7 +21,7 @@ export interface RunCheckpoint {
   readonly format: typeof CHECKPOINT_FORMAT;
   /** Last date of the run. */
   readonly day: Day;
-  /** Earliest last session among the indices of the run: the run has used market data up to this day. */
+  /** Earliest last session among the indices of the run. The run has used market data up to this day. */
   readonly since: Day;
   /**
    * Default of the maximum number of sessions without a price, derived from the store: see `readDefaultStaleSessions`.
@@ -32,7 +32,7 @@ export interface RunCheckpoint {
   /** State of the market after the last session, by calendar code. */
   readonly marks: ReadonlyMap<string, MarketMark>;
   readonly index: StoredBook | StoredOverlay;
-  /** State of a portfolio that follows the index; otherwise the whole book. */
+  /** State of a portfolio that follows the index. Otherwise the state of the portfolio's own book. */
   readonly portfolio: StoredBook | StoredFollower;
   /** Parent index of a derived index. */
   readonly parent: StoredBook | StoredOverlay | null;
@@ -50,12 +50,15 @@ export interface RunCheckpoint {
 /** Version of the checkpoint format. Increment it with every change of the contents. */
 export const CHECKPOINT_FORMAT = 14;
 
-/** Index with the compositions that later decisions can use, as incumbents or as the universe of another index. */
+/**
+ * Index with the compositions that later decisions can use. Decisions use them as incumbents, or as the universe of
+ * another index.
+ */
 export interface RecentIndex {
   /** Session of the first composition. */
   readonly first: number;
   readonly list: readonly Composition[];
-  /** State that the decisions of the index pass on to later decisions. */
+  /** State that the decisions of the index pass on to later decisions; null if there is none. */
   readonly memory: DecisionMemory | null;
   /** Present if a breach triggered a rebalance that is still pending. */
   readonly isCalled?: true;
@@ -112,8 +115,8 @@ export function findEarliestSession(indices: readonly SimulatedIndex[]): Day {
 }
 
 /**
- * Returns the mark of the market of each calendar, with the growth terms of the simulated indices. Indices of one
- * calendar end on one session.
+ * Returns the market state of each calendar, with the growth terms of the simulated indices. All indices of one
+ * calendar end on the same session.
  */
 export function listMarks(
   indices: readonly Pick<SimulatedIndex, 'document' | 'sm' | 'to'>[],

@@ -18,9 +18,9 @@ export interface ResumeRunInput {
   readonly plan: BacktestPlan;
   readonly checkpoint: RunCheckpoint;
   readonly calendars: Calendars;
-  /** Market excluding cash paid up to the day of the checkpoint. */
+  /** Market without the cash that was paid up to the day of the checkpoint. */
   readonly market: MarketData;
-  /** Returns the market for decisions, excluding cash paid up to a day. */
+  /** Returns a market for decisions. It excludes cash that was paid up to a day. */
   readonly marketSince: (day: Day) => MarketData;
   /** Returns the whole market, for decisions that read data before their declared look-back. */
   readonly wholeMarket: () => MarketData;

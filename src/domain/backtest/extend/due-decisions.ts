@@ -74,8 +74,8 @@ interface HoldingsLookBackInput extends Pick<ResumedIndex, 'before'> {
 }
 
 /**
- * Returns the look-back of a rebalance that depends on the holdings of its index; empty for all others. The look-back
- * begins at the composition in force.
+ * Returns the look-back of a rebalance that depends on the holdings of its index. The look-back begins at the
+ * composition in force. Returns an empty list for all other rebalances.
  */
 function listHoldingsLookBack(
   document: IndexDocument,
@@ -152,7 +152,7 @@ export function composeWithinLookBack<T>(
   return runOnMarket(input.wholeMarket());
 }
 
-/** Returns the market from the start of the look-backs; null if that is the whole market. */
+/** Returns the market from the start of the look-backs. Returns null if that is the whole market. */
 function selectMarketInLookBack(
   { calendars, checkpoint, marketSince }: ResumeRunInput,
   { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly CalendarLookBack[] },

@@ -8,9 +8,12 @@ import { CannotResumeError } from '../../documents/full-run-reasons.js';
 
 export interface ExtendColumnsInput {
   readonly stored: RunColumns;
-  /** Names of the earlier files of the run, and last of the open file. The new file is written to their folder. */
+  /**
+   * Names of the earlier files of the run, followed by the name of the open file. The new file is written to their
+   * folder.
+   */
   readonly fileNames: readonly string[];
-  /** Maximum number of dates in one file; further dates are written to another file. Default: `DATES_MAX`. */
+  /** Maximum number of dates in one file. Further dates are written to another file. Default: `DATES_MAX`. */
   readonly datesMax?: number;
   readonly added: AppendedSessions;
 }
@@ -37,8 +40,9 @@ export const countAddedDates = (stored: RunColumns): number => stored.header.dat
 const FILES_MAX = 128;
 
 /**
- * Extends the columns of a run: appends the new elements to each block. Small blocks, and blocks in another order, are
- * rewritten. Stored blocks stay in their file if securities have joined or that file is full.
+ * Extends the columns of a run: appends the new elements to each block. Rewrites small blocks, and blocks whose order
+ * changes. If securities have joined or the open file is full, the stored blocks stay in their file and a new file is
+ * written.
  * @throws CannotResumeError if there would be too many files
  */
 export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColumnsInput): ExtendedColumns {
@@ -87,7 +91,7 @@ interface ExtendedBlock {
   readonly earlier?: Required<Pick<BlockPosition, 'begins' | 'length'>>;
 }
 
-/** Returns a block with its new elements; null if the run has no such block. */
+/** Returns a block with its new elements. Returns null if the run has no such block. */
 function extendBlock(name: BlockName, added: AppendedSessions, file: ExtendedFile): ExtendedBlock | null {
   const { type, canBeAddedLater = false } = findBlock(name);
   const { stored } = file;

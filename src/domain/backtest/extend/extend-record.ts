@@ -36,7 +36,7 @@ export interface ExtendRecordInput {
 
 /**
  * Extends the record of a stored run.
- * @throws CannotResumeError if portfolio and index begin or cease to have equal holdings
+ * @throws CannotResumeError if portfolio and index had equal holdings on only one side of the extension
  * @cost O(H) for each new session, and the description
  */
 export function extendRecord({ stored, description, rebalances, market, added }: ExtendRecordInput): ExtendedRecord {

@@ -38,9 +38,12 @@ import { listTrades, type Trades } from '../../books/trades.js';
 
 export interface ExtendInput extends Omit<ResumeRunInput, 'levelAtStart'> {
   readonly stored: RunColumns;
-  /** Names of the earlier files of the run, and last of the open file. The new file is written to their folder. */
+  /**
+   * Names of the earlier files of the run, followed by the name of the open file. The new file is written to their
+   * folder.
+   */
   readonly fileNames: readonly string[];
-  /** Maximum number of dates in one file; further dates are written to another file. Default: `DATES_MAX`. */
+  /** Maximum number of dates in one file. Further dates are written to another file. Default: `DATES_MAX`. */
   readonly datesMax?: number;
   /** Returns every corporate action of the given market columns. */
   readonly actionsOf: (columns: Int32Array) => readonly CorporateAction[];
@@ -210,8 +213,9 @@ function listHeldColumns(
 const STORED_MARK = 2;
 
 /**
- * Checks that the stored run and the extended run both store the weights of the index separately, or both do not.
- * @throws CannotResumeError if only one of them does
+ * Checks that the stored run and the extended run agree on where the index weights are: either both store them
+ * separately, or both share them with the portfolio.
+ * @throws CannotResumeError if only one of them stores them separately
  */
 function assertSameWeights({ header }: RunColumns, { index: { book }, portfolio }: Continuation): void {
   if (portfolio.weights.buffer === book.weights.buffer) return;

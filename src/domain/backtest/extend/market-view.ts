@@ -21,8 +21,8 @@ export interface MarketView {
   spanOf(indexId: string): Span;
   decided(indexId: string): Pick<IndexContinuation, 'composed' | 'findings'>;
   /**
-   * Runs `work` with a composer on the market within the look-back, or on the whole market if the look-back is too
-   * short.
+   * Runs `work` with a composer on the market within the look-back. If `work` reads earlier data, runs it again on the
+   * whole market.
    */
   composing<T>(looks: readonly CalendarLookBack[], work: (composer: Composer) => T): T;
   /** Every index on which the run depends, with its decisions. */
@@ -116,7 +116,7 @@ export function createMarketView(input: ResumeRunInput): MarketView {
   };
 }
 
-/** Returns the market by calendar, from the mark of the checkpoint on. */
+/** Returns the market by calendar, from the state that the checkpoint stores. */
 function listMarkedMarkets({ checkpoint, calendars, market }: ResumeRunInput): ReadonlyMap<string, SessionMarket> {
   return new Map(
     Array.from(checkpoint.marks, ([code, mark]) => {

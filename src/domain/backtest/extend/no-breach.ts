@@ -5,9 +5,9 @@ import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResumeError } from '../../documents/full-run-reasons.js';
 
 /**
- * Allows the extension of an index with breach-triggered rebalances only while no breach occurs, because the decision
- * after a breach needs the whole market. Checks every version of the definition.
- * @throws CannotResumeError
+ * Checks that no breach occurs on the new sessions of an index with breach-triggered rebalances. After a breach, the run
+ * cannot be extended, because the decision needs the whole market. Checks every version of the definition.
+ * @throws CannotResumeError if a breach occurs
  */
 export function assertNoBreach(
   { plan: { documents }, checkpoint: { recent } }: ResumeRunInput,

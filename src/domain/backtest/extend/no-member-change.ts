@@ -6,9 +6,9 @@ import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResumeError } from '../../documents/full-run-reasons.js';
 
 /**
- * Allows the extension of an index whose constituents may change between reviews only while none changes: new
- * constituents are ranked and weighted on the whole market.
- * @throws CannotResumeError
+ * Checks that no constituent changes between reviews on the new sessions. After such a change, the run cannot be
+ * extended, because new constituents are ranked and weighted on the whole market.
+ * @throws CannotResumeError if a constituent changes
  */
 export function assertNoMemberChange(
   { plan: { documents }, checkpoint: { recent } }: ResumeRunInput,

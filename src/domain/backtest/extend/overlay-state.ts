@@ -17,8 +17,8 @@ export interface StoredOverlay {
   /** Currency weights as in `BookOverlay`; absent if the overlay type needs none. */
   readonly shares?: BookOverlay['shares'];
   /**
-   * Orders of the underlying in weights and amounts of the overlay, by column; sessions are relative to the overlay's
-   * first session. Absent if there are none.
+   * Orders of the underlying in weights and amounts of the overlay, by column. Sessions are counted from the overlay's
+   * first session. Absent if there are no orders.
    */
   readonly orders?: readonly UnfilledOrder[];
 }
@@ -114,7 +114,7 @@ export function appendShares(
   );
 }
 
-/** Joins the growth of an underlying index over the stored and the new sessions. */
+/** Joins the growth of an underlying index on the stored sessions with its growth on the new sessions. */
 export function joinGross({ gross }: StoredLayer, book: Pick<Book, 'gross'>): Float64Array {
   const joinedGross = new Float64Array(gross.length + book.gross.length - 1);
   joinedGross.set(gross);

@@ -44,7 +44,7 @@ export function createRemains(
   };
 }
 
-/** Appends the findings of new decisions on underlying indices, by index: findings of the stored run first. */
+/** Appends the findings of new decisions on underlying indices to those of the stored run, index by index. */
 function appendDecisions(
   storedFindings: readonly (readonly Finding[])[],
   index: IndexContinuation,

@@ -61,9 +61,9 @@ export function resumeBook(
 }
 
 /**
- * Returns the rebalances of the run on the new sessions: the index's rebalances, or the strategy's if it has a separate
- * schedule or optimises the weights.
- * @throws CannotResumeError if one is priced from a session that has been simulated
+ * Returns the rebalances of the run on the new sessions. These are the rebalances of the index. If the strategy has a
+ * separate schedule or optimises the weights, they are those of the strategy.
+ * @throws CannotResumeError if a rebalance uses prices of a session that has been simulated already
  */
 export function findLaterRebalances(
   { plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: ResumeRunInput,

@@ -32,7 +32,7 @@ interface ResumedOverlay {
   readonly variant?: ReturnVariant | undefined;
   /** True to compute only levels. */
   readonly isBrief?: boolean;
-  /** Continuation of the index in its native return variant, if the overlay holds another variant. */
+  /** Continuation of the index in its native return variant. Present only if the overlay holds another variant. */
   readonly own?: IndexContinuation;
   /** Simulated overlay that holds the index; absent for a standalone index. */
   readonly above?: Pick<IndexContinuation, 'sm' | 'from' | 'to'>;
@@ -78,8 +78,8 @@ export function resumeIndexOrOverlay(
 }
 
 /**
- * Returns the new sessions of an underlying index up to the last session of the overlay.
- * @throws CannotResumeError if the market is known from a later session than the last simulated one
+ * Returns the new sessions of an underlying index, up to the last session of the overlay.
+ * @throws CannotResumeError if the index and the overlay were last simulated on different sessions
  */
 function computeUnderlyingSpan(
   { sm, from }: Pick<IndexContinuation, 'sm' | 'from'>,
@@ -117,7 +117,7 @@ function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   const { currency } = beneath[0]!.document;
   const type = findOverlayType(document.overlay);
   const weightedUnderlying = { book: books[0]!, currency, codes: type.weighed(document.overlay), first: from, to };
-  // All return variants are hedged with the currency weights of the native variant, which are unknown here.
+  // All return variants hedge with the currency weights of the native variant, and these weights are unknown here.
   if (span.isOther && span.ownShares === undefined && weightedUnderlying.codes.length > 0)
     throw new CannotResumeError('overlay');
   const shares = span.ownShares ?? appendShares(stored, readShares(weightedUnderlying));

@@ -10,15 +10,15 @@ import {
   type StoredNumbers,
 } from './number-places.js';
 
-/** Target to which the arrays of a record are packed. */
+/** File to which the arrays of a record are written. */
 export interface Packing {
   /**
-   * Returns the place of an array in the file.
+   * Stores an array and returns a reference to its position in the file.
    * @param isPositions true if the numbers are market columns, which are stored as positions in the identifiers of the
-   *   record.
+   * record.
    */
   place(numbers: Numbers, isPositions: boolean): Reference;
-  /** Returns true if the frame is that of the portfolio, whose weights are a block of the run file. */
+  /** Returns true if the frame is that of the portfolio. Its weights are already a block of the run file. */
   isOfPortfolio(frame: WeightsFrame): boolean;
 }
 
@@ -52,11 +52,12 @@ export interface ComparedIdentifiers {
 }
 
 /**
- * Field of the record with all its operations. `T` is the value, `W` its source in a whole run, and `A` its source in
- * the new sessions of an extension. The packed form is JSON that refers to arrays by their place in the file.
+ * Field of the record with all its operations. `T` is the value. `W` is the source of the value in a whole run, `A` its
+ * source in the new sessions of an extension. The packed form is JSON; it refers to arrays by their position in the
+ * file.
  */
 export interface Field<T, W, A> {
-  /** Structure of the value as text: records of different shapes have different texts. */
+  /** Structure of the value as text. Records with different fields have different texts. */
   readonly shape: string;
   whole(run: W): T;
   pack(value: T, into: Packing): unknown;
@@ -66,13 +67,13 @@ export interface Field<T, W, A> {
    */
   read(packed: unknown, from: ArraySource): T;
   /**
-   * Returns the packed value of the whole run, computed from stored and added parts.
+   * Returns the packed value of the whole run, which joins the stored value and the new sessions.
    * @throws CannotResumeError
    */
   extend(packed: unknown, added: A, into: RecordExtension): unknown;
   /**
-   * Returns the path, relative to this field, of the first member in which two values differ; null if the values are
-   * equal.
+   * Returns the path of the first member in which two values differ, relative to this field. Returns null if the values
+   * are equal.
    */
   differs(stored: T, replayed: T, names: ComparedIdentifiers): string | null;
 }
@@ -164,7 +165,9 @@ export function createFields<W, A>() {
         mapNullable(packed, (there) => mapNullable(added(more), (one) => field.extend(there, one, into))),
       differs: (a, b, names) => (a === null || b === null ? (a === b ? null : '') : field.differs(a, b, names)),
     }),
-    /** Value that records of earlier versions lack: read as null, and excluded from comparison with a replay. */
+    /**
+     * Value that records of earlier versions lack. A missing value is read as null and is not compared with a replay.
+     */
     later: <T>(field: Field<T, W, A>): Field<T | null, W, A> => ({
       ...field,
       // Runs of this version always have the value; only older runs have null.
@@ -228,7 +231,7 @@ export function createFieldGroup<T extends object, W, A>(fields: Fields<T, W, A>
   };
 }
 
-/** Returns a packed member of a group; undefined if absent. */
+/** Returns a packed member of a group. Returns undefined if absent. */
 export function readMember(packed: unknown, member: string): unknown {
   return typeof packed === 'object' && packed !== null ? Reflect.get(packed, member) : undefined;
 }

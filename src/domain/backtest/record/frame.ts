@@ -12,7 +12,10 @@ import {
 } from './field.js';
 import { isArrayLocation, type ArrayLocation } from './number-places.js';
 
-/** Packed frame of the portfolio: number of last rows of the portfolio weights, which are a block of the run file. */
+/**
+ * Packed weights of the portfolio: only the number of rows, counted from the end. The weights themselves are a block of
+ * the run file.
+ */
 interface PortfolioRows {
   readonly portfolioRows: number;
 }
@@ -56,7 +59,10 @@ const arrays = createFieldGroup<WeightsFrame, WeightsFrame, never>({
   weights: f64({ whole: ({ weights }) => weights }),
 });
 
-/** Weights frame: separate arrays, or a reference to rows of the portfolio if both books held equal weights. */
+/**
+ * Recent weights of a book. The field stores separate arrays, or refers to the portfolio's rows if both books held
+ * equal weights.
+ */
 export const FRAME: Field<WeightsFrame, WeightsFrame, AppendedFrame> = {
   ...arrays,
   whole: (frame) => frame,
@@ -111,7 +117,7 @@ interface ExtendArrays {
 }
 
 /**
- * Returns the places of a book's most recent weights, including the new sessions.
+ * Returns the positions of a book's most recent weights in the file, including the new sessions.
  * @throws CannotResumeError if a full run would refer to the weights of the portfolio instead
  */
 function extendArrays(frame: FrameLocations, { added, isSame }: ExtendArrays, into: RecordExtension): FrameLocations {
@@ -137,7 +143,7 @@ function extendArrays(frame: FrameLocations, { added, isSame }: ExtendArrays, in
   return { days, columns: frameWeights.columns, weights };
 }
 
-/** Reorders the stored weights of a book to its current securities; securities that joined have weight 0. */
+/** Reorders the stored weights of a book to its current securities. Securities that joined get weight 0. */
 function alignWeights(
   { columns: arrayLocation, weights }: FrameLocations,
   columns: Int32Array,

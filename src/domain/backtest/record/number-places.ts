@@ -7,7 +7,7 @@ import {
   type NumberType,
 } from '../../numbers/number-types.js';
 
-/** Place of an array: a range of a block of the run file. */
+/** Position of an array: a range of a block of the run file. */
 export interface Reference {
   readonly block: string;
   readonly kind: NumberType;
@@ -15,7 +15,7 @@ export interface Reference {
   readonly to: number;
 }
 
-/** Array in several ranges, in order, as an extension leaves it. */
+/** Array that consists of several ranges, in order. An extension of a run creates such arrays. */
 export interface Segments {
   readonly parts: readonly Reference[];
 }
@@ -75,7 +75,7 @@ export interface Pools {
   grow(place: ArrayLocation, more: Numbers): ArrayLocation;
   /** Appends to an array, keeping at most `stay` earlier elements. */
   slide(place: ArrayLocation, stay: number, more: Numbers): ArrayLocation;
-  /** Returns the elements of the array at a place, whether stored, added, or both. */
+  /** Returns the elements of an array, from stored numbers, added numbers or both. */
   read(place: ArrayLocation): Numbers;
 }
 
@@ -123,7 +123,9 @@ export function openPools(stored: StoredNumbers): Pools {
   };
 }
 
-/** Returns the places of the last `count` elements of an array; a reference to an empty range if `count` is 0. */
+/**
+ * Returns references to the last `count` elements of an array. If `count` is 0, returns a reference to an empty range.
+ */
 function selectLastElements(parts: readonly Reference[], count: number): Reference[] {
   const last: Reference[] = [];
   let remainingCount = count;

@@ -5,13 +5,14 @@ import { POOLS, type Reference } from './number-places.js';
 import { JSON_FIELDS, REBALANCES, ARRAY_FIELDS, type RunRecord, type Snapshot } from './schema.js';
 
 /**
- * Version of the packed form. Increment it if equal columns and fields (`RECORD_SHAPE`) are packed to a different text.
+ * Version of the packed form. Increment it if equal columns and fields (`RECORD_SHAPE`) are written as a different
+ * text.
  */
 export const RECORD_FORMAT = 3;
 
 /**
- * Record as it is stored in the columns of its run: a JSON description that refers to arrays by place, and the arrays
- * concatenated by type. Arrays that are blocks of the file are referenced, not stored twice.
+ * Record as it is stored in the columns of its run. A JSON description refers to arrays by their position, and the
+ * arrays are concatenated by type. Arrays that are blocks of the file are referenced and not stored twice.
  */
 export interface PackedRecord {
   readonly description: Uint8Array;

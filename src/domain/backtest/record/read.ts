@@ -34,8 +34,8 @@ export function readRecord(stored: StoredNumbers, identifiers: string[]): ArrayS
 }
 
 /**
- * Returns the path of the first field in which two records differ; null if the records are equal up to the order of
- * their identifiers.
+ * Returns the path of the first field in which two records differ. The order of identifiers does not count. Returns
+ * null if the records are equal.
  */
 export function findRecordDifference(stored: RunRecord, replayed: RunRecord): string | null {
   const names: ComparedIdentifiers = { stored: stored.identifiers, replayed: replayed.identifiers };

@@ -82,7 +82,8 @@ export function listPricing({ rebalances, portfolio: { sm } }: PricedRun): Recor
 }
 
 /**
- * Most recent holdings at closes, by date, then security. `at` contains indices into the days of the whole portfolio.
+ * Most recent holdings at closes, by date, then security. `at` contains indices into the days of the portfolio's whole
+ * run.
  */
 export interface PositionRows {
   /** Number of rows of the whole panel. */

@@ -96,7 +96,7 @@ export const SNAPSHOT = createFieldGroup({
   phase: compositionFields.later(compositionFields.fixed(({ phase }) => phase?.fraction ?? 1)),
   targetColumns: compositionFields.later(compositionFields.positions({ whole: ({ targets }) => targets.columns })),
   targets: compositionFields.later(compositionFields.f64({ whole: ({ targets }) => targets.weights })),
-  /** Index shares, and their ratio to float-adjusted shares; null if the composition has no shares. */
+  /** Index shares, and their ratio to float-adjusted shares. Null if the composition has no index shares. */
   shares: compositionFields.later(
     compositionFields.optional({ whole: ({ shares }) => shares, added: returnNull, field: NUMBERS }),
   ),
@@ -125,7 +125,7 @@ export const BOOK = createFieldGroup({
     added: ({ divisor }) => divisor,
     field: numberFields.f64({ whole: returnValue, added: returnValue }),
   }),
-  /** Ordinary dividends in points of the price return; null if dividends are reinvested in the paying security. */
+  /** Ordinary dividends in points of the price return. Null if dividends are reinvested in the paying security. */
   dividendPoints: bookFields.later(
     bookFields.optional({
       whole: ({ index }) => index?.book.reinvested?.points ?? null,
@@ -147,7 +147,7 @@ export const BOOK = createFieldGroup({
 });
 export type RecordedBook = FieldValue<typeof BOOK>;
 
-/** Returns the book of an index with the currency of the level; null for a plain series. */
+/** Returns the book of an index with the currency of the level. Returns null for a plain series. */
 function findPricedIndex(book: Book | undefined, compositions: Pick<Compositions, 'document'> | null | undefined) {
   return book === undefined || !compositions ? null : { book, currency: compositions.document.currency };
 }

@@ -59,7 +59,10 @@ export interface AppendedBook {
   readonly frame: AppendedFrame | null;
 }
 
-/** Returns compositions with index shares and with the index trades at carried prices. */
+/**
+ * Returns compositions with their index shares. Trades of the index without a price bar are listed with the earlier
+ * price that was used.
+ */
 export function showComposition(
   index: { readonly book: Book; readonly currency: string } | null,
   compositions: readonly Composition[],
@@ -93,7 +96,7 @@ export interface AppendedRecord {
   readonly before: { readonly [K in 'target' | 'optimised' | 'benchmark']: number };
   readonly plan: BacktestPlan;
   readonly trades: Trades;
-  /** Trades of the portfolio at carried prices, by rebalance session. */
+  /** Trades of the portfolio at prices of an earlier session, by rebalance session. */
   readonly staleFills: ReadonlyMap<number, StaleFills>;
   readonly gaps: Run['gaps'];
   /** Metrics of the whole run. */
@@ -171,7 +174,7 @@ export function toAppendedBenchmark(added: AppendedRecord): AppendedBook | null 
   );
 }
 
-/** Returns the days of a book without its first session, which is already stored. */
+/** Returns the days of a book after its first session. The first session is stored already. */
 export function listLaterDays({ sm, from, length }: Book): Int32Array {
   return sm.sessions.slice(from + 1, from + length);
 }
@@ -190,8 +193,8 @@ export function removeFirstSession(book: Book): Book {
 }
 
 /**
- * Returns the calendar's session before the first session of the run; the previous calendar day if the calendar begins
- * there.
+ * Returns the session of the calendar before the first session of the run. If the calendar begins with the run, returns
+ * the previous calendar day.
  */
 export function findPreviousDay({ sm, from }: Book): number {
   const { sessions } = sm.calendar;

@@ -38,9 +38,9 @@ interface AllocationInput {
 }
 
 /**
- * Allocates memory for the weights of an index, with space before and after for the other columns of the run, so that
- * the weights need not be copied into the file. Too little space costs a copy. Too much costs nothing, because the
- * system provides memory pages only on the first write.
+ * Allocates memory for the weights of an index, with space before and after them for the other columns of the run. The
+ * weights then need not be copied into the file. If the space is too small, one copy is needed. Too much space costs
+ * nothing, because the system provides memory pages only on the first write.
  */
 export function allocateColumns(
   compositions: Compositions,

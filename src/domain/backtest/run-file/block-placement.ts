@@ -16,8 +16,8 @@ export interface ByteRange {
 }
 
 /**
- * Allocates memory of at least `bytes` bytes. It contains zeros, except in the range `anything`, whose contents are
- * arbitrary.
+ * Allocates memory of at least `bytes` bytes. The memory contains zeros; only the range `anything` may have other
+ * contents.
  */
 export type Memory = (bytes: number, anything: ByteRange) => SharedArrayBuffer;
 
@@ -27,7 +27,10 @@ export interface Surroundings {
   readonly after: number;
 }
 
-/** Allocates a panel with arbitrary contents, surrounded by zeros, around which a file can be laid out in place. */
+/**
+ * Allocates a panel with space before and after it, in which a file can be laid out around the panel. The space
+ * contains zeros, the panel arbitrary contents.
+ */
 export function allocatePlacedPanel(memory: Memory, cellCount: number, { before, after }: Surroundings): Float64Array {
   const offset = roundUpToBlock(PREAMBLE_BYTES + before);
   const end = offset + 8 * cellCount;

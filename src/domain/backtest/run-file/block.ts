@@ -27,8 +27,8 @@ export type Axis =
 /** Ways to compare a block between two files. */
 export type BlockComparison =
   /**
-   * By date of the first axis, then by security. The block with the lowest rank (the cause) is reported if several
-   * blocks differ on one date.
+   * By date of the first axis, then by security. If several blocks differ on one date, the block with the lowest rank
+   * is reported, because it is the cause.
    */
   | { readonly by: 'date'; readonly rank: number }
   /** By date: reports the first date that only one of the blocks contains. */
@@ -48,10 +48,10 @@ export type BlockComparison =
 export type BlockUpgrade =
   /** Unchanged form. */
   | 'same'
-  /** Block absent without a replacement: it is not compared, and no view reads it. */
+  /** Block that does not exist and has no replacement. It is not compared, and no view reads it. */
   | 'absent'
   /**
-   * Numbers in another order or with another number of rows: the function converts them to the current order before a
+   * Numbers in another order or with another number of rows. The function converts them to the current order before a
    * comparison.
    */
   | ((columns: BlockReader) => Float64Array);
@@ -82,19 +82,16 @@ export interface Block<K extends NumberType> {
   readonly meaning: string;
   /** Number of elements per row, if every row begins with the position of a security. */
   readonly positionsEvery?: number;
-  /**
-   * Block with the elements of securities that joined after a file was written. Default: those elements are zero in
-   * that file.
-   */
+  /** Block with the elements of securities that joined after a file was written. Default: these elements are zero. */
   readonly joined?: 'joinedPrice';
   /**
-   * True if an extension may add the block to a stored run without it. Default: the extended run lacks the block as
+   * True if an extension may add the block to a stored run that lacks it. Default: the extended run lacks the block as
    * well.
    */
   readonly canBeAddedLater?: boolean;
-  /** Returns the elements of a whole run; null if the run has no such block. */
+  /** Returns the elements of a whole run. Returns null if the run has no such block. */
   readonly whole: (source: WholeRun) => BlockFiller<NumbersOf<K>> | null;
-  /** Returns the elements of an extension; null if the run has no such block. */
+  /** Returns the elements of an extension. Returns null if the run has no such block. */
   readonly added: (source: AppendedSessions) => Addition<NumbersOf<K>> | null;
   readonly compare: BlockComparison;
   readonly upgrade: BlockUpgrade;
@@ -108,7 +105,10 @@ export interface WholeRun {
   readonly contentHash: string;
   /** Columns of the market that the run held or targeted, ascending, [H]. */
   readonly names: Int32Array;
-  /** Index book, if its weights differ from the portfolio weights on some date and views show both. */
+  /**
+   * Index book. Present only if its weights differ from the portfolio weights on some date and views show both;
+   * otherwise null.
+   */
   readonly indexRows: Book | null;
   readonly rates: ForeignRates;
   readonly record: PackedRecord;

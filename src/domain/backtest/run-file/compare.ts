@@ -27,8 +27,8 @@ interface RunPair {
 }
 
 /**
- * Finds the earliest difference between two stored runs; null if they are bit-identical, regardless of their file
- * layout. An extended run differs from the run that it continues on its first additional date.
+ * Finds the earliest difference between two stored runs. The layout of the files does not count. Returns null if the
+ * runs are bit-identical. An extended run differs from its shorter original on the first additional date.
  * @cost one pass over both
  */
 export function findFirstDifference(stored: RunColumns, replayed: RunColumns): RunDifference | null {
@@ -186,7 +186,7 @@ function findHeadersDifference(stored: RunHeader, replayed: RunHeader): RunDiffe
 /** Maximum number of characters of a header member in a message. */
 const TEXT_MAX = 200;
 
-/** Finds the first block that only one of the runs has, except blocks that earlier versions did not write. */
+/** Finds the first block that only one of the runs has. Ignores blocks that earlier versions did not write. */
 function findMissingBlock({ stored, replayed }: RunPair): RunDifference | null {
   const name = BLOCK_NAMES.find((block) => {
     const { compare, upgrade } = findBlock(block);

@@ -3,7 +3,7 @@ import { SEGMENTS_VERSION, WHOLE_VERSION, type BlockPosition, type RunFacts, typ
 import { MAGIC, roundUpToBlock, PREAMBLE_BYTES } from './block-placement.js';
 import type { BlockName } from './schema.js';
 
-/** File whose blocks are filled in place: one buffer from the start. */
+/** File whose blocks are filled in place. All blocks are in one buffer from the start. */
 export interface ColumnsWriter {
   /** Returns the memory of a block for writing. */
   f64(name: BlockName): Float64Array;

@@ -11,8 +11,8 @@ export interface RecordedDecisions {
   /** Securities to which the columns of snapshots and trades refer. */
   readonly identifiers: readonly string[];
   /**
-   * Returns the day of the data that decided the composition effective on `effective`; that day itself if no other day
-   * is recorded.
+   * Returns the day of the data that decided the composition with effective date `effective`. If no other day is
+   * recorded, returns `effective`.
    */
   decidedOn(effective: Day): Day | undefined;
   snapshot(effective: Day): Snapshot | undefined;
@@ -25,7 +25,7 @@ export interface RecordedDecisions {
 }
 
 /**
- * Reads the decisions of a run; undefined if its file has no record.
+ * Reads the decisions of a run. Returns undefined if its file has no record.
  * @throws Refusal DOCUMENT_UNREADABLE
  */
 export function readDecisions(columns: RunColumns): RecordedDecisions | undefined {

@@ -29,7 +29,7 @@ interface TransferPlacement {
   readonly before: number;
 }
 
-/** Returns the transfers of a book as rows; null if there are none. */
+/** Returns the transfers of a book as rows. Returns null if there are none. */
 function createTransferRows({ transfers, columns }: Book, { names, before }: TransferPlacement): Float64Array | null {
   if (transfers === undefined) return null;
   const { at, slot, dividends, moved } = transfers;

@@ -48,8 +48,8 @@ interface CachedRows extends SessionRange {
 const rowCache = new WeakMap<EffectTable, CachedRows>();
 
 /**
- * Returns the rows of a full run by security, then date. Reuses the rows of the previous run if its securities and
- * sessions are equal.
+ * Returns the corporate-action rows of a full run by security, then date. Reuses the rows of the previous run if its
+ * securities and sessions are equal.
  */
 export function listWholeEffects(
   { portfolio, index }: Pick<Run, 'portfolio' | 'index'>,
@@ -132,8 +132,8 @@ export function countSessionsBefore({
 }
 
 /**
- * Returns the rows to append: rows of joined securities on earlier sessions, by security; then all rows of the new
- * sessions, by date.
+ * Returns the rows that an extension appends. Rows of joined securities on earlier sessions come first, by security;
+ * the rows of the new sessions follow, by date.
  */
 export function listAppendedEffects(
   source: AppendedSessions,

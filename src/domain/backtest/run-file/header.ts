@@ -15,8 +15,8 @@ import type { BlockName } from './schema.js';
 import { type StoredTreatment, type StoredAmendment, toStoredTreatment, toStoredAmendments } from './settings.js';
 
 /**
- * Versions of the header. The first is a whole file, unchanged since version 0.1.0. A file of the second refers to one
- * earlier file only; a file of the third refers to all earlier files.
+ * Versions of the header. Version 1 is a whole file, unchanged since release 0.1.0. A file of version 2 refers to one
+ * earlier file, a file of version 3 to all earlier files.
  */
 export const WHOLE_VERSION = 1;
 export const ONE_BASE_VERSION = 2;
@@ -33,12 +33,12 @@ export interface RunHeader {
   /** Recorded calendar changes at the time of the run; absent if there were none. */
   readonly closures: RecordedClosures | undefined;
   /**
-   * Treatment of prices and corporate actions, fill rule of target weights without a price bar, and rebalance triggers.
+   * Treatment of prices and corporate actions, rebalance triggers, and the rule for target weights without a price bar.
    */
   readonly treatment: StoredTreatment;
   /** Rounding decimals of the index; absent if nothing is rounded. */
   readonly rounding: RoundingSpec | undefined;
-  /** Treatment and rounding after each amendment, by date; absent if no amendment changed them. */
+  /** Treatment and rounding after each amendment, by date. Absent if no amendment changed them. */
   readonly amended: readonly StoredAmendment[] | undefined;
   /** Return variant of the index, which matches the prices of the market. */
   readonly variant: ReturnVariant;
@@ -50,8 +50,8 @@ export interface RunHeader {
   readonly has_costs: boolean;
   readonly has_cap: boolean;
   /**
-   * True if the file stores the index weights separately from the portfolio weights, because they differ on some date
-   * and views show both.
+   * True if the file stores the index weights separately from the portfolio weights. This is the case if the weights
+   * differ on some date and views show both.
    */
   readonly has_index_weights: boolean;
   readonly rebalances: readonly StoredRebalance[];
@@ -80,23 +80,24 @@ export type StoredPart = Pick<BookPart, 'part'> & { readonly index_id: string };
 export interface AddedSecurity {
   readonly name: string;
   /**
-   * Number of the first file whose panels have a column for the security; the current file is numbered after the
-   * earlier files.
+   * Number of the first file whose panels have a column for the security. The open file has the number after the last
+   * earlier file.
    */
   readonly file: number;
-  /** Number of run dates before the security joined, which is the number of its prices in `joinedPrice`. */
+  /** Number of run dates before the security joined. `joinedPrice` contains this many prices of the security. */
   readonly dates: number;
 }
 
 export interface StoredRebalance {
   /** Scheduled effective date, YYYY-MM-DD. */
   readonly date: string;
-  /** Run date index of the session that priced the rebalance; -1 if it is before the run. */
+  /** Run date index of the session whose prices the rebalance uses. -1 if that session is before the run. */
   readonly at: number;
   readonly cap: number | null;
   readonly redistributed: number;
   /**
-   * Forecast tracking error to the parent of a derived index at the decision, annualised; absent without a risk model.
+   * Tracking error to the parent of a derived index, as forecast at the decision, annualised. Absent without a risk
+   * model.
    */
   readonly tracking_error?: number;
   /** Trigger; absent for a scheduled rebalance. */
@@ -138,7 +139,8 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   index_id: { whole: ({ run }) => run.plan.indexId, extended: keepValue, compared: null },
   currency: { whole: ({ run }) => run.document.currency, extended: keepValue, compared: 0 },
   calendar: { whole: ({ run }) => run.document.calendar, extended: keepValue, compared: 1 },
-  // A change of the calendars prevents an extension. The effects of calendar changes are compared, not the changes.
+  // A change of the calendars prevents an extension. A comparison covers the effects of calendar changes, not the
+  // changes themselves.
   closures: {
     whole({ run }) {
       const closures = listClosures(run.plan.documents);
@@ -245,7 +247,7 @@ function listIdentifiers(identifiers: readonly string[], columns: Int32Array): s
   return Array.from(columns, (column) => identifiers[column]!);
 }
 
-/** Offset between the sessions of a market and the dates of a run. */
+/** Conversion of market sessions into dates of a run. */
 export interface RebalanceShift {
   readonly sm: Pick<SessionMarket, 'sessions'>;
   /** Added to a market session, gives the run date index. */

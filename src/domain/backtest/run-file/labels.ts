@@ -3,8 +3,8 @@ import { readReference } from '../../market/market-data.js';
 import type { SessionMarket } from '../../market/session-market.js';
 
 /**
- * Labels of a run's securities in the market on the last date of the run, [H] each; null for a security without a
- * label.
+ * Names and sectors of a run's securities in the market on the last date of the run, [H] each. Null for a security
+ * without the entry.
  */
 export interface RunLabels {
   readonly names: readonly (string | null)[];

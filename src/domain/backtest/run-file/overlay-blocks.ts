@@ -2,7 +2,7 @@ import type { Block } from './block.js';
 import { readDrift, type Book } from '../../books/book.js';
 import { createAppended, compareByDate, compareByElement, toFilling } from './parts.js';
 
-/** Growth from prices only, or growth of an overlay; see `readDrift`. */
+/** Growth from prices only. For an overlay, its own growth; see `readDrift`. */
 export const drift: Block<'f64'> = {
   type: 'f64',
   axes: ['dates'],

@@ -79,8 +79,8 @@ interface TradedRun {
 }
 
 /**
- * Returns the cost of each security on sessions with events as a fraction of the value at the previous close, [E x H];
- * null without costs. The first session has no cost.
+ * Returns the cost of each security on sessions with events, as a fraction of the value at the previous close, [E x H].
+ * Returns null without costs. The first session has no cost.
  */
 export function computeEventCosts(
   { portfolio, trades, plan }: TradedRun,
@@ -100,8 +100,8 @@ export function computeEventCosts(
         const date = at[i]!;
         if (isFree[i] === 1 || date === 0) continue;
         while (events[e]!.at < date) e++;
-        // A security pays costs twice if it replaces a security that left and an earlier order for it is filled on that
-        // session.
+        // A security pays costs twice on one session if it replaces a security that left and an earlier order for it is
+        // filled.
         into[e * names.length + nameSlots[slot[i]!]!]! += (rate * Math.abs(notional[i]!)) / value[date - 1]!;
       }
     },
@@ -133,7 +133,10 @@ const CELLS = {
   }),
 } as const;
 
-/** Returns one row per rebalance over the securities of the run, zero for securities without a value, [R x H]. */
+/**
+ * Returns one row of values per rebalance, with one column per security of the run, [R x H]. A security without a value
+ * gets 0.
+ */
 export function createRebalanceRows(
   { plan, rebalances, names }: RebalanceRows,
   kind: keyof typeof CELLS,

@@ -45,8 +45,8 @@ export function createSeriesBlock({ whole, added, ...description }: SeriesSource
 }
 
 /**
- * Creates the block of the index level or divisor in a return variant; absent if the market prices do not allow that
- * variant.
+ * Creates the block of the index level or divisor in a return variant. The block is absent if the market prices do not
+ * allow that variant.
  */
 export function createVariantBlock(variant: ReturnVariant, member: 'level' | 'divisor', rank: number): Block<'f64'> {
   return createSeriesBlock({
@@ -68,8 +68,8 @@ export function createVariantBlock(variant: ReturnVariant, member: 'level' | 'di
 }
 
 /**
- * Returns the book of a return variant as in a full run. A variant without a separate simulation shares the book of the
- * index or of the untaxed variant.
+ * Returns the book of a return variant as in a full run. A variant that is not simulated shares the book of the index,
+ * or of the variant before tax.
  */
 function findVariantBook({ index, variants }: Continuation, variant: ReturnVariant): Book {
   const {

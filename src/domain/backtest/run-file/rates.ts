@@ -3,7 +3,7 @@ import type { AppendedSessions, BlockReader, BlockFiller } from './block.js';
 import { countSessionsBefore } from './effects.js';
 import type { ForeignRates } from './foreign-rates.js';
 
-/** Returns the exchange rates of a whole run, [F x T]; null without foreign securities. */
+/** Returns the exchange rates of a whole run, [F x T]. Returns null without foreign securities. */
 export function listWholeRates(
   { rows }: ForeignRates,
   { from, length }: Pick<Book, 'from' | 'length'>,
@@ -18,7 +18,8 @@ export function listWholeRates(
 }
 
 /**
- * Returns the exchange rates of an extended run on stored and new sessions, [F x T]; null without foreign securities.
+ * Returns the exchange rates of an extended run on stored and new sessions, [F x T]. Returns null without foreign
+ * securities.
  */
 export function listAppendedRates(source: AppendedSessions): Float64Array | null {
   const { from } = countSessionsBefore(source);
@@ -30,8 +31,8 @@ export function listAppendedRates(source: AppendedSessions): Float64Array | null
 }
 
 /**
- * Returns one row of rates per foreign security, [securities x T]: version 0.1.0 stored rates per security, not per
- * currency.
+ * Returns one row of rates per foreign security, [securities x T]. Version 0.1.0 stored rates in this form, not one row
+ * per currency.
  */
 export function groupRatesByCurrency(columns: BlockReader): Float64Array {
   const { foreign, dates } = columns.header;

@@ -22,8 +22,8 @@ export interface RunColumns {
   i32(name: BlockName, from?: number, to?: number): Int32Array;
   u8(name: BlockName, from?: number, to?: number): Uint8Array;
   /**
-   * Fills an array with the elements of a block from a position on; avoids allocation for callers that read many
-   * ranges.
+   * Fills an array with elements of a block, from a position on. Callers that read many ranges need no new array for
+   * each.
    */
   fill(name: BlockName, from: number, out: Float64Array): void;
   /**
@@ -95,7 +95,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => RangeReader
   const width = header.names.length;
   const laterByFile = new Map<number, LaterSecurities>();
 
-  /** Returns the securities that joined after a file was written; null if the file has every security. */
+  /** Returns the securities that joined after a file was written. Returns null if the file has every security. */
   function findLater(file: number): LaterSecurities | null {
     if (!header.joined?.some((addedSecurity) => addedSecurity.file > file)) return null;
     let entry = laterByFile.get(file);

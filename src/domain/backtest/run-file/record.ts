@@ -58,7 +58,7 @@ function readPackedRebalances(columns: RunColumns): unknown {
   return JSON.parse(new TextDecoder().decode(columns.u8('snapshots')));
 }
 
-/** Creates a source for all fields of a record except weights frames. */
+/** Creates a source for the fields of a record, except recent weights. */
 function createSourceWithoutWeights(columns: RunColumns): ArraySource {
   const storedNumbers = openStoredNumbers(columns);
   return {
@@ -77,8 +77,8 @@ export interface RecordParts {
   snapshots(): readonly Snapshot[];
   transactions(): RecordedTransactions;
   /**
-   * Returns the gaps: held or targeted securities without a price bar on a session of their exchange. `columns` are
-   * positions in `identifiers`.
+   * Returns the missing prices: held or targeted securities without a price bar on a session of their exchange.
+   * `columns` are positions in `identifiers`.
    */
   gaps(): RecordedGaps;
   /** Returns the transaction cost per unit of traded notional. */
@@ -88,7 +88,7 @@ export interface RecordParts {
   pricing(): RecordedPricing;
   metrics(): RunRecord['metrics'];
   findings(): RunRecord['findings'];
-  /** Returns the levels of the benchmark, or of the parent of a derived index; null without either. */
+  /** Returns the levels of the benchmark, or of the parent of a derived index. Returns null without either. */
   levels(book: 'benchmark' | 'parent'): DatedSeries | null;
 }
 

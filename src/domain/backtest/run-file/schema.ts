@@ -31,9 +31,9 @@ import { keptShares, shareChanges } from './share-changes.js';
 import { shortCash } from './short-cash.js';
 
 /**
- * Catalogue of a run file: one entry per block, in the order of a whole run. Writing, extending, reading and comparing
- * derive from the catalogue. Axes: T run dates, H held securities, R rebalances, E sessions with events, B index book
- * dates.
+ * Catalogue of a run file: one entry per block, in the order of a whole run. The functions that write, extend, read and
+ * compare files use only the catalogue. Axes: T run dates, H held securities, R rebalances, E sessions with events, B
+ * index book dates.
  */
 export const BLOCKS = {
   days: {

@@ -15,7 +15,7 @@ export function scatterRow(row: Float64Array, slots: Int32Array, into: Float64Ar
   for (let i = 0; i < slots.length; i++) into[i] = slots[i]! < 0 ? 0 : row[slots[i]!]!;
 }
 
-/** Returns the position of a column in an ascending array; -1 if absent. */
+/** Returns the position of a column in an ascending array. Returns -1 if absent. */
 export function findPosition(columns: Int32Array, column: number): number {
   const position = findLastAtMost(columns, column);
   return columns[position] === column ? position : -1;

@@ -3,7 +3,8 @@ import type { RunFacts, RunHeader } from './header.js';
 import { isPanel, type BlockName } from './schema.js';
 
 /**
- * Reads bytes `start` to `end` (exclusive) of a stored file, into `room` if the sizes match, otherwise into new memory.
+ * Reads bytes `start` to `end` (exclusive) of a stored file. Writes them into `room` if the sizes match, otherwise into
+ * new memory.
  */
 export type RangeReader = (start: number, end: number, room?: Uint8Array) => Uint8Array;
 
@@ -18,8 +19,8 @@ export interface Segment {
   readonly offset: number;
   readonly stored: number;
   /**
-   * Number of block elements in earlier files, and in this file. The latter exceeds `stored` if securities joined
-   * later.
+   * Number of block elements in earlier files (`first`) and in this file (`length`). `length` exceeds `stored` if
+   * securities joined later.
    */
   readonly first: number;
   readonly length: number;
@@ -49,9 +50,12 @@ function countPanelColumns({ names, joined = [] }: SegmentHeader, file: number):
 
 /** Securities that joined the run after a file was written. */
 export interface LaterSecurities {
-  /** Positions in the run's securities of the securities in the file, ascending. */
+  /** Positions of the file's securities among the securities of the run, ascending. */
   readonly places: Int32Array;
-  /** Positions of the missing securities that joined later, with the offset of their values in the `joined` block. */
+  /**
+   * Positions of the missing securities that joined later. `values` is the offset of their values in the block named by
+   * `joined`.
+   */
   readonly missing: readonly { readonly place: number; readonly values: number }[];
 }
 
@@ -83,7 +87,7 @@ interface WidenInput {
 }
 
 /**
- * Returns rows of a panel with one column per security of the run, zero for securities that the file lacks.
+ * Returns rows with one column per security of the run. A security that the file lacks gets 0.
  * @cost O(rows x securities)
  */
 export function widenRows({ rows, later: { places }, width }: WidenInput): Numbers {

@@ -13,8 +13,8 @@ export interface SeparatePrices extends ProducedBytes {
 }
 
 /**
- * Returns the name of the price file of a run, derived from the name of its columns. The columns do not contain the
- * price file's name, so equal runs have equal bytes.
+ * Returns the name of the price file of a run. The name is derived from the name of the columns file, not stored in it,
+ * so that equal runs have equal bytes.
  */
 export function findPricesFile(columns: string): string {
   const [digits = ''] = /^[0-9a-f]*/.exec(columns)!;
@@ -22,12 +22,14 @@ export function findPricesFile(columns: string): string {
   return `${invertedDigits}${columns.slice(digits.length)}`;
 }
 
-/** Returns the full name of a file that the header of columns refers to. */
+/** Returns the full name of a file to which the header of a columns file refers. */
 export function resolveSiblingFile(columns: string, name: string): string {
   return name === PRICES_NAME ? findPricesFile(columns) : name;
 }
 
-/** Returns the name of a file as the header of columns refers to it: the inverse of `resolveSiblingFile`. */
+/**
+ * Returns the name by which the header of a columns file refers to a file. This is the inverse of `resolveSiblingFile`.
+ */
 export function formatNameInHeader(columns: string, file: string): string {
   return file === findPricesFile(columns) ? PRICES_NAME : file;
 }

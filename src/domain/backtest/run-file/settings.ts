@@ -151,7 +151,10 @@ interface AmendedIndex extends Pick<Compositions, 'document' | 'treatment' | 'sm
   readonly last: Day;
 }
 
-/** Returns the changes that amendments made to an index up to the last day of a run; undefined if there are none. */
+/**
+ * Returns the changes that amendments made to an index up to the last day of a run. Returns undefined if there are
+ * none.
+ */
 export function toStoredAmendments(index: AmendedIndex): readonly StoredAmendment[] | undefined {
   const { document, treatment, sm, last } = index;
   const rounding = createDatedRounding(document, sm.calendar);

@@ -44,7 +44,7 @@ export const keptShares: Block<'f64'> = {
 };
 
 /**
- * Returns the rows of the kept fractions; null if there are none.
+ * Returns the rows of the kept fractions. Returns null if there are none.
  * @param before run date index of the book's first session
  */
 function findShareFractionRows({ transfers }: Book, before: number): Float64Array | null {
@@ -65,7 +65,7 @@ interface ChangePlacement {
   readonly before: number;
 }
 
-/** Returns the share-count changes of a book as rows; null if there are none. */
+/** Returns the share-count changes of a book as rows. Returns null if there are none. */
 function createChangeRows(
   { shareChanges: changes }: Book,
   { names, first, before }: ChangePlacement,

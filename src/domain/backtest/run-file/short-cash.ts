@@ -10,8 +10,8 @@ import { createAppended, compareByElement, toFillingOrNull } from './parts.js';
 export const SHORT_CASH_WIDTH = 3;
 
 /**
- * Cash that short positions pay. Present if tax is withheld from long positions, because short positions pay dividends
- * in full.
+ * Cash that short positions pay. Present if tax is withheld from long positions: short positions pay dividends in full,
+ * so the cash of the two differs.
  */
 export const shortCash: Block<'f64'> = {
   type: 'f64',
@@ -43,7 +43,7 @@ interface ShortCash extends Pick<Book, 'sm' | 'from' | 'length'> {
   readonly before: number;
 }
 
-/** Returns the cash paid by short positions as rows; null if none paid. */
+/** Returns the cash that short positions paid, as rows. Returns null if none paid. */
 function findPaidByShorts({ terms, books, names, sm, from, length, before }: ShortCash): Float64Array | null {
   const growthTerms = createIndexTerms(terms);
   const shortTerms = toShortTerms(growthTerms);

@@ -177,8 +177,8 @@ function markHoldings(isHeld: Uint8Array, { columns, weights }: Book, from: numb
 }
 
 /**
- * Returns the portfolio weights in their preallocated memory if they equal the index weights from the first date and
- * have the file's securities.
+ * Returns the portfolio weights in the memory that was allocated for them, so that they need not be copied. Requires
+ * that they equal the index weights from the first date and have the securities of the file.
  */
 function findStoredWeights({ run: { portfolio, index }, names }: WholeRun): BlockInMemory | undefined {
   const { weights, columns } = portfolio;

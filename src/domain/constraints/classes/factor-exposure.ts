@@ -53,8 +53,8 @@ export const factorExposure = defineConstraintClass({
 });
 
 /**
- * Returns exposures with gaps filled by the mean; standardised exposures are z-scores with the population deviation,
- * zero if the deviation is zero.
+ * Returns exposures in which gaps are filled by the mean. Standardised exposures are z-scores with the population
+ * deviation; they are zero if the deviation is zero.
  */
 function computeExposures(values: Float64Array, isStandardised: boolean): Float64Array {
   const presentValues = values.filter((value) => !Number.isNaN(value));

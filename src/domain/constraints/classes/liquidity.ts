@@ -69,7 +69,7 @@ interface LiquidityTerms {
   readonly days: number;
 }
 
-/** Returns the maximum weight change of a security with a median value traded. */
+/** Returns the maximum weight change of a security, given the median value that is traded per day. */
 function computeMaximumTrade(median: number, { notional, participation, days }: LiquidityTerms): number {
   return participation * ((days * median) / notional);
 }

@@ -4,8 +4,8 @@ import { defineConstraintParams } from '../parameters.js';
 import { createParameterLimit } from '../program-row.js';
 
 /**
- * Distance that counts as zero: half of the holding threshold. A limit of 0 leaves a single feasible point without a
- * finite shadow price.
+ * Distance that counts as zero: half of the holding threshold. With a limit of exactly 0 only one portfolio is
+ * feasible, and no shadow price is finite.
  */
 const ZERO_LENGTH = 5e-10;
 

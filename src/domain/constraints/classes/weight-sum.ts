@@ -2,7 +2,7 @@ import { defineConstraintClass } from '../constraint-class.js';
 import { defineConstraintParams, createFraction, lowerAtMostUpper } from '../parameters.js';
 import { createParameterLimit } from '../program-row.js';
 
-/** Maximum absolute sum of weights of an overlay, equal to its maximum factor or leverage. */
+/** Maximum absolute sum of weights. It equals the maximum factor or leverage of an overlay. */
 const LEVERAGE_MAX = 10;
 
 const createParams = ({ least, most }: { readonly least: number; readonly most: number }) =>

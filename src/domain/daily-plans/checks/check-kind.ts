@@ -41,10 +41,11 @@ export interface CheckInput {
   /** Session before `date`. */
   readonly previous: Day;
   /**
-   * Composition at the close of the session, or of the last session of the run if that is earlier; null without a run.
+   * Composition at the close of the session, or at the close of the run's last session if that is earlier. Null without
+   * a run.
    */
   readonly closing: CheckedComposition | null;
-  /** Composition before the session opens; null if the run has no opening file. */
+  /** Composition before the session opens. Null if the run has no opening file. */
   readonly opening: CheckedComposition | null;
   /** Levels of the run by session, up to `date`. */
   readonly levels: ReadonlyMap<Day, CheckedLevels>;
@@ -54,7 +55,7 @@ export interface CheckInput {
   readonly decimals: Readonly<Record<'level' | 'divisor' | 'weights', number | null>>;
   /** True if the index may hold short positions. */
   readonly maySellShort: boolean;
-  /** Returns the close of a security on a day; NaN without a price. */
+  /** Returns the close of a security on a day. Returns NaN without a price. */
   closeOn(identifier: string, day: Day): number;
   /** Last days with any price, up to `date`, ascending. */
   lastDays(count: number): readonly Day[];
@@ -68,9 +69,9 @@ export interface CheckInput {
   isSession(day: Day): boolean;
   /** Returns the issuer of a security. */
   issuerOf(identifier: string): string;
-  /** Returns the value of a series on a day; NaN without a value. */
+  /** Returns the value of a series on a day. Returns NaN without a value. */
   seriesOn(identifier: string, day: Day): number;
-  /** Securities whose changed history the refresh of the day rejected; null on a day without a refresh. */
+  /** Securities whose changed history the refresh of the day rejected. Null on a day without a refresh. */
   readonly restated: ReadonlySet<string> | null;
 }
 
@@ -100,7 +101,7 @@ export interface CheckKind<P = never> {
   readonly schema: z.ZodObject;
   /** Sentence for the guide and the contract. */
   readonly help: string;
-  /** True if the check needs the run of the session: steps before the runs cannot perform it. */
+  /** True if the check needs the run of the session. A step before the runs cannot perform it. */
   readonly needsRun: boolean;
   /** Members of `CheckInput` that the check reads. */
   readonly reads: readonly ('closing' | 'opening' | 'levels' | 'published' | 'decisions')[];

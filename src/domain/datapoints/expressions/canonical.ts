@@ -13,9 +13,9 @@ import {
 type FunctionOptions = Omit<FunctionNode, 'node' | 'name' | 'operands' | 'text'>;
 
 /**
- * Returns the canonical tree of an expression: redundant members are dropped, aggregates and transforms of fields
- * become functions, and chains of one operator become one node. Its values are bit-identical to those of the
- * expression.
+ * Returns the canonical tree of an expression. Redundant members are dropped, aggregates and transforms of fields
+ * become functions, and chains of one operator become one node. The values of the tree are bit-identical to those of
+ * the expression.
  */
 export function toCanonical(expression: DatapointExpression): ExpressionNode {
   if (!('node' in expression)) return toCanonicalField(expression);
@@ -70,7 +70,9 @@ export function createFieldNode(field: FieldRequest): FieldLeaf {
   };
 }
 
-/** Joins two operands by an operator; a left operand with the same operator contributes its operands. */
+/**
+ * Joins two operands by an operator. If the left operand has the same operator, its operands are added to the new node.
+ */
 export function joinOperands(
   operator: Operator,
   leftExpressionNode: ExpressionNode,

@@ -36,7 +36,7 @@ export interface NodeProblem {
 
 export interface CheckedTree {
   readonly problems: readonly NodeProblem[];
-  /** Unit of the numbers; null for a condition or an unknown unit. */
+  /** Unit of the numbers. Null for a condition, or if the unit is unknown. */
   readonly unit: Unit;
 }
 
@@ -53,7 +53,7 @@ export type UnitsByName = ReadonlyMap<string, Unit>;
 
 const NO_UNITS: UnitsByName = new Map();
 
-/** Returns the units of defined datapoints; null for a datapoint that refers to itself. */
+/** Returns the units of defined datapoints. A datapoint that refers to itself has no unit (null). */
 export function createUnitReader(definitions: ReadonlyMap<string, ExpressionNode>): UnitsByName {
   const units = new Map<string, Unit>();
   const findUnit = (name: string): void => {

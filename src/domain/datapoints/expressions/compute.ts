@@ -111,7 +111,8 @@ export interface Combination {
 }
 
 /**
- * Combines two operands by position; the result is missing if it is not finite. @param out may be one of the operands
+ * Combines two operands position by position. A result that is not finite is missing. @param out may be one of the
+ * operands
  */
 export function combineInto(out: Float64Array, { operator, left, right }: Combination): void {
   const n = out.length;
@@ -165,7 +166,7 @@ function computeComparison(node: ComparisonNode, source: ValueSource, evaluator:
 const isPlain = ({ aggregate = 'last', transform = 'none' }: FieldLeaf | FieldRequest): boolean =>
   aggregate === 'last' && transform === 'none';
 
-/** The value was checked against its comparison when the expression was parsed. */
+/** Creates the test of a comparison with a number. The value was checked when the expression was parsed. */
 function createNumberTest(comparison: Comparison, value: unknown): (found: number) => boolean {
   const bound = value as number;
   switch (comparison) {

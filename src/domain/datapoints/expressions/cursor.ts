@@ -1,7 +1,7 @@
 import { SyntaxFault, type CharacterSpan, type Token } from './lexer.js';
 import type { ExpressionNode } from './tree.js';
 
-/** Maximum nesting of brackets, signs and negations: more than in any tree within the limits. */
+/** Maximum nesting of brackets, signs and negations. No tree within the limits of depth and size needs more. */
 const NESTING_MAX = 64;
 
 /** Position in the tokens of an expression text. */

@@ -21,7 +21,7 @@ const textNode = z
 
 const scalarNode = z.union([z.number(), z.string().max(200), z.boolean()]);
 
-/** Right-hand side of a comparison; its type is checked separately. */
+/** Right-hand side of a comparison. Its type is checked elsewhere. */
 export const ComparisonValue = z
   .unknown()
   .refine((value) => value !== undefined, { params: { finding: 'REQUIRED' }, error: 'is required' })
@@ -134,8 +134,9 @@ const Node: z.ZodType<ExpressionNode> = z
 export const isShaped = (value: unknown): value is ExpressionNode => Node.safeParse(value).success;
 
 /**
- * Returns a refinement that adds the problems of the whole tree to those of single nodes. Units are checked only when a
- * request is received: units of more columns may become known later, and stored expressions must remain valid.
+ * Returns a refinement that adds the problems of the whole tree to those of single nodes. It does not check units; they
+ * are checked only when a request is received. The units of more columns may become known later, and stored expressions
+ * must remain valid.
  */
 const toTree = (expected: 'number' | 'condition') => (root: ExpressionNode, context: z.RefinementCtx) => {
   const problems = checkTree(root, expected).problems.filter(({ code }) => code !== 'UNIT_MISMATCH');
@@ -200,7 +201,10 @@ export interface ValueProblem {
   readonly message: string;
 }
 
-/** Returns a problem of a comparison value that does not depend on the datapoint; undefined if there is none. */
+/**
+ * Returns a problem of a comparison value, as far as it does not depend on the datapoint. Returns undefined if there is
+ * none.
+ */
 export function checkValue(comparison: Comparison, value: unknown): ValueProblem | undefined {
   const createMismatch = (message: string): ValueProblem => ({ code: 'VALUE_TYPE_MISMATCH', message });
   if (isExpressionNode(value)) {

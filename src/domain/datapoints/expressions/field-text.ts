@@ -24,7 +24,7 @@ export function readsUniverse(text: string): boolean {
 
 const NO_DEFINITIONS: Definitions = new Map();
 
-/** Form of names before expressions were introduced: letters, digits, spaces, dots and underscores. */
+/** Names that were possible before expressions were introduced: letters, digits, spaces, dots and underscores. */
 const NAME_PATTERN = /^[\p{L}\p{N}_][\p{L}\p{N}_ .]{0,63}$/u;
 
 /** Numbers are not names. */

@@ -8,7 +8,7 @@ export type TokenKind = 'number' | 'string' | 'name' | 'quoted' | 'symbol' | 'en
 
 export interface Token extends CharacterSpan {
   readonly kind: TokenKind;
-  /** Name or symbol as written; string or quoted name without quotes. */
+  /** Text of the token. A name or symbol is as written; a string or quoted name has no quotes. */
   readonly text: string;
 }
 

@@ -14,7 +14,7 @@ import {
 /** Time at which a node is read: at the decision, a number of sessions before it, or over trailing sessions. */
 type EvaluationTime = 'now' | 'lag' | 'window';
 
-/** Datapoint of a document that is requested over time, which is impossible. */
+/** Datapoint of a document that an expression requests over time although this is impossible. */
 export interface OverTimeFault {
   /** Name of the datapoint. */
   readonly name: string;
@@ -24,8 +24,8 @@ export interface OverTimeFault {
 
 /**
  * Returns the first datapoint of a document that an expression reads with a lag or over a window although its values
- * are known only at decisions: datapoints that compare securities, depend on decisions or are plug-ins; over a window
- * also statistics over a window. Undefined if there is no such datapoint.
+ * are known only at decisions. Such datapoints compare securities, depend on decisions or are plug-ins. Over a window,
+ * a statistic over a window counts too. Returns undefined if there is no such datapoint.
  */
 export function findOverTimeFault(
   expression: DatapointExpression,

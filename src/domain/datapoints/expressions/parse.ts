@@ -20,7 +20,7 @@ const COMPARISONS_BY_SYMBOL: ReadonlyMap<string, Comparison> = new Map(
 );
 
 /**
- * Parses an expression into its canonical tree; spaces and redundant brackets are ignored.
+ * Parses an expression into its canonical tree. Spaces and redundant brackets have no effect.
  * @throws SyntaxFault
  * @cost O(length)
  */

@@ -111,7 +111,7 @@ const printOptions = (options: Readonly<Record<string, number | undefined>>): st
 
 const UNQUOTED_NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
-/** Returns a name, quoted if it would be ambiguous. */
+/** Returns a name as text. It is quoted if it would otherwise be ambiguous. */
 const printName = (name: string): string => (UNQUOTED_NAME.test(name) && !KEYWORDS.has(name) ? name : quoteName(name));
 
 const quoteName = (name: string): string => `\`${name.replaceAll('`', '``')}\``;

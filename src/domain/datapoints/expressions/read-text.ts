@@ -17,7 +17,7 @@ export interface ParsedText {
   /** Parsed tree; undefined if there is a problem. */
   readonly tree: ExpressionNode | undefined;
   readonly problems: readonly TextProblem[];
-  /** Unit of the values in words; null if unknown. */
+  /** Unit of the values in words. Null if it is unknown. */
   readonly unit: string | null;
   /** Returns the position of the first occurrence of a datapoint. */
   spanOf(name: string): CharacterSpan | undefined;

@@ -20,9 +20,9 @@ export type Definitions = ReadonlyMap<string, ExpressionNode>;
 /** Datapoint of the market that an expression reads. */
 export interface ReadDatapoint {
   readonly field: FieldRequest;
-  /** Leaf of the expression that refers to the datapoint; the function if it is the datapoint of `by=`. */
+  /** Leaf of the expression that refers to the datapoint. For the datapoint of `by=`, this is the function. */
   readonly leaf: FieldLeaf | FunctionNode;
-  /** Required type: numbers, or any type for groups and for comparisons with a constant. */
+  /** Required type of the values. Groups and comparisons with a constant accept `any`. */
   readonly as: 'number' | 'any';
   /** Comparison in which the datapoint is an operand. */
   readonly comparison: ComparisonNode | null;
@@ -124,7 +124,7 @@ const createWindowRequest = (window: number): Pick<FieldRequest, 'aggregate' | '
   window,
 });
 
-/** Returns the plug-in input of an operand; undefined if the node is not a plug-in. */
+/** Returns the plug-in input of an operand. Returns undefined if the node is not a plug-in. */
 function findInput(node: ExpressionNode, operand: number): PluginInput | undefined {
   const call = node.node === 'function' ? node.plugin : undefined;
   const name = call?.program?.inputs[operand]?.name;
@@ -172,7 +172,9 @@ export const readsConstituents = (expression: DatapointExpression, definitions: 
 export const readsDividendYears = (expression: DatapointExpression, definitions: Definitions): boolean =>
   listCalls(expression, definitions).some(({ name }) => name === 'years_of_growth');
 
-/** Returns the names of a document's datapoints that form a circular definition; empty without a cycle. */
+/**
+ * Returns the names of a document's datapoints that form a circular definition. Returns an empty list without a cycle.
+ */
 export function findCircle(definitions: Definitions): readonly string[] {
   const visitedNames = new Set<string>();
   const followName = (name: string, chain: readonly string[]): readonly string[] => {

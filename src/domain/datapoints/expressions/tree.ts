@@ -9,7 +9,10 @@ export type Operator = (typeof OPERATORS)[number];
 
 export type Constant = number | string | boolean | readonly (number | string | boolean)[];
 
-/** Text of a tree, at its root: part of responses; ignored in requests and computed from the nodes. */
+/**
+ * Text of a tree, present only at its root. Responses contain it. Requests may contain it, but it is then ignored and
+ * computed from the nodes.
+ */
 interface RootText {
   readonly text?: string | undefined;
 }
@@ -56,7 +59,7 @@ export const PLUGIN_FUNCTION = 'plug-in';
 
 export interface PluginCall {
   readonly id: string;
-  /** Program that is called with the operands; null in a stored document. */
+  /** Program that is called with the operands. Null in a stored document. */
   readonly program: SandboxProgram | null;
 }
 
@@ -107,8 +110,8 @@ export function toFieldRequest(field: FieldRequest | FieldLeaf): FieldRequest {
 }
 
 /**
- * Returns true if the operands of a function are not datapoints: DIVIDEND is a corporate action, and an index is given
- * by its id.
+ * Returns true if the operands of a function are not datapoints. This is the case for DIVIDEND, which is a corporate
+ * action, and for an index, which is given by its id.
  */
 export const isWithoutColumn = ({ name }: FunctionNode): boolean =>
   name === 'years_of_growth' || name === 'member_of' || name === 'weight_in' || name === 'is_constituent';
@@ -136,7 +139,7 @@ export function listChildren(node: ExpressionNode): { readonly child: Expression
   }
 }
 
-/** Returns the comparisons in a condition with their paths below the root, such as `operands[0].operand`. */
+/** Returns the comparisons in a condition, each with its path below the root, such as `operands[0].operand`. */
 export function listComparisons(
   node: ExpressionNode,
   path = '',
@@ -148,7 +151,7 @@ export function listComparisons(
   return node.operands.flatMap((operand, i) => listComparisons(operand, join(`operands[${i}]`)));
 }
 
-/** Returns the type of the comparison value (or of its entries), which the values of the datapoint must have. */
+/** Returns the type of the comparison value, or of its entries. The datapoint must have values of this type. */
 export function findValueType(node: ComparisonNode): 'number' | 'string' | 'boolean' {
   if (isExpressionNode(node.value)) return 'number';
   const sample: unknown = Array.isArray(node.value) ? node.value[0] : node.value;

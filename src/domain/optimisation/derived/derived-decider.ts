@@ -22,8 +22,8 @@ export interface DerivedDeciderInput {
 }
 
 /**
- * Creates the decider of a derived index, which optimises the parent's composition. Sessions must be decided in
- * ascending order, because trades are measured from earlier solutions.
+ * Creates the decider of a derived index. It optimises the parent's composition. Sessions must be decided in ascending
+ * order, because trades are measured from earlier solutions.
  */
 export function createDerivedDecider({ document, composer, engine }: DerivedDeciderInput): Decider {
   const earlierMemory = composer.memory(document.id);
@@ -67,7 +67,7 @@ export function findTarget(parent: Composition, session: number, sm: SessionMark
   return parent.decision === session ? parent : { ...parent, decision: session, date: sm.sessions[session]! };
 }
 
-/** Refusals of a stored risk model that skip a rebalance, as infeasible rows do. */
+/** Refusals of a stored risk model. They skip a rebalance, as infeasible rows do. */
 const RISK_REFUSALS: ReadonlySet<ErrorCode> = new Set(['LOOK_AHEAD', 'MODEL_LACKS_NAMES', 'RISK_INSUFFICIENT_DATA']);
 
 function solveOrRefuse(solve: () => DerivedSolve): DerivedSolve | Refusal {
@@ -141,7 +141,9 @@ export function listFindings(solve: DerivedSolve, sm: SessionMarket): Finding[] 
   return results;
 }
 
-/** Reports how much better another choice of securities may be, if a bound over all choices is known. */
+/**
+ * Reports how much better another choice of securities may be. Reports nothing if no bound over all choices is known.
+ */
 function listChoiceFindings({ outcome, parent }: DerivedSolve): Finding[] {
   if (outcome.kind !== 'solved' || !outcome.solution.isHeuristic) return [];
   const { objective, bound } = outcome.solution;

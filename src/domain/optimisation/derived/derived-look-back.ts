@@ -36,8 +36,8 @@ function listPathReviews(
 }
 
 /**
- * Returns the look-back of the optimisation of a derived index: the risk-model window before the decision of the
- * parent's composition, and the windows from which the covariance continues.
+ * Returns the look-back of the optimisation of a derived index. It covers the risk-model window before the decision of
+ * the parent's composition, and the windows from which the covariance continues.
  */
 export function computeDerivedLookBack({
   document,
@@ -74,7 +74,8 @@ export function computeDerivedLookBack({
     (first, rows) => Math.min(first, rows[0]! - 1),
     decisionDay - Math.max(LIMITS.DERIVED_RISK_SESSIONS, countScenarioSessions(document)),
   );
-  // The book of the previous weights is simulated from the beginning of the market, so that results are bit-identical.
+  // The book of the previous weights is simulated from the beginning of the market. Otherwise results would not be
+  // bit-identical.
   const holdingsStart = readsHeldWeights(document) && memory?.solved ? 0 : Number.POSITIVE_INFINITY;
   const session = Math.min(read, exposures.session, returns, holdingsStart);
   return { session, paidAfter: Math.min(paidAfter, exposures.paidAfter, sessions[Math.max(0, session)]!) };
@@ -86,7 +87,7 @@ function countScenarioSessions({ derivation: { objective } }: DerivedDocument): 
   return typeof scenarios === 'number' ? scenarios : 0;
 }
 
-/** Returns the number of returns of a style model; null for another kind of risk model. */
+/** Returns the number of returns of a style model. Returns null for another kind of risk model. */
 function findStyledReturns({ derivation: { risk_model: model } }: DerivedDocument): number | null {
   if (typeof model !== 'object' || model === null || model.estimator !== 'styles') return null;
   return model.sessions ?? LIMITS.DERIVED_RISK_SESSIONS;

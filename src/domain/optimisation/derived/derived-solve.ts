@@ -55,17 +55,19 @@ export interface DerivedSolve {
   readonly problem: Problem;
   readonly risk: RiskEstimate;
   readonly outcome: SearchOutcome;
-  /** True if the weights nearest to the parent replace the objective, because there were too few returns for it. */
+  /**
+   * True if the objective was replaced by the weights nearest to the parent, because there were too few returns for it.
+   */
   readonly isNearest: boolean;
   /** Rows that were relaxed by priority, with the changed parameters of `problem`. */
   readonly relaxed: readonly ExecutedMove[];
   /** Steps of `relax` that were applied to `problem`. */
   readonly steps: readonly RelaxedStep[];
-  /** Securities of the previous portfolios that are no longer candidates, largest weight first. */
+  /** Securities of the previous portfolios that can no longer be held, largest weight first. */
   readonly leavers: Readonly<Record<'previous' | 'held', readonly Leaver[]>>;
 }
 
-/** Security that is sold because it is no longer a candidate. */
+/** Security that is sold because it can no longer be held. */
 export interface Leaver {
   readonly identifier: string;
   readonly weight: number;
@@ -75,7 +77,7 @@ export interface Leaver {
 export interface DerivedSolver {
   readonly solvers: Solvers;
   /**
-   * True if solved weights affect later optimisations, through a row or an expression that depends on them. Otherwise a
+   * True if solved weights affect later optimisations, through a row or an expression that depends on them. If false, a
    * preview needs no earlier rebalance.
    */
   readonly remembers: boolean;
@@ -111,8 +113,8 @@ export interface DerivedSolverInput {
 export type SolverMemory = Pick<DecisionMemory, 'active' | 'moments'>;
 
 /**
- * Creates the solver of a derived index: parent weights as the index, and a risk model of the trailing window up to the
- * decision.
+ * Creates the solver of a derived index. The parent weights are its index, and the risk model covers the trailing
+ * window up to the decision.
  * @cost per solve: T N^2 / 2 for the covariance, and a few times N^3 / 6
  */
 export function createDerivedSolver({
@@ -174,8 +176,8 @@ export function createDerivedSolver({
         columns,
         identifiers: listIdentifiers(sm, columns),
         index,
-        // In other cases these weights would only start the search, for which a preview would need every earlier
-        // rebalance.
+        // In other cases these weights would only be the start of the search. A preview would then need every earlier
+        // rebalance for nothing.
         previous: previous === null || !isRemembering ? null : alignWeights(previous, columns),
         held: before && splitHeldWeights(before, columns),
         risk,
@@ -199,7 +201,7 @@ export function createDerivedSolver({
 }
 
 /**
- * Removes candidates that can no longer be held, because securities may have left the parent since the decision of its
+ * Removes candidates that can no longer be held. Securities may have left the parent since the decision of its
  * composition.
  */
 function removeLeavers(candidates: Candidates, isGone: (column: number) => boolean): Candidates {
@@ -233,7 +235,10 @@ function solveRelaxing(solvers: Solvers, problem: Problem, terms: Omit<RelaxInpu
   return relaxedSolution === undefined ? unrelaxedSolve : { ...relaxedSolution, steps };
 }
 
-/** Solves a problem after relaxing rows by priority as little as necessary; undefined if it is still infeasible. */
+/**
+ * Relaxes rows by priority as little as necessary and solves the problem again. Returns undefined if it is still
+ * infeasible.
+ */
 function solveRelaxingPriorities(
   solvers: Solvers,
   { problem, outcome }: InfeasibleSolve,
@@ -278,7 +283,7 @@ export function listIdentifiers(sm: SessionMarket, columns: Int32Array): string[
   return Array.from(columns, (column) => sm.identifiers[column]!);
 }
 
-/** Maps weights to other columns; the weights of securities outside these columns are summed. */
+/** Maps weights to other columns. Weights of securities outside these columns are only summed. */
 export function alignWeights(from: SolvedWeights, columns: Int32Array): ReferencePortfolio {
   const byColumn = new Map(Array.from(from.columns, (column, i): [number, number] => [column, from.weights[i]!]));
   const weights = Float64Array.from(columns, (column) => byColumn.get(column) ?? 0);

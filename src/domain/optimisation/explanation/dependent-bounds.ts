@@ -19,7 +19,7 @@ interface ActiveBound {
 }
 
 /**
- * Finds active bounds that other active bounds imply. Several sets of multipliers then satisfy the optimality
+ * Finds active bounds that follow from other active bounds. Several sets of multipliers then satisfy the optimality
  * conditions, so a multiplier is not the price of such a bound. Equalities and default rows are excluded.
  * @cost m^2 n for m active rows
  * @source Nocedal & Wright (2006), Numerical Optimization, section 12.3: linear independence of the active constraints.
@@ -108,8 +108,8 @@ function markFreeSecurities({ lower, upper, kinks }: Program, x: Float64Array): 
 }
 
 /**
- * Returns the linear combinations of rows that are zero on all free securities, as coefficients by row. Computed by
- * Gaussian elimination with the largest coefficient as pivot.
+ * Returns the linear combinations of rows that are zero on all free securities, as coefficients by row. They are
+ * computed by Gaussian elimination with the largest coefficient as pivot.
  */
 function findDependencies(activeBounds: readonly ActiveBound[], isFree: Uint8Array): Float64Array[] {
   const results: Float64Array[] = [];

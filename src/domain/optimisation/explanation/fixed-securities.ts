@@ -3,8 +3,8 @@ import { listNonConvexRows, type Problem } from '../problem.js';
 import { HELD_MIN, createRestriction, markShort, markHoldings } from '../restriction.js';
 
 /**
- * Returns the restriction to the present choice of securities, under which the convex rows are solved again; undefined
- * if no row chooses securities.
+ * Returns the restriction to the present choice of securities. With it, the convex rows can be solved again. Returns
+ * undefined if no row chooses securities.
  */
 export function fixHeldSecurities(problem: Problem, weights: Float64Array): Restriction | undefined {
   const rows = listNonConvexRows(problem).map(({ row }) => row);

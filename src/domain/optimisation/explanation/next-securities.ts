@@ -11,7 +11,7 @@ export interface NextSecurity {
   /** Change of the objective, in reported units, per unit of weight in the security. */
   readonly marginal: number;
   /**
-   * Expected return of the security, and the expected return above which it is held; null for an objective without
+   * Expected return of the security, and the expected return above which it is held. Null for an objective without
    * expected returns.
    */
   readonly expectedReturn: number | null;
@@ -22,9 +22,9 @@ export interface NextSecurity {
 export const NEXT_SECURITIES_MAX = 10;
 
 /**
- * Returns the securities that would be held next: only their lower bound of zero excludes them. They are ordered by
- * their distance from a positive weight. A security enters once its expected return exceeds `entryReturn`, with all
- * else unchanged.
+ * Returns the securities that would be held next: only their lower bound of zero excludes them. They are ordered by how
+ * near they are to a positive weight. A security enters once its expected return exceeds `entryReturn`, with all else
+ * unchanged.
  * @cost of a product with the covariance
  * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.
  */
@@ -50,8 +50,8 @@ export function listNextSecurities(
 }
 
 /**
- * Returns the expected return that offsets one unit of the objective, both per unit of weight; null if the objective
- * has no expected returns.
+ * Returns the expected return per unit of weight that offsets one unit of the objective per unit of weight. Returns
+ * null if the objective has no expected returns.
  */
 function computeReturnScale(problem: Problem, weights: Float64Array): number | null {
   const { objective, expectedReturns, goal, metric, robustness } = problem;

@@ -10,7 +10,7 @@ import type { ExplainedInput } from './explained-input.js';
 import { fixHeldSecurities } from './fixed-securities.js';
 import { createWeighing, WORK_LIMIT_REACHED, type Weighing } from './weighing.js';
 
-/** Fraction of a sensitivity step that counts as a small change. */
+/** Small change as a fraction of the step of a sensitivity. */
 export const SMALL_FRACTION = 0.01;
 
 /** Small change of a bound in the bound's unit, relative to 1 and the bound. */
@@ -26,14 +26,14 @@ const WORK_MAX = 2e9;
 const ZERO_CHANGE = 1e-12;
 
 export interface OneSidedPrices {
-  /** Row sides whose shadow price is the change of the objective per unit when only that side is loosened slightly. */
+  /** Row sides whose shadow price comes from loosening that side slightly: the change of the objective per unit. */
   readonly sides: readonly RowSide[];
-  /** Row sides that other bounds imply: their multipliers are not prices. */
+  /** Row sides that follow from other bounds. Their multipliers are not prices. */
   readonly dependent: ReadonlySet<RowSide>;
 }
 
 /**
- * Computes the prices of bounds that other bounds imply. Several sets of multipliers then satisfy the optimality
+ * Computes the prices of bounds that follow from other bounds. Several sets of multipliers then satisfy the optimality
  * conditions, so the problem is solved again with the bound slightly loosened. All other prices are the multipliers. If
  * the work limit is reached, the multiplier is returned as an upper bound of the price.
  * @cost of at most `LOOSENED_ROWS_MAX` solves
@@ -59,7 +59,7 @@ export function computeOneSidedPrices(
 
 type SolvedProblem = Pick<ExplainedInput, 'problem' | 'solution'>;
 
-/** Returns the price of one side of a row; undefined without a solution, or if the work limit is reached. */
+/** Returns the price of one side of a row. Returns undefined without a solution, or if the work limit is reached. */
 function computeSinglePrice(
   weighing: Weighing,
   { problem, solution }: SolvedProblem,
@@ -72,7 +72,10 @@ function computeSinglePrice(
   return computeSlopeToSide(weighing, { problem: { ...problem, rows }, solution }, stepSize);
 }
 
-/** Returns the change of the objective per unit between a solution and the solution after a bound changed by `by`. */
+/**
+ * Returns the change of the objective per unit between two solutions: the given one, and the one after a bound changed
+ * by `by`.
+ */
 export function computeSlopeToSide(
   weighing: Weighing,
   { problem, solution }: SolvedProblem,

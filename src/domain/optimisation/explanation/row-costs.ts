@@ -16,10 +16,12 @@ export interface RowCost {
   readonly type: string;
   /** Objective without the row; null if it is unknown. */
   readonly without: number | null;
-  /** Cost of the row in the objective: at least 0, except for rows that replace a default; null if it is unknown. */
+  /**
+   * Cost of the row in the objective. It is at least 0, except for rows that replace a default. Null if it is unknown.
+   */
   readonly cost: number | null;
   /**
-   * Reason why both figures are unknown: nothing else bounds the objective, or the work limit was reached; null if both
+   * Reason why both figures are unknown: nothing else bounds the objective, or the work limit was reached. Null if both
    * are known.
    */
   readonly reason: 'no_answer' | 'work_spent' | null;
@@ -31,12 +33,12 @@ export interface RowCost {
  */
 export const COSTED_ROWS_MAX = 20;
 
-/** Row types that replace a default row: removing such a row is not only a relaxation. */
+/** Row types that replace a default row. If such a row is removed, the default row takes its place. */
 const REPLACES_DEFAULT: ReadonlySet<string> = new Set(['FullInvestment', 'WeightSum', 'LongOnly', 'PositionBounds']);
 
 /**
- * Computes the cost of each row in the request: the change of the objective without the row. A row that does not bind
- * costs nothing. While a convex row is removed, the held securities stay fixed if any row chooses securities.
+ * Computes the cost of each row in the request: how much the objective changes without the row. A row that does not
+ * bind costs nothing. If any row chooses securities, the held securities stay fixed while a convex row is removed.
  * @param workMax maximum number of multiplications of all solves together. Default: a limit only for tails.
  * @cost of a solve for each row that binds, of a search for one that chooses securities
  */
@@ -87,7 +89,7 @@ interface RemovedRow extends Pick<ExplainedInput, 'solution'> {
   readonly isConvex: boolean;
 }
 
-/** Returns the minimised objective without a row; null without a solution. */
+/** Returns the minimised objective without a row. Returns null without a solution. */
 function computeObjectiveWithout(
   solvers: Solvers,
   problem: Problem,

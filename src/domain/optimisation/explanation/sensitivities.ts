@@ -41,7 +41,7 @@ interface BindingParameter {
   readonly from: number;
   readonly to: number;
   readonly shadowPrice: number;
-  /** True if other bounds imply one of the bounds that the parameter sets. */
+  /** True if one of the bounds that the parameter sets follows from other bounds. */
   readonly isDependent: boolean;
 }
 
@@ -53,7 +53,7 @@ export interface SensitivityOptions {
 }
 
 /**
- * Computes the effect on the objective of loosening each binding bound by a percentage point, one security, or a
+ * Computes how the objective changes when each binding bound is loosened by a percentage point, one security, or a
  * hundredth of another value. The held securities stay fixed if any row chooses securities.
  * @cost of at most `SENSITIVITIES_MAX` solves, and as many with a small change of parameters of dependent sides
  */
@@ -156,8 +156,8 @@ function findLimit(row: ProgramRow, side: 'lower' | 'upper'): Limit | null {
 }
 
 /**
- * Returns the change of the priced bound per unit of the parameter. The price of a norm is already per unit of the
- * parameter.
+ * Returns the change of the priced bound per unit of the parameter. It is 1 for a norm, because its price is already
+ * per unit of the parameter.
  */
 function computeSlope(row: ProgramRow, limit: Limit): number {
   if (row.form === 'norm') return 1;
@@ -170,7 +170,9 @@ interface ParameterStep {
   readonly outward: number;
 }
 
-/** Returns the value of a parameter after one loosening step; undefined if the class does not accept the value. */
+/**
+ * Returns the value of a parameter after one loosening step. Returns undefined if the class does not accept the value.
+ */
 function solveAtStep({ type, unit, params }: Origin, { parameter, from, outward }: ParameterStep): number | undefined {
   const size = unit === 'value' && from !== 0 ? STEP_BY_UNIT.value * Math.abs(from) : STEP_BY_UNIT[unit];
   const to = Number((from + outward * size).toPrecision(12));

@@ -4,8 +4,8 @@ import type { Problem } from '../problem.js';
 import { hasTails, meterSolver } from '../work-meter.js';
 
 /**
- * Maximum number of multiplications for repeated solves: about ten seconds if tails make a solve a hundred times as
- * expensive as a variance. Work is counted instead of timed, so that equal requests have equal explanations.
+ * Maximum number of multiplications for repeated solves. They take about ten seconds if tails make a solve a hundred
+ * times as expensive as a variance. Work is counted instead of time, so that equal requests have equal explanations.
  */
 const WORK_MAX = 1e10;
 
@@ -14,11 +14,11 @@ export const WORK_LIMIT_REACHED = Symbol('the work limit was reached');
 
 /** Repeated solves of one explanation within a shared work limit. */
 export interface Weighing {
-  /** Runs a function with solvers that count work; returns SPENT if the work limit is reached. */
+  /** Runs a function with solvers that count work. Returns `WORK_LIMIT_REACHED` if the work limit is reached. */
   find<T>(solveAgain: (solvers: Solvers) => T): T | typeof WORK_LIMIT_REACHED;
 }
 
-/** Error that ends a solve at the work limit: a tail with curved costs may need many programs. */
+/** Error that ends a solve at the work limit. A tail with curved costs may need many programs. */
 class WorkSpentError extends Error {}
 
 /**

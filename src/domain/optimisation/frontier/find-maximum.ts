@@ -11,7 +11,7 @@ export interface MaximumBracket {
   readonly high: MaximumPoint;
 }
 
-/** Smaller fraction of a golden section; the search continues in the larger part. */
+/** Smaller fraction of a golden section. The search continues in the larger part. */
 const GOLDEN_SECTION = (3 - Math.sqrt(5)) / 2;
 
 /** Distance of two points that counts as rounding, relative to 1 and the point. */
@@ -21,8 +21,8 @@ const POINT_TOLERANCE = 1e-9;
 const STEPS_MAX = 40;
 
 /**
- * Finds the maximum of a function that first rises and then falls: at the vertex of the parabola through the three best
- * points, or by golden sections if that fails.
+ * Finds the maximum of a function that first rises and then falls. The next point is the vertex of the parabola through
+ * the three best points, or a golden section if that fails.
  * @param valueOf returns the value at a point; -Infinity if there is none
  * @source Brent (1973), Algorithms for Minimization without Derivatives, chapter 5.
  */
@@ -55,7 +55,7 @@ export function findMaximum(valueOf: (point: number) => number, { low, best, hig
   }
 }
 
-/** Returns the vertex of the parabola through three points; NaN if they are on a line. */
+/** Returns the vertex of the parabola through three points. Returns NaN if they are on a line. */
 function findVertex(a: MaximumPoint, b: MaximumPoint, c: MaximumPoint): number {
   const left = (a.at - b.at) * (a.value - c.value);
   const right = (a.at - c.at) * (a.value - b.value);

@@ -37,7 +37,7 @@ export interface FrontierPortfolio extends FrontierPoint {
   /** [N] */
   readonly weights: Float64Array;
   /**
-   * Risk aversion for which this portfolio is the solution of `max_utility`; null for the portfolio of least variance.
+   * Risk aversion for which this portfolio is the solution of `max_utility`. Null for the portfolio of least variance.
    */
   readonly risk_aversion: number | null;
 }
@@ -50,7 +50,8 @@ export interface Frontier {
   /** Portfolios from the least variance to the largest expected return, equally spaced in expected return. */
   readonly points: readonly FrontierPortfolio[];
   /**
-   * Tangency portfolio, with the largest excess return per unit of volatility; null if no excess return is positive.
+   * Portfolio with the largest excess return per unit of volatility (tangency portfolio). Null if no excess return is
+   * positive.
    */
   readonly tangency: (FrontierPortfolio & { readonly sharpe: number }) | null;
   /** Returns the frontier point of other weights, in the units of `points`. */
@@ -94,9 +95,9 @@ export function computeFrontierPoint(
 const PLANES_MAX = 400;
 
 /**
- * Decreasing risk aversions of the solves before the largest expected return (risk aversion 0). Cutting planes near
- * that return are found by solves of a millisecond, while solves for the largest return take 20 to 100 ms. Drawdowns
- * need few planes.
+ * Decreasing risk aversions of the solves before the largest expected return (risk aversion 0). Near that return, such
+ * a solve takes a millisecond and adds cutting planes, whereas a solve for the largest return takes 20 to 100 ms.
+ * Drawdowns need few planes.
  */
 const APPROACH_AVERSIONS: Readonly<Record<TailMeasure, readonly number[]>> = { loss: [3, 1, 0.3, 0], drawdown: [0] };
 
@@ -110,8 +111,8 @@ interface FeasibleResult<T> {
 type TailSearch = Pick<FrontierInput, 'problem' | 'restriction'>;
 
 /**
- * Repeats a search with the cutting planes that its portfolios violate, until they satisfy the tail limits; null
- * without a result, or if there are too many planes.
+ * Repeats a search until its portfolios satisfy the tail limits. Each time, adds the cutting planes that the portfolios
+ * violate. Returns null without a result, or if there are too many planes.
  */
 function addTailPlanesUntilFeasible<T>(
   { problem, restriction }: TailSearch,
@@ -129,15 +130,15 @@ function addTailPlanesUntilFeasible<T>(
 
 /** Frontier search in a problem whose rows may limit tails. */
 export interface TailFrontier<T> extends Pick<FrontierInput, 'solver' | 'problem' | 'means' | 'restriction'> {
-  /** Solution with the largest expected return within the rows, if another frontier found it and its planes. */
+  /** Solution with the largest expected return within the rows. Present if another frontier found it and its planes. */
   readonly most?: ProgramResult | undefined;
-  /** Traces the frontier of a program; null without a result. */
+  /** Traces the frontier of a program. Returns null without a result. */
   readonly trace: (program: Program) => FeasibleResult<T> | null;
 }
 
 /**
- * Traces a frontier under tail limits. The largest expected return is approached first, because it needs the most
- * planes and a trace consists of many solves.
+ * Traces a frontier under tail limits. The solution with the largest expected return is approached first. It needs the
+ * most planes, and a trace consists of many solves.
  */
 export function traceWithinTails<T>({ solver, means, most, trace, ...search }: TailFrontier<T>): T | null {
   let before: Optimum | undefined;
@@ -155,7 +156,7 @@ export function traceWithinTails<T>({ solver, means, most, trace, ...search }: T
   return addTailPlanesUntilFeasible(search, trace);
 }
 
-/** Computes the frontier; null if the rows have no portfolio of least variance. @cost about 30 warm solves */
+/** Computes the frontier. Returns null if the rows have no portfolio of least variance. @cost about 30 warm solves */
 export function computeFrontier(input: FrontierInput): Frontier | null {
   const { solver, problem, means, points: count } = input;
   const createPoint = (weights: Float64Array) => computeFrontierPoint(problem, means, weights);
@@ -191,7 +192,7 @@ export function computeFrontier(input: FrontierInput): Frontier | null {
 }
 
 /**
- * Returns a solver for successive expected returns, which repeats each solve until its portfolio satisfies the tail
+ * Returns a solver for successive expected returns. It repeats each solve until the portfolio satisfies the tail
  * limits.
  */
 function listTargetsWithinTails(input: FrontierInput, trace: Trace): (target: number) => FrontierWeights | undefined {
@@ -268,8 +269,8 @@ function createVariancePoint(position: number, { volatility }: FrontierPoint, sl
 }
 
 /**
- * Returns the points between which the Sharpe ratio reaches its maximum, if multipliers show on which side of the best
- * point it is.
+ * Returns the points between which the Sharpe ratio reaches its maximum. This requires multipliers, which show on which
+ * side of the best point the maximum is.
  */
 function findTangencyBracket(
   { base, traced: { targets, solved }, points, riskFreeRate }: TangencyInput,
@@ -286,7 +287,7 @@ function findTangencyBracket(
 }
 
 /**
- * Returns true if a point is the last of the frontier and the Sharpe ratio still rises there, so that it is the
+ * Returns true if a point is the last of the frontier and the Sharpe ratio still rises there. The point is then the
  * maximum.
  */
 function isRisingAtEnd({ base, traced, points, riskFreeRate }: TangencyInput, k: number): boolean {

@@ -38,13 +38,13 @@ export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRat
 }
 
 /**
- * Computes portfolios with the least risk of the objective, without costs, from the overall minimum to the largest
- * expected return, equally spaced in expected return. Returns null for objectives based on volatility, whose frontier
- * is the efficient frontier, and if the rows have no frontier or it needs too much work.
+ * Computes portfolios with the least risk of the objective, without costs. They lead from the overall minimum to the
+ * largest expected return, equally spaced in expected return. Returns null for objectives based on volatility, because
+ * the efficient frontier is theirs. Also returns null if the rows have no frontier, or if it needs too much work.
  * @cost as many warm solves as points; for tails fewer points if a solve is expensive
  * @source Rockafellar & Uryasev (2000), Journal of Risk 2(3), section 4, and Chekhlov, Uryasev & Zabarankin (2005),
- *   International Journal of Theoretical and Applied Finance 8(1), for frontiers of tails; Roll (1992), Journal of
- *   Portfolio Management 18(4), for the frontier of the tracking error.
+ * International Journal of Theoretical and Applied Finance 8(1), for frontiers of tails; Roll (1992), Journal of
+ * Portfolio Management 18(4), for the frontier of the tracking error.
  */
 export function computeObjectiveFrontier(input: ObjectiveFrontierInput): readonly ObjectivePortfolio[] | null {
   const { problem, means, most, solution } = input;
@@ -105,8 +105,8 @@ interface TailTrace extends Pick<ObjectiveFrontierInput, 'problem' | 'means' | '
 }
 
 /**
- * Returns the portfolios with the smallest tails at successive expected returns; undefined if there are none, or if one
- * takes too long.
+ * Returns the portfolios with the smallest tails at successive expected returns. Returns undefined if there are none,
+ * or if one takes too long.
  */
 function minimiseTails(
   inner: Solver,
@@ -143,8 +143,8 @@ function addReturnFloor(base: Program, means: Float64Array, least: number): Prog
 }
 
 /**
- * Returns the restriction to the choice of a solution: held securities, and securities above triggers; undefined if no
- * row restricts the choice.
+ * Returns the restriction to the choice of a solution: held securities, and securities above triggers. Returns
+ * undefined if no row restricts the choice.
  */
 export function fixChoice(problem: Problem, weights: Float64Array): Restriction | undefined {
   const rows = listNonConvexRows(problem).map(({ row }) => row);

@@ -27,7 +27,10 @@ export interface ResampledPortfolio extends FrontierPoint {
 export interface ResampledFrontier {
   /** Number of draws with a frontier. */
   readonly draws: number;
-  /** Portfolios by rank, from the least variance of each draw to the largest expected return of each draw. */
+  /**
+   * Portfolios by rank. The first averages the portfolios of least variance over the draws, the last those of largest
+   * expected return.
+   */
   readonly points: readonly ResampledPortfolio[];
 }
 
@@ -42,13 +45,13 @@ export interface ResampledInput extends Omit<FrontierInput, 'riskFreeRate'> {
 
 /**
  * Computes the frontier of portfolios averaged over draws. Each draw is a history of normal returns with the estimated
- * moments; means and covariance are re-estimated from it, and a frontier is traced. Portfolios of equal rank are
- * averaged. The rows are those of the problem, measured with its covariance. Convex rows also hold for an average of
- * portfolios that satisfy them. Each draw has a separate random stream.
+ * moments. Means and covariance are estimated again from the draw, and a frontier is traced. Portfolios of equal rank
+ * are averaged. The rows are those of the problem, measured with its covariance. If all portfolios satisfy a convex
+ * row, their average does too. Each draw has a separate random stream.
  * @returns null if no draw has a frontier.
  * @cost a frontier for each draw, and T N^2 to estimate it.
  * @source Michaud (1998), Efficient Asset Management, chapter 6; Scherer (2002), Portfolio resampling: review and
- *   critique, Financial Analysts Journal 58(6), for averages by rank.
+ * critique, Financial Analysts Journal 58(6), for averages by rank.
  */
 export function computeResampledFrontier(input: ResampledInput): ResampledFrontier | null {
   const { solver, algebra, problem, means, restriction, points: count, resampling, report, periods } = input;
@@ -124,7 +127,7 @@ function estimateMoments(
   return { means: sums.map((sum) => (periods * sum) / sessions), metric: createDenseMetric(matrix, n) };
 }
 
-/** Replaces the covariance in a program's objective; norms keep the original covariance. */
+/** Replaces the covariance in the objective of a program. Norm rows keep the original covariance. */
 function setCovariance(program: Program, metric: Metric): Program {
   const { metric: ownMetric, norms } = program;
   return {

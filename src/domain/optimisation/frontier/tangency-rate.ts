@@ -2,8 +2,8 @@ import { readObjective, readExpectedReturns, type OptimisationSpec } from '../..
 import type { Finding } from '../../refusals/findings.js';
 
 /**
- * Returns the risk-free rate for the tangency portfolio: the requested rate, or the cash rate of the objective if the
- * expected returns are above cash and include it.
+ * Returns the risk-free rate for the tangency portfolio. It is the requested rate. If the expected returns are above
+ * cash and include the cash rate of the objective, it is that cash rate.
  */
 export function readTangencyRate(spec: OptimisationSpec, requestedRate: number): number {
   return isAboveCash(spec) ? readCashRate(spec) : requestedRate;

@@ -9,11 +9,13 @@ export interface TangentSearchInput {
   readonly low: VariancePoint;
   readonly high: VariancePoint;
   readonly riskFreeRate: number;
-  /** Returns the frontier point at an expected return; undefined if it is unknown, which ends the search. */
+  /**
+   * Returns the frontier point at an expected return. Returns undefined if the point is unknown; the search then ends.
+   */
   readonly probe: (rate: number) => VariancePoint | undefined;
 }
 
-/** Maximum possible relative gain of the Sharpe ratio that is ignored. */
+/** Relative gain of the Sharpe ratio below which the search ends. */
 const GAIN_MIN = 1e-12;
 
 /** Maximum number of evaluated frontier points; three to eight are usual. */
@@ -25,9 +27,10 @@ export function computeSharpeSlope({ at, variance, slope }: VariancePoint, riskF
 }
 
 /**
- * Finds the largest Sharpe ratio between two expected returns; the ratio must rise at the lower one and fall at the
- * higher one. Alternates between two estimates: the zero of the slope on a line through the ends, which is exact while
- * the active set is unchanged, and the intersection of the tangents of the variance, which is exact at a kink.
+ * Finds the largest Sharpe ratio between two expected returns. The ratio must rise at the lower one and fall at the
+ * higher one. Alternates between two estimates. The first is the zero of the slope on a line through the ends; it is
+ * exact while the active set is unchanged. The second is the intersection of the tangents of the variance; it is exact
+ * at a kink.
  */
 export function findTangentPortfolio({ low, high, riskFreeRate, probe }: TangentSearchInput): void {
   const computeRise = (place: VariancePoint) => computeSharpeSlope(place, riskFreeRate);

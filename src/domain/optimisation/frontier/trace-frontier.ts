@@ -47,8 +47,8 @@ export interface TraceOptions {
 }
 
 /**
- * Traces the portfolios of least variance of a program from the overall minimum to the largest expected return, equally
- * spaced in expected return; null if there is none.
+ * Traces the portfolios of least variance of a program, from the overall minimum to the largest expected return,
+ * equally spaced in expected return. Returns null if there is none.
  * @param base program with the rows and the metric of the variance.
  * @param means [N]
  * @cost as many warm solves as points; fewer if an earlier trace had them
@@ -83,8 +83,8 @@ export function traceFrontier(
 }
 
 /**
- * Returns the solution with the largest expected return, if it is a unique corner: a path to it would be degenerate, so
- * it is not solved again.
+ * Returns the solution with the largest expected return if it is a unique corner. It is not solved again, because the
+ * path to it would be degenerate.
  */
 function findUniqueCorner(variance: Program, most: ProgramResult, means: Float64Array): FrontierWeights | undefined {
   const rise = computeCornerSlope(variance, most, means);
@@ -116,8 +116,8 @@ export function createReturnProgram(base: Program, means: Float64Array): Program
 const ROW_TOLERANCE = 1e-10;
 
 /**
- * Returns the solution of a program with fewer rows if it satisfies the additional rows (upper bounds at the end);
- * otherwise undefined.
+ * Returns the solution of a program with fewer rows if it satisfies the additional rows (upper bounds at the end).
+ * Otherwise returns undefined.
  */
 function reuseSolution({ n, rows }: Program, answer: ProgramResult | undefined): ProgramResult | undefined {
   if (answer === undefined) return undefined;
@@ -144,8 +144,9 @@ export interface Optimum {
 }
 
 /**
- * Returns the start of the path to a program. The optimum of a program with fewer rows, and possibly another objective,
- * is an optimum of this program if the additional rows (upper bounds at the end) are wide enough.
+ * Returns the start of the path to a program from the optimum of a program with fewer rows, and possibly another
+ * objective. If the additional rows (upper bounds at the end) are wide enough, this optimum is an optimum of the
+ * program too.
  */
 export function createPathStart(program: Program, { program: before, answer }: Optimum): PathStart {
   const { n, rows } = program;
@@ -159,7 +160,7 @@ export function createPathStart(program: Program, { program: before, answer }: O
 
 /**
  * Returns upper bounds of rows, widened where weights exceed them. Each is widened by a different fraction of the
- * largest excess, because rows that become active simultaneously would make the path degenerate.
+ * largest excess. If rows became active simultaneously, the path would be degenerate.
  * @param from first row that may be exceeded
  */
 function widenUpperBounds({ n, rows }: Pick<Program, 'n' | 'rows'>, from: number, x: Float64Array, to = rows.count) {
@@ -202,7 +203,7 @@ export interface TracedPoint {
 }
 
 /**
- * Converts the portfolio of least variance to the solution for its own expected return: the row for that return exerts
+ * Converts the portfolio of least variance to the solution for its own expected return. The row for that return exerts
  * no force.
  */
 function convertToTarget(program: Program, target: number, { point, state }: ProgramResult): TracedPoint {
@@ -218,12 +219,15 @@ function convertToTarget(program: Program, target: number, { point, state }: Pro
 /** Maximum number of block pivoting steps from one optimum to the next; two to four are usual. */
 export const PIVOTS = 6;
 
-/** Number of successive expected returns for which block pivoting may fail before paths are followed from the start. */
+/**
+ * Number of successive expected returns at which block pivoting may fail. After that, paths are followed from the
+ * start.
+ */
 const FAILED_PIVOTS_MAX = 2;
 
 /**
- * Creates a solver for successive expected returns. Results with fewer rows are reused if they satisfy the additional
- * rows; other solves start from the nearest known optimum.
+ * Creates a solver for successive expected returns. If a result with fewer rows satisfies the additional rows, it is
+ * reused. Other solves start from the nearest known optimum.
  */
 function createTracer(
   solver: Solver,
@@ -266,13 +270,13 @@ function createTracer(
 interface ResumedPoint {
   readonly target: number;
   readonly traced: TracedPoint;
-  /** True if the weights satisfy the additional rows, and so are the solution with all rows. */
+  /** True if the weights satisfy the additional rows. They are then the solution with all rows. */
   readonly isKept: boolean;
 }
 
 /**
- * Converts an optimum of a program with fewer rows, the last of which fixes the expected return, to an optimum with the
- * additional rows wide enough.
+ * Converts an optimum of a program with fewer rows, the last of which fixes the expected return. The result is an
+ * optimum with the additional rows, made wide enough.
  */
 function resumePath(
   program: Program,
@@ -300,8 +304,8 @@ function resumePath(
 }
 
 /**
- * Mixes two portfolios. The mixture is feasible at its expected return, but may not have the least variance; used where
- * the solver failed.
+ * Mixes two portfolios where the solver failed. The mixture is feasible at its expected return, but may not have the
+ * least variance.
  */
 export function mixWeights(from: Float64Array, to: Float64Array, share: number): Float64Array {
   return from.map((weight, i) => weight + share * (to[i]! - weight));

@@ -1,6 +1,6 @@
 import { computeMetricDiagonal, type Metric } from '#kernels/optimisation/program/metric.js';
 
-/** Correlation metrics by covariance metric, cached so that solvers receive an identical object. */
+/** Correlation metrics by covariance metric. They are cached, so that solvers receive an identical object. */
 const correlationCache = new WeakMap<Metric, Metric>();
 
 /**

@@ -10,7 +10,7 @@ import type { TailStart } from './solve-tail.js';
 /** Optimum of a goal within the rows of a program. */
 export interface GoalSolution {
   /**
-   * Program whose optimality conditions the solution satisfies; curved parts of the objective are replaced by their
+   * Program whose optimality conditions the solution satisfies. Curved parts of the objective are replaced by their
    * tangents.
    */
   readonly program: Program;

@@ -8,9 +8,9 @@ import { computeCorrelation } from './correlation.js';
 import { computeCost } from './prices.js';
 
 /**
- * Returns the minimised objective at some weights, including costs and the worst case of uncertain estimates: a
- * variance, a negative utility, a negative ratio, a tail average, or for risk budgets the logarithm of volatility over
- * evenness less its value at parity, which is Infinity if a security with a budget has no weight.
+ * Returns the minimised objective at some weights, including costs and the worst case of uncertain estimates. It is a
+ * variance, a negative utility, a negative ratio, or a tail average. For risk budgets, it is the logarithm of
+ * volatility over evenness, less its value at parity; it is Infinity if a security with a budget has no weight.
  * @param priced penalty of violated soft rows.
  * @cost a pass over the metric, or over the scenarios
  */

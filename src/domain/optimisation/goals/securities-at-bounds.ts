@@ -13,8 +13,8 @@ const REDUCED_FRACTION_MAX = 0.7;
 const BOUND_TOLERANCE = 1e-9;
 
 /**
- * Returns 1 for securities whose weights are at a bound, to be fixed there while the other securities are optimised;
- * null if there are too few.
+ * Returns 1 for securities whose weights are at a bound. They can be fixed there while the other securities are
+ * optimised. Returns null if there are too few.
  */
 export function findSecuritiesAtBounds({ n, lower, upper }: Program, weights: Float64Array): Uint8Array | null {
   if (n < SECURITIES_MIN) return null;
@@ -49,8 +49,8 @@ export interface WholeSolution {
 }
 
 /**
- * Extends a solution with fixed securities to the program with all bounds; undefined if it does not satisfy the
- * optimality conditions in another way.
+ * Extends a solution with fixed securities to the program with all bounds. Returns undefined if it violates the
+ * optimality conditions other than by the fixed securities.
  * @param program program of the solution, with fixed securities; @param rows program with all bounds
  */
 export function expandSolution(

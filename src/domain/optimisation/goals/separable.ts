@@ -7,19 +7,19 @@ export interface SeparableFunction {
   /** Adds the first and second derivatives at x to the model. */
   addModel(x: Float64Array, model: SeparableModel): void;
   /**
-   * Returns the point near x for the next model, with each weight at its optimum while the other weights are fixed.
+   * Returns a point near x for the next model. Each weight is at its optimum while the other weights are fixed.
    * Default: x.
    */
   settle?(x: Float64Array, rest: RemainingDerivatives): Float64Array;
-  /** Returns the smallest weights that a step from x may reach, [N]; absent if the function is defined everywhere. */
+  /** Returns the smallest weights that a step from x may reach, [N]. Absent if the function is defined everywhere. */
   leastFrom?(x: Float64Array): Float64Array;
 }
 
 /** Derivatives of the remaining objective at a point, by weight. */
 export interface RemainingDerivatives {
   /**
-   * First derivatives, including the forces of rows, for a decrease (`left`) and an increase (`right`), which differ at
-   * a kink, [N].
+   * First derivatives, including the forces of rows, [N]: `left` for a decrease, `right` for an increase. They differ
+   * at a kink.
    */
   readonly left: Float64Array;
   readonly right: Float64Array;
@@ -39,7 +39,7 @@ const TRADE_MIN = 1e-14;
 
 /**
  * Creates the market impact cost: scale times coefficient times |w - reference|^1.5.
- * @param least trade size below which the curvature of this size is used; settled steps do not depend on it.
+ * @param least trade size. Smaller trades have the curvature of this size. Settled steps do not depend on it.
  */
 export function createImpactTerm(
   { impact, reference }: TradeCosts,
@@ -68,7 +68,7 @@ export function createImpactTerm(
   };
 }
 
-/** Returns the trade d for which stiffness times d plus steepness times the root of |d| equals the pull. */
+/** Returns the trade d that solves: stiffness times d plus steepness times the root of |d| equals the pull. */
 function solveSingleTrade(pull: number, stiffness: number, steepness: number): number {
   const size = Math.abs(pull);
   const root = (2 * size) / (steepness + Math.sqrt(steepness * steepness + 4 * stiffness * size));

@@ -175,7 +175,10 @@ function solveLinearRatio(
   };
 }
 
-/** Factor around the mean variance over the steepest slope, outside which a price is no useful start. */
+/**
+ * Largest factor by which a start price may differ from the mean variance over the steepest slope. A price outside this
+ * range is no useful start.
+ */
 const PRICE_RANGE = 1e3;
 
 interface PriceStart {
@@ -185,8 +188,8 @@ interface PriceStart {
 }
 
 /**
- * Returns the price at which the index would be optimal, or a price of the problem's order of magnitude if that is not
- * usable.
+ * Returns the price at which the index would be optimal. If that price is not usable, returns one of the problem's
+ * order of magnitude.
  */
 function computeStartPrice(rows: Program, { weights, slopes, numerator }: PriceStart): number {
   const steepest = slopes.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0) || 1;

@@ -15,8 +15,8 @@ import { computeVariance, solveRatio, type RatioPoint } from './solve-ratio.js';
 import { solveSeparable } from './solve-separable.js';
 
 /**
- * Maximum number of barrier prices that are tried until the price agrees with the resulting portfolio; one suffices
- * without costs.
+ * Maximum number of barrier prices that are tried until the price agrees with the resulting portfolio. Without costs,
+ * one suffices.
  */
 const ROUNDS_MAX = 40;
 
@@ -25,8 +25,8 @@ const PRICE_TOLERANCE = 1e-11;
 
 /**
  * Solves risk budgets within rows. The portfolio with the largest evenness over volatility minimises half the variance
- * less the budget-weighted sum of the log weights times that portfolio's variance. Costs are subtracted from the
- * evenness, so the weights of barrier and costs depend on the solution and are iterated.
+ * less a barrier. The barrier is the budget-weighted sum of the log weights times that portfolio's variance. Costs are
+ * subtracted from the evenness, so the weights of barrier and costs depend on the solution and are iterated.
  */
 export function solveParity(
   solver: Solver,
@@ -56,7 +56,8 @@ export function solveParity(
   let evenness = 1;
   let iterations = 0;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    // the gradient of (evenness - off) is evenness times the gradient of the logarithms, less the gradient of the costs
+    // The gradient of evenness less costs is the evenness times the gradient of the logarithms, less the gradient of
+    // the costs.
     const net = evenness - totalCost;
     if (!(net > 0)) return undefined;
     const solveAtPrice = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
@@ -94,7 +95,7 @@ export function solveParity(
 }
 
 /**
- * Returns the parity weights as the solution if they satisfy the rows, so that no row exerts a force; otherwise
+ * Returns the parity weights as the solution if they satisfy the rows. No row then exerts a force. Otherwise returns
  * undefined.
  */
 function scaleToParity(free: Program, { parity, budgets, variance }: EvennessNumerator): GoalSolution | undefined {

@@ -16,8 +16,8 @@ export interface RatioPoint {
 }
 
 /**
- * Distance from the root, relative to the variance, below which a distance that no longer halves is rounding of the
- * portfolios.
+ * Distance from the root, relative to the variance. If the distance is below it and no longer halves, the rest is
+ * rounding of the portfolios.
  */
 const STALL_TOLERANCE = 1e-9;
 
@@ -34,16 +34,16 @@ const BISECTION_PERIOD = 8;
 const ROUNDING = 1e-14;
 
 /**
- * Finds the portfolio with the largest numerator per unit of volatility: at the price for which the variance equals
- * price times numerator. While the active set is unchanged, the weights and variance less price times numerator are
- * linear in the price, so that the secant method finds the root exactly. The portfolio solves the homogenised program,
- * with any convex rows.
+ * Finds the portfolio with the largest numerator per unit of volatility. At its price, the variance equals price times
+ * numerator. While the active set is unchanged, the weights, and the variance less price times numerator, are linear in
+ * the price. The secant method therefore finds the root exactly. The portfolio solves the homogenised program, with any
+ * convex rows.
  * @param solveAtPrice returns the portfolio at a price; undefined if there is none.
  * @param guess initial price.
  * @param rounding accuracy of the distance from the root, relative to the variance.
  * @returns undefined if a price has no portfolio, or no portfolio has a positive numerator.
  * @source Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7); Schaible (1976), Fractional
- *   programming I, Management Science 22(8).
+ * programming I, Management Science 22(8).
  */
 export function solveRatio(
   solveAtPrice: (price: number, warm: ActiveState | undefined) => RatioPoint | undefined,
@@ -99,8 +99,8 @@ interface Bracket {
 }
 
 /**
- * Returns the secant root of the last two points if it is inside the bracket; otherwise a price that shrinks the
- * bracket.
+ * Returns the secant root of the last two points if it is inside the bracket. Otherwise returns a price that shrinks
+ * the bracket.
  */
 function computeNextPrice({ low, high, point, before }: Bracket): number {
   const ratioPrice = point.numerator > 0 ? point.variance / point.numerator : GROWTH * point.price;

@@ -14,7 +14,10 @@ import type { SeparableFunction } from './separable.js';
 
 /** Optimum of a program with an added separable function. */
 export interface SeparableSolution {
-  /** Program with the function replaced by its tangent at the optimum; its optimality conditions there are the same. */
+  /**
+   * Program in which the function is replaced by its tangent at the optimum. Its optimality conditions there are the
+   * same.
+   */
   readonly program: Program;
   readonly answer: ProgramResult;
 }
@@ -42,8 +45,9 @@ const ROUNDING = 1e-10;
 const DOMAIN_FRACTION = 0.9;
 
 /**
- * Minimises a program's objective plus a smooth separable function within its rows, by successive quadratic models of
- * the function: the optimum of each model is the next point. Once a point is feasible, every step lowers the objective.
+ * Minimises a program's objective plus a smooth separable function within its rows. Solves successive quadratic models
+ * of the function; the optimum of each model is the next point. Once a point is feasible, every step lowers the
+ * objective.
  * @returns undefined if a model has no solution or the steps do not converge.
  * @cost a program without the function if that gives the start, then one warm-started program for each model.
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 18.1.
@@ -114,8 +118,8 @@ function solveModels(
 const PRICES_MAX = 60;
 
 /**
- * Relative distance of a norm from its radius that counts as zero, and the distance below which the search stops once
- * prices no longer improve.
+ * Relative distance of a norm from its radius that counts as zero, and the distance below which the search stops if
+ * prices no longer improve it.
  */
 const NORM_TOLERANCE = 1e-11;
 const NEAR_TOLERANCE = 1e-9;
@@ -124,8 +128,8 @@ const NEAR_TOLERANCE = 1e-9;
 const IDLE_PRICES_MAX = 4;
 
 /**
- * Minimises the objective with the first norm as a priced term instead of a row, at the price for which the norm equals
- * its radius. This is more stable if only the separable function is curved.
+ * Minimises the objective with the first norm as a penalty term instead of a row. The price of the term is the one at
+ * which the norm equals its radius. This is more stable if only the separable function is curved.
  */
 function solveByNormPrice(
   solver: Solver,
@@ -207,7 +211,7 @@ interface PricedSolution {
   readonly iterations: number;
 }
 
-/** Converts a solution with the first norm as a priced term to a solution with the norm as a row. */
+/** Converts a solution in which the first norm is a penalty term to a solution in which it is a row. */
 function setFirstNorm(
   base: Program,
   smooth: SeparableFunction,
@@ -224,7 +228,7 @@ function setFirstNorm(
 const KINK_TOLERANCE = 1e-12;
 
 /**
- * Returns the point for the next model: each weight at its optimum under the forces of the last solution, within its
+ * Returns the point for the next model. Each weight is at its optimum under the forces of the last solution, within its
  * bounds, and on the side of a kink towards which it moves.
  */
 function settlePoint(
@@ -310,8 +314,8 @@ function computeStepLength(x: Float64Array, to: Float64Array, { leastFrom }: Sep
 }
 
 /**
- * Returns the longest of successively halved steps that lowers the objective; 1 if none does, because the rest is
- * rounding.
+ * Returns the longest of successively halved steps that lowers the objective. Returns 1 if none does, because the rest
+ * is rounding.
  */
 function findDecreasingStep(x: Float64Array, to: Float64Array, merit: (x: Float64Array) => number): number {
   const before = merit(x);

@@ -10,8 +10,8 @@ import { solveTail, type TailSolution, type TailStart, type TailTerms } from './
 import { computeTailForces } from './tail-program.js';
 
 /**
- * Trade sizes below which the curvature of costs is capped in a tail problem, in the order of trial. Trading costs are
- * the only curvature, and that of tiny trades would be millions of times as large as that of others.
+ * Trade sizes in the order of trial. Below such a size, the curvature of costs in a tail problem is limited. Trading
+ * costs are the only curvature, and that of tiny trades would be millions of times as large as that of others.
  */
 const MODELLED_TRADES = [1e-6, 1e-8, 1e-5, 1e-14];
 

@@ -17,15 +17,15 @@ import { isMuchLarger, isSame, findPeaks, findWorstScenarios, joinSets, selectWo
 import { meterSolver } from '../work-meter.js';
 
 /**
- * Optimum of a tail goal, with the program whose optimality conditions it satisfies: the worst scenarios are fixed
- * forces on the weights.
+ * Optimum of a tail goal, with the program whose optimality conditions it satisfies. In this program the worst
+ * scenarios are fixed forces on the weights.
  */
 export interface TailSolution {
   readonly program: Program;
   readonly answer: ProgramResult;
   /** Tail average over all scenarios, without costs. */
   readonly value: number;
-  /** Lower bound of the tail average within the rows, without costs, as the forces prove it. */
+  /** Lower bound of the tail average within the rows, without costs. The forces prove it. */
   readonly bound: number;
   /** Multiplier of each scenario's returns in the proof, [T]. */
   readonly shares: Float64Array;
@@ -50,9 +50,9 @@ export interface TailTerms {
   readonly curved: readonly (SeparableFunction | null)[];
   /** Start weights, whose worst scenarios form the first set. */
   readonly near: Float64Array;
-  /** First set of scenarios, if a solution at similar weights provides one. */
+  /** First set of scenarios. Present if a solution at similar weights provides one. */
   readonly first?: TailSet | undefined;
-  /** Number of multiplications after which no better proof is searched. Default: the limit of the measure. */
+  /** Number of multiplications after which the search for a better proof ends. Default: the limit of the measure. */
   readonly workMax?: number;
 }
 
@@ -69,8 +69,8 @@ const FIRST_TAIL_SIZES = 2;
 const GAP_TOLERANCE = 1e-9;
 
 /**
- * Relative difference if no scenario is left to add: rows are satisfied to 1e-10, and curved costs are not more
- * accurate.
+ * Relative difference that counts as equal if no scenario is left to add. Rows are satisfied to 1e-10, and curved costs
+ * are not more accurate.
  */
 const GAP_TOLERANCE_COMPLETE = 1e-6;
 
@@ -81,12 +81,12 @@ const GAP_TOLERANCE_COMPLETE = 1e-6;
 const GAP_MAX = 0.01;
 
 /**
- * Number of multiplications after which no better proof is searched, one to two minutes. The remaining gap is reported.
- * Work is counted instead of timed, so that equal requests have equal results.
+ * Number of multiplications after which the search for a better proof ends, one to two minutes. The remaining gap is
+ * reported. Work is counted instead of time, so that equal requests have equal results.
  */
 const WORK_MAX = { loss: 1e11, drawdown: 2e10 } as const;
 
-/** Fraction of new scenarios in the first set of losses above which the optimum is far from the known weights. */
+/** Fraction of new scenarios in the first set of losses. If it is larger, the optimum is far from the known weights. */
 const NEW_SCENARIOS_MAX = 0.5;
 
 /** Maximum number of approximate optima that add scenarios before an exact solve; ten are usual. */
@@ -96,15 +96,15 @@ const ROUGH_ROUNDS_MAX = 20;
 export const VARIABLE_UNITS = [1, 8, 0.125, 2, 0.5];
 
 /**
- * Minimises the average of the worst scenarios within rows. Few scenarios determine the solution: a set grows by the
- * worst scenarios of the latest weights until the average over all scenarios equals the bound that the set proves. Of
- * many securities only few are held: securities at a bound in the start weights join once they would improve the tail.
+ * Minimises the average of the worst scenarios within rows. Few scenarios determine the solution. A set grows by the
+ * worst scenarios of the latest weights, until the average over all scenarios equals the bound that the set proves. Of
+ * many securities only few are held. Securities at a bound in the start weights join once they would improve the tail.
  * @returns undefined if no solution was found.
  * @cost for each set of S scenarios about 20 factorisations of N^3 / 6 + S N^2 / 2, half as many for the first set of
- *   losses.
+ * losses.
  * @source Rockafellar & Uryasev (2000), Journal of Risk 2(3), for the program; Kuenzi-Bay & Mayer (2006), Computational
- *   aspects of minimizing conditional value-at-risk, Computational Management Science 3(1), for growing sets; Dantzig &
- *   Wolfe (1960), Operations Research 8(1), for priced securities.
+ * aspects of minimizing conditional value-at-risk, Computational Management Science 3(1), for growing sets; Dantzig &
+ * Wolfe (1960), Operations Research 8(1), for priced securities.
  */
 export function solveTail(solver: Solver, terms: TailTerms): TailSolution | undefined {
   const restingFlags = terms.curved.every((curved) => curved === null)
@@ -186,8 +186,9 @@ interface InitialScenarioSet {
 }
 
 /**
- * Returns the first set. For losses, it consists of the worst scenarios of weights near the optimum over the worst
- * scenarios at the start weights, without curved costs. The peaks of drawdowns depend too much on the weights for this.
+ * Returns the first set of scenarios. For losses, it consists of the worst scenarios of weights near the optimum. These
+ * weights minimise the average over the worst scenarios at the start weights, without curved costs. The peaks of
+ * drawdowns depend too much on the weights for this.
  */
 function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): InitialScenarioSet {
   const size = Math.max(countTailScenarios(goal), 1);
@@ -207,7 +208,7 @@ function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: n
 }
 
 function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): ScenarioSetSolution | undefined {
-  // The bound that no drawdown is below zero helps only if some weights have no drawdown, and slows down all other
+  // The bound that no drawdown is below zero helps only if some weights have no drawdown. It slows down all other
   // cases, so it is tried once, as the last attempt.
   for (const leastLevel of terms.goal.measure === 'drawdown' ? [-Infinity, 0] : [-Infinity]) {
     for (const effort of isExpensive(terms) ? (['quick', 'thorough'] as const) : (['thorough'] as const)) {
@@ -223,8 +224,8 @@ function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: numb
 }
 
 /**
- * Returns true for drawdowns of many securities. A solve takes seconds and an approximate solve a fraction of that, so
- * another unit is tried before more iterations.
+ * Returns true for drawdowns of many securities. A solve then takes seconds, and an approximate solve a fraction of
+ * that. Another unit is therefore tried before more iterations.
  */
 function isExpensive({ goal, rows }: Pick<TailTerms, 'goal' | 'rows'>): boolean {
   return goal.measure === 'drawdown' && rows.n >= SECURITIES_MIN;
@@ -329,8 +330,8 @@ interface ApproximateSolveTerms extends TailTerms {
 }
 
 /**
- * Adds the worst scenarios at approximate optima of a growing set: peaks until no more appear, or losses until few are
- * new. Each approximate optimum costs a fraction of an exact one.
+ * Adds the worst scenarios at approximate optima of a growing set. Peaks are added until no more appear, losses until
+ * few are new. Each approximate optimum costs a fraction of an exact one.
  */
 function addNearScenarios(
   solver: Solver,

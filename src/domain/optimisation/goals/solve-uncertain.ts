@@ -15,7 +15,7 @@ interface ProgramSolution {
   readonly answer: ProgramResult;
 }
 
-/** Solves a program, including curved costs; undefined without a solution. */
+/** Solves a program, including curved costs. Returns undefined without a solution. */
 export type InnerSolve<F extends ProgramSolution> = (program: Program, warm: ActiveState | undefined) => F | undefined;
 
 export interface UncertainProblem {
@@ -29,7 +29,7 @@ export interface UncertainProblem {
   readonly near: SolveHints;
 }
 
-/** Norm and gross volatility of a solution, from which a similar solve starts. */
+/** Norm and gross volatility of a solution. A similar solve starts from them. */
 export interface SolveHints {
   length?: number;
   gross?: number;
@@ -39,11 +39,11 @@ export interface SolveHints {
  * Solves a program for the worst expected returns and covariances of uncertainty sets. A box of returns adds a charge
  * on the magnitude of each weight. An ellipsoid subtracts a multiple of a norm, which is replaced by half its square at
  * the price with the same gradient. A spread of covariances adds an outer product if bounds fix the signs of the
- * weights; otherwise it adds the squared gross volatility, linearised at a price.
+ * weights. Otherwise it adds the squared gross volatility, linearised at a price.
  * @returns undefined if a program has no solution.
  * @cost for an ellipsoid five to eight programs; as many for each of them if signs are open.
  * @source Ben-Tal & Nemirovski (1999), Robust solutions of uncertain linear programs, Operations Research Letters 25;
- *   Goldfarb & Iyengar (2003), Robust portfolio selection problems, Mathematics of Operations Research 28(1).
+ * Goldfarb & Iyengar (2003), Robust portfolio selection problems, Mathematics of Operations Research 28(1).
  */
 export function solveUncertain<F extends ProgramSolution>(
   inner: InnerSolve<F>,
@@ -80,7 +80,7 @@ function addCharge(program: Program, widths: Float64Array, price: number): Progr
   return { ...program, kinks: [...program.kinks, kink] };
 }
 
-/** Returns the signs that bounds impose on the weights; null if any weight may have either sign. */
+/** Returns the signs that bounds impose on the weights. Returns null if any weight may have either sign. */
 function findSigns({ n, lower, upper }: Program): Float64Array | null {
   const signs = new Float64Array(n);
   for (let i = 0; i < n; i++) {
@@ -97,7 +97,9 @@ interface WorstCovariance {
   readonly spread: number;
 }
 
-/** Worst-case covariances by covariance, spread and signs, cached so that solvers receive an identical object. */
+/**
+ * Worst-case covariances by covariance, spread and signs. They are cached, so that solvers receive an identical object.
+ */
 const worstCovarianceCache = new WeakMap<Metric, { readonly key: string; readonly metric: Metric }>();
 
 /** Returns the program with the worst-case covariances for weights of the given signs; norms are unchanged. */
@@ -135,11 +137,13 @@ const ZERO_PRICE = 1e-18;
 interface PricedTrial<F> {
   readonly price: number;
   readonly found: F;
-  /** Relative excess of the price: negative if the price is too low, between -1 and 1 near the right price. */
+  /**
+   * Relative excess of the price. It is negative if the price is too low, and between -1 and 1 near the right price.
+   */
   readonly excess: number;
 }
 
-/** Finds the price that equals the price implied by its solution, by the secant method within a bracket. */
+/** Finds the price that equals the price that follows from its solution. Uses the secant method within a bracket. */
 function solveAtConsistentPrice<F>(
   solveAtPrice: (price: number) => PricedTrial<F> | undefined,
   guess: number,
@@ -181,7 +185,7 @@ interface LengthTerm {
 const ZERO_LENGTH = 1e-11;
 
 /**
- * Minimises the objective of a program plus a weighted norm. Half the squared norm has the same gradient at the price
+ * Minimises the objective of a program plus a weighted norm. Half the squared norm has the same gradient at a price of
  * weight over norm.
  */
 function addLengthRow<F extends ProgramSolution>(
@@ -198,7 +202,8 @@ function addLengthRow<F extends ProgramSolution>(
   const programWithNorm = { ...program, norms: [norm, ...program.norms] };
   const typicalVolatility = Math.sqrt(computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / n;
   let last = warm;
-  // The search uses squares: if nothing else is curved, the squared force is linear in the squared price.
+  // The search uses squares of price and force. If nothing else is curved, the squared force is linear in the squared
+  // price.
   const result = solveAtConsistentPrice(
     (square) => {
       const price = Math.sqrt(square);
@@ -264,8 +269,8 @@ function addGrossRow<F extends ProgramSolution>(
 }
 
 /**
- * Checks a solution against the optimality conditions of another program with the same optimum; undefined if it does
- * not satisfy them.
+ * Checks a solution against the optimality conditions of another program with the same optimum. Returns undefined if it
+ * violates them.
  */
 function checkSolution<F extends ProgramSolution>(candidate: F, program: Program): F | undefined {
   const kkt = checkKkt(program, candidate.answer.point);

@@ -15,10 +15,12 @@ export interface TailSet {
   readonly peaks: Int32Array;
 }
 
-/** Relative price of a peak variable that no scenario needs, so that it becomes as low as possible. */
+/** Relative price of a peak variable that no scenario needs. It makes the variable as low as possible. */
 const NEGLIGIBLE = 1e-10;
 
-/** Program in the weights, the tail level, and for drawdowns the running maxima at the peaks. */
+/**
+ * Program in three kinds of variables: the weights, the tail level and, for drawdowns, the running maxima at the peaks.
+ */
 export interface TailProgram {
   readonly program: Program;
   /** Number of rows before the tail rows. */
@@ -26,16 +28,16 @@ export interface TailProgram {
 }
 
 /**
- * Creates the linear program that minimises a tail average: level + sum of the excesses over it / size, which equals
- * the average at the best level. Additional variables are the level, and for drawdowns the running maximum at each peak
- * less the value there.
+ * Creates the linear program that minimises a tail average. The average equals, at the best level, the level plus the
+ * sum of the excesses over it divided by the size. Additional variables are the level and, for drawdowns, the running
+ * maximum at each peak less the value there.
  * @param rows remaining objective, and the rows.
  * @param unit unit of the additional variables: the size of a loss.
  * @param price cost of a unit of the average, relative to the remaining objective.
  * @cost a copy of the returns of the set.
  * @source Rockafellar & Uryasev (2000), Optimization of conditional value-at-risk, Journal of Risk 2(3); for drawdowns
- *   Chekhlov, Uryasev & Zabarankin (2005), Drawdown measure in portfolio optimization, International Journal of
- *   Theoretical and Applied Finance 8(1).
+ * Chekhlov, Uryasev & Zabarankin (2005), Drawdown measure in portfolio optimization, International Journal of
+ * Theoretical and Applied Finance 8(1).
  */
 export function createTailProgram(
   goal: TailGoal,
@@ -117,8 +119,8 @@ function createCoefficients(
 }
 
 /**
- * Returns the multiplier of each scenario's returns, [T], from the multipliers of the program's rows. The forces on the
- * weights are the returns times these multipliers, summed over scenarios.
+ * Returns the multiplier of each scenario's returns, [T]. It is computed from the multipliers of the program's rows.
+ * The forces on the weights are the returns times these multipliers, summed over scenarios.
  */
 export function computeTailShares(
   goal: TailGoal,

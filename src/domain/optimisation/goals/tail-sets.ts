@@ -2,14 +2,14 @@ import { computeOutcomes, countTailScenarios, computeValues, type TailGoal } fro
 import type { TailSet } from './tail-program.js';
 
 /**
- * Number of scenarios that one portfolio adds to a set: a multiple of the tail size plus a multiple of the number of
- * securities, because that many scenarios can be exactly at the tail level.
+ * Number of scenarios that one portfolio adds to a set. It is a multiple of the tail size plus a multiple of the number
+ * of securities, because that many scenarios can be exactly at the tail level.
  */
 const TAIL_FACTOR = 1.3;
 const SECURITIES_FACTOR = 0.6;
 
 /**
- * Fraction of new scenarios in an enlarged set of losses above which approximate optima over all securities add more
+ * Fraction of new scenarios in an enlarged set of losses. Above it, approximate optima over all securities add more
  * scenarios; below it, an exact program is solved.
  */
 const GROWTH_MIN = 0.1;

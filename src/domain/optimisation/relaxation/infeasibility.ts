@@ -20,7 +20,7 @@ import { createFeasibilityTests, WORK_MAX, type FeasibilityTests } from '../tria
 import { createLimitedSolver, estimateWork } from '../work-meter.js';
 import type { Solvers } from '../solvers.js';
 
-/** Detail of the error INFEASIBLE: the conflicting rows, and changes that resolve the conflict. */
+/** Detail of the error INFEASIBLE: the conflicting rows, and changes that end the conflict. */
 export interface Infeasibility {
   /** True if verified multipliers prove the conflict, or every choice of securities was excluded. */
   readonly proven: boolean;
@@ -28,16 +28,18 @@ export interface Infeasibility {
   readonly relaxations: readonly Relaxation[];
   readonly all_rows_relaxation?: readonly Relaxation[];
   /**
-   * False if the work limit was reached: not every row of the conflict was tested, changes may be missing, and the
-   * listed changes may not be the smallest. Absent otherwise.
+   * False if the work limit was reached. Then not every row of the conflict was tested, changes may be missing, and the
+   * listed changes may not be the smallest. Otherwise absent.
    */
   readonly exhaustive?: false;
 }
 
-/** Explanation of an infeasible problem, with conflicts for sentences that are not part of the detail. */
+/**
+ * Explanation of an infeasible problem. It has further conflicts, which appear only in sentences and not in the detail.
+ */
 export interface Explanation {
   readonly detail: Infeasibility;
-  /** Conflicts that remain if a row of the first conflict is removed, by that row. */
+  /** Conflicts that remain if a row of the first conflict is removed, for each such row. */
   readonly remaining: readonly UnresolvedConflict[];
 }
 
@@ -58,17 +60,15 @@ const CONFLICT_SHARE = 0.5;
 /** Minimum work of an explanation, in solves of a problem of this size. */
 const SOLVES_MAX = 200;
 
-/**
- * Returns the maximum number of multiplications of an explanation: the work limit of `Trials`, or more for a large
- * problem.
- */
+/** Returns the maximum number of multiplications of an explanation. It is `WORK_MAX`, or more for a large problem. */
 function computeWorkLimit(problem: Problem): number {
   return Math.max(WORK_MAX, SOLVES_MAX * estimateWork(assembleProgram(problem).program));
 }
 
 /**
- * Explains why the rows of a problem are infeasible: an irreducible set of conflicting rows, the least change of each
- * single parameter that restores feasibility, and the least joint change that respects priorities.
+ * Explains why the rows of a problem are infeasible. Finds a set of conflicting rows of which none can be removed, the
+ * least change of each single parameter that makes the rows feasible, and the least joint change that respects
+ * priorities.
  * @param workMax number of multiplications after which the search ends, once there is a proof.
  * @returns undefined if no conflict can be proven: the solver failed for another reason.
  * @cost a linear program per row of the problem, and a few per parameter of the conflict.
@@ -82,8 +82,8 @@ export function explainInfeasibility(
 }
 
 /**
- * Explains infeasible rows as `explainInfeasibility`, and returns the conflicts that remain after removing a row of the
- * conflict.
+ * Explains infeasible rows as `explainInfeasibility` does. Also returns the conflicts that remain after a row of the
+ * conflict is removed.
  */
 export function explainRows(
   { solver: inner, algebra }: Solvers,
@@ -115,7 +115,7 @@ export function explainRows(
   return { detail, remaining: remainingConflicts };
 }
 
-/** Returns the least joint change; if only one parameter can move, the change of that parameter. */
+/** Returns the least joint change. If only one parameter can move, returns the change of that parameter. */
 function findJointChange(
   solvers: Solvers,
   problem: Problem,
@@ -140,8 +140,8 @@ function isSameMove(a: ParameterMove, b: ParameterMove): boolean {
 }
 
 /**
- * Returns moves that also permit a choice of securities, if moves for the convex rows do not suffice; empty without
- * non-convex rows.
+ * Returns moves that also permit a choice of securities. They are needed if moves for the convex rows do not suffice.
+ * Returns an empty list without non-convex rows.
  */
 function findMovesWithChoices(
   solvers: Solvers,
@@ -153,7 +153,7 @@ function findMovesWithChoices(
     : findChoiceMoves(solvers, problem, { ...among, within: EXACT_TOLERANCE, convex: selectConvexRows(problem) });
 }
 
-/** Selects the convex rows that may move together with choices: all if searches are short. */
+/** Selects the convex rows that may move together with choices. All may move if searches are short. */
 function selectConvexRows({ index }: Problem): ChoiceMoves['convex'] {
   return index.length <= EXACT_SECURITIES_MAX ? 'all' : 'sought';
 }
@@ -171,8 +171,8 @@ function listRemainingConflicts(solver: Solver, problem: Problem, { origins }: C
 }
 
 /**
- * Explains why no choice of securities satisfies the non-convex rows although the convex rows are feasible. It removes
- * rows while the search still fails, then moves the parameters of the remaining rows until it succeeds, within a work
+ * Explains why no choice of securities satisfies the non-convex rows although the convex rows are feasible. Removes
+ * rows while the search still fails. Then moves the parameters of the remaining rows until it succeeds, within a work
  * limit.
  * @param isProven true if every choice was excluded.
  * @param workMax maximum number of multiplications of all trials together.
@@ -257,7 +257,7 @@ function lowerFirstLetter(text: string): string {
   return `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;
 }
 
-/** Describes why risk parity excludes a choice of securities; empty for other objectives. */
+/** Describes why risk parity excludes a choice of securities. Returns an empty list for other objectives. */
 function describeParity(problem: Problem, conflict: readonly ConflictRow[]): string[] {
   const { goal } = problem;
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return [];
@@ -290,7 +290,7 @@ function describeMissingSecurities({ rows }: Problem, conflict: readonly Conflic
   });
 }
 
-/** Returns relaxations of the curved rows of a conflict to the best attainable values. */
+/** Returns relaxations of the curved rows of a conflict. Each relaxes a row to the best value that can be reached. */
 export function relaxCurvedRows(solvers: Solvers, problem: Problem, { origins }: Conflict): readonly Relaxation[] {
   const curvedOrigins = new Set(problem.rows.filter(isCurve).map(({ origin }) => origin));
   const moves = findSingleMoves(

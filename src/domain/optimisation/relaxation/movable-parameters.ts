@@ -10,10 +10,10 @@ import {
 import type { RowParameterChange } from './parameter-change.js';
 import type { Origin, Problem } from '../problem.js';
 
-/** Parameter that a relaxation may move, or the width of a row whose limits depend on no parameter. */
+/** Parameter that a relaxation may move. If no parameter determines the limits of a row, it is the width of the row. */
 export interface MovableParameter {
   readonly origin: Origin;
-  /** Parameter to move; null for the width of a row. */
+  /** Parameter to move. Null for the width of a row. */
   readonly parameter: string | null;
   readonly from: number;
   /** Direction of relaxation. */
@@ -24,11 +24,11 @@ export interface MovableParameter {
   readonly size: number;
   /** True if the rows of a program are proportional to the parameter and depend on no other parameter. */
   readonly isLinear: boolean;
-  /** Row with the weighted average that the parameter bounds; null for other limits. */
+  /** Row with the weighted average that the parameter bounds. Null for other limits. */
   readonly average: { readonly row: LinearRow; readonly average: Average } | null;
 }
 
-/** Returns the parameters that set the convex limits of the given rows, except for soft rows and rows of priority 0. */
+/** Returns the parameters that set the convex limits of given rows. Skips soft rows and rows of priority 0. */
 export function listMovableParameters({ rows }: Problem, origins: readonly Origin[]): MovableParameter[] {
   const results = new Map<string, MovableParameter>();
   for (const { origin, row } of rows) {
@@ -58,8 +58,8 @@ export function listMovableParameters({ rows }: Problem, origins: readonly Origi
 }
 
 /**
- * Returns the widths of given rows: of rows whose limits all depend on no parameter, or of all rows with any such
- * limit.
+ * Returns the widths of given rows. A row is included if none of its limits depends on a parameter or, on request, if
+ * any limit does not.
  */
 export function listRowWidths(
   { rows }: Problem,
@@ -98,23 +98,25 @@ function listLimits(row: ProgramRow): SidedLimit[] {
     case 'distance':
     case 'norm':
     case 'tail':
-      // A larger radius relaxes the row, whether the parameter is a maximum or a minimum.
+      // A larger radius relaxes the row. This is so for a maximum parameter and for a minimum parameter.
       return [{ limit: row.limit, side: 'upper' }];
     default:
       return [];
   }
 }
 
-/** Maximum relative move; beyond it a row is effectively removed, not relaxed. */
+/** Maximum relative move. A row that moves further is in effect removed, not relaxed. */
 const MOVE_MAX = 1e4;
 
-/** Returns the largest coefficient of a row; 1 for a row other than a linear one. */
+/** Returns the largest coefficient of a row. Returns 1 for a row other than a linear one. */
 function findLargestCoefficient(row: ProgramRow): number {
   if (row.form !== 'linear') return 1;
   return (row.average?.numerator ?? row.coefficients).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 }
 
-/** Returns the maximum distance, at most `reach`, by which a parameter may move before its class refuses the value. */
+/**
+ * Returns the maximum distance by which a parameter may move before its class refuses the value. It is at most `reach`.
+ */
 function computeAcceptedRange(
   { origin, parameter, to: from }: RowParameterChange,
   direction: 1 | -1,
@@ -129,7 +131,7 @@ function computeAcceptedRange(
     if (isMoveAccepted(middle)) near = middle;
     else far = middle;
   }
-  // Limits of classes are round numbers, which bisection only approaches.
+  // Limits of classes are round numbers. Bisection only approaches such a number, so the rounded value is tried.
   const roundedValue = Math.round((from + direction * near) * 1e6) / 1e6;
   return isMoveAccepted(Math.abs(roundedValue - from)) && Math.abs(roundedValue - from) > near
     ? Math.abs(roundedValue - from)

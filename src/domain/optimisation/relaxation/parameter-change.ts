@@ -3,7 +3,9 @@ import type { Origin } from '../problem.js';
 /** New value of a row's parameter. */
 export interface RowParameterChange {
   readonly origin: Origin;
-  /** Parameter to change; null to widen the limits of the row by `to`, if no parameter determines them. */
+  /**
+   * Parameter to change. Null if no parameter determines the limits of the row; the limits are then widened by `to`.
+   */
   readonly parameter: string | null;
   readonly to: number;
 }

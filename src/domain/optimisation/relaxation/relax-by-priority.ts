@@ -23,9 +23,9 @@ export interface InfeasibleSolve {
 const MOVE_TOLERANCE = 1e-6;
 
 /**
- * Finds the least moves of rows with a stated priority that make a problem feasible, rows of higher priority number
- * first. Rows without a numeric parameter (an exclusion, the budget) are widened. Limits that depend on no parameter
- * are widened only if nothing else suffices.
+ * Finds the least moves of rows with a stated priority that make a problem feasible. Rows with a higher priority number
+ * move first. Rows without a numeric parameter (an exclusion, the budget) are widened. Limits that depend on no
+ * parameter are widened only if nothing else suffices.
  * @param mayRelax rows to relax. Default: those with a stated priority.
  * @returns undefined if the other rows are infeasible, or no row can be relaxed.
  * @cost a few linear programs and a solve; bisection searches, within a work limit, if a choice of securities fails.
@@ -53,7 +53,7 @@ export function relaxByPriority(
 }
 
 /**
- * Returns the least move of a single row that permits a choice of securities; undefined if there is none.
+ * Returns the least move of a single row that permits a choice of securities. Returns undefined if there is none.
  * @param isAny true to move any row, not only distances
  */
 function relaxSingleRow(
@@ -84,8 +84,8 @@ function relaxRowsJointly(
 }
 
 /**
- * Moves all rows that may be relaxed, convex or not, by trial, for problems in which moves of one kind do not suffice;
- * undefined without non-convex rows.
+ * Moves all rows that may be relaxed, convex or not, by trial. This is needed if moves of one kind do not suffice.
+ * Returns undefined without non-convex rows.
  */
 function relaxByTrial(
   { solvers, trials, problem, origins }: RelaxationContext,

@@ -12,7 +12,7 @@ import { solveProblem } from '../search.js';
 import type { Solvers } from '../solvers.js';
 import { solveConvex } from '../solve-convex.js';
 
-/** Change of a single parameter that restores feasibility. */
+/** Change of a single parameter that makes the rows feasible. */
 export interface Relaxation {
   readonly id: string;
   readonly index: number | null;
@@ -22,8 +22,8 @@ export interface Relaxation {
   readonly to: number;
   readonly change: number;
   /**
-   * Value up to which changes are proven insufficient, if the change is not proven to be the least; only for a choice
-   * of securities.
+   * Value up to which changes are proven not to suffice. Present only for a choice of securities, if the change is not
+   * proven to be the least.
    */
   readonly bound?: number;
   /** Fraction of the change that is not proven to be necessary. */
@@ -33,7 +33,7 @@ export interface Relaxation {
 /** Move that was verified by a solve. */
 export interface ExecutedMove extends ParameterMove {
   readonly change: number;
-  /** Value up to which no value suffices; absent if `to` is proven to be the least. */
+  /** Value up to which no value suffices. Absent if `to` is proven to be the least. */
   readonly bound?: number;
 }
 
@@ -47,7 +47,7 @@ function computeStepsPerUnit(value: number): number {
   return raiseToPower(10, Math.min(DECIMALS, Math.max(DIGITS - integerDigits, 0)));
 }
 
-/** Maximum number of certificates of infeasibility for one relaxation. Each rules out an interval of the parameter. */
+/** Maximum number of proofs of infeasibility for one relaxation. Each excludes an interval of the parameter. */
 const CERTIFICATES_MAX = 40;
 
 /** Numbers of additional outward steps to try if rounding makes the least value infeasible. */
@@ -60,12 +60,13 @@ const ROUNDING = 1e-15;
 const DOUBLINGS_MAX = 60;
 
 /**
- * Finds, for each parameter of the given rows, the least single change that restores feasibility, smallest change
- * first. Each change is verified by solving the problem again. Rows of priority 0 never move.
+ * Finds, for each parameter of the given rows, the least single change that makes the rows feasible. The smallest
+ * change comes first. Each change is verified by solving the problem again. Rows of priority 0 never move.
  */
 export function findSingleMoves(solvers: Solvers, problem: Problem, origins: readonly Origin[]): ExecutedMove[] {
   const tails = new Set(problem.rows.flatMap(({ origin, row }) => (row.form === 'tail' ? [origin] : [])));
-  // Tails come first: their minimum is a single program, and searches for other parameters may use up the work limit.
+  // Tails come first. Their minimum is a single program, whereas searches for other parameters may use up the work
+  // limit.
   const movables = listMovableParameters(problem, origins).toSorted(
     (a, b) => Number(tails.has(b.origin)) - Number(tails.has(a.origin)),
   );
@@ -93,8 +94,8 @@ function addBound(move: ExecutedMove, bound: number | undefined): ExecutedMove {
 }
 
 /**
- * Finds the smallest value of a parameter at which the rows are feasible; undefined if there is none. For a limit on a
- * tail, this is the smallest tail average within the other rows.
+ * Finds the smallest value of a parameter at which the rows are feasible. Returns undefined if there is none. For a
+ * limit on a tail, this is the smallest tail average within the other rows.
  */
 function findLeastValue(
   solver: Solver,
@@ -120,15 +121,15 @@ function findLeastValue(
 
 interface LeastFeasibleValue {
   readonly to: number;
-  /** Value up to which no value suffices; absent if it equals `to` up to rounding. */
+  /** Value up to which no value suffices. Absent if it equals `to` up to rounding. */
   readonly bound?: number;
   /** Feasible weights if the parameter has the value `to`. */
   readonly weights: Float64Array;
 }
 
 /**
- * Searches along certificates of infeasibility. Each certificate is valid up to some value of the parameter, where the
- * next certificate is computed, until the rows are feasible.
+ * Searches along proofs of infeasibility. Each proof is valid up to some value of the parameter. There the next proof
+ * is computed, until the rows are feasible.
  */
 function searchLeastValue(
   solver: Solver,
@@ -167,7 +168,8 @@ function searchLeastValue(
 }
 
 /**
- * Relative offsets beyond a barely sufficient value at which feasibility is tested too, because rounding may hide it.
+ * Relative distances beyond a value that barely suffices. Feasibility is tested there too, because rounding may hide
+ * it.
  */
 const NUDGES = [0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4];
 
@@ -182,8 +184,8 @@ export function listSeparateRows(problem: Problem): Problem {
 }
 
 /**
- * Determines whether the convex rows are feasible after changes, or proven infeasible. If neither is certain, tests
- * slightly larger changes.
+ * Determines if the convex rows are feasible after changes, or proven infeasible. If neither is certain, tests slightly
+ * larger changes.
  */
 export function checkMoves(
   solver: Solver,
@@ -204,7 +206,7 @@ export function checkMoves(
   return { kind: 'undecided', nudge: 0 };
 }
 
-/** Returns the move at which an infeasibility gap becomes zero; undefined if there is none within reach. */
+/** Returns the move at which an infeasibility gap becomes zero. Returns undefined if there is none within reach. */
 function findGapEnd(gap: (move: number) => number, reach: number, room: number): number | undefined {
   let near = 0;
   let far = Math.min(reach, room);
@@ -214,8 +216,8 @@ function findGapEnd(gap: (move: number) => number, reach: number, room: number):
     near = far;
     far = Math.min(2 * far, room);
   }
-  // The gap is nearly linear in the parameter, so the secant is nearly exact; bisection is the safeguard if the gap
-  // ends in a plateau.
+  // The gap is nearly linear in the parameter, so the secant is nearly exact. Bisection is used if the gap ends in a
+  // plateau.
   for (let step = 0; step < 100 && far - near > 1e-15 * (reach + far); step++) {
     const low = gap(near);
     const high = gap(far);
@@ -232,10 +234,7 @@ export interface ParameterMove {
   readonly to: number;
 }
 
-/**
- * Rounds moves outward to reporting steps, with additional steps if needed, so that the problem with all moves is
- * solvable.
- */
+/** Rounds moves outward to reporting steps. Adds further steps until the problem with all moves can be solved. */
 export function roundMovesOutward(
   solvers: Solvers,
   problem: Problem,
@@ -245,14 +244,17 @@ export function roundMovesOutward(
     const roundedMoves = moves.map(({ movable, to }) => ({ movable, to: roundMove(movable.from, to) }));
     if (!roundedMoves.every(({ movable, to }) => isAccepted(movable.origin, movable.parameter, to))) return undefined;
     const changes = roundedMoves.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
-    // The test solves the problem as for a request: if the rows leave a single point, the last bit of a bound decides.
+    // The test solves the problem as for a request. If the rows leave a single point, the last bit of a bound decides.
     if (solveProblem(solvers, problem.withParameters(changes), { wanted: 'any' }).kind === 'solved')
       return roundedMoves.map(createExecutedMove);
   }
   return undefined;
 }
 
-/** Relative distance from a number with few digits that counts as solver rounding: seven securities, not 7.00000005. */
+/**
+ * Relative distance from a number with few digits that counts as solver rounding. A result of 7.00000005 securities
+ * thus becomes seven.
+ */
 const SOLVER_ROUNDING = 1e-8;
 
 function roundToFewDigits(from: number, to: number): number {
@@ -265,7 +267,7 @@ const moveOutward = (extra: number) => (from: number, to: number) => roundUpward
 function roundUpwards(from: number, to: number, extra: number): number {
   const side = to >= from ? 1 : -1;
   const stepsPerUnit = computeStepsPerUnit(to);
-  // A tenth of a step counts as rounding of the value; the solve that follows decides.
+  // A tenth of a step counts as rounding of the value. The solve that follows decides if it is.
   const stepCount = Math.ceil(side * to * stepsPerUnit - 0.1) + extra;
   return stepCount === 0 ? 0 : (side * stepCount) / stepsPerUnit;
 }

@@ -7,7 +7,7 @@ import type { ExecutedMove } from './relaxation.js';
 import type { RowSide } from '../report.js';
 
 /**
- * Warns about rows that were relaxed at a rebalance: the rows, the amounts, and the forced sales that caused a
+ * Warns about rows that were relaxed at a rebalance. States the rows, the amounts, and forced sales that caused a
  * relaxation.
  */
 export function reportRelaxedRows({
@@ -50,7 +50,7 @@ export function reportRelaxSteps({ parent, steps }: Pick<DerivedSolve, 'parent' 
   });
 }
 
-/** Describes how far a change found by a search over choices of securities may be above the minimum. */
+/** Describes how far a change may be above the minimum. The change was found by a search over choices of securities. */
 function describeGap(bound: number | undefined): string {
   return bound === undefined
     ? ''
@@ -76,7 +76,7 @@ function describeForcedSales({ type, params }: Origin, all: DerivedSolve['leaver
 
 const roundDigits = (value: number): number => Number(value.toPrecision(6));
 
-/** Returns the amount by which the bound of a row side was relaxed; null if it is unchanged. */
+/** Returns the amount by which the bound of a row side was relaxed. Returns null if it is unchanged. */
 export function findRelaxation(
   { placed: { origin, row }, side }: RowSide,
   relaxed: readonly ExecutedMove[],

@@ -6,7 +6,7 @@ export interface PricedCorner {
   readonly tail: number;
 }
 
-/** Weights whose tail equals the limit, with the corner at the price for which they are optimal. */
+/** Weights whose tail equals the limit, with the corner at the price at which they are optimal. */
 export interface CornerInterpolation<C> {
   readonly weights: Float64Array;
   readonly corner: C;
@@ -22,7 +22,7 @@ const GROWTH = 4;
 const VALUE_TOLERANCE = 1e-8;
 
 /**
- * Finds the optimum of a linear objective within a limit on a tail. At each price the optimum is a corner, whose tail
+ * Finds the optimum of a linear objective within a limit on a tail. At each price the optimum is a corner. Its tail
  * jumps across the limit at the price at which two corners are equally good. All weights between these corners are
  * equally good, and the tail of one of them equals the limit. The next price is the one at which the two corners around
  * the limit are equally good.
@@ -30,7 +30,7 @@ const VALUE_TOLERANCE = 1e-8;
  * @param most the limit
  * @returns undefined if no price has corners on both sides of the limit, or a corner was not found
  * @source Everett (1963), Generalized Lagrange multiplier method, Operations Research 11(3); Dantzig & Wolfe (1960),
- *   Operations Research 8(1), for the mean of corners.
+ * Operations Research 8(1), for the mean of corners.
  */
 export function interpolateCorners<C extends PricedCorner>(
   first: number,

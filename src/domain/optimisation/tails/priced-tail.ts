@@ -28,9 +28,9 @@ export interface ExceededTail {
 export interface PricedTail {
   /** New cutting planes that enforce the limit. */
   readonly planes: readonly TailCut[];
-  /** Tail average at the right price, equal to the limit up to rounding; null if no price attains the limit. */
+  /** Tail average at the right price. It equals the limit up to rounding. Null if no price attains the limit. */
   readonly attained: number | null;
-  /** Optimum at that price, as a solution with the last plane as its row; null if there is none. */
+  /** Optimum at that price, as a solution whose row is the last plane. Null if there is none. */
   readonly optimum: AssembledSolution | null;
 }
 
@@ -46,7 +46,7 @@ const PRICES_MAX = 30;
 /** Maximum number of scenario sets at one price for a linear objective. */
 const SETS_MAX = 12;
 
-/** Number of tangent planes before planes from a price search are added too; usual limits need no more. */
+/** Number of tangent planes before planes from a price search are added too. Usual limits need no more. */
 const TANGENT_PLANES_MIN = 30;
 
 /** Number of tangent planes between two price searches for a linear objective. */
@@ -65,13 +65,13 @@ const LIMIT_TOLERANCE = 1e-9;
 const PRICE_RATIO_MAX = 1.2;
 
 /**
- * Finds cutting planes that keep a tail at its limit if the limit is near the minimum, where hundreds of tangent planes
- * would be needed. Weights that minimise the objective plus a price times the tail are optimal for some limit, and the
+ * Finds cutting planes that keep a tail at its limit if the limit is near the minimum. Hundreds of tangent planes would
+ * be needed there. Weights that minimise the objective plus a price times the tail are optimal for some limit. The
  * forces of their scenarios form a single plane with the same solution.
  * @param found solution with the known planes, whose multipliers give the first price.
  * @cost for each price about 20 factorisations of N^3 / 6 + S N^2 / 2 for the S worst scenarios of the weights
  * @source Lemaréchal, Nemirovskii & Nesterov (1995), New variants of bundle methods, Mathematical Programming 69, for
- *   aggregated planes.
+ * aggregated planes.
  */
 export function solvePricedTail(
   solver: Solver,
@@ -89,7 +89,7 @@ export function solvePricedTail(
   let set = findWorstScenarios(goal, x);
   let last: PricedOptimum | undefined;
   const restingFlags = findSecuritiesAtBounds(bare.program, x);
-  // If two corners are equally good, rounding decides whether a solve converges, so other units are tried.
+  // If two corners are equally good, rounding decides if a solve converges. Other units are then tried.
   const units = bare.program.curvature === 0 ? VARIABLE_UNITS : VARIABLE_UNITS.slice(0, 1);
   const findOptimum = (price: number): PricedOptimum | undefined => {
     const terms = units.map((times) => ({ goal, bare, set, unit: times * unit, price }));
@@ -195,7 +195,7 @@ interface PricedOptimum {
 }
 
 /**
- * Returns the optimum at a price; undefined without a solution.
+ * Returns the optimum at a price. Returns undefined without a solution.
  * @param rows program of `bare`, possibly with narrower bounds
  */
 function solveAtPrice(
@@ -242,7 +242,7 @@ function solveWithFixedSecurities(
 }
 
 /**
- * Converts an optimum to a solution whose tail row is its plane; null if it does not satisfy the optimality conditions.
+ * Converts an optimum to a solution whose tail row is its plane. Returns null if it violates the optimality conditions.
  */
 function addPlane(
   bare: AssembledProgram,
@@ -270,7 +270,7 @@ interface PricedPoint {
   /** Tail average at the weights for a price. */
   readonly tail: number;
   /**
-   * True if the program contained the worst scenarios of these weights; otherwise other weights may have a smaller
+   * True if the program contained the worst scenarios of these weights. Otherwise other weights may have a smaller
    * tail.
    */
   readonly isWhole: boolean;

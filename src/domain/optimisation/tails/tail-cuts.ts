@@ -8,9 +8,9 @@ export interface TailCut {
   readonly slopes: Float64Array;
 }
 
-/** Tails in the rows of a problem, with the cutting planes found so far, which are valid for all limits. */
+/** Tails in the rows of a problem, with the cutting planes found so far. The planes are valid for all limits. */
 export interface TailCuts {
-  /** Returns the tail goal for given terms; always an identical object. */
+  /** Returns the tail goal for given terms. Equal terms return the identical object. */
   goal(measure: TailMeasure, confidence: number, terms: ScenarioTerms): TailGoal;
   /** Known planes, in the order in which they were found. */
   readonly known: readonly TailCut[];

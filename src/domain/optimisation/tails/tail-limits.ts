@@ -11,18 +11,19 @@ type RowSelection = Pick<Assembly, 'includes' | 'changes' | 'views'>;
 
 /** Result of a feasibility check of tail limits. */
 export interface TailLimitState {
-  /** Weights that satisfy the tail limits and all other rows; undefined if none were found. */
+  /** Weights that satisfy the tail limits and all other rows. Undefined if none were found. */
   readonly weights: Float64Array | undefined;
   /**
-   * True if further cutting planes may change the result, as for several tails, whose planes may intersect anywhere.
+   * True if further cutting planes may change the result. This is so for several tails, whose planes may intersect
+   * anywhere.
    */
   readonly isOpen: boolean;
 }
 
 /**
  * Minimises each tail within the other hard rows, until all tail limits hold at a minimum. If a minimum exceeds its
- * limit, adds the cutting plane that proves the minimum: one program with this plane proves that the limit is
- * infeasible, while tangent planes approach the proof only slowly.
+ * limit, adds the cutting plane that proves the minimum. One program with this plane then proves that the limit is
+ * infeasible, whereas tangent planes approach the proof only slowly.
  */
 export function checkTailLimits(solver: Solver, problem: Problem, rows: RowSelection): TailLimitState {
   const curvedLimits = problem.rows
@@ -77,17 +78,17 @@ export function minimiseTail(
 }
 
 /**
- * Maximum number of scenarios that are all used at once if weights are unbounded, because weights that fit some
+ * Maximum number of scenarios that are all used at once if weights are unbounded. Unbounded weights that suit some
  * scenarios lose in all others.
  */
 const ALL_SCENARIOS_MAX = 2000;
 
-/** Maximum absolute weight of a security without a lower bound, in a search for any feasible weights. */
+/** Maximum absolute weight of a security without a lower bound. It is used in a search for any feasible weights. */
 const WEIGHT_MAX = 10;
 
 /**
- * Returns bounds for securities without a lower bound, because a tail has no minimum with unlimited leverage; undefined
- * if there are no such securities.
+ * Returns bounds for securities without a lower bound. With unlimited leverage, a tail has no minimum. Returns
+ * undefined if there are no such securities.
  */
 function addBounds({ lower }: Program): Restriction | undefined {
   if (!lower.includes(-Infinity)) return undefined;

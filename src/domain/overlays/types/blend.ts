@@ -83,7 +83,7 @@ export const blend = defineOverlayType({
   },
 });
 
-/** Reports settings of decision dates, which have no effect because the weights of a blend are known in advance. */
+/** Reports settings of decision dates. They have no effect, because the weights of a blend are known in advance. */
 const reportDecisionDates = ({ effective_lag: lag, ...rebalance }: RebalanceSpec): Remark[] => [
   ...(lag === 0 ? [] : [reportWithoutEffect('rebalance.effective_lag', lag, FIXED_REASON)]),
   ...DATED_MEMBERS.flatMap((member) =>

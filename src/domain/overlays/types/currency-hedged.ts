@@ -128,7 +128,7 @@ function reportUnhedged(spec: Terms): Remark[] {
 }
 
 interface ForwardMarks {
-  /** Price of a forward struck at each close, for delivery at the next month end, [T]. */
+  /** Price of a forward that is agreed at each close for delivery at the next month end, [T]. */
   readonly opened: Float64Array;
   /** Price at each close of the forward that was open until then, [T]. */
   readonly closed: Float64Array;
@@ -167,7 +167,7 @@ interface HedgedPair {
 }
 
 /**
- * Computes forward prices by session: each forward runs to the first month end after the session on which it is struck.
+ * Computes forward prices by session. Each forward ends at the first month end after the session on which it is agreed.
  */
 function computeMarks(
   { spot, foreign: series }: HedgedPair,
@@ -204,8 +204,8 @@ interface HedgeInput {
 }
 
 /**
- * Computes the path of the hedged index, with the invested amount and the level in units of the level at the last
- * strike.
+ * Computes the path of the hedged index. Invested amount and level are in units of the level when the forwards were
+ * last agreed.
  */
 function computeHedgedPath(
   { converted, exchange, legs }: HedgeInput,
@@ -223,7 +223,7 @@ function computeHedgedPath(
   for (let t = 1; t < length; t++) {
     const gain = computeGain(legs, struck, t);
     const investedAfter = investedFraction * converted[t]!;
-    // Gains of the hedge since the strike are held in cash until the next strike.
+    // The gains of the hedge are held in cash until the next forwards are agreed.
     const after = level + (investedAfter - investedFraction) + gain;
     growth[t] = assertPositive(after / level, context, t);
     hedge[t] = gain / level;

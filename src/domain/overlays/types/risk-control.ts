@@ -142,7 +142,10 @@ const reportRepeated = (halfLives: readonly number[]): Remark[] =>
     return first === k ? [] : [reportWithoutEffect(`half_lives[${k}]`, halfLife, `half_lives[${first}] is the same`)];
   });
 
-/** Reports a maximum exposure below the target, which is reached only at volatilities that no index has. */
+/**
+ * Reports a maximum exposure that is below the target volatility. The target then has no effect: the exposure is below
+ * its maximum only at volatilities that no index has.
+ */
 const reportCap = ({ target, max_leverage }: Terms): Remark[] =>
   max_leverage >= target
     ? []
@@ -168,8 +171,8 @@ interface AnnualTerms extends Terms {
 }
 
 /**
- * Returns the exposures at which the index would have the target volatility, [T]: before the first return 1, or the
- * maximum exposure if that is less.
+ * Returns the exposures at which the index would have the target volatility, [T]. Before the first return the exposure
+ * is 1, or the maximum exposure if that is less.
  */
 function computeTargetExposures(
   { target, half_lives, sessions, max_leverage, lag, annualisation: year }: AnnualTerms,
@@ -207,8 +210,8 @@ function computeDecayed(
 }
 
 /**
- * Returns the annual volatility from the latest squared returns with equal weights, of which there are fewer at the
- * beginning, [R].
+ * Returns the annual volatility from the latest squared returns with equal weights, [R]. At the beginning there are
+ * fewer returns.
  */
 function computeWindowMean(
   squares: Float64Array,

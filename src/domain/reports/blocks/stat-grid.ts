@@ -135,7 +135,7 @@ export const statGrid = defineBlockKind({
 /** Properties of a run that determine its figures. */
 export interface StatRun {
   readonly isDerived: boolean;
-  /** True if the index is an overlay, which no portfolio follows. */
+  /** True if the index is an overlay. No portfolio follows an overlay. */
   readonly isOverlay: boolean;
   readonly hasShorts: boolean;
 }

@@ -9,7 +9,7 @@ export const MARKET_FACTOR = 'MARKET';
 /** Magnitude of a t-statistic that counts as significant. */
 const SIGNIFICANT_T = 2;
 
-/** Rows of a return panel that are regressed on exposures known before the first of them. */
+/** Rows of a return panel. They are regressed on exposures that were known before the first of them. */
 export interface RegressedSpan {
   /** Range of panel rows: first row, and row after the last. */
   readonly from: number;
@@ -38,7 +38,7 @@ export interface CrossSectionFactorsInput {
 
 /**
  * Estimates a factor model with market, sector and style factors. The returns of each session are regressed on a
- * constant, sector dummies and style exposures; sector returns average zero.
+ * constant, sector dummies and style exposures. Sector returns average zero.
  * @cost of the regressions: T n (S + P), and n (S + P)^2 per span
  */
 export function estimateCrossSectionFactors(
@@ -83,7 +83,7 @@ export function createExposures(sectorAt: Int32Array, styles: Float64Array, S: n
   return exposures;
 }
 
-/** Computes the returns of market, sectors and styles, [T x K], and the fit; the panel becomes the residuals. */
+/** Computes the returns of market, sectors and styles, [T x K], and the fit. Overwrites the panel by the residuals. */
 export function estimateFactorReturns(
   { panel, styleNames: { length: P }, spans }: Pick<CrossSectionFactorsInput, 'panel' | 'styleNames' | 'spans'>,
   sectorAt: Int32Array,
@@ -128,7 +128,7 @@ function createDesign(sectorAt: Int32Array, styles: Float64Array, S: number, P: 
 }
 
 /**
- * Writes factor returns from regression coefficients: the market return is the mean of the sector returns; a sector
+ * Writes factor returns from regression coefficients. The market return is the mean of the sector returns. A sector
  * factor return is the sector return in excess of it.
  */
 function combineCoefficients(coefficients: Float64Array, S: number, out: Float64Array): void {
@@ -178,7 +178,7 @@ function computeWeightedCovariance(
       const value = scale * weights[t]! * centredReturns[t * K + k]!;
       for (let l = 0; l < K; l++) covariance[k * K + l]! += value * centredReturns[t * K + l]!;
     }
-  // The matrix is mirrored, because products in either order may differ in their last digit.
+  // The matrix is mirrored. Products in either order may differ in their last digit.
   for (let k = 0; k < K; k++) for (let l = 0; l < k; l++) covariance[k * K + l] = covariance[l * K + k]!;
   return covariance;
 }

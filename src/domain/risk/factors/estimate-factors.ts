@@ -37,13 +37,13 @@ export interface EstimatedFactors {
   readonly model: FactorModel;
   /** Share of the variance that the factors explain; only for principal components. */
   readonly fit: Pick<FactorFit, 'rSquared'> & Partial<FactorFit>;
-  /** First panel row that was used: style exposures need earlier history. */
+  /** First panel row that was used. Style exposures need earlier history. */
   readonly from: number;
 }
 
 /**
  * Estimates a factor model of the covered securities of a window. Sectors and final exposures are those known on the
- * last session of the window; returns are regressed on exposures known before each return.
+ * last session of the window. Returns are regressed on exposures known before each return.
  * @param panel [T x n] returns; overwritten.
  * @cost an eigenproblem of min(T, n), or T n (S + P) and the datapoints of a session in 21
  */
@@ -113,7 +113,7 @@ function createPlainSpan(n: number, observationCount: number): StyledSpans {
 
 /**
  * Returns the calendar months of a panel, each with the exposures known at the close before the month. The first month
- * is the first from which every current style has values, unless that leaves too few returns.
+ * is the one from which every current style has values, unless that leaves too few returns.
  */
 function createStyledSpans(
   { sm, datapoints, to }: ReturnWindow,
@@ -182,8 +182,8 @@ export function readCrossSection(datapoints: CrossSections, session: number, col
 }
 
 /**
- * Returns the square roots of market capitalisations, scaled to mean 1; 1 for a security without a value, and for all
- * securities if the market has no such datapoint.
+ * Returns the square roots of market capitalisations, scaled to mean 1. A security without a value has 1. All have 1 if
+ * the market has no such datapoint.
  */
 export function computeWeights(cross: CrossSection, columns: Int32Array): Float64Array {
   const field = createLatestRequest('MARKET_CAP');
@@ -210,7 +210,10 @@ function hasSpread(scores: Float64Array): boolean {
   return scores.some((score) => score !== 0);
 }
 
-/** Returns loadings, [n x K], whose products are the factor part of a covariance: exposures times a root of F. */
+/**
+ * Returns loadings, [n x K]: exposures times a root of F. The products of the loadings are the factor part of a
+ * covariance.
+ */
 export function createLoadings({ exposures, covariance, specific }: FactorModel): Float64Array {
   const n = specific.length;
   const K = exposures.length / n;
@@ -239,7 +242,7 @@ export function computeFactorCovariance(engine: Engine, model: FactorModel, out:
   for (let i = 0; i < n; i++) out[i * (n + 1)]! += model.specific[i]!;
 }
 
-/** Returns the covariance of a factor model in panel form; the panel consists of its loadings. */
+/** Returns the covariance of a factor model in panel form. The panel consists of the loadings of the model. */
 export function createFactorPanel(model: FactorModel): PanelCovariance {
   const n = model.specific.length;
   const panel = new Float64Array(model.exposures.length);

@@ -39,7 +39,7 @@ export interface FactorAttribution extends Pick<Attribution, 'totalReturn' | 're
   readonly contributions: Float64Array;
   /** Part of the security returns that the factors do not explain. */
   readonly specific: number;
-  /** Part from costs, from securities without a regression, and from sources other than securities. */
+  /** Part of the return from costs, from securities without a regression, and from sources other than securities. */
   readonly other: number;
   /** Mean fraction of the gross weight that is in a regression. */
   readonly coveredWeight: number;
@@ -79,10 +79,10 @@ interface FactorContributions {
 }
 
 /**
- * Attributes the return of a run to factors. For every calendar month, the returns of the securities with a return on
- * each session are regressed on the exposures known at the close before the month. The contribution of a factor is its
- * return times the exposure of the held weights. Contributions are linked over periods, so that factor, specific and
- * other contributions sum to the total return.
+ * Attributes the return of a run to factors. For every calendar month, returns are regressed on the exposures known at
+ * the close before the month. The regression uses the securities with a return on each session. The contribution of a
+ * factor is its return times the exposure of the held weights. Contributions are linked over periods, so that factor,
+ * specific and other contributions sum to the total return.
  * @throws Refusal TOTAL_LOSS
  * @cost of the regressions: S N (sectors + styles)
  */
@@ -218,8 +218,8 @@ function regressMonth({ window, model }: FactorAttributionInput, session: number
 }
 
 /**
- * Returns the first and the last session of the month of a session, within the window; the first session of a market
- * has no return.
+ * Returns the first and the last session of the month of a session, within the window. The first session of a market is
+ * excluded, because it has no return.
  */
 function findMonthSessions({ sm: { sessions }, to }: ReturnWindow, session: number): readonly [number, number] {
   const month = toMonthNumber(sessions[session]!);

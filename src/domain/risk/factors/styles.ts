@@ -11,7 +11,7 @@ interface StyleEntry {
   /** Datapoints of the style's descriptors. The style is omitted if a market lacks all of them. */
   readonly fields: readonly FieldRequest[];
   readonly meaning: string;
-  /** Returns the descriptor of a datapoint value; NaN if it has none. */
+  /** Returns the descriptor of a datapoint value. Returns NaN if it has none. */
   readonly of?: (value: number) => number;
 }
 
@@ -60,8 +60,8 @@ export function listStyles({ market: { market } }: Pick<CrossSection, 'market'>)
 }
 
 /**
- * Computes the style exposures known on the session of a cross-section: descriptors winsorised at three deviations and
- * standardised to mean 0 and deviation 1; 0 for a security without a value.
+ * Computes the style exposures known on the session of a cross-section. Descriptors are limited to three deviations and
+ * standardised to mean 0 and deviation 1. A security without a value has 0.
  * @param columns ascending, [n].
  * @returns [n x styles] row-major
  */
@@ -81,8 +81,8 @@ export function computeStyleExposures(
 }
 
 /**
- * Returns the mean of the standardised scores of a style's datapoints, standardised again; 0 for a security without a
- * value.
+ * Returns the mean of the standardised scores of a style's datapoints, standardised again. A security without a value
+ * has 0.
  */
 function computeScores(cross: CrossSection, { fields, of }: StyleEntry, columns: Int32Array): Float64Array {
   const fieldRequests = fields.filter((field) => 'dataset' in resolveName(cross.market.market, field));

@@ -53,7 +53,7 @@ export function assembleModel(
   return model;
 }
 
-/** Requires a covariance table and no other, or the three factor tables. */
+/** Requires either a covariance table and no other, or the three factor tables. */
 function assertTables({ date, path, tables }: DatedTables, problems: ModelProblems): void {
   const presentTables = MODEL_TABLES.filter((name) => tables[name] !== undefined);
   const isWhole =
@@ -142,8 +142,8 @@ interface MatrixCheck {
 }
 
 /**
- * Returns the diagnostics of a matrix without negative eigenvalues. Repairs negative ones on request; otherwise reports
- * a problem.
+ * Returns the diagnostics of a matrix without negative eigenvalues. On request, repairs negative eigenvalues; otherwise
+ * reports a problem.
  */
 function requireSemidefinite(
   engine: Engine,

@@ -20,7 +20,7 @@ interface TableShape {
 
 /**
  * Reads the cells of a table into a matrix in the given order. Duplicate cells are problems. Cells of unknown
- * securities are skipped, because callers report such securities by name.
+ * securities are skipped, because the callers report such securities.
  */
 export function createDenseTable(
   table: ModelTable,
@@ -82,7 +82,7 @@ export interface SymmetricTable {
   readonly repaired: number;
 }
 
-/** Reads a covariance table, of which one triangle is sufficient. A negative variance is always a problem. */
+/** Reads a covariance table. One triangle of the matrix is enough. A negative variance is always a problem. */
 export function createSymmetricTable(
   table: ModelTable,
   { names, repair }: SymmetricTerms,
@@ -109,7 +109,7 @@ export function createSymmetricTable(
           `The covariance of ${names[i]} and ${names[j]} is ${above}, and that of ${names[j]} and ${names[i]} ${below}; repair uses their mean.`,
           names[i],
         );
-      // Uses the mean of both values, or the present value if the other is missing.
+      // Uses the mean of both values. If only one of them is present, uses that one.
       const mean = above !== below && below === below && above === above ? (above + below) / 2 : presentValue;
       values[i * n + j] = mean;
       values[j * n + i] = mean;

@@ -17,7 +17,7 @@ export const MODEL_FILES = {
 } as const;
 export type ModelFileFormat = (typeof MODEL_FILES)[keyof typeof MODEL_FILES];
 
-/** Units and treatment of the numbers of an external model. */
+/** Units of the numbers of an external model, and how the numbers are treated. */
 export const importTermFields = {
   units: z.enum(['annual', 'daily']).meta({
     description:

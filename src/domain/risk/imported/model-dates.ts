@@ -36,7 +36,7 @@ export function groupPartsByDate(
   });
 }
 
-/** Returns the part in force on a date: the latest part dated on or before it; undefined if there is none. */
+/** Returns the part in force on a date: the latest part dated on or before it. Returns undefined if there is none. */
 export function findPart<P extends Pick<DatedPart, 'date'>>(parts: readonly P[], date: string): P | undefined {
   return parts.findLast((part) => part.date <= date);
 }

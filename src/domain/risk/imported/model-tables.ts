@@ -40,7 +40,7 @@ interface TablePlacement {
 
 /** Collection of model tables by date. */
 export interface ModelTables {
-  /** Returns a table of the last date or of a new, later date; undefined if the date is a problem. */
+  /** Returns a table of the last date or of a new, later date. Returns undefined if the date is a problem. */
   tableOf(name: ModelTableName, placement: TablePlacement): ModelTable | undefined;
   readonly dates: readonly DatedTables[];
 }

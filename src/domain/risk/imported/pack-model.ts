@@ -28,7 +28,7 @@ export interface PackedImport {
   readonly newest: Pick<AssembledModel['diagnostics'], 'averageCorrelation' | 'conditionNumber' | 'smallestEigenvalue'>;
 }
 
-/** Packs all dates of a model, in ascending order; undefined if there is a problem. */
+/** Packs all dates of a model, in ascending order. Returns undefined if there is a problem. */
 export function packModel(
   engine: Engine,
   { dates, terms }: ParsedModel,
@@ -91,7 +91,7 @@ function isWithinNumbers(numberCount: number, { date, path }: DatedTables, probl
   return false;
 }
 
-/** Requires every date to have the factors of the first date, or no factors if the first date has none. */
+/** Requires that every date has the factors of the first date. If the first date has none, no date may have factors. */
 function assertSameFactors(
   first: Pick<AssembledModel, 'date' | 'factors'> | undefined,
   { factors }: AssembledModel,

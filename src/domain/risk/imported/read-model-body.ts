@@ -19,7 +19,7 @@ export interface ParsedModel {
 
 type Problems = ModelProblems & { take(findings: readonly Finding[]): void };
 
-/** Reads the tables of a model from a JSON body; undefined if the body does not have the required shape. */
+/** Reads the tables of a model from a JSON body. Returns undefined if the body does not have the required shape. */
 export function readModelBody(sentBody: unknown, problems: Problems): ParsedModel | undefined {
   const { value: body, findings } = checkShape(RiskModelImport, sentBody);
   problems.take(findings);

@@ -6,15 +6,17 @@ const ROLLING_OUTCOMES = 12;
 /** Accuracy of T forecasts of one portfolio. */
 export interface ForecastStatistics {
   readonly observations: number;
-  /** Bias statistic: standard deviation of the standardised outcomes; 1 for correct forecasts. */
+  /** Bias statistic: standard deviation of the standardised outcomes. It is 1 for correct forecasts. */
   readonly bias: number;
   /** Interval that contains the bias statistic in 95 of 100 cases if forecasts are correct and returns are normal. */
   readonly biasBand: readonly [low: number, high: number];
-  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer outcomes. */
+  /** Mean of |bias - 1| over rolling windows of 12 outcomes. Null with fewer outcomes. */
   readonly rollingDeviation: number | null;
-  /** Mean of z^2 - ln z^2, 2.27 if forecasts are correct and returns are normal; null if an outcome is exactly 0. */
+  /**
+   * Mean of z^2 - ln z^2. It is 2.27 if forecasts are correct and returns are normal. Null if an outcome is exactly 0.
+   */
   readonly qStatistic: number | null;
-  /** QLIKE loss: mean of ln s^2 + r^2 / s^2 over the horizon, smallest for correct forecasts. */
+  /** QLIKE loss: mean of ln s^2 + r^2 / s^2 over the horizon. It is smallest for correct forecasts. */
   readonly qlike: number;
   /** Root mean square of the forecasts, annualised. */
   readonly forecastVolatility: number;

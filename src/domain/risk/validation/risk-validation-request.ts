@@ -7,7 +7,8 @@ const RANDOM_MAX = 500;
 const EIGENPORTFOLIOS_MAX = 100;
 
 /**
- * Request of a risk model validation: terms of the forecasts with a stored model's settings, and of their measurement.
+ * Request of a risk model validation. It has the terms of the forecasts, which use a stored model's settings, and of
+ * their measurement.
  */
 export const RiskValidationRequest = defineObject(() => ({
   start: IsoDate.nullable().default(null).meta({

@@ -28,8 +28,9 @@ export function createEqualTrial(n: number): TrialPortfolio {
 }
 
 /**
- * Draws random long portfolios: exponential weights on the securities with the smallest keys. Key and weight of a
- * security depend only on seed, portfolio and security, so that portfolios stay stable when securities enter or leave.
+ * Draws random long portfolios with exponential weights. Each holds the securities with the smallest random keys. Key
+ * and weight of a security depend only on seed, portfolio and security, so portfolios stay stable when securities enter
+ * or leave.
  * @param names covered securities, as streams of random numbers, [n].
  * @returns portfolios, each followed by its difference from the equally weighted portfolio
  */
@@ -57,8 +58,8 @@ export function drawTrials(names: Int32Array, { count, seed }: RandomTrials): Tr
 }
 
 /**
- * Returns eigenvectors of a covariance as portfolios of gross weight 1: `count` of them, evenly spaced by rank, from
- * the largest eigenvalue on.
+ * Returns eigenvectors of a covariance as portfolios of gross weight 1. They are `count` eigenvectors, evenly spaced by
+ * rank from the largest eigenvalue on.
  * @param covariance [n x n].
  * @cost a symmetric eigenproblem of order n
  */

@@ -29,7 +29,7 @@ export interface ValidationInput {
   readonly asked: readonly number[];
   readonly settings: RiskSettings;
   readonly terms: Pick<RiskValidationRequest, 'sessions' | 'horizon' | 'random' | 'eigenportfolios' | 'seed'>;
-  /** Returns the holdings of the index at the close of a day, by column; undefined on a day without weights. */
+  /** Returns the holdings of the index at the close of a day, by column. Returns undefined on a day without weights. */
   readonly heldOn: ((day: Day) => ReadonlyMap<number, number> | undefined) | null;
   readonly report: (fraction: number) => void;
 }
@@ -95,7 +95,7 @@ function listForecastSessions({ window: { from, to }, terms: { sessions, horizon
   return results.slice(-FORECASTS_MAX);
 }
 
-/** Makes the forecasts of one day; returns a refusal if the known data allow no estimate. */
+/** Makes the forecasts of one day. Returns a refusal if the known data allow no estimate. */
 function forecastAtSession(engine: Engine, input: ValidationInput, session: number): ForecastDay | Refusal {
   const { window, asked, settings, terms } = input;
   const { sm } = window;
@@ -144,7 +144,10 @@ function estimateOrRefusal<T>(estimate: () => T): T | Refusal {
   }
 }
 
-/** Returns the index holdings among the covered securities, scaled to their total; empty if the total is zero. */
+/**
+ * Returns the index holdings among the covered securities, scaled to their total. Returns an empty list if the total is
+ * zero.
+ */
 function createIndexTrial(
   weightByColumn: ReadonlyMap<number, number> | undefined,
   columns: Int32Array,

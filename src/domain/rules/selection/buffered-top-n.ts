@@ -107,7 +107,7 @@ interface BufferTerms {
 }
 
 /**
- * Selects securities up to the entry rank, then constituents up to the exit rank while the count is not reached, then
+ * Selects securities up to the entry rank. While the count is not reached, adds constituents up to the exit rank, then
  * the best other securities.
  */
 function selectBuffered(order: Int32Array, { count, enter, exit, isConstituent }: BufferTerms): ChosenMembers {

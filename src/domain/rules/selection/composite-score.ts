@@ -87,7 +87,10 @@ interface ScoreLimits {
   readonly minimum: number | null;
 }
 
-/** Selects the best scores, limited in number and by a minimum. Securities without a score come last. */
+/**
+ * Selects the best scores. Their number is limited, and they must reach a minimum. Securities without a score come
+ * last.
+ */
 function createBestScores(order: Int32Array, { scores, count, minimum }: ScoreLimits): ChosenMembers {
   const isScored = (position: number): boolean => !Number.isNaN(scores[position]!);
   const eligiblePositions = order.filter(
@@ -98,7 +101,7 @@ function createBestScores(order: Int32Array, { scores, count, minimum }: ScoreLi
   const least: RankThreshold[] = minimum === null ? [] : [{ type: 'minimum', rank: scoredCount, bound: minimum }];
   // The threshold that fewer securities satisfy comes first.
   const scoredThresholds = count !== null && count <= scoredCount ? [...most, ...least] : [...least, ...most];
-  // Securities without a score rank after those below the minimum, and do not count towards the number.
+  // Securities without a score rank after those below the minimum. They do not count towards the number.
   const belowCount = order.length - eligiblePositions.length;
   const unscoredThresholds: RankThreshold[] = [
     { type: 'count', rank: belowCount + (count ?? eligiblePositions.length) },

@@ -15,7 +15,7 @@ import {
 } from '../verdicts.js';
 import { formatShare } from '../../catalogue/sentence-numbers.js';
 
-/** Tolerance of the cumulative share, so that a share that is reached up to rounding counts as reached. */
+/** Tolerance of the cumulative share. A share that is reached up to rounding counts as reached. */
 const SHARE_TOLERANCE = 1e-12;
 
 const share = z.number().min(0).max(1).nullable().default(null);
@@ -164,8 +164,8 @@ function selectWithinBuffer(
 }
 
 /**
- * Selects the best securities up to the lower band, then constituents up to the upper band while the coverage is not
- * reached, then the best other securities.
+ * Selects the best securities up to the lower band. While the coverage is not reached, adds constituents up to the
+ * upper band, then the best other securities.
  */
 function selectWithinBands(
   { order, sizes, isConstituent }: CoverageInput,

@@ -7,7 +7,7 @@ import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
 
-/** Volatility below which a price counts as constant: rounding errors of a constant growth. */
+/** Volatility below which a price counts as constant. Rounding errors of a constant growth stay below it. */
 const VOLATILITY_MIN = 1e-12;
 
 export const inverseVolatilityWeight = defineWeightingClass({

@@ -8,8 +8,8 @@ export interface MovingBlock {
 }
 
 /**
- * Returns the covariance of the securities whose price changed. Securities with a constant price or without data are
- * not held.
+ * Returns the covariance of the securities whose price changed. Securities with a constant price or without data get no
+ * weight.
  */
 export function selectMovingBlock({ covariance, positions }: RiskEstimate): MovingBlock {
   const n = positions.length;

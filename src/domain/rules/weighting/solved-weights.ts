@@ -1,6 +1,6 @@
 import { createWeights, type RawWeights, type WeightingRefusal } from '../weighting-class.js';
 
-/** Solved weight below which a security counts as not held; the limit follows from the accuracy of the solver. */
+/** Solved weight below which a security counts as not held. The solver is not more accurate. */
 const WEIGHT_MIN = 1e-9;
 
 export interface SolvedWeights {
@@ -14,7 +14,7 @@ export interface SolvedWeights {
   readonly covariance: Float64Array;
 }
 
-/** Expands the weights of the covered securities to all selected securities; the others are not held. */
+/** Expands the weights of the covered securities to all selected securities. The others get no weight. */
 export function expandSolved({ weights, positions, count, covariance }: SolvedWeights): RawWeights {
   const values = new Float64Array(count);
   weights.forEach((weight, k) => {

@@ -1,8 +1,8 @@
 import { TEXT_BYTES_MAX, type Cell } from '../../formats/cells.js';
 
 /**
- * Returns the SQL of SQLite columns with texts truncated just above the maximum length, so that `boundCell` detects
- * longer ones.
+ * Returns the SQL of SQLite columns. Texts are cut just above the maximum length, so that `boundCell` detects texts
+ * that are too long.
  */
 export const shortenColumns = (columns: readonly string[]): string =>
   columns

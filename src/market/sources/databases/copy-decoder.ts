@@ -1,4 +1,4 @@
-/** Row of a binary COPY as ranges of its bytes; `starts[c] < 0` for a null. Valid only during the call. */
+/** Row of a binary COPY as ranges of its bytes. `starts[c]` is negative for a null. Valid only during the call. */
 export interface CopyRow {
   readonly bytes: Buffer;
   readonly starts: Int32Array;
@@ -28,7 +28,10 @@ export function createCopyDecoder(
   let isDone = false;
   const row = { bytes: restBytes, starts: new Int32Array(columns), ends: new Int32Array(columns) };
 
-  /** Returns the position after the row that begins at `from`; -1 if it is incomplete, -2 after the last row. */
+  /**
+   * Returns the position after the row that begins at `from`. Returns -1 if the row is incomplete, -2 after the last
+   * row.
+   */
   function readRow(bytes: Buffer, from: number): number {
     if (from + 2 > bytes.length) return -1;
     const count = bytes.readInt16BE(from);

@@ -10,7 +10,7 @@ export type DatabaseLocation =
   | { readonly kind: 'sqlite' | 'duckdb'; readonly path: string }
   | {
       readonly kind: 'postgresql';
-      /** Resolved address that was checked. Connecting by name could reach another address. */
+      /** Address of the host, which was checked. A connection by name could reach another address. */
       readonly address: string;
       /** Host name in the certificate. */
       readonly host: string;
@@ -24,18 +24,21 @@ export type DatabaseLocation =
 export interface DatabaseLocations {
   /**
    * Returns the database of a connection URL: `sqlite:///path`, `duckdb:///path` or
-   * `postgresql://user:password@host:port/database`. Files must be below one of the roots; host and port must be
-   * allowed by the operator. Other locations are rejected even if they do not exist.
+   * `postgresql://user:password@host:port/database`. Files must be below one of the allowed folders. The operator must
+   * allow the host and port. Other locations are rejected even if they do not exist.
    * @throws Refusal NOT_SUPPORTED for a database without a driver
    */
   resolve(location: string): Promise<{ readonly place: DatabaseLocation } | { readonly problem: Problem }>;
 }
 
-/** Accepted parameters of a PostgreSQL URL; others could read files of this machine. */
+/** Accepted parameters of a PostgreSQL URL. Other parameters could read files of this machine. */
 const URL_PARAMETERS: ReadonlySet<string> = new Set(['sslmode']);
 const SSL_MODES = ['disable', 'require', 'verify-full'];
 
-/** Address ranges in which no database is accepted: not unicast, reserved, or a translation or tunnel to IPv4. */
+/**
+ * Address ranges in which no database is accepted. They are not unicast, are reserved, or are a translation or tunnel
+ * to IPv4.
+ */
 const NON_DATABASES: ReadonlySet<string> = new Set([
   'linkLocal',
   'multicast',
@@ -49,7 +52,7 @@ const NON_DATABASES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * IPv6 addresses that contain an IPv4 address in the deprecated compatible form, for which the library has no range.
+ * IPv6 addresses that contain an IPv4 address in the deprecated compatible form. The library has no range for them.
  * @source RFC 4291, 2.5.5.1
  */
 const COMPATIBLE_RANGE = [ipaddr.IPv6.parse('::'), 96] as const;

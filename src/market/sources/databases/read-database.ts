@@ -6,7 +6,7 @@ import { readPostgresql } from './read-postgresql.js';
 import { readSqlite } from './read-sqlite.js';
 import type { DatabaseProgress, TableNames } from './tables-to-read.js';
 
-/** Reads the tables of a database into one content and reports every problem; returns undefined after an error. */
+/** Reads the tables of a database into one content and reports every problem. Returns undefined after an error. */
 export function readDatabase(
   place: DatabaseLocation,
   tables: TableNames,

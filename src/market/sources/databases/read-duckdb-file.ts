@@ -17,8 +17,8 @@ import { chooseTables, type DatabaseProgress, type TableNames } from './tables-t
 const CATALOGUE = 'source';
 
 /**
- * Reads a DuckDB file, attached read-only and therefore locked for writers. A market with numeric columns is read
- * column by column, all other tables row by row.
+ * Reads a DuckDB file. The file is attached read-only, so that no process can write it meanwhile. A market with numeric
+ * columns is read column by column, all other tables row by row.
  */
 export async function readDuckDbFile(
   path: string,

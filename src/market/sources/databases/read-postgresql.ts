@@ -35,7 +35,7 @@ const BOOLEAN_TYPE = 16;
 const EPOCH_DAYS = 10_957;
 
 /**
- * Reads a PostgreSQL database in one read-only transaction, so that all tables have a consistent state. A market with
+ * Reads a PostgreSQL database in one read-only transaction, so that all tables have the same state. A market with
  * numeric columns is copied in binary; all other tables are read row by row.
  */
 export async function readPostgresql(
@@ -99,8 +99,8 @@ function formatError(error: unknown): string {
 }
 
 /**
- * Returns the names of readable tables and views, with their schema, and also without it if they are on the search
- * path.
+ * Returns the names of readable tables and views. Names include their schema. Tables on the search path are listed
+ * without it too.
  */
 async function listTableNames(client: Client): Promise<Set<string>> {
   const { rows } = await client.query<{ table_schema: string; table_name: string; is_visible: boolean }>(
@@ -206,7 +206,7 @@ async function copyMarket(
     });
 }
 
-/** Converts a date of PostgreSQL; the largest and smallest values are the infinities, which are not valid days. */
+/** Converts a date of PostgreSQL. The largest and smallest values are infinities, which are not valid days. */
 function convertDay(
   value: number,
   market: { dayOf(file: never, cell: Cell): Day | undefined },
@@ -245,7 +245,10 @@ async function readCells(
   await client.query('CLOSE rows_of_table');
 }
 
-/** Returns the SQL of a column. A text is truncated just above the maximum length, so that `boundCell` detects it. */
+/**
+ * Returns the SQL of a column. A text is cut just above the maximum length, so that `boundCell` detects that it is too
+ * long.
+ */
 export function formatBoundColumn({ name, type }: Column): string {
   const column = quoteName(name);
   if (NUMBER_TYPES.has(type) || DATE_TYPES.has(type) || type === BOOLEAN_TYPE) return column;

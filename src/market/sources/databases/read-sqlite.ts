@@ -20,9 +20,8 @@ const WRITE_VERSION = 18;
 const MAGIC = 'SQLite format 3\0';
 
 /**
- * Reads a SQLite file. The file is copied first, because the driver would write a lock to the folder of the original,
- * and a copy does not change while it is read. A file is rejected if its write-ahead log contains changes that are not
- * in the file yet.
+ * Reads a copy of a SQLite file. The driver would write a lock to the folder of the original, and a copy does not
+ * change while it is read. A file is rejected if its write-ahead log contains changes that are not in the file yet.
  */
 export async function readSqlite(
   path: string,
@@ -62,7 +61,7 @@ export async function readSqlite(
   }
 }
 
-/** Makes a copy of a file with a write-ahead log readable; returns false if the file is not a database. */
+/** Makes a copy of a file with a write-ahead log readable. Returns false if the file is not a database. */
 async function toRollbackFile(path: string): Promise<boolean> {
   const file = await open(path, 'r+');
   try {

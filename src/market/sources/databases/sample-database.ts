@@ -16,8 +16,8 @@ import type { TableSample } from './sample-postgresql.js';
 const TABLES_MAX = 40;
 
 /**
- * Reads the first rows of the tables of a database, ordered by table name. Problems are reported; returns undefined if
- * the database is unreadable.
+ * Reads the first rows of the tables of a database, ordered by table name. Reports problems. Returns undefined if the
+ * database is unreadable.
  */
 export async function sampleDatabase(
   place: DatabaseLocation,
@@ -65,9 +65,7 @@ async function sampleDuckDb(path: string, rows: number): Promise<TableSample[]> 
   }
 }
 
-/**
- * As in `readSqlite`, the file is copied first, because the driver would write a lock to the folder of the original.
- */
+/** Copies the file first, as `readSqlite` does, because the driver would write a lock to the folder of the original. */
 async function sampleSqlite(path: string, limit: number): Promise<TableSample[]> {
   const { default: sqlite } = await import('node-sqlite3-wasm');
   const folder = await mkdtemp(join(tmpdir(), 'divisor-sqlite-'));

@@ -10,8 +10,8 @@ export type TableNames = Readonly<Partial<Record<TableKind, string>>>;
 export type DatabaseProgress = (fraction: number, message: string) => void;
 
 /**
- * Returns the tables to read for each dataset: explicitly named tables, tables with a field in the mapping, and tables
- * named like their dataset. Reports a named table that is absent, and a missing market.
+ * Returns the tables to read for each dataset. They are tables that the request names, tables with a field in the
+ * mapping, and tables that are named like their dataset. Reports a named table that is absent, and a missing market.
  */
 export function chooseTables(
   existingTables: ReadonlySet<string>,
@@ -37,7 +37,9 @@ export function chooseTables(
   return chosenTables;
 }
 
-/** Maximum number of tables listed in a finding for selection, and maximum number listed in its message. */
+/**
+ * Maximum number of tables that a finding lists for a choice. The second value is the maximum number in its message.
+ */
 const ACCEPTED_TABLES_MAX = 200;
 const LISTED_TABLES_MAX = 10;
 

@@ -4,8 +4,8 @@ import { quoteText } from '../../formats/duckdb.js';
 import type { ParquetFile, TypedColumn } from './parquet.js';
 
 /**
- * Maximum number of digits of a decimal that the reader converts exactly. Some decimals with more digits become wrong
- * doubles.
+ * Maximum number of digits of a decimal that the reader converts exactly. It converts some decimals with more digits to
+ * wrong doubles.
  */
 const DECIMAL_DIGITS_MAX = 38;
 
@@ -13,8 +13,8 @@ const DECIMAL_DIGITS_MAX = 38;
 const LISTED_COLUMNS_MAX = 20;
 
 /**
- * Reports columns that the reader would silently change: decimals with more digits than the reader supports, and pairs
- * of columns of a file that differ only in case, of which it renames the second.
+ * Reports columns that the reader would change without a message. These are decimals with more digits than the reader
+ * supports, and pairs of columns that differ only in case, of which it renames the second.
  * @param columns as the reader reports them
  * @param table name at the start of paths
  * @cost one read of the footers of the files

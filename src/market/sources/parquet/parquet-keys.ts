@@ -35,7 +35,8 @@ function decode(text: string): string {
 }
 
 /**
- * Returns files with the folder keys that become columns of the scan: wanted keys that are not columns of the files.
+ * Returns files with the folder keys that become columns of the scan. A folder key becomes a column if it is wanted and
+ * the files have no such column.
  * @param ownTypedColumns columns of the files
  */
 export function addKeys<F extends ParquetFile>(
@@ -60,8 +61,8 @@ export function addKeys<F extends ParquetFile>(
 export const isBarKey = (key: string): boolean => ['identifier', 'date'].includes(getColumnName('market', key));
 
 /**
- * Reports folders of a market with an invalid date as a date key. Warns of files that themselves contain the column,
- * with values that contradict their folder.
+ * Reports folders of a market whose date key is not a valid date. Warns of files that contain the key as a column with
+ * values that contradict their folder.
  * @param columns of the files and of the keys that are used
  * @cost a scan of the column if files have a column with the name of a folder key
  */

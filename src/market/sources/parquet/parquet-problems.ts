@@ -26,8 +26,8 @@ export interface NumberedSource {
 }
 
 /**
- * Reports every problem of the rows of a typed market source: invalid keys, invalid field values, duplicate rows.
- * Problems of each kind are counted completely and listed up to the maximum number of findings.
+ * Reports every problem of the rows of a typed market source: invalid keys, invalid field values, and duplicate rows.
+ * All problems of each kind are counted; only the first ones are listed, up to the maximum number of findings.
  * @cost a scan for each key and each field, and a sort of the keys
  */
 export async function reportMarketProblems(duck: DuckDb, source: NumberedSource, problems: Problems): Promise<void> {
@@ -79,7 +79,7 @@ interface KeyCheck {
   readonly problems: Problems;
 }
 
-/** Reports the rows with an invalid key. Checks the distinct values first, because they are few. */
+/** Reports the rows with an invalid key. Checks distinct values first, because there are few. */
 async function reportBadKeys(
   connection: DuckDBConnection,
   { numberedScan, files }: NumberedSource,
@@ -146,8 +146,7 @@ async function reportRepeatedKeys(
   const selectedColumns = 'name, day, filename, file_row_number';
   const listedRows = await formatRows(connection, { selected: selectedColumns, from, files });
   if (listedRows.length === 0) return;
-  // The few listed keys are queried again for their values, because a query for both would include the values in the
-  // sort.
+  // Queries the values of the few listed keys separately. A query for both would include the values in the sort.
   const keys = listedRows.map(({ values: [key, day] }) => `(${quoteText(String(key))}, ${String(day)})`);
   const values = fields.map(({ column }, i) => `, ${quoteName(column)}::DOUBLE AS value_${i}`).join('');
   const repeatedKeys = await connection.runAndReadAll(

@@ -16,8 +16,8 @@ export interface ZonedFiles<F extends ParquetFile> {
 }
 
 /**
- * Returns files with the time zones in which their columns were written: Parquet stores instants, and midnight in
- * Berlin is the previous day in UTC. Pandas and Arrow store the zone in the metadata; a file without a zone is read in
+ * Returns files with the time zones in which their columns were written. Parquet stores instants, and midnight in
+ * Berlin is the previous day in UTC. Pandas and Arrow store the zone in the metadata. A file without a zone is read in
  * UTC.
  * @param isKey returns true if a folder key becomes a column that files lack. Default: all keys
  * @throws Error for an unknown zone, and errors of DuckDB for an unreadable file
@@ -82,8 +82,8 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Returns the time zones in the schema, an Arrow message in base64. The decoder is loaded only if a column contains
- * timestamps.
+ * Returns the time zones in the schema, which is an Arrow message in base64. Loads the decoder only if a column
+ * contains timestamps.
  */
 async function readArrowZones(text: string): Promise<ReadonlyMap<string, string>> {
   const { DataType, RecordBatchReader } = await import('apache-arrow');

@@ -30,8 +30,8 @@ const NUMERIC_TYPE =
 const TIMESTAMP_TYPE = /^TIMESTAMP/;
 
 /**
- * Returns the SQL that reads all files of a dataset as one table: columns by name, and folder keys as text. The hive
- * partitioning of DuckDB is disabled, because its keys would replace columns of the files.
+ * Returns the SQL that reads all files of a dataset as one table. Columns are matched by name, and folder keys are read
+ * as text. The hive partitioning of DuckDB is disabled, because its keys would replace columns of the files.
  */
 export function formatScan(files: readonly ParquetFile[], options: { readonly withRows: boolean }): string {
   const paths = files.map(({ path }) => quoteText(path)).join(', ');
@@ -73,8 +73,8 @@ function formatLocalTime(files: readonly ParquetFile[], column: string): string 
 }
 
 /**
- * Maximum number of columns of a source. The time in DuckDB grows with the square of the number: 5 s of processor time
- * at the maximum.
+ * Maximum number of columns of a source. The time in DuckDB grows with the square of this number. It is 5 s of
+ * processor time at the maximum.
  */
 const COLUMNS_MAX = 8192;
 
@@ -97,8 +97,8 @@ export interface NumberColumn {
 }
 
 /**
- * Method of reading a source: column by column if its types allow it, otherwise cell by cell; refused if neither is
- * possible.
+ * Method of reading a source. It is read column by column if its types allow it, otherwise cell by cell. It is refused
+ * if neither is possible.
  */
 export type MarketColumns =
   | {
@@ -110,7 +110,7 @@ export type MarketColumns =
   | { readonly kind: 'cells'; readonly columns: readonly string[] }
   | { readonly kind: 'refused'; readonly rest: CheckedColumns };
 
-/** Columns with rows that can be checked for problems; for a refused source, its valid columns. */
+/** Columns whose rows can be checked for problems. For a refused source, these are its valid columns. */
 export interface CheckedColumns {
   readonly identifier: string | undefined;
   readonly date: TypedColumn | undefined;
@@ -138,7 +138,9 @@ export function planMarketColumns(
   return convertColumns(names, dataColumns) ?? { kind: 'cells', columns: dataColumns.map(({ name }) => name) };
 }
 
-/** Returns the columns if all of them can be read by type; undefined if any column must be read cell by cell. */
+/**
+ * Returns the columns if all of them can be read by type. Returns undefined if any column must be read cell by cell.
+ */
 function convertColumns(
   names: readonly string[],
   dataColumns: readonly TypedColumn[],
@@ -184,13 +186,13 @@ function checkColumns(names: readonly string[], dataColumns: readonly TypedColum
 const isDayType = (type: string) => type === 'DATE' || type === 'VARCHAR' || TIMESTAMP_TYPE.test(type);
 
 /**
- * Matches types without numeric values; of these, only the types in DATES contain days. One finding reports a wrong
+ * Matches types without numeric values. Of these types, only those in DATES contain days. One finding reports a wrong
  * type for all rows.
  */
 const NON_NUMERIC = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)|\]$/;
 const DATE_TYPE = /^(DATE|TIMESTAMP)/;
 
-/** Reports a finding and returns true if the type of a column cannot represent its values. */
+/** Returns true and reports a finding if the type of a column cannot represent its values. */
 function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn[], problems: Problems): boolean {
   const errorsBefore = problems.errors;
   dataColumns.forEach(({ name, type }, i) => {

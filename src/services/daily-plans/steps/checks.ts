@@ -36,7 +36,7 @@ export function createChecksPerformer(dependencies: ChecksDependencies): Perform
   };
 }
 
-/** Performs comparisons, each of which is the check against a second source. */
+/** Creates the step that compares the data with a second source. */
 export function createComparePerformer(dependencies: ChecksDependencies): Performer<'compare'> {
   return (context) => {
     const { second_source: series, tolerance_bps, variant } = context.spec;
@@ -71,7 +71,7 @@ async function performChecks(
       restated: listRestated(day()),
     };
     const input = await checkInput(dependencies, subject, signal);
-    // Only findings need the overrides, and most indices have no findings.
+    // The overrides are read only if there are findings; most indices have none.
     const readOverrides = callOnce(() => createRequestedOverrides(dependencies, identity.datasetId, day().date));
     const ancestors = getAncestors(indexId);
     const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || ancestors.has(id));
@@ -96,7 +96,7 @@ async function performChecks(
   };
 }
 
-/** Writes each decision to accept findings to the log of the step, once. */
+/** Writes each decision to accept findings to the log of the step. Writes each decision only once. */
 async function logWaivers({ day, log }: StepContext<unknown>, checks: readonly Check[]): Promise<void> {
   const { steps, waivers } = day();
   const ownLog = steps.find(({ state }) => state === 'running')?.log ?? [];
@@ -108,7 +108,7 @@ async function logWaivers({ day, log }: StepContext<unknown>, checks: readonly C
   }
 }
 
-/** Returns the first findings, and a finding that counts the remaining ones. */
+/** Returns the first findings. If more findings exist, the last entry reports how many. */
 function list(findings: readonly CheckFinding[]): readonly CheckFinding[] {
   if (findings.length <= LISTED_MAX) return findings;
   const othersCount = findings.length - LISTED_MAX;
@@ -188,7 +188,8 @@ function createResult(
 }
 
 /**
- * Returns the securities whose history the refresh of the day rejected; null for a day without a report of a refresh.
+ * Returns the securities for which the refresh of this day rejected a changed history. Returns null if the day has no
+ * report of a refresh.
  */
 function listRestated({ steps }: DayDocument): ReadonlySet<string> | null {
   const report = steps.find(({ type }) => type === 'refresh')?.items.find(({ key }) => key === REFRESH_ITEM);

@@ -17,7 +17,8 @@ export interface DeliverDependencies {
 const CLIENT_CONCURRENCY = 4;
 
 /**
- * Delivers the files of a day. Each item is a target of a client. An item concerns no index, so it holds no index back.
+ * Delivers the files of a day to clients. Each item is one target of one client. Because an item has no index, it never
+ * blocks an index.
  */
 export function createDeliverPerformer({ clients, records, deliver }: DeliverDependencies): Performer<'deliver'> {
   return async (context) => {
@@ -35,7 +36,7 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
         current.add(key);
         const isRepeat =
           item(key) === undefined && record.files(target.name).some(({ state }) => state === 'delivered');
-        // Written to disk before any file is sent, because another process would otherwise repeat the step.
+        // The state is on disk before any file is sent. Otherwise another process could repeat the step.
         await put(key, null, item(key) ?? { state: 'waiting', message: 'The files are being delivered.' });
         const counts = await deliver({ client, target, schedule, date, files, record, isRepeat, signal, timestamp });
         await put(key, null, createResult(counts));
@@ -59,7 +60,7 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
       );
       if (client.document.enabled && (hasEntitledFiles || spec.clients !== null)) await serve(client);
     });
-    // Removed targets of a client, and clients that may no longer receive files, do not keep the day open.
+    // A target that was removed, or a client that may no longer receive files, does not keep the day open.
     for (const { key, state } of previousItems) if (state !== 'done' && !current.has(key)) await drop(key);
     return { state: 'done', message: 'Every target that is reachable has its files.' };
   };

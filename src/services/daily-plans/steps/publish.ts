@@ -7,7 +7,7 @@ export interface PublishDependencies {
   readonly publications: Pick<Publications, 'publish' | 'entries'>;
 }
 
-/** Returns the number of the approval request of a result that waits for it, or that was rejected. */
+/** Returns the number of the approval request for which a result waits or which was rejected. */
 function findRequestNumber(item: StoredItem | undefined): number | undefined {
   const approvalId = item?.detail?.['approval_id'];
   return typeof approvalId === 'number' ? approvalId : undefined;
@@ -40,7 +40,7 @@ export function createPublishPerformer({ publications }: PublishDependencies): P
       const previousItem = context.item(indexId);
       const detail = { run_id, head, through, published, ...(error && { restated, error: error.notice }) };
       if (published === 0 && error === null && previousItem?.state === 'done') {
-        // Files that are written again contain the restated figures.
+        // The files are written again and contain the restated figures.
         if (!(await isRestated(indexId, day().date, previousItem.at))) return { ...previousItem };
         return { state: 'done', message: `The close of ${day().date} was published again.`, detail };
       }

@@ -22,10 +22,10 @@ export interface RefreshDependencies {
 /** Key of the item with the report of a refresh. */
 export const REFRESH_ITEM = 'refresh';
 
-/** Maximum number of securities with a rejected history that are stored for checks. */
+/** Maximum number of securities with a rejected history that the report stores. */
 const REJECTED_MAX = 200;
 
-/** Maximum number of waits for other refreshes before the step fails. */
+/** Maximum number of times that the step waits for another refresh. After that the step fails. */
 const ATTEMPTS_MAX = 3;
 
 interface RefreshTerms {
@@ -55,7 +55,7 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
     return message;
   }
 
-  /** Submits a refresh after the end of a refresh that is already running, such as that of an overridden price. */
+  /** Waits for a refresh that is already running, for example after a price override. Then submits a refresh. */
   async function submitAfterRunningJob<T>(submit: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let attempt = 1; ; attempt++)
       try {
@@ -91,7 +91,7 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
 export const formatLast = (last: number | undefined): string =>
   last === undefined ? 'it is empty' : `the last prices are of ${formatDay(last)}`;
 
-/** Describes a refusal by its first finding, which a desk reports to its vendor. */
+/** Returns the text of the first finding of a refusal. The desk can send this text to its vendor. */
 function formatReason({ message, detail }: Refusal): string {
   const findings = detail?.['findings'];
   const [first] = Array.isArray(findings) ? (findings as readonly Partial<Finding>[]) : [];

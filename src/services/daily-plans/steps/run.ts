@@ -22,7 +22,7 @@ export interface RunDependencies {
   readonly follow: () => Promise<unknown>;
 }
 
-/** Maximum number of waits for a run of another author before an index counts as blocked. */
+/** Maximum number of times that the step waits for a run of another author. After that the index is blocked. */
 const ATTEMPTS_MAX = 3;
 
 export function createRunPerformer(dependencies: RunDependencies): Performer<'run'> {

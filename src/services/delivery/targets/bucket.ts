@@ -13,10 +13,10 @@ import {
   type Sender,
 } from '../sender.js';
 
-/** Time limits of a request, which are short because the rounds of the day retry. */
+/** Time limits of a request. They are short, because the rounds of a day try again. */
 const REQUEST_LIMITS = { patienceMs: 4000, answerMs: 60_000 };
 
-/** Writes files as objects, which become visible as a whole. */
+/** Writes each file as an object. An object becomes visible only when it is complete. */
 export const createBucketSender =
   (destinations: Pick<DeliveryDestinations, 'createAccess'>): Sender<'bucket'> =>
   async (job) => {

@@ -17,7 +17,7 @@ import {
   type Sender,
 } from '../sender.js';
 
-/** Writes files into a folder: complete under a temporary name, then renamed. */
+/** Writes files to a folder. Each file is written under a temporary name and then renamed. */
 export const createFolderSender = (destinations: Pick<DeliveryDestinations, 'assertFolder'>): Sender<'folder'> => {
   async function send(file: OutgoingFile, root: string, hasChecksum: boolean): Promise<string> {
     const folder = join(root, ...readFolder(file.path).split('/'));
@@ -28,7 +28,7 @@ export const createFolderSender = (destinations: Pick<DeliveryDestinations, 'ass
     const previousHash = await readHash(path, file.bytes);
     if (previousHash !== file.sha256) {
       const content = await file.content();
-      // The checksum is removed first, so that readers do not mistake the old file for the new file.
+      // The checksum is removed first. Otherwise a reader could check the new file against the old checksum.
       if (previousHash !== undefined && hasChecksum) await rm(`${path}.sha256`, { force: true });
       await writeAtomically(folder, { name: readFileName(file.path), part: formatPartName(file), content });
     }
@@ -48,8 +48,8 @@ export const createFolderSender = (destinations: Pick<DeliveryDestinations, 'ass
 };
 
 /**
- * Returns the SHA-256 of a file; undefined if the file does not exist, and a text that is not a hash if its size
- * differs.
+ * Returns the SHA-256 of a file. Returns undefined if the file does not exist, and a text that is not a hash if the
+ * size is different.
  */
 async function readHash(path: string, bytes: number): Promise<string | undefined> {
   const result = await stat(path).catch(() => undefined);

@@ -15,7 +15,7 @@ export interface MailServer {
 
 const CONNECT_MS = 20_000;
 
-/** Sends the files of a day as attachments of as few mails as their size allows. */
+/** Sends the files of a day as mail attachments, in as few mails as their sizes allow. */
 export const createMailSender =
   (server: MailServer | undefined): Sender<'mail'> =>
   async (job) => {
@@ -37,7 +37,7 @@ export const createMailSender =
     const stop = (): void => transport.close();
     job.signal.addEventListener('abort', stop, { once: true });
     try {
-      // Files of an attempt with an unknown result form the same mail again.
+      // If the result of an attempt is unknown, the same files are put into the same mail again.
       const uncertainFiles = small.filter((file) => file.isUncertain);
       const otherOutgoingFiles = small.filter((file) => !file.isUncertain);
       for (const batch of [...groupByMail(uncertainFiles), ...groupByMail(otherOutgoingFiles)]) {
@@ -57,7 +57,7 @@ export const createMailSender =
     }
   };
 
-/** Divides files into those that fit into a mail, and the others. */
+/** Divides files into those that fit into one mail and those that are too large. */
 function splitBySize(files: readonly OutgoingFile[]): [OutgoingFile[], OutgoingFile[]] {
   const isWithinLimit = ({ bytes }: OutgoingFile): boolean => bytes <= LIMITS.MAX_MAIL_BYTES;
   return [files.filter(isWithinLimit), files.filter((file) => !isWithinLimit(file))];

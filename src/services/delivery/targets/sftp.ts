@@ -22,12 +22,12 @@ import {
 const READY_MS = 20_000;
 const PORT = 22;
 
-/** Writes files to a server by SFTP: complete under a temporary name, then renamed. */
+/** Writes files to a server by SFTP. Each file is written under a temporary name and then renamed. */
 export const sendOverSftp: Sender<'sftp'> = async (job) => {
   const { target, secret, signal } = job;
   const { client, sftp } = await connect(target, secret, signal);
   const createdFolders = new Set<string>();
-  /** Ends an operation that takes too long by closing its connection. */
+  /** Runs an operation and closes its connection if the operation takes too long. */
   const limitTime = async <T>(work: () => Promise<T>): Promise<T> => {
     const timer = setTimeout(() => client.destroy(), LIMITS.MAX_DELIVERY_SECONDS * 1000);
     try {
@@ -70,7 +70,7 @@ function connect(
       const message = isDifferentHost
         ? `The server has another host key: ${hostKey}.`
         : `The server could not be used: ${formatReason(failure)}.`;
-      // A refused password is not retried immediately, because that may lock the account.
+      // After a refused password there is no immediate retry, because repeated attempts may lock the account.
       const isFinal =
         isDifferentHost || (failure as Error & { readonly level?: string }).level === 'client-authentication';
       reject(new DeliveryFault(message, { isFinal, cause: failure }));
@@ -107,7 +107,7 @@ function connect(
 
 const removePadding = (fingerprint: string): string => fingerprint.replaceAll('=', '');
 
-/** Returns the folder of an address on the server; `/~/` begins in the user's folder. */
+/** Returns the folder of an address on the server. An address with `/~/` starts in the user's folder. */
 async function resolveRoot(sftp: Sftp, url: string): Promise<string> {
   const path = trimTrailingSlashes(decodeURIComponent(new URL(url).pathname));
   if (path !== '/~' && !path.startsWith('/~/')) return path;
@@ -117,7 +117,7 @@ async function resolveRoot(sftp: Sftp, url: string): Promise<string> {
 interface SendLocation {
   readonly root: string;
   readonly hasChecksum: boolean;
-  /** Folders that are known to exist on the server. */
+  /** Folders that exist on the server, as far as this delivery knows. */
   readonly createdFolders: Set<string>;
 }
 
@@ -131,7 +131,7 @@ async function send(
   const path = `${folder}/${readFileName(file.path)}`;
   const previousHash = await readHash(sftp, path, file.bytes);
   if (previousHash !== file.sha256) {
-    // The checksum is removed first, so that readers do not mistake the old file for the new file.
+    // The checksum is removed first. Otherwise a reader could check the new file against the old checksum.
     if (previousHash !== undefined && hasChecksum)
       await ask<void>((done) => sftp.unlink(`${path}.sha256`, done)).catch(ignoreAbsent);
     await writeAtomically(sftp, {
@@ -154,7 +154,7 @@ async function send(
   return previousHash === file.sha256 ? PRESENT_MESSAGE : REPLACED_MESSAGE;
 }
 
-/** Creates the folders of a path below the root, which the server's operator has created. */
+/** Creates the folders of a path below the root. The operator of the server has created the root. */
 async function createFolders(
   sftp: Sftp,
   {
@@ -175,8 +175,8 @@ async function createFolders(
 }
 
 /**
- * Returns the SHA-256 of a file; undefined if the file does not exist or is unreadable, and `other` if its size
- * differs.
+ * Returns the SHA-256 of a file. Returns undefined if the file does not exist or is unreadable, and `other` if the size
+ * is different.
  */
 async function readHash(sftp: Sftp, path: string, bytes: number): Promise<string | undefined> {
   const result = await ask<{ readonly size: number }>((done) => sftp.stat(path, done)).catch(() => undefined);
@@ -197,7 +197,8 @@ interface PartialFile {
 }
 
 /**
- * Writes a file and renames it: in one step if the server supports that, otherwise after the removal of the old file.
+ * Writes a file and renames it. The rename replaces the old file if the server supports that; otherwise the old file is
+ * removed first.
  */
 async function writeAtomically(sftp: Sftp, { path, part, content }: PartialFile): Promise<void> {
   await ask<void>((done) => sftp.writeFile(part, content, done));
@@ -209,7 +210,7 @@ async function writeAtomically(sftp: Sftp, { path, part, content }: PartialFile)
   }
 }
 
-/** Ignores a failed removal: an absent file needs none, and the next step reports any other failure. */
+/** Ignores a failed removal. Either the file does not exist, or the next step reports the failure. */
 const ignoreAbsent = (): void => {};
 
 function ask<T>(call: (done: Done<T>) => void): Promise<T> {
@@ -222,8 +223,8 @@ function toFault(failure: unknown): unknown {
 }
 
 /**
- * Returns true for an error of the server: status codes of SFTP are numbers, codes of connections are words, and a lost
- * session has only a message.
+ * Returns true for an error that the server reported. The code of an SFTP error is a number and the code of a
+ * connection error is a word. The error of a lost session has only a message.
  */
 const isRemoteFault = (failure: Error & { readonly code?: unknown; readonly level?: unknown }): boolean =>
   failure.code !== undefined || failure.level !== undefined || /channel|connect|response|closed/i.test(failure.message);

@@ -5,12 +5,12 @@ import { formatReason } from '../request-failure.js';
 import type { QueriedKeySource, Keys } from '../../access/key-source.js';
 import { readProfile } from './profile.js';
 
-/** Time limits of one request in ms; the metadata service of a machine answers at once, or not at all. */
+/** Time limits of one request in ms. The metadata service of a machine answers at once, or not at all. */
 const ANSWER_MS = 3000;
 const MACHINE_ANSWER_MS = 1000;
 /** Maximum length of a response or file in characters. */
 const TEXT_MAX = 1 << 16;
-/** Lifetime of a token for the instance metadata service in seconds; it is used for one pair of requests. */
+/** Lifetime of a token for the instance metadata service in seconds. The token is used for one pair of requests. */
 const MACHINE_TOKEN_SECONDS = 60;
 const ROLE_PATH = '/latest/meta-data/iam/security-credentials/';
 

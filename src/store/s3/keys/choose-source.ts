@@ -31,7 +31,7 @@ export interface AwsSettings extends ProfileFiles {
 const DEFAULT_REGION = 'us-east-1';
 /** Metadata address of an ECS container. */
 const CONTAINER_ORIGIN = 'http://169.254.170.2';
-/** Matches hosts that may provide keys without TLS: this machine, and the local ECS and EKS agents. */
+/** Matches hosts that may provide keys without TLS. They are this machine, and the local ECS and EKS agents. */
 const LOCAL_HOSTS = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]|169\.254\.170\.(2|23)|\[fd00:ec2::23\])$/;
 const MACHINE_ORIGIN = 'http://169.254.169.254';
 /** Profile members of unsupported sources of keys. */
@@ -44,8 +44,8 @@ const UNSUPPORTED_SETTINGS = [
 ];
 
 /**
- * Returns the region and the first configured source of keys: keys, identity token, profile, container, otherwise the
- * machine. @throws StartRefusal 78 for a source that is incomplete or unusable
+ * Returns the region and the first source of keys that is configured. The order is keys, identity token, profile,
+ * container, machine. @throws StartRefusal 78 for a source that is incomplete or unusable
  */
 export function chooseKeys(aws: AwsSettings): { readonly region: string; readonly keys: KeySource } {
   const profile = findProfile(aws);

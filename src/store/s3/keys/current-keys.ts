@@ -10,21 +10,22 @@ export interface CurrentKeys {
    */
   get(): Promise<Keys>;
   /**
-   * Requests new keys; called when the object store reports that the keys have expired. @returns true if there may be
+   * Requests new keys. Called when the object store reports that the keys have expired. @returns true if there may be
    * new keys
    */
   expired(keys: Keys): boolean;
-  /** Returns the reason why the last request for keys failed; undefined if it succeeded. */
+  /** Returns the reason why the last request for keys failed. Returns undefined if it succeeded. */
   fault(): string | undefined;
 }
 
 /**
- * Time before their expiry at which temporary keys are renewed; shorter-lived keys are renewed in their last quarter.
+ * Time before their expiry at which temporary keys are renewed. Keys with a shorter lifetime are renewed in their last
+ * quarter.
  */
 const AHEAD_MS = 300_000;
-/** Time before their expiry from which keys are no longer used, because a request takes time to arrive. */
+/** Time before their expiry from which on keys are no longer used. A request takes time to arrive. */
 const MARGIN_MS = 5000;
-/** Age at which keys without an expiry are read again, because a file may contain new keys. */
+/** Age at which keys without an expiry are read again. A file may contain new keys. */
 const UNDATED_MS = 60_000;
 /** Delay between two attempts. */
 const RETRY_MS = 2000;

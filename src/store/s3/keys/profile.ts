@@ -6,7 +6,7 @@ export interface ProfileFiles {
   readonly configFile: string;
 }
 
-/** Values of a profile by name; the credentials file overrides the configuration file. */
+/** Values of a profile by name. Values of the credentials file take precedence over those of the configuration file. */
 export type Profile = ReadonlyMap<string, string>;
 
 /**
@@ -24,7 +24,7 @@ function parseSections(file: string): Map<string, Map<string, string>> {
   const sections = new Map<string, Map<string, string>>();
   let section: Map<string, string> | undefined;
   for (const line of readText(file).split('\n')) {
-    // Comments are skipped, as are indented lines, which are settings of a single service.
+    // Skips comments and indented lines. Indented lines are settings of a single service.
     if (/^[\s#;]/.test(line) || line === '') continue;
     if (line.startsWith('[')) {
       const name = line.slice(1, line.includes(']') ? line.indexOf(']') : undefined);
@@ -39,10 +39,7 @@ function parseSections(file: string): Map<string, Map<string, string>> {
   return sections;
 }
 
-/**
- * Reads a file synchronously, because the files are small, local and rarely read. @returns an empty text for a missing
- * file
- */
+/** Reads a file synchronously. The files are small, local and rarely read. @returns an empty text for a missing file */
 function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');

@@ -36,8 +36,8 @@ export const produceAttribution: Producer<'attribution'> = (source, from) => {
 };
 
 /**
- * Returns the columns of the table: the positions of the securities in the run (ascending by identifier, followed by
- * overlay parts), their figures, and the position of the overlay part, -1 for a security.
+ * Returns the columns of the table. They are the position of each security in the run, its figures, and the position of
+ * an overlay part (-1 for a security). Rows are ascending by identifier, and overlay parts come last.
  */
 function listFigures({ columns, window }: ExportSource): Float64Array[] {
   const { names } = columns.header;

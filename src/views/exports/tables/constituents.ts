@@ -42,7 +42,9 @@ export const produceConstituents: Producer<'constituents'> = ({ columns, window,
   );
 };
 
-/** Returns the last closes on or before a date in the currency of the index; NaN if the run contains none. */
+/**
+ * Returns the last closes on or before a date, in the currency of the index. A close is NaN if the run contains none.
+ */
 function readPricesAt(columns: RunColumns, rows: readonly number[], offset: number): Float64Array {
   const { names, foreign, dates } = columns.header;
   const prices = new Float64Array(rows.length).fill(Number.NaN);
@@ -62,7 +64,10 @@ function readPricesAt(columns: RunColumns, rows: readonly number[], offset: numb
 
 type TextOf = (name: number) => string | null;
 
-/** Returns readers of reference data of a security, from the market, or from the run if the market is not available. */
+/**
+ * Returns functions that read the reference data of a security. The data comes from the market, or from the run if the
+ * market is not available.
+ */
 function createReference(
   columns: RunColumns,
   { market, day }: { readonly market: MarketData | null; readonly day: Day },

@@ -73,14 +73,15 @@ function listFigures({ columns, window }: ExportSource, { days, divisor }: RunDa
   ];
 }
 
-/** Returns the divisor of the index in its own return variant, on the dates of the run, [T]. */
+/** Returns the divisor of the index for the index's own return variant, on the dates of the run, [T]. */
 export function readDivisors(columns: RunColumns, days: Int32Array): Float64Array {
   const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
   return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, firstPosition, firstPosition + days.length);
 }
 
 /**
- * Returns true if the divisor is always 1, as for an overlay, because events of its underlying index do not change it.
+ * Returns true if the divisor is always 1. For example, events of its underlying index do not change the divisor of an
+ * overlay.
  */
 export function isDivisorFixed({ header }: RunColumns): boolean {
   return header.parts !== undefined;
@@ -135,7 +136,7 @@ function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): E
     const reinvestedReturn = rows.reduce((sum, { effect }) => sum + effect, 0);
     const divisorEffect = divisor[offset]! / divisor[offset - 1]! - 1 - reinvestedReturn;
     const after = holdings.before(offset + 1).weights;
-    // Only closed positions have left. A merger into a held security may sell only a part of it.
+    // A security has left only if its position is closed. A merger into a held security may sell only a part of it.
     const closedExits = (exits.get(offset) ?? []).filter(
       ({ name, notional }) => before.weights[name]! * notional < 0 && after[name] === 0,
     );
@@ -152,7 +153,10 @@ function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): E
   });
 }
 
-/** Weights of the index at the previous close, [H]. A strategy has its own weights, which do not describe the index. */
+/**
+ * Weights of the index at the previous close, [H]. For a strategy these are its own weights, which do not describe the
+ * index.
+ */
 interface Holding {
   readonly weights: Float64Array;
   /** Growth of the index from the previous close to the close of the date. */
@@ -182,7 +186,7 @@ interface ActionStep {
   readonly before: number;
   readonly close: number;
   /**
-   * Weight at the previous close divided by the growth of the index; the next field is the weight without this
+   * Weight at the previous close divided by the growth of the index. The next field is the weight without this
    * division.
    */
   readonly weight: number;
@@ -191,7 +195,8 @@ interface ActionStep {
 }
 
 /**
- * Returns the effects of the corporate actions on a security in a session, each with its share of the divisor change.
+ * Returns the effects of the corporate actions on a security in a session. Each row contains its share of the divisor
+ * change.
  */
 function createActionRows(
   { at, name, effect }: RunEffect,
@@ -217,13 +222,13 @@ function createActionRows(
   ];
 }
 
-/** Returns a function that computes the growth of a security over a session with corporate actions. */
+/** Returns a function that computes how a security grew over a session with corporate actions. */
 function createGrowthReader(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 'weight' | 'held' | 'terms'> {
   const { names, foreign, dates } = columns.header;
   const effects = groupBy(listRunEffects(columns), ({ name }) => name);
   const closeAt = (t: number, name: number): number =>
     columns.f64('price', t * names.length + name, t * names.length + name + 1)[0]!;
-  /** Returns the last close before a date, on the share basis of the previous date. */
+  /** Returns the last close before a date. It is on the share basis of the previous date. */
   const findCarriedBefore = (offset: number, name: number): number => {
     let t = offset - 1;
     while (t > 0 && Number.isNaN(closeAt(t, name))) t--;
@@ -251,7 +256,7 @@ export interface FreeTrade {
   readonly notional: number;
 }
 
-/** Returns the trades without cost: of securities that left at a close, and of their replacements. */
+/** Returns the trades without cost: those of securities that left at a close, and those of their replacements. */
 export function listFreeTrades(columns: RunColumns): FreeTrade[] {
   if (!columns.has('record')) return [];
   const { identifiers, transactions } = openRecordParts(columns);

@@ -62,9 +62,12 @@ function createBatch(rows: readonly GroupRow[], texts: readonly string[], end: n
 }
 
 interface Groups {
-  /** All groups in the window in ascending order, so that all parts share one list. */
+  /** All groups in the window in ascending order. All parts of an export share this list. */
   readonly texts: readonly string[];
-  /** Returns the positions of each security's group in `texts`. Days must be passed in ascending order. */
+  /**
+   * Returns a function that finds the position of each security's group in `texts`. It must be called with ascending
+   * days.
+   */
   codes(): (day: Day) => Int32Array;
 }
 
@@ -87,7 +90,10 @@ function createGroups(source: ExportSource, days: Int32Array): Groups {
 
 const DEFAULT_GROUPS = 'SECTOR';
 
-/** Returns the grouping of the market. Without a market: the sectors stored with the run. */
+/**
+ * Returns how securities are grouped: by a column of the market, or, without a market, by the sectors stored with the
+ * run.
+ */
 function selectGrouping({ columns, market, by = DEFAULT_GROUPS }: ExportSource): GroupOfDay {
   if (by === SINGLE_GROUPS) return createSingleGroup;
   if (market !== null) return listGroupSpells(market, by);

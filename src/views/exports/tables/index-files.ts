@@ -30,7 +30,7 @@ export const produceProforma: Producer<'proforma'> = (source, from) => {
 
 type Rows = Omit<Batch<'closing'>, 'end'>;
 
-/** Returns the rows of a session, with the dividends of the session. */
+/** Returns the rows of a session. They include the dividends of the session. */
 function createSessionRows({ columns, market }: FileSource, file: SessionFile): Rows {
   const rows = createSecurityRows({ columns, market }, file);
   const getDividend = createDividendReader(columns, file, market);
@@ -44,7 +44,7 @@ function createSessionRows({ columns, market }: FileSource, file: SessionFile): 
 
 type FileSource = Pick<ExportSource, 'columns' | 'market'>;
 
-/** Returns the positions of the held entries in the order of identifiers. Only cash is not yet in this order. */
+/** Returns the positions of the held entries, sorted by identifier. All entries except cash are already sorted. */
 function listPositions({ names, shares }: IndexFile): number[] {
   const positions = [...names.keys()].filter((position) => shares[position] !== 0);
   const last = positions.at(-1);
@@ -96,7 +96,7 @@ function createCountReader({ day, names }: IndexFile, market: MarketData | null)
   return (position) => count(names[position]!);
 }
 
-/** Returns a reader of the ordinary dividends of the session, in the currency of each security. */
+/** Returns a function that reads the ordinary dividends of the session, in the currency of each security. */
 function createDividendReader(
   columns: RunColumns,
   { day, names }: IndexFile,
@@ -125,7 +125,7 @@ function createTexts(columns: RunColumns, { file, market, positions }: NamedFiel
   const isCash = (position: number): boolean => isCashName(file.names[position]!);
   const getTexts = (field: string): TextValues =>
     toTextValues(positions.map((position) => (market === null ? null : readTextAt(market, { position, field, file }))));
-  // Without a market, names are read from the labels stored with the run.
+  // Without a market, names come from the labels that are stored with the run.
   const { names } = market === null ? readStoredLabels(columns) : { names: [] };
   const findName = (position: number): string | null =>
     market === null ? (names[position] ?? null) : readTextAt(market, { position, field: 'NAME', file });

@@ -45,7 +45,7 @@ interface Decision {
   readonly reviews: string | null;
 }
 
-/** Returns the decisions of the latest compositions of the index by effective date. */
+/** Returns the decisions of the newest compositions of the index, by effective date. */
 function getDecisions(columns: RunColumns): ReadonlyMap<Day, Decision> {
   if (!columns.has('record')) return new Map();
   const snapshots = openRecordParts(columns).snapshots();

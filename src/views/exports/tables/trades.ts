@@ -28,7 +28,7 @@ export const produceTrades: Producer<'trades'> = function* ({ columns, window },
   }
 };
 
-/** Trades of a run with the data that their rows need. */
+/** Trades of a run, and the data that their rows need. */
 interface RunTrades {
   readonly identifiers: readonly string[];
   readonly all: RecordedTransactions;
@@ -39,7 +39,7 @@ interface RunTrades {
   readonly roundOn: (day: Day) => (weight: number) => number;
 }
 
-/** Trades of open runs, cached because each part of an export needs them. */
+/** Trades of runs that are open. They are cached, because each part of an export needs them. */
 const tradesCache = new WeakMap<RunColumns, RunTrades>();
 
 function createTrades(columns: RunColumns): RunTrades {

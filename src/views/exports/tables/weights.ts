@@ -29,7 +29,10 @@ export const produceWeights: Producer<'weights'> = function* ({ columns, window 
   }
 };
 
-/** Returns the index weights, `ownWeights` if the portfolio weights are those of the index, and null for a strategy. */
+/**
+ * Returns the index weights. If the weights of the portfolio are those of the index, returns `ownWeights`; for a
+ * strategy, returns null.
+ */
 function selectIndexRows(columns: RunColumns, span: Parameters<typeof openPanelRows>[2]) {
   const { run_id: runId, index_id: indexId, has_index_weights: hasOwn } = columns.header;
   if (hasOwn) return openPanelRows(columns, 'indexWeights', span);
@@ -41,7 +44,7 @@ interface Rows {
   readonly names: readonly string[];
   readonly days: Int32Array;
   readonly codes: Int32Array;
-  /** Published weights: of the index, or of the strategy itself. */
+  /** Weights that are published: those of the index, or those of the strategy itself. */
   readonly shownWeights: Float64Array;
   readonly ownWeights: Float64Array;
   readonly index: Float64Array;

@@ -13,7 +13,7 @@ import { createNotePart, createTitlePart } from './titled.js';
 
 interface Bars {
   readonly bars: readonly Bar[];
-  /** True for years, which are drawn as vertical bars if they fit. Bars of securities are always horizontal. */
+  /** True for years. Years are vertical bars if they fit; securities are always horizontal bars. */
   readonly isTime: boolean;
   readonly note: string | null;
 }
@@ -57,7 +57,10 @@ const COLUMNS_HEIGHT = 120;
 /** Minimum distance between adjacent values, in points. */
 const VALUE_GAP = 2.5;
 
-/** Returns the largest font size at which the values of vertical bars fit; null if that size is too small to read. */
+/**
+ * Returns the largest font size at which the values of vertical bars fit. Returns null if that size is too small to
+ * read.
+ */
 function computeUprightSize(bars: readonly Bar[], { width, typesetter }: DrawingContext): number | null {
   const pitch = width / bars.length;
   for (let size: number = SIZE.label; size >= SIZE_MIN; size -= 0.25) {
@@ -72,7 +75,7 @@ function computeUprightSize(bars: readonly Bar[], { width, typesetter }: Drawing
   return null;
 }
 
-/** Returns the bars of a source; null if nothing, not even a title, is printed. */
+/** Function that returns the bars of a block. It returns null if nothing is printed, not even a title. */
 type Content = (block: BlockOf<'bar_chart'>, context: DrawingContext) => Bars | null;
 
 const BARS: Record<BarSource, Content> = {
@@ -141,7 +144,7 @@ function createContributionBars({ attribution, findName }: RunFigures, limit: nu
   return { bars, isTime: false, note: `${selectionText}${start.slice(0, 10)} to ${end.slice(0, 10)}.` };
 }
 
-/** Describes which securities a chart shows; there may be no contributors or no detractors. */
+/** Describes which securities a chart shows. There may be no contributors, or no detractors. */
 function describeExtremes(contributors: number, detractors: number): string {
   const sides = [
     ...(contributors > 0 ? [`${formatCount(contributors)} largest contributors`] : []),
@@ -150,7 +153,7 @@ function describeExtremes(contributors: number, detractors: number): string {
   return sides.join(' and ');
 }
 
-/** Minimum number of bars, even if the portfolio can be sold faster. */
+/** Minimum number of bars, even if the portfolio can be sold in fewer days. */
 const BARS_MIN = 4;
 
 /** Returns the fraction of a portfolio that can be sold within each number of days; null for an overlay. */
@@ -177,7 +180,7 @@ function createLiquidationBars(
 type Contribution = AttributionView['contributions'][number];
 
 /**
- * Returns the same number of contributors and detractors. If one side has fewer, the other side has more.
+ * Returns as many contributors as detractors. If one side has fewer, the other side gets more.
  * @param rows in descending order
  */
 function selectExtremes(

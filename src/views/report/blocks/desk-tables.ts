@@ -27,7 +27,7 @@ export function createLimitsTable({ limits, hasIssuers, overview }: RunFigures):
 }
 
 /**
- * Returns the contributions of an overlay: its underlying index, followed by its own parts. Returns null for other
+ * Returns the contributions of an overlay: first its underlying index, then its own parts. Returns null for other
  * indices.
  */
 export function createOverlayTable({ attribution, overview, terms }: RunFigures): Table | null {

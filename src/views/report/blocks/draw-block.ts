@@ -21,8 +21,8 @@ const DRAWINGS: { readonly [K in BlockKindName]: Drawing<K> } = {
 };
 
 /**
- * Divides a block into parts. If the run lacks the data of the block, the block shows the reason and the rest of the
- * report is not affected.
+ * Divides a block into parts. If the run lacks data for the block, the block shows the reason; the rest of the report
+ * is drawn as usual.
  */
 export function drawBlock(block: ReportBlock, context: DrawingContext): LaidBlock {
   const { width, typesetter } = context;

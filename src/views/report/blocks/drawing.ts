@@ -5,7 +5,7 @@ import type { Typesetter } from '../text/typesetter.js';
 
 export interface DrawingContext {
   readonly width: number;
-  /** Height between the margins in points, which is the maximum height of an indivisible part. */
+  /** Height between the margins in points. A part that cannot be divided may not be higher. */
   readonly pageHeight: number;
   readonly typesetter: Typesetter;
   /** Figures of the run that the block shows; null if the block shows no run. */
@@ -14,10 +14,13 @@ export interface DrawingContext {
   readonly reportName: string;
 }
 
-/** Converts a kind of block to parts of a page. */
+/** Function that converts one kind of block to parts of a page. */
 export type Drawing<K extends BlockKindName> = (block: BlockOf<K>, context: DrawingContext) => LaidBlock;
 
-/** Returns the figures of a block that always shows a run. Other blocks are refused before the report is drawn. */
+/**
+ * Returns the figures of a block that always shows a run. A block of this kind without a run is refused before the
+ * report is drawn.
+ */
 export function requireFigures({ figures }: DrawingContext): RunFigures {
   if (figures === null) throw new Error('a block that shows a run is bound to none');
   return figures;

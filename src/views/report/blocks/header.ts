@@ -11,7 +11,7 @@ const BAR = 3;
 const STAMP_TOP = BAR + 9;
 const STAMP_LEADING = SIZE.label * 1.5;
 const STAMP_SHARE = 0.3;
-/** Maximum width of the stamps as a fraction of the width; longer lines end with an ellipsis. */
+/** Maximum width of the stamps as a fraction of the whole width. A longer line ends with an ellipsis. */
 const STAMP_SHARE_MAX = 0.45;
 const TITLE_LINES_MAX = 4;
 const REASON_LINES_MAX = 4;

@@ -41,8 +41,8 @@ const VALUE_LINES_MAX = 3;
 const VALUE_SIZES = [SIZE.figure, 12.5, 11, 10, 9, 8] as const;
 
 /**
- * Draws figures in rows, with a label above each figure. All values have the largest font size at which the longest
- * value fits. A row has fewer figures if words would not fit otherwise.
+ * Draws figures in rows, with a label above each figure. All values have the same font size: the largest at which the
+ * longest value fits. If words would not fit, a row has fewer figures.
  */
 export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   const { width, typesetter } = context;
@@ -87,7 +87,9 @@ function getKind({ figures }: DrawingContext): StatRun {
   };
 }
 
-/** Returns the width of the longest word in a label or value at the smallest size. */
+/**
+ * Returns the minimum width of a figure: the width of the longest word of its label or value at the smallest font size.
+ */
 function computeLeastWidth({ label, value }: Figure, typesetter: Typesetter): number {
   const measureWidest = (text: string, size: number, weight: 'regular' | 'bold'): number =>
     Math.max(...text.split(' ').map((word) => typesetter.width(word, { size, weight })));

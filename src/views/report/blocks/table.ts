@@ -35,7 +35,7 @@ export const drawTable: Drawing<'table'> = (block, context) => {
   return { title: createTitlePart(block.title, width, typesetter), sections: [...sections, ...notes] };
 };
 
-/** Returns the content of a table; null if the run lacks the data, in which case nothing is printed. */
+/** Function that returns the content of a table. It returns null if the run lacks the data; nothing is then printed. */
 type Content = (block: BlockOf<'table'>, context: DrawingContext) => Table | null;
 
 const CONTENTS: Record<TableSource, Content> = {
@@ -56,7 +56,7 @@ const CONTENTS: Record<TableSource, Content> = {
   literal: ({ frame, limit }) => createLiteralTable(frame!, limit), // the schema requires a frame in a literal table
 };
 
-/** Width in points below which (half a page) a table of securities omits columns that are not figures. */
+/** Width in points of half a page. A narrower table of securities leaves out columns that are not figures. */
 const NARROW_WIDTH_MAX = 320;
 
 function createConstituentsTable(
@@ -195,8 +195,8 @@ function createMonthlyTable({ monthlyReturns, annualReturns, overview }: RunFigu
 }
 
 /**
- * Returns the background of a month with more than a third of the largest absolute return: blue for gains, amber for
- * losses.
+ * Returns the background of a month if its return is more than a third of the largest absolute return: blue for gains,
+ * amber for losses.
  */
 function findTint(value: number | null, largest: number): string | null {
   if (value === null || Math.abs(value) < largest / 3) return null;

@@ -13,7 +13,7 @@ const PARAGRAPH_GAP = 4.5;
 const ENTRY_GAP = 1.5;
 const INDENT = 11;
 
-/** Draws paragraphs and lists. Each line is a part, so that long text continues on further pages. */
+/** Draws paragraphs and lists. Each line is a part, so a long text can continue on the next page. */
 export const drawText: Drawing<'text'> = ({ title, text }, { width, typesetter }) => {
   const paragraphs = parseMarkup(cleanText(text));
   let list: ListElement = createList();
@@ -28,7 +28,7 @@ export const drawText: Drawing<'text'> = ({ title, text }, { width, typesetter }
   return { title: createTitlePart(title, width, typesetter), sections: [{ head: null, rows }] };
 };
 
-/** Returns the structure element of a list, which is created when the first entry is drawn. */
+/** Function that returns the structure element of a list. It creates the element when the first entry is drawn. */
 type ListElement = (canvas: Canvas, parent: StructureElement) => StructureElement;
 
 function createList(): ListElement {

@@ -18,7 +18,7 @@ export interface ColumnsInput {
   readonly size: number;
 }
 
-/** Draws vertical bars from a zero line, each with its value at its end and its label at the bottom. */
+/** Draws vertical bars from a zero line. Each bar has its value at its end and its label at the bottom. */
 export function drawColumns(canvas: Canvas, bars: readonly Bar[], { box, size }: ColumnsInput): void {
   const low = Math.min(0, ...bars.map(({ value }) => value));
   const high = Math.max(0, ...bars.map(({ value }) => value));
@@ -63,8 +63,8 @@ const GAP = 6;
 const LABEL_SHARE = 0.45;
 
 /**
- * Lays out horizontal bars with labels on the left and values at the ends. Each bar is a part, so that long charts
- * continue on further pages.
+ * Lays out horizontal bars with labels on the left and values at their ends. Each bar is a part, so a long chart can
+ * continue on the next page.
  */
 export function layBars(bars: readonly Bar[], { width, typesetter, alt }: BarsInput): Section[] {
   const valueWidth = Math.max(...bars.map(({ text }) => typesetter.width(text, { size: SIZE.label })));

@@ -28,8 +28,8 @@ const STEPS = [
 type Step = (typeof STEPS)[number];
 
 /**
- * Returns ticks at the starts of weeks, months, quarters or years, depending on the span. A label omits parts that the
- * previous label already shows: the year is printed at the first tick and at each January.
+ * Returns ticks at the starts of weeks, months, quarters or years, depending on the span. A label leaves out what the
+ * previous label already shows. The year is printed at the first tick and at each January.
  * @param labelsFit returns true if the labels of the ticks do not overlap
  * @returns the ticks of the finest step that fits, or the two ends if none fits
  */
@@ -63,8 +63,8 @@ function listMondays({ first, last }: DateSpan, weeks: number): Day[] {
 }
 
 /**
- * Maximum number of days between the start of a year or month and the first date of a line, up to which the line is
- * treated as starting with the year or month. The first session is rarely the first day.
+ * Maximum number of days between the start of a year or month and the first date of a line. If the line starts within
+ * these days, it counts as starting with the year or month. The first session is rarely the first day.
  */
 const LATE_DAYS = 6;
 

@@ -37,7 +37,7 @@ const PITCH_MIN = 46;
 /** Minimum distance that a line can show, in points. Closer points coincide. */
 const BUCKET_MIN = 0.4;
 
-/** Draws panels above each other with a common date axis, each panel with its legend. */
+/** Draws panels one above the other with a common date axis. Each panel has its own legend. */
 export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box): void {
   const span = createSpan(panels);
   const plots = createPlots(canvas, panels, box);
@@ -134,7 +134,7 @@ function selectFittingTicks(
   });
 }
 
-/** Returns the centre position at which a label stays within the chart. */
+/** Returns the horizontal centre at which a label stays within the chart. */
 function createLabel(
   canvas: Canvas,
   { x, label, box }: { readonly x: number; readonly label: string; readonly box: Box },

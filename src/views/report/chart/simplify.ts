@@ -8,8 +8,8 @@ export interface SimplifyInput {
 }
 
 /**
- * Selects the first, lowest, highest and last point in each bucket of a line. The drawing is unchanged if a bucket is
- * not wider than the pen.
+ * Selects the first, lowest, highest and last point in each bucket of a line. If a bucket is not wider than the pen,
+ * the line looks the same.
  * @returns positions of the selected points, ascending
  * @source U. Jugel et al., M4: a visualization-oriented time series data aggregation, VLDB 2014
  * @cost O(n)

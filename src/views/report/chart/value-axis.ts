@@ -5,8 +5,8 @@ export interface ValueAxis {
   /** Ticks within the range, ascending. */
   readonly ticks: readonly number[];
   /**
-   * Distance between adjacent ticks, which determines their decimals. If ticks are not evenly spaced: the smallest
-   * distance.
+   * Distance between neighbouring ticks. It determines the number of decimals. If the distances differ, it is the
+   * smallest one.
    */
   readonly step: number;
   /** Returns the position of a value: 0 at the lower end of the axis, 1 at the upper end. */
@@ -46,7 +46,7 @@ function addPadding({ low, high }: Extent): Extent {
   return { low: low === 0 ? 0 : low - margin, high: high === 0 ? 0 : high + margin };
 }
 
-/** Tolerance that prevents an additional tick because of rounding. */
+/** Tolerance that prevents rounding from adding a tick. */
 const TICK_TOLERANCE = 1e-9;
 const computeFloor = (value: number): number => Math.floor(value + TICK_TOLERANCE);
 const computeCeiling = (value: number): number => Math.ceil(value - TICK_TOLERANCE);
@@ -58,8 +58,8 @@ function roundStep(minimum: number): number {
 }
 
 /**
- * Returns a logarithmic axis over positive values. Ticks are at 1, 2 and 5 times powers of ten; only at powers of ten
- * if these ticks would be too many; and at evenly spaced round values if they would be too few.
+ * Returns a logarithmic axis over positive values. Ticks are at 1, 2 and 5 times powers of ten. If these are too many,
+ * ticks are only at powers of ten; if they are too few, at evenly spaced round values.
  */
 export function createLogAxis(extent: Extent, ticksMax: number): ValueAxis {
   const factor = raiseToPower(extent.high / extent.low, PADDING_SHARE) * 1.005;

@@ -44,7 +44,7 @@ export interface ElementOptions {
   readonly scope?: 'Column' | 'Row';
 }
 
-/** Drawing surface of the current page. All content belongs to a structure element or is an artifact. */
+/** Drawing surface of the current page. All content belongs to a structure element or is marked as an artifact. */
 export interface Canvas {
   readonly typesetter: Typesetter;
   text(text: string, ink: TextInk): void;
@@ -61,7 +61,10 @@ export interface Canvas {
   element(parent: StructureElement, type: string, options?: ElementOptions): StructureElement;
   /** Draws content that belongs to a structure element. */
   content(element: StructureElement, type: string, draw: () => void): void;
-  /** Draws content that screen readers skip: by default layout such as rules and tints, otherwise pagination. */
+  /**
+   * Draws content that screen readers skip. By default this is layout, such as rules and tints; the other type is
+   * pagination.
+   */
   artifact(draw: () => void, type?: 'Layout' | 'Pagination'): void;
 }
 
@@ -143,10 +146,10 @@ export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): C
   };
 }
 
-/** Options of a structure element that pdfkit 0.20 supports, but that are missing in its types. */
+/** Options of a structure element that pdfkit 0.20 supports but its types lack. */
 type StructureOptions = PDFKit.Mixins.StructureElementOptions & { bbox?: number[]; placement?: string; scope?: string };
 
-/** Formats a coordinate with two decimals; smaller differences are not visible in print. */
+/** Formats a coordinate with two decimals. Smaller differences cannot be seen in print. */
 function formatNumber(value: number): string {
   if (!Number.isFinite(value)) throw new Error(`a coordinate is ${value}`);
   return String(Math.round(value * 100) / 100);

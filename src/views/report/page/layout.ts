@@ -1,6 +1,6 @@
 import type { Canvas, StructureElement } from './canvas.js';
 
-/** An indivisible piece of a page, for example a table row, a line of text or a chart. */
+/** Piece of a page that cannot be divided, for example a table row, a line of text or a chart. */
 export interface Part {
   readonly height: number;
   /** Draws the part with its upper left corner at a position. */
@@ -14,7 +14,7 @@ export interface Spot {
   readonly parent: StructureElement;
 }
 
-/** Rows with a common header, which is repeated on every page. */
+/** Rows with a common header. The header is repeated on every page. */
 export interface Section {
   readonly head: Part | null;
   readonly rows: readonly Part[];
@@ -49,7 +49,7 @@ export function createSpacer(height: number): Part {
   return { height, draw() {} };
 }
 
-/** Returns a part that draws other parts below each other. */
+/** Returns a part that draws other parts one below the other. */
 export function stackParts(parts: readonly Part[]): Part {
   return {
     height: parts.reduce((sum, { height }) => sum + height, 0),

@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { SPACE } from '../style-sheet.js';
 import type { AlignedBlock, LaidBlock, Part, Placement, Section } from './layout.js';
 
-/** Blocks that start at the same height: one block of full width, or one or two blocks of half width. */
+/** Blocks that start at the same height: one block of full width, or up to two blocks of half width. */
 export type Band = readonly AlignedBlock[];
 
 export interface ContentArea {
@@ -21,9 +21,9 @@ interface Cursor {
 const ROWS_WITH_TITLE = 2;
 
 /**
- * Places all parts of a report on pages. Parts are not divided; a title is on one page with at least the first two rows
- * of its block; the header of a section is repeated on every page with rows of the section; blocks of half width start
- * side by side and continue independently.
+ * Places all parts of a report on pages. Parts are not divided. A title is on the same page as at least the first two
+ * rows of its block. The header of a section is repeated on every page with rows of the section. Blocks of half width
+ * start side by side and continue independently.
  * @returns the placements of each page in reading order
  * @throws Refusal RENDER_FAILED if the report exceeds the maximum number of pages
  */
@@ -91,7 +91,7 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
 /** Fraction of the page height up to which a block is kept on one page. */
 const WHOLE_SHARE = 0.35;
 
-/** Returns the height of the parts that must be on the same page at the start of a block. */
+/** Returns the height of the first parts of a block that must be on the same page. */
 function computeOpeningHeight({ title, sections }: LaidBlock, page: number): number {
   const titleHeight = title?.height ?? 0;
   const totalHeight = sections.reduce(

@@ -6,16 +6,16 @@ export interface PdfIdentity {
   readonly title: string;
   /** Name and version of the program. */
   readonly creator: string;
-  /** Time of rendering, from which the identifier and creation date of the file are derived. */
+  /** Time of rendering. The identifier and the creation date of the file are derived from it. */
   readonly renderedAt: Date;
 }
 
-/** Creates a tagged PDF 1.7 document without pages that declares PDF/UA-1. */
+/** Creates a tagged PDF 1.7 document. It has no pages yet and declares PDF/UA-1. */
 export function createPdf({ title, creator, renderedAt }: PdfIdentity): PDFKit.PDFDocument {
   return new ReportPdf({
     pdfVersion: '1.7',
     tagged: true,
-    // Supported by pdfkit 0.20, but missing in its types.
+    // pdfkit 0.20 supports this, but its types lack it.
     subset: 'PDF/UA' as PDFKit.Mixins.PDFSubsets,
     lang: 'en',
     displayTitle: true,
@@ -27,8 +27,8 @@ export function createPdf({ title, creator, renderedAt }: PdfIdentity): PDFKit.P
 
 class ReportPdf extends Pdf {
   /**
-   * pdfkit 0.20 copies the title to the XMP metadata without escaping. The title of the document information dictionary
-   * has already been written when this method is called.
+   * Escapes the title, because pdfkit 0.20 copies it to the XMP metadata without escaping. The title in the document
+   * information dictionary has already been written at this point.
    */
   override endMetadata(): void {
     this.info.Title = (this.info.Title ?? '').replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -48,8 +48,8 @@ export function endPdf(pdf: PDFKit.PDFDocument): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * The font that pdfkit opened last, a fontkit object with the tables decoded so far by name; missing in the types of
- * pdfkit.
+ * Font that pdfkit opened last. It is a fontkit object with the tables that were decoded so far, by name. The types of
+ * pdfkit lack it.
  */
 interface OpenedFont {
   readonly _font: {
@@ -59,17 +59,17 @@ interface OpenedFont {
   };
 }
 
-/** Font size at which text is measured; widths are scaled to other sizes. */
+/** Font size at which text is measured. Widths are then scaled to other sizes. */
 const MEASURE_SIZE = 1;
 
 /**
- * Decoded font tables by the bytes of their font, shared by all documents. Decoding them again would cost a fifth of
- * the time of a document. Glyphs are not shared, because they store the text of their first occurrence.
+ * Decoded font tables by the bytes of their font. All documents share them; to decode them again would take a fifth of
+ * the time of a document. Glyphs are not shared, because a glyph stores the text of its first use.
  */
 const DECODED_TABLES = new WeakMap<Uint8Array, Readonly<Record<string, unknown>>>();
 
 /**
- * Characters that are always embedded. Otherwise the embedded font of a report would depend on the time in its stamp.
+ * Characters that are always embedded. Otherwise the embedded font would depend on the time in the stamp of the report.
  */
 const DIGITS = '0123456789';
 

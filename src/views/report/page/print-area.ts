@@ -14,8 +14,8 @@ export interface PrintArea {
 }
 
 /**
- * Returns the print area of a page. The footer is placed in the lower margin, which is enlarged if it is smaller than
- * the footer.
+ * Returns the print area of a page. The footer is in the lower margin. If the margin is smaller than the footer, it is
+ * enlarged.
  */
 export function computePrintArea({ size, orientation, margin }: ReportPage): PrintArea {
   const { width: shortSide, height: longSide } = PAGE_SIZES[size];

@@ -10,7 +10,7 @@ export interface Table extends TableContent {
 export const createTextColumn = (head: string): TableColumn => ({ head, isFigure: false });
 export const createFigureColumn = (head: string): TableColumn => ({ head, isFigure: true });
 
-/** A table column with a function for its cells. The column is omitted if all cells are empty. */
+/** Table column with the function that creates its cells. If all cells are empty, the column is left out. */
 export interface Field<R> {
   readonly column: TableColumn;
   readonly cell: (row: R) => string;

@@ -29,9 +29,9 @@ interface ColumnNeed {
 const TEXT_WIDTH_MIN = 56;
 
 /**
- * Divides the columns into the smallest number of groups that fit a width, with about equal numbers of columns. The
- * first column is repeated in each group. A column of figures is as wide as its longest figure, text is wrapped, and
- * remaining width is distributed.
+ * Divides the columns into as few groups as fit the width. The groups have about equal numbers of columns, and each
+ * repeats the first column. A column of figures is as wide as its longest figure. Text is wrapped, and the remaining
+ * width is distributed.
  */
 export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput): FittedColumn[][] {
   const needs = columns.map((column, i) =>
@@ -49,7 +49,10 @@ export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput):
   );
 }
 
-/** Groups columns that fit a width, with at most `columnsMax` columns in addition to the first. */
+/**
+ * Groups columns so that each group fits the width. A group has the first column and at most `columnsMax` other
+ * columns.
+ */
 function groupBy({ needs, width, gap }: PlaceInput, columnsMax: number): number[][] {
   const groups: number[][] = [];
   let usedWidth = Infinity;
@@ -104,8 +107,7 @@ function placeColumns(group: readonly number[], { needs, columns, width, gap }: 
   let x = 0;
   return group.map((column, k) => {
     const ownWidth = Math.min(widths[k]!, width);
-    // Additional space is inserted before figures and after text, because figures are right-aligned and text is
-    // left-aligned.
+    // Additional space comes before figures and after text, because figures are right-aligned and text is left-aligned.
     const gapBefore = k > 0 && columns[column]!.isFigure ? share : 0;
     const gapAfter = k < group.length - 1 && !columns[group[k + 1]!]!.isFigure ? share : 0;
     const fittedColumn = { column, x: x + gapBefore, width: ownWidth, outer: Math.min(gap, gap + share) / 2 };
@@ -115,8 +117,8 @@ function placeColumns(group: readonly number[], { needs, columns, width, gap }: 
 }
 
 /**
- * Returns the natural widths if they fit. Otherwise each column has its minimum width and an equal fraction of its
- * additional need.
+ * Returns the natural widths if they fit. Otherwise each column gets its minimum width, and all columns get the same
+ * fraction of what they need beyond it.
  */
 function computeWidths(needs: readonly ColumnNeed[], availableWidth: number): number[] {
   const natural = needs.reduce((sum, need) => sum + need.natural, 0);

@@ -9,12 +9,12 @@ const ROW_PADDING = 3;
 const HEAD_PADDING = 3.5;
 const LINE_HEIGHT = SIZE.table * LEADING;
 const HEAD_LINE_HEIGHT = SIZE.label * 1.25;
-/** Maximum number of lines in a cell; longer text ends with an ellipsis. */
+/** Maximum number of lines in a cell. Longer text ends with an ellipsis. */
 const CELL_LINES_MAX = 3;
 
 /**
- * Lays out a table for a width. Columns that do not fit continue in a further section, with the first column repeated.
- * The distance between columns is halved if this saves a section.
+ * Lays out a table for a width. Columns that do not fit continue in another section that repeats the first column. If
+ * this saves a section, the distance between columns is halved.
  * @cost measures every cell
  */
 export function layTable({ columns, rows }: TableContent, width: number, typesetter: Typesetter): Section[] {

@@ -1,6 +1,6 @@
 /**
- * Converts text to one printable line: white space is collapsed, control characters, direction marks and lone
- * surrogates are removed, and accents are composed.
+ * Converts text to one printable line. White space is collapsed and accents are composed. Control characters, direction
+ * marks and lone surrogates are removed.
  */
 export function cleanLine(text: string): string {
   return cleanText(text).replaceAll(/\s+/g, ' ').trim();

@@ -17,10 +17,10 @@ const FILES: Record<FontName, string> = {
   hangul: 'NotoSansCJKkr-Hangul.otf',
 };
 
-/** Fonts that are tried in order for a character that the font of the weight lacks. */
+/** Fonts that are tried in this order if the text font lacks a character. */
 export const FALLBACKS: readonly FontName[] = ['han', 'hangul'];
 
-/** Font files, which are read when they are first needed and then cached. */
+/** Font files. They are read when they are first needed, and then cached. */
 export interface FontShelf {
   bytes(name: FontName): Uint8Array;
 }

@@ -5,7 +5,7 @@ export interface MarkupSpan {
 }
 
 export interface Paragraph {
-  /** Marker of a list entry (a dash or a number); null for running text. */
+  /** Marker of a list entry, a dash or a number; null for a paragraph that is not in a list. */
   readonly marker: string | null;
   readonly spans: readonly MarkupSpan[];
 }
@@ -13,8 +13,8 @@ export interface Paragraph {
 const ENTRY = /^\s*(?:[-*•]|(\d{1,3})[.)])\s+(.*)$/;
 
 /**
- * Parses text into paragraphs. Empty lines separate paragraphs, each list line is a paragraph, and `**bold**` is
- * supported.
+ * Parses text into paragraphs. Empty lines separate paragraphs, and each line of a list is a paragraph. Text between
+ * `**` is bold.
  */
 export function parseMarkup(text: string): Paragraph[] {
   const paragraphs: { marker: string | null; lines: string[] }[] = [];
@@ -39,7 +39,7 @@ export function parseMarkup(text: string): Paragraph[] {
   }));
 }
 
-/** Splits a text at bold marks. An unclosed mark is printed unchanged. */
+/** Splits a text at the marks of bold text. A mark that is not closed is printed unchanged. */
 function parseSpans(text: string): MarkupSpan[] {
   const parts = text.split('**');
   if (parts.length % 2 === 0) parts.splice(-2, 2, `${parts.at(-2)}**${parts.at(-1)}`);

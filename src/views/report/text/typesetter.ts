@@ -12,7 +12,7 @@ export interface FontRun {
   readonly text: string;
 }
 
-/** An indivisible word or space, with its width at size 1. */
+/** Word or space that cannot be divided, with its width at size 1. */
 interface Piece {
   readonly text: string;
   readonly weight: Weight;
@@ -30,9 +30,9 @@ export interface Typesetter {
   /** Splits text into runs of one font. A character without a font is replaced by the replacement character. */
   runs(text: string, weight: Weight): readonly FontRun[];
   width(text: string, style: TextStyle): number;
-  /** Breaks text into lines with a maximum width. A longer word is divided. */
+  /** Breaks text into lines that are at most `maxWidth` wide. A word that is wider is divided. */
   lines(spans: readonly MarkupSpan[], style: TextStyle & { readonly maxWidth: number }): TextLine[];
-  /** Returns plain text as at most `linesMax` lines. The last line ends with an ellipsis if text was omitted. */
+  /** Returns plain text as at most `linesMax` lines. If text was left out, the last line ends with an ellipsis. */
   fit(text: string, style: TextStyle & { readonly maxWidth: number; readonly linesMax: number }): string[];
 }
 
@@ -47,7 +47,7 @@ export interface FontSet {
 
 const REPLACEMENT = '\uFFFD';
 const ELLIPSIS = '…';
-/** Text of digits and their punctuation, which have fixed widths in these fonts, so that figures are aligned. */
+/** Matches digits and their punctuation. They have fixed widths in these fonts, so figures are aligned. */
 const FIGURES = /^[-\d.,%]*$/;
 
 export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {

@@ -10,7 +10,7 @@ import { prepare, putIndices, type RunningCluster } from '../running-cluster.js'
 import { waitUntil } from '../../../waiting.js';
 import type { SharedWork } from './shared-work.js';
 
-/** Ids of enough indices for more than one part per node. */
+/** Ids of the indices. There are enough of them for more than one part per node. */
 const IDS = Array.from({ length: IS_SOAK ? 80 : 20 }, (_, i) => `I${String(i).padStart(2, '0')}`);
 
 export function describeReruns(work: SharedWork): void {
@@ -27,11 +27,11 @@ export function describeReruns(work: SharedWork): void {
 
     const findWorker = (node: string): ListeningProcess => work.workers.find(({ home }) => node.endsWith(home))!;
 
-    /** Starts a rerun after a change of the data and lets another node claim some of its parts. */
+    /** Starts a job that runs all indices again after a change of the data. Another node claims some of its parts. */
     async function startPausedRerun(name: string) {
       const before = (await cluster.nodes())[0]!.market;
       await prepare(cluster.front, [], { ...MARKET, store_id: `market${++seed}`, seed });
-      // Workers cannot fetch a market from a blocked object store, so they fetch it first.
+      // A worker cannot fetch a market while the object store is blocked, so each worker fetches it first.
       const isFetched = ({ market }: { readonly market: string | null }) => market !== null && market !== before;
       const isAlive = ({ node }: { readonly node: string }) => work.workers.some(({ home }) => node.endsWith(home));
       const areFetched = async () => (await cluster.nodes()).filter(isAlive).every(isFetched);
@@ -51,7 +51,10 @@ export function describeReruns(work: SharedWork): void {
     const readRuns = async (id: string) =>
       (await cluster.front.ask<StoredRuns>('GET', `/analytics/${id}/runs`)).body.runs;
 
-    /** Checks that every index has one new run with the same files as a single backtest, and that no part is left. */
+    /**
+     * Checks that every index has one new run, that the run has the same files as a single backtest, and that no part
+     * is left.
+     */
     async function assertWhole(jobId: string, before: ReadonlyMap<string, readonly string[]>): Promise<void> {
       const { status, error, result } = await cluster.front.finished(jobId);
       expect([status, error]).toEqual(['succeeded', null]);
@@ -111,7 +114,7 @@ export function describeReruns(work: SharedWork): void {
       cluster.s3.isHeld = false;
       await assertWhole(jobId, before);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
-      // Files are removed a minute after the last document that references them.
+      // The service removes files a minute after it has removed the last document that references them.
       if (IS_SOAK) await expect.poll(listUnreferenced).toEqual([]);
     });
 

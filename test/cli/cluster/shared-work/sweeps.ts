@@ -8,11 +8,12 @@ import { prepare, putIndices, type RunningCluster } from '../running-cluster.js'
 import { waitUntil } from '../../../waiting.js';
 import type { SharedWork } from './shared-work.js';
 
-/** Number of variants: parts contain eight, so every worker computes several parts. */
+/** Number of variants. A part contains eight variants, so every worker computes several parts. */
 const VARIANTS = IS_SOAK ? 240 : 64;
 
 /**
- * Sweep of variants with different definitions, so that none reuses another's index, in enough parts for all workers.
+ * Sweep of variants with different definitions, so that no variant reuses the index of another. It has enough parts for
+ * all workers.
  */
 const SWEEP = {
   document: { ...INDEX, pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.4 } } },
@@ -57,7 +58,7 @@ async function readPaths(service: RunningService, jobId: string): Promise<unknow
   return result;
 }
 
-/** Optimisations in three parts; one of them is infeasible. */
+/** Optimisations that are divided into three parts. One optimisation is infeasible. */
 const STUDY = Array.from({ length: 20 }, (_, i) => ({
   index_id: 'RUN',
   constraint_set_id: i === 9 ? 'none' : 'limits',

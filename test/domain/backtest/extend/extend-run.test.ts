@@ -29,7 +29,7 @@ import { randomDecider, randomDocument, randomRequest, tryRun } from '../random-
 import { formatOverview, formatResult, runOverviewJson, runResultJson } from '../run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
-/** Returns a run; undefined if the random market or benchmark was refused. */
+/** Returns a run, or undefined if the random market or benchmark was refused. */
 function runOf(...runTerms: Parameters<typeof tryRun>): Run | undefined {
   try {
     return tryRun(...runTerms);
@@ -39,7 +39,7 @@ function runOf(...runTerms: Parameters<typeof tryRun>): Run | undefined {
   }
 }
 
-/** A second index on the market, on the other calendar. */
+/** A second index on the market. It follows the other calendar. */
 const BENCHMARK = IndexDocument.parse({
   id: 'Y',
   name: 'Y',
@@ -49,7 +49,7 @@ const BENCHMARK = IndexDocument.parse({
   pipeline: { treatment: { dividends: 'net', withholding_tax: 0.3 }, weighting: { type: 'EqualWeight' } },
 });
 
-/** Benchmarks of a run, and terms by which a strategy follows its index. */
+/** Random terms of a run: its benchmark, and the terms of the strategy that follows the index. */
 const randomTerms = fc.record({
   benchmark: fc.constantFrom(
     null,
@@ -170,8 +170,8 @@ interface Change {
 }
 
 /**
- * Returns the market with one change on or before a day: another price, an additional action or membership, or an
- * additional security.
+ * Returns the market with one change on or before a day. The change is another price, an additional action or
+ * membership, or an additional security.
  */
 function change(market: MarketData, kind: number, { day, row, choice }: Change): MarketData {
   const names = market.identifiers.length;

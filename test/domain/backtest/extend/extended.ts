@@ -24,7 +24,7 @@ import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
 import { createPlainDecider } from '../test-deciders.js';
 
-/** Returns the rows of a market up to a position, with all corporate actions of the market. */
+/** Returns the rows of a market up to a position, with all its corporate actions. */
 export function cut(market: MarketData, rows: number): MarketData {
   const names = market.identifiers.length;
   return {
@@ -45,7 +45,7 @@ export interface ExtendTerms {
   readonly calendars?: Calendars;
   /** Called when a decision uses the whole market. */
   readonly onWhole?: () => void;
-  /** Maximum number of dates in a file before the next file begins; default: no limit. */
+  /** Maximum number of dates in a file. Later dates go into the next file. Default: no limit. */
   readonly datesMax?: number;
 }
 
@@ -83,7 +83,7 @@ export function extend(
   }
 }
 
-/** Opens columns that continue the columns of earlier files. The earlier files are named by their positions. */
+/** Opens columns that continue the columns of earlier files. The names of the earlier files are their positions. */
 export function openExtended(bytes: Uint8Array, files: readonly Uint8Array[] = []): RunColumns {
   return openColumns(
     (start, end) => bytes.slice(start, end),
@@ -91,20 +91,20 @@ export function openExtended(bytes: Uint8Array, files: readonly Uint8Array[] = [
   );
 }
 
-/** Returns the two files of a run computed as a whole: its prices and its columns. */
+/** Returns the two files of a run that is computed as a whole: its prices and its columns. */
 export function splitRunFiles(run: Run): Uint8Array[] {
   const { columns, prices } = createRunFiles(run, { contentHash: 's', apartBytesMin: 0 });
   return [joinBytes(prices!), columns];
 }
 
-/** Returns the files of an extended run: the earlier files that it still uses, and the new file. */
+/** Returns the files of an extended run: the earlier files that the run still uses, and the new file. */
 export function listFilesAfter(files: readonly Uint8Array[], { columns, earlierFiles }: ExtendedRun): Uint8Array[] {
   return [...files.slice(0, earlierFiles), columns];
 }
 
 export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 
-/** Checks that every column of every panel, and an odd range of each block, equal their counterparts in `other`. */
+/** Checks that both runs have equal values in the middle third of each block and in every column of every panel. */
 export function expectSameReads(columns: RunColumns, other: RunColumns): void {
   for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, BlockPosition][]) {
     if (LAYOUT.has(name) || name in ROW_WIDTHS || BY_DATE.has(name)) continue;
@@ -116,7 +116,7 @@ export function expectSameReads(columns: RunColumns, other: RunColumns): void {
   }
 }
 
-/** Number of values per row in blocks that a whole run sorts by security and date. */
+/** Number of values per row, for blocks that a whole run sorts by security and then by date. */
 const ROW_WIDTHS: Readonly<Record<string, number>> = {
   effects: EFFECT_WIDTH,
   distributions: DISTRIBUTION_WIDTH,

@@ -25,11 +25,11 @@ import { formatResult, runResultJson } from '../run-texts.js';
 
 export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 6);
 /**
- * Number of random runs with optimisation. Each run solves at every rebalance, also when every step is computed as a
+ * Number of random runs with optimisation. Each run solves at every rebalance, even when every step is computed as a
  * whole.
  */
 export const OPTIMISED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 7);
-/** Number of random runs of constrained strategies, which solve more often than optimised indices. */
+/** Number of random runs of constrained strategies. They solve more often than optimised indices. */
 export const CONSTRAINED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 1);
 
 export const DAYS_ADDED = 14;
@@ -60,7 +60,7 @@ interface GrowingState {
   readonly market: MarketData;
   readonly document: IndexDocument;
   readonly request: RunRequest;
-  /** Number of sessions of the first run; `steps` contains the number of each extension. */
+  /** Number of sessions of the first run. `steps` contains the number of sessions of each extension. */
   readonly rows: number;
   readonly steps: readonly number[];
   readonly tally: Tally;
@@ -69,7 +69,10 @@ interface GrowingState {
   readonly datesMax?: number;
 }
 
-/** Extends a run repeatedly as long as this is possible, and compares all stored data with the whole run. */
+/**
+ * Extends a run repeatedly until this is no longer possible. After each extension it compares all stored data with a
+ * run over all sessions.
+ */
 export function expectResumes({
   market,
   document,

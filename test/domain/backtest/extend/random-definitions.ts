@@ -6,10 +6,13 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { randomDates, randomReviews } from '../random-reviews.js';
 import { createRandomMarketOver } from '../random-market.js';
 
-/** Market long enough for a covariance of 21 returns before every appended day. */
+/** Random markets that are long enough for a covariance of 21 returns before every appended day. */
 export const randomMarket = createRandomMarketOver(fc.integer({ min: 60, max: 80 }));
 
-/** Returns a market with volumes, where each security belongs to a universe until its membership or its volume ends. */
+/**
+ * Returns a market with volumes and a universe. Each security belongs to the universe until its membership or its
+ * volume ends.
+ */
 export function addVolume(market: MarketData): MarketData {
   const close = market.fields.get('CLOSE')!;
   const volume = close.map((price, cell) => (price === price ? 1000 + ((cell * 7919) % 997) : Number.NaN));
@@ -110,7 +113,7 @@ const randomWeighting = fc.constantFrom(
   { type: 'EqualWeight', phase_in: { field: createTree('mean(CLOSE, window=5) + weight_in("P")'), steps: 3 } },
 );
 
-/** A second index on the market with another calendar and schedule, as a possible universe of the first index. */
+/** A second index on the market with another calendar and schedule. The first index may use it as its universe. */
 const randomParent = fc.constantFrom('MAIN', 'OTHER').map((calendar) =>
   IndexDocument.parse({
     id: 'P',
@@ -183,7 +186,7 @@ export const randomDefinition = fc
     }),
   }));
 
-/** An index of the few largest securities, which change daily, and a strategy that follows it with random terms. */
+/** An index of the few largest securities, which change daily. A strategy follows it with random terms. */
 export const randomNewcomers = fc.record({
   count: fc.integer({ min: 1, max: 4 }),
   isCapped: fc.boolean(),
@@ -198,7 +201,7 @@ export const randomNewcomers = fc.record({
   datesMax: fc.constantFrom(0, 2, 1000),
 });
 
-/** An index that is optimised towards another index, with constraints that read earlier returns or holdings. */
+/** An index that is optimised towards another index. Its constraints read earlier returns or holdings. */
 export const randomDerivation = fc
   .record({
     frequency: fc.constantFrom('weekly', 'daily'),
@@ -239,7 +242,7 @@ export const randomDerivation = fc
       universe: { kind: 'list', identifiers: ['AA', 'BB', 'CC', 'DD', 'EE', 'HH'] },
       rebalance: { frequency: parentFrequency },
       pipeline: {
-        // If the candidates come from the universe, the parent holds only some of its securities.
+        // If the candidates come from the universe, the parent must hold only some of its securities.
         selection: candidates === 'parent' ? [] : [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 3 } }],
         treatment: { dividends: 'total' },
         weighting,
@@ -268,7 +271,9 @@ export const randomDerivation = fc
     }),
   }));
 
-/** Terms of a strategy that follows its index under constraints, at the index's rebalances or on its own schedule. */
+/**
+ * Terms of a strategy that follows its index under constraints. It rebalances with the index or on its own schedule.
+ */
 export const randomConstraints = fc.record({
   cadence: fc.constantFrom(null, 'weekly', 'daily'),
   tolerance: fc.constantFrom(null, 0.01),

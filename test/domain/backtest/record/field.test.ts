@@ -19,7 +19,7 @@ const FIRST = createFieldGroup({ name: field.fixed(({ name }) => name) });
 const values = field.f64({ whole: ({ values: all }) => all, added: ({ values: all }) => all });
 const SECOND_GROUP = createFieldGroup({ name: field.fixed(({ name }) => name), values: field.later(values) });
 
-/** Creates storage that identifies arrays by their position in a list. */
+/** Creates storage in memory. The id of an array is its position in a list. */
 function createMemory() {
   const arrays: Numbers[] = [];
   const into: Packing = {

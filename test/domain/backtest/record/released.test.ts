@@ -13,7 +13,7 @@ const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHa
 /** Versions with a stored shape of their records. */
 const VERSIONS = ['0.2.0', '0.4.0'];
 
-/** Members by name. A list has the members of its items; null is a value without members. */
+/** Members by name. The members of a list are the members of its items; null means a value without members. */
 type Shape = { readonly [member: string]: Shape } | null;
 
 /** Returns the members of a shape such as `{days:numbers,snapshots:[{date:json}]}`. */
@@ -26,7 +26,7 @@ function parseShape(text: string): Shape {
   ) as Shape;
 }
 
-/** Returns a packed record reduced to the members that the shape contains. */
+/** Returns the parts of a packed record that the shape contains. */
 function selectMembers(packedValue: unknown, shape: Shape): unknown {
   const isWhole = shape === null || packedValue === null || Object.hasOwn(packedValue as object, 'portfolioRows');
   if (isWhole) return packedValue;

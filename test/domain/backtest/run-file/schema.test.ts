@@ -12,8 +12,8 @@ const CALENDARS = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024
 const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
 
 /**
- * Returns a run that has every possible block: costs, a cap, a pending order, a foreign security, a dividend and a
- * benchmark.
+ * Returns a run that has every possible block: costs, a cap, an order that waits for a price, a foreign security, a
+ * dividend and a benchmark.
  */
 function createRichRun(): Uint8Array<ArrayBuffer> {
   const market = buildMarket({
@@ -55,7 +55,7 @@ function createRichRun(): Uint8Array<ArrayBuffer> {
 
 const openBytes = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
 
-/** Returns the file with the last element of a block changed; in a text block, a digit is changed. */
+/** Returns the file with a different last element of a block. In a block of text, a digit is changed. */
 function changeBlock(bytes: Uint8Array<ArrayBuffer>, name: BlockName): Uint8Array {
   const copy = bytes.slice();
   const { type, offset, length } = openBytes(bytes).header.blocks[name]!;

@@ -26,7 +26,7 @@ const MARKET = buildMarket({ dates: DATES, close: { A: listPrices(3), B: listPri
 const createTerms = (datesMax: number) => ({ calendars: CALENDARS, datesMax });
 const runRows = (rows: number) => runOn(CALENDARS, cut(MARKET, rows), DOCUMENT, { transaction_cost_bps: 10 });
 
-/** Runs the first rows of a market and extends the run day by day. */
+/** Runs an index on the first rows of a market, then extends the run day by day. */
 function extendDaily({
   rows,
   to,

@@ -4,7 +4,7 @@ import type { CheckInput } from '#domain/daily-plans/checks/check-kind.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { parseValidDay } from '#domain/time/days.js';
 
-/** Day of the check: a Tuesday, whose previous session is a Monday. */
+/** Day of the check. It is a Tuesday, and the previous session is a Monday. */
 const DAY = parseValidDay('2026-11-24');
 const DAY_BEFORE = DAY - 1;
 
@@ -27,7 +27,7 @@ const NO_DECIMALS = { level: null, divisor: null, weights: null };
 type Prices = Readonly<Record<string, readonly number[]>>;
 
 /**
- * Returns the input of a check: an index of two equally weighted securities, with five days of prices up to the day.
+ * Returns the input of a check: an index of two securities with equal weights, and five days of prices up to the day.
  */
 function createInput(
   change: Partial<CheckInput> = {},
@@ -65,7 +65,7 @@ function createInput(
   };
 }
 
-/** Returns the findings of a check with parameters, as security and message. */
+/** Returns the findings of a check with these parameters. Each finding is a security and a message. */
 function listFindings(params: { readonly check: string }, input: CheckInput): string[] {
   const check = Check.parse(params);
   return findCheckKind(check.check)

@@ -14,7 +14,7 @@ const field: Tree = fc
   .tuple(fc.constantFrom(...NUMBERS), lag)
   .map(([name, back]) => ({ node: 'field', name, ...(back === 0 ? {} : { lag: back }) }));
 
-/** Returns random expressions over the values of one security; windows may contain such expressions. */
+/** Returns random expressions over the values of one security. The same expressions may occur inside windows. */
 function createElementwise(depth: number): Tree {
   if (depth === 0) return fc.oneof({ weight: 3, arbitrary: field }, value);
   const operand = createElementwise(depth - 1);

@@ -11,7 +11,7 @@ import { interpretExpression, evaluateTruth, type Tables } from './plain-interpr
 
 const SESSIONS = 14;
 const NAMES = 9;
-/** Row of the decision; the market continues after it, and an evaluation must not read later rows. */
+/** Row of the decision. The market continues after it, but an evaluation must not read later rows. */
 const DECISION = 10;
 
 const cell = fc.oneof(

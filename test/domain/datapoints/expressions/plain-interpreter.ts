@@ -1,26 +1,29 @@
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 
-/** Market as tables: one row of numbers per session, NaN where missing, and constant strings, null where missing. */
+/**
+ * Market as tables. Numbers have one row per session, NaN where missing. Strings do not change over time and are null
+ * where missing.
+ */
 export interface Tables {
   readonly numbers: Readonly<Record<string, readonly (readonly number[])[]>>;
   readonly texts: Readonly<Record<string, readonly (string | null)[]>>;
 }
 
-/** Session to evaluate, and positions of the selected securities and of the universe in the tables. */
+/** Session to evaluate. Also the positions of the selected securities and of the universe in the tables. */
 export interface EvaluationPoint {
   readonly session: number;
   readonly selection: readonly number[];
   readonly universe: readonly number[];
 }
 
-/** Number of sessions for which a missing value is carried forward. */
+/** Number of sessions for which the last value replaces a missing value. */
 const STALE = 5;
 
 type TruthValue = boolean | null;
 
 /**
- * Evaluates an expression for one security by the definitions of the guide, one session and one node at a time. Returns
- * NaN if the value is missing.
+ * Evaluates an expression for one security by the definitions of the guide, one session and one part of the expression
+ * at a time. Returns NaN if the value is missing.
  */
 export function interpretExpression(
   node: ExpressionNode,
@@ -159,7 +162,10 @@ function isComparisonTrue(left: number | string, comparison: string, right: unkn
   return comparison === 'gt' ? a > b : comparison === 'ge' ? a >= b : comparison === 'lt' ? a < b : a <= b;
 }
 
-/** Returns the values of an expression over the sessions of a window; missing values are not carried forward. */
+/**
+ * Returns the values of an expression over the sessions of a window. A missing value stays missing; the last value does
+ * not replace it.
+ */
 function evaluateWindow(call: Call, tables: Tables, point: EvaluationPoint & { readonly security: number }): number {
   const end = point.session - (call.lag ?? 0);
   const start = Math.max(0, end - call.window! + 1);
@@ -197,7 +203,7 @@ function evaluateWindow(call: Call, tables: Tables, point: EvaluationPoint & { r
   }
 }
 
-/** Evaluates an expression for one session of a window; its columns are read on this session. */
+/** Evaluates an expression for one session of a window. Columns have their values of this session. */
 function evaluateOnSession(
   node: ExpressionNode,
   tables: Tables,
@@ -210,7 +216,7 @@ function evaluateOnSession(
   return interpretExpression(spreadLags(node), bareTables, { ...point, session: point.session * (STALE + 1) });
 }
 
-/** Inserts empty rows between rows, so that no value is carried to the next row. */
+/** Inserts empty rows between rows, so that the last value of a row cannot replace a value of the next row. */
 const spread = (rows: readonly (readonly number[])[]): number[][] => {
   const cachedRows = SPREAD.get(rows);
   if (cachedRows !== undefined) return cachedRows;
@@ -221,7 +227,7 @@ const spread = (rows: readonly (readonly number[])[]): number[][] => {
 };
 const SPREAD = new WeakMap<object, number[][]>();
 
-/** Returns the expression for spread rows: lags also count the empty rows. */
+/** Returns the expression for rows with empty rows between them. Its lags also count the empty rows. */
 function spreadLags(node: ExpressionNode): ExpressionNode {
   return JSON.parse(JSON.stringify(node), (key, value: unknown) =>
     key === 'lag' ? (value as number) * (STALE + 1) : value,

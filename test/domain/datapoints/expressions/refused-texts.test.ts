@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { readExpression } from '#domain/datapoints/expressions/read-text.js';
 
-/** Returns the code of the first problem in a text, and the characters that the problem concerns. */
+/** Returns the code of the first problem in a text, and the characters that cause it. */
 function findProblem(text: string, expected: 'number' | 'condition' = 'number'): [string, string] | undefined {
   const [problem] = readExpression(text, expected).problems;
   return problem && [problem.code, text.slice(problem.position!.start, problem.position!.end)];

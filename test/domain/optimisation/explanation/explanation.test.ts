@@ -42,7 +42,7 @@ const explainMarket = (market: SmallMarket) => {
   return { problem, solution, sides: listRowSides(problem, solution) };
 };
 
-/** Returns the value of the objective in the objective's own units. */
+/** Returns the value of the objective, in the unit of the objective. */
 const computeValue = (market: SmallMarket): number => {
   const { problem, solution } = solveMarket(market);
   return problem.objective.entry.sense === 'maximise' ? -solution.objective : solution.objective;
@@ -177,8 +177,8 @@ test('rows are evaluated within the counted work, always the same ones, and the 
 });
 
 describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
-  // S0 contains every fifth security. Its bound is the sum of the bounds of its two most expensive securities, which
-  // are the only securities held in S0.
+  // S0 contains every fifth security. It holds only its two most expensive securities, and its bound is the sum of
+  // their bounds.
   const freeExplanation = explainMarket({ ...MARKET, rows: [], objective });
   const wantedIdentifiers = freeExplanation.problem.identifiers
     .filter((_, i) => i % 5 === 0)
@@ -219,7 +219,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
       if (id !== 'out') expect(isClose(shadowPrice, slopes[id as 'pos' | 'sec']), id).toBe(true);
     const findShadowPrice = (label: string) => sides.find((side) => side.label === label)!.shadowPrice;
     expect(findShadowPrice('GroupBounds[sec]:upper:S0')).toBe(0);
-    // With only one of the two caps the group row is satisfied and the other security changes.
+    // If only one of the two caps is loosened, the group row is satisfied and the other security changes.
     for (const name of wantedIdentifiers.slice(0, 2)) {
       const loosened = createBaseRows(upperBound, 2 * upperBound).flatMap((row): Row[] =>
         row.id !== 'pos'

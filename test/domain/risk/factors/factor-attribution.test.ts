@@ -12,7 +12,7 @@ const computeReturn = (t: number, i: number) => close[t * N + i]! / close[(t - 1
 const heldWeights = Float64Array.from(names, (i) => Math.sin(i + 1) / 10 + 1 / N);
 const computeHeldReturn = (t: number) => names.reduce((sum, i) => sum + heldWeights[i]! * computeReturn(t, i), 0);
 
-/** Returns the attribution of periods that end on consecutive sessions; every period begins with the same weights. */
+/** Returns the attribution of periods that end on consecutive sessions. Every period begins with the same weights. */
 function attributePeriods(model: AttributionModel, [from, to]: readonly [number, number], cost = 0) {
   const ends = Array.from({ length: to - from + 1 }, (_, p) => from + p);
   return attributeToFactors({
@@ -106,7 +106,7 @@ test('months with returns of too few securities are reported with both numbers, 
   });
   const heldMonths = new Set(ends.map((t) => toMonthNumber(window.sm.sessions[first + t]!)));
   expect(months).toBe(heldMonths.size);
-  // The market and three sectors are four factors, so four securities would leave no degrees of freedom.
+  // The market and three sectors are four factors. So four securities would leave no degrees of freedom.
   expect(unexplained).toEqual(Array.from(heldMonths, () => ({ names: 3, needed: 5 })));
   expect(other).toBeCloseTo(totalReturn, 12);
   expect(coveredWeight).toBe(0);

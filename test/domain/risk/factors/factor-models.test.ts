@@ -82,8 +82,8 @@ describe('a style model', () => {
       ['QUALITY'],
       Int32Array.from(names),
     );
-    // Computed in numpy with z = lambda x: (x - np.nanmean(x)) / np.nanstd(x) as z(np.clip(z(x), -3, 3)); the first
-    // unclipped score is 3.427.
+    // Computed in numpy with z = lambda x: (x - np.nanmean(x)) / np.nanstd(x) as z(np.clip(z(x), -3, 3)). The first
+    // score is 3.427 before it is clipped.
     expectAll(scores, [3.41715321, 0.13355883, -0.70308436, ...Array.from({ length: 10 }, () => -0.28476277), 0], 7);
   });
 
@@ -109,7 +109,7 @@ describe('a style model', () => {
   });
 
   test('begins where its styles begin', () => {
-    // Momentum and volatility require half a year of returns, and exposures must be known before the returns that they
+    // Momentum and volatility require half a year of returns. Exposures must be known before the returns that they
     // explain.
     const { from } = estimateModel(createStyleWindow(createStyleMarket(), [0, T - 1]), { estimator: 'styles' });
     expect(from).toBeGreaterThan(100);

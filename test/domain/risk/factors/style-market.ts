@@ -22,7 +22,7 @@ export const golden = JSON.parse(readFileSync(file, 'utf8')) as GoldenFigures; /
 export const [T, N, FROM] = [420, 14, 300];
 export const names = Array.from({ length: N }, (_, i) => i);
 
-/** Returns the market by the formulas of the golden file; `change` alters values after a session. */
+/** Returns the market by the formulas of the golden file. `change` alters the values after a session. */
 export function createStyleMarket(change: { readonly after: number } | null = null): MarketData {
   const levels = names.map(() => 50);
   const close = Array.from({ length: T }, (_, t) =>

@@ -75,7 +75,7 @@ describe('forecasts', () => {
 
   test('scale with returns, so that standardised outcomes are unchanged', () => {
     const smallValidation = validateModel(returns);
-    // Returns compound over a horizon of several sessions; over one session they scale exactly.
+    // Returns compound over a horizon of several sessions. Over one session they scale exactly.
     const [one, twice] = [returns, returns.map((row) => row.map((value) => 2 * value))].map((rows) =>
       validateModel(rows, { terms: { horizon: 1 } }),
     );

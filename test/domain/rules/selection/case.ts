@@ -3,7 +3,7 @@ import type { SlowMarket } from '../slow-market.js';
 export interface Case {
   readonly type: string;
   readonly params: Record<string, unknown>;
-  /** Returns the securities of the universe that the rule keeps, computed from its definition. */
+  /** Returns the securities of the universe that the rule keeps. They are computed from the definition of the rule. */
   keeps(slow: SlowMarket, universe: readonly string[], t: number): Iterable<string>;
 }
 

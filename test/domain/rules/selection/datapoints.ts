@@ -196,7 +196,7 @@ export const DATAPOINTS: Case[] = [
     },
   },
   {
-    // A parameter names a plug-in as it would name a column.
+    // The parameter contains the name of a plug-in where another rule would have a column.
     type: 'PluginFilter',
     params: { plugin: 'SCORE' },
     keeps: (slow, universe, t) =>

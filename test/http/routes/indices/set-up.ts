@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Closes of the four golden securities, which have sectors, on their seven sessions. */
+/** Closes of the four securities of the golden market on their seven sessions. The securities have sectors. */
 export const CLOSES: Readonly<Record<string, readonly number[]>> = {
   A: [100, 102, 101, 104, 106, 103, 107],
   B: [200, 204, 101, 100, 103, 104, 102],

@@ -38,7 +38,10 @@ function covariance(
   return out;
 }
 
-/** Compares relative to the largest entry, which limits the accuracy of small eigenvalues of a sample. */
+/**
+ * Compares values relative to the largest entry. The largest entry limits how accurate the small eigenvalues of a
+ * sample are.
+ */
 function expectClose(actual: Float64Array, expected: ArrayLike<number>, digits = 1e-10): void {
   const size = Math.max(...Array.from(expected, Math.abs));
   for (let k = 0; k < actual.length; k++) expect(Math.abs(actual[k]! - expected[k]!)).toBeLessThan(digits * size);
@@ -125,6 +128,6 @@ test('the Gerber statistic without a threshold counts signs', () => {
   const panel = Float64Array.of(1, 2, -1, -3, 2, 1, -2, 1);
   const out = covariance(panel, 2, { estimator: 'gerber', threshold: 0 });
   const sample = computeSample(panel, 2);
-  // Three of the four pairs have one common sign; the last pair has both signs.
+  // In three of the four pairs both have the same sign. The last pair has both signs.
   expect(out[1]).toBeCloseTo(0.5 * Math.sqrt(sample[0]! * sample[3]!), 14);
 });

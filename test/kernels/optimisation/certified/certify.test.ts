@@ -13,12 +13,14 @@ import { computeRationalResiduals } from '../rational.js';
 const CERTIFIED = 1e-9;
 
 /**
- * Maximum difference between residuals in double-double and in rational arithmetic, far below the tolerance of a
+ * Maximum difference between residuals in double-double and in rational arithmetic. It is far below the tolerance of a
  * solution.
  */
 const ROUNDING = 1e-12;
 
-/** Returns random programmes in units from 1e-4 to 1e5, for which absolute residuals of 1e-9 are hard to reach. */
+/**
+ * Returns random programmes in units from 1e-4 to 1e5. In such units it is hard to reach absolute residuals of 1e-9.
+ */
 function listProgrammes(): Program[] {
   return Array.from({ length: 60 }, (_, k) => {
     const program = createRandomProgram(k + 1, { withKinks: false, withNorms: false, namesMax: 14 });

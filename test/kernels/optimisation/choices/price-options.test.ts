@@ -5,7 +5,7 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 const LIMITS = 3;
 
 /**
- * Returns items with three options and three kinds of limits; the first option of each item has no cost and no amounts.
+ * Returns items with three options and three kinds of limits. The first option of each item has no cost and no amounts.
  */
 function createRandomProblem(items: number, seed: number): OptionProblem {
   const random = createCounterRandom({ seed, stream: 3 });

@@ -9,8 +9,8 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 const N = 10;
 
 /**
- * Returns a covariance of one factor and different specific variances, and the gradient of the distance from unequal
- * weights.
+ * Returns a covariance of one factor with a different specific variance for each security. Also returns the gradient of
+ * the distance from unequal weights.
  */
 function createQuadratic() {
   const random = createCounterRandom({ seed: 5, stream: 1 });
@@ -28,7 +28,7 @@ function createQuadratic() {
   return { n: N, matrix, linear, sum: 1, counts };
 }
 
-/** Returns the smallest eigenvalue of the remainder, restricted to points of equal sum. */
+/** Returns the smallest eigenvalue of the remainder. It considers only points with an equal sum. */
 function computeSmallestRemainder(matrix: Float64Array, openPositions: Int32Array): number {
   const order = openPositions.length;
   const remainder = Float64Array.from({ length: order * order }, (_, e) => {
@@ -50,8 +50,8 @@ test('parts are not negative, and the remainder is convex between points of equa
     expect(pairs.every((part, e) => part === pairs[(e % N) * N + Math.floor(e / N)])).toBe(true);
     const rest = problem.matrix.map((value, e) => value - pairs[e]! - (e % (N + 1) === 0 ? diagonal[e / (N + 1)]! : 0));
     expect(computeSmallestRemainder(rest, state.open)).toBeGreaterThan(-1e-3);
-    // More variance is split off than without pairs, where the smallest eigenvalue limits equal parts of all
-    // securities.
+    // With pairs, more variance can be split off than without. Without pairs, the smallest eigenvalue limits equal
+    // parts of all securities.
     expect(diagonal.reduce((sum, part) => sum + part, 0)).toBeGreaterThan(
       N * computeSmallestRemainder(problem.matrix, state.open),
     );
@@ -71,7 +71,7 @@ test('a matrix is projected on non-negative matrices whose shares sum to the max
   expect([to[0], to[5], to[7]]).toEqual([1, 0, 0]);
   const shares = [to[1]! ** 2 / to[4]!, to[2]! ** 2 / to[8]!];
   expect(shares[0]! + shares[1]!).toBeCloseTo(1, 9);
-  // No nearby matrix with the same split-off variances has a smaller distance.
+  // No matrix nearby that splits off the same variances has a smaller distance.
   const computeDistance = (first: number, second: number) => {
     const [a, b] = [shares[0]! * first, shares[1]! * second];
     const computeSquare = (x: number, share: number) => (x * x) / share;

@@ -7,7 +7,7 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 const N = 12;
 const WORK = 1e6;
 
-/** Returns the problem of the distance from random weights, with a covariance of two factors. */
+/** Returns the problem of the distance from random weights. Its covariance has two factors. */
 function createQuadratic(seed: number, maximum: number, groups: readonly number[][] = []): ChosenQuadratic {
   const random = createCounterRandom({ seed, stream: 1 });
   const loadings = Array.from({ length: N }, () => [1 + 0.3 * random.normal(), random.normal()]);
@@ -39,7 +39,7 @@ function createQuadratic(seed: number, maximum: number, groups: readonly number[
 
 const ORDERS = [Array.from({ length: N }, (_, i) => i)];
 
-/** Returns the minimum over all choices within the bounds and counts, by enumeration. */
+/** Returns the minimum over all choices within the bounds and counts. It tries every choice. */
 function findLeast(problem: ChosenQuadratic): number {
   const { evaluate } = createSwapMoves(plainAlgebra, problem);
   let lowest = Infinity;

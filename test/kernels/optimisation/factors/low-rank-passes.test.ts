@@ -7,7 +7,7 @@ const createPanel = (length: number, seed: number): Float64Array => {
   return Float64Array.from({ length }, () => random() - 0.5);
 };
 
-/** Shapes around the blocks of four and eight rows, with one right-hand side and with several. */
+/** Shapes near the blocks of four and eight rows. Each shape has one right-hand side or three. */
 const SHAPES = [1, 3, 4, 5, 8, 11, 17].flatMap((rows) => [1, 3].map((columns) => ({ rows, columns, factors: 7 })));
 
 describe('passes over the loadings of securities', () => {

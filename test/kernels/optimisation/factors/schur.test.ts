@@ -53,7 +53,7 @@ describe('the factor of a semi-definite matrix', () => {
 });
 
 describe('a matrix with a narrow profile', () => {
-  /** Some rows have entries in a few previous columns, and one row has entries back to the first column. */
+  /** Some rows have entries in a few previous columns. One row has entries back to the first column. */
   const s = new Float64Array(M * M);
   for (let i = 0; i < M; i++) {
     for (let j = i === 90 ? 0 : Math.max(0, i - 3 - (i % 5)); j < i; j++) s[i * M + j] = Math.sin(i * j + 1);

@@ -34,7 +34,7 @@ describe('passes over a triangular factor', () => {
     solveForward(l, forwards, { n, stride });
     const backwards = rightSide.slice();
     solveBackward(l, backwards, { n, stride });
-    // Per row two sums, over even and odd positions, are accumulated and subtracted one after the other.
+    // Each row has two sums, over even and odd positions. Both are accumulated and subtracted one after the other.
     const expected = rightSide.slice();
     for (let i = 0; i < n; i++) {
       let [even, odd] = [expected[i]!, 0];

@@ -18,7 +18,10 @@ const SHARE = IS_SOAK ? 3 : 1;
 const computeLargestGap = (a: Float64Array, b: ArrayLike<number>) =>
   a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
 
-/** Returns a random programme with rows whose limits are the row values near a feasible point; some rows are soft. */
+/**
+ * Returns a random programme. The limits of its rows are the values of the rows near a feasible point. Some rows are
+ * soft.
+ */
 function createFeasibleProgram(seed: number): Program | undefined {
   const random = seeded(seed + 50_000);
   const program = createRandomProgram(seed, { withNorms: false });
@@ -80,7 +83,7 @@ test('a followed optimum is the optimum of the programme itself, with rows, limi
     if (next.rows.penalty.some(Number.isFinite)) tally.soft++;
     const answer = solver.solve(next, { follow: { program, point: first.point, state: first.state } });
     expect(answer.status, `seed ${seed}`).toBe('solved');
-    // The ridge makes the optimum unique; in directions of singular curvature the optimum is determined only up to
+    // The ridge makes the optimum unique. In directions of singular curvature, the optimum is determined only up to
     // rounding.
     expect(computeLargestGap(answer.point.x, cold.point.x), `seed ${seed}`).toBeLessThan(1e-7);
     expect(

@@ -95,8 +95,8 @@ describe('the slope of the variance at the largest expected return', () => {
     return { state, point: iterate };
   };
 
-  // With w = (m - 0.1) / 0.1 in the second security, the variance 0.04 (1 - w)^2 + 0.09 w^2 rises by 0.18 / 0.1 at w =
-  // 1.
+  // With w = (m - 0.1) / 0.1 in the second security, the variance is 0.04 (1 - w)^2 + 0.09 w^2. At w = 1 it rises by
+  // 0.18 / 0.1.
   test('of two securities', () => {
     expect(computeCornerSlope(program, findCorner(program), means)).toBeCloseTo(1.8, 12);
   });

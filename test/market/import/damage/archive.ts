@@ -9,7 +9,7 @@ const importDamagedArchive = (
 const ONE_MEMBER = [{ name: 'market.csv', text: MARKET }];
 const findDirectory = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
 
-/** Returns a zip archive of one member with arbitrary values in its headers. */
+/** Returns a zip archive with one member. The caller can set any values in its headers. */
 function createFalseZip({
   name = 'market.csv',
   content,

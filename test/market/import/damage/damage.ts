@@ -6,8 +6,8 @@ import { createTemporaryFolder } from '../../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../../store-folder.js';
 
 /**
- * Creates folders for damaged files. The kinds of damage each have expected findings: the file and, if known, the row
- * and the column. No damage causes a crash or creates a store.
+ * Creates folders for damaged files. Each kind of damage has expected findings: the file and, if known, the row and the
+ * column. No damage causes a crash or creates a store.
  */
 export const folderFor = createTemporaryFolder;
 

@@ -8,7 +8,7 @@ import { writeMarket } from '#market/content/write-market.js';
 import { readFolder } from '../../store-folder.js';
 import { type Outcome, type Damage, folderFor, createFiles, changeBytes, fillBytes, ROWS } from './damage.js';
 
-/** Returns the rows of a query as a Parquet file of another writer, with some bytes changed. */
+/** Returns the rows of a query as a Parquet file that another program writes. Some of its bytes are changed. */
 const createParquet =
   (query: string, change: (bytes: Buffer) => Uint8Array = (bytes) => bytes, options = '') =>
   async (): Promise<Outcome> => {
@@ -23,7 +23,10 @@ const createParquet =
     return { isRead: read !== undefined, findings };
   };
 
-/** Like `createParquet`, but for a file of this project's writer: uncompressed, with dictionary-encoded keys. */
+/**
+ * Like `createParquet`, but the writer of this project writes the file. It is uncompressed and has dictionary-encoded
+ * keys.
+ */
 const createOwnParquet = (change: (bytes: Buffer) => Uint8Array) => async (): Promise<Outcome> =>
   createFiles({ 'market.parquet': change(await copyBytes()) })();
 
@@ -46,12 +49,12 @@ export async function copyBytes(): Promise<Buffer> {
 
 export const findFooterStart = (bytes: Buffer) => bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8);
 /**
- * Returns the position of a column chunk's description in the footer of a file written by this project; the codec and
+ * Returns the position at which the footer describes a column chunk, in a file that this project wrote. The codec and
  * the number of values follow the column name.
  */
 export const findCodec = (bytes: Buffer, column: string) =>
   bytes.indexOf(Buffer.from([0x15, 0x00]), bytes.lastIndexOf(column));
-/** The counts 8,000 and 8,064 in the encoding of the footer. */
+/** The numbers 8,000 and 8,064 as the footer encodes them. */
 export const [COUNT, LARGER_COUNT] = [Buffer.from([0x16, 0x80, 0x7d]), [0x16, 0x80, 0x7e]];
 
 export const formatRow = (rest: string) => `SELECT ${rest}`;

@@ -17,7 +17,7 @@ import { openTestDatabase, type TestDatabase } from '../../../postgresql/shared-
 
 const folderFor = openTemporaryFolders();
 
-/** Tables of one store, as statements that every database accepts and as files. */
+/** Tables of one store, once as statements that every database accepts and once as files. */
 const TABLES = [
   'CREATE TABLE market (identifier text, date date, "CLOSE" double precision, "VOLUME" bigint)',
   "INSERT INTO market VALUES ('A', '2024-01-02', 10.5, 100), ('B', '2024-01-02', 20.25, NULL), ('A', '2024-01-03', 11.5, 9007199254740991)",
@@ -237,7 +237,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
 
   test('whose server dies during a read is reported, without the password', async () => {
     const own = await startPostgresql();
-    // Rows before the first progress report, and a row that the server is still processing when it is killed.
+    // Rows before the first progress report. When the server is killed, it is still processing the last row.
     await own.query(
       `CREATE VIEW market AS
         SELECT 'N' || (i % 500) AS identifier, DATE '2000-01-01' + (i / 500) AS date, 1.0::float8 AS "CLOSE"

@@ -42,7 +42,7 @@ export function describeReference(): void {
     });
 
     test('coverage through time counts the securities with a price, and those that should have one', async () => {
-      // A has no bar on the 8th, although it has earlier and later bars; B ends on the 8th
+      // A has no bar on the 8th, but earlier and later bars; B ends on the 8th
       expect(await service.ok<CoverageHistoryResponse>('GET', '/data/coverage/history')).toEqual({
         store_id: 'reads',
         dates: ['2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'],
@@ -58,7 +58,7 @@ export function describeReference(): void {
       );
       expect(entries.map(({ fields }) => fields)).toEqual([
         { MARKET_CAP: 600, FREE_FLOAT_MARKET_CAP: 300, VALUE_TRADED: 2400, DIVIDEND_YIELD: 0 },
-        // the dividend of 4 is on the share basis before the split; a missing free float is 1
+        // the dividend of 4 is on the share basis before the split; if the free float is missing, it counts as 1
         { MARKET_CAP: 1428, FREE_FLOAT_MARKET_CAP: 1428, VALUE_TRADED: 3060, DIVIDEND_YIELD: 2 / 102 },
         { MARKET_CAP: null, FREE_FLOAT_MARKET_CAP: null, VALUE_TRADED: null, DIVIDEND_YIELD: null },
       ]);

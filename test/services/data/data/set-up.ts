@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { openLiveService, type LiveService } from '../../../real/live.js';
 
-/** Each response is checked against the OpenAPI document that the service publishes. */
+/** The service publishes an OpenAPI document, and each response is checked against it. */
 export let service: LiveService;
 beforeAll(async () => {
   service = await openLiveService();
@@ -15,7 +15,7 @@ export const createFrame = (columns: readonly string[], data: readonly (readonly
 });
 
 /**
- * Two securities over seven days. B splits 2 for 1 on the fourth day; A pays a dividend before that day and lacks a
+ * Two securities over seven days. B splits 2 for 1 on the fourth day. A pays a dividend before that day and lacks a
  * bar.
  */
 export const TABLES = {

@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CompareView } from '#contract/analytics/compare.js';
 
-/** The stores `apart` and `among` contain the same prices: benchmarks are series in one and securities in the other. */
+/** The stores `apart` and `among` contain the same prices. Benchmarks are series in one and securities in the other. */
 export interface SeriesStores {
   readonly days: readonly string[];
   computePrice(name: string, t: number): number;
   on<T>(store: 'apart' | 'among', work: () => Promise<T>): Promise<T>;
   run(id: string): Promise<unknown>;
   get<T = Record<string, unknown>>(path: string): Promise<T>;
-  /** Returns the refusal of a GET request, or of a POST request with a body. */
+  /** Returns the refusal of a request. It is a GET request, or a POST request if there is a body. */
   refusal(path: string, body?: object): Promise<unknown>;
   remove(path: string): Promise<unknown>;
 }
@@ -89,10 +89,20 @@ export function describeCompared({ days, computePrice, on, ...service }: SeriesS
         await remove('/analytics/ALL/record');
         const asBenchmark = await get<CompareView>('/analytics/compare?ids=LISTED&benchmark=ALL');
         expect(asBenchmark.index_ids).toEqual(asRun.index_ids);
+        const hasStatistics = ({ entries }: CompareView) => entries.map((entry) => entry.benchmark_statistics !== null);
+        expect([hasStatistics(asRun), hasStatistics(asBenchmark)]).toEqual([
+          [false, false],
+          [true, false],
+        ]);
         // a benchmark is not a run, so it has neither the id nor the version of a run
         const selectFigures = ({ entries, ...view }: CompareView): object => ({
           ...view,
-          entries: entries.map((entry) => ({ ...entry, run_id: null, index_version: null })),
+          entries: entries.map((entry) => ({
+            ...entry,
+            run_id: null,
+            index_version: null,
+            benchmark_statistics: null,
+          })),
         });
         expectSameNumbers(selectFigures(asBenchmark), selectFigures(asRun));
       }));

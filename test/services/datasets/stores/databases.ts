@@ -71,7 +71,7 @@ export function describeDatabases(): void {
           [201, 1],
           [201, 2],
         ]);
-        // With equal market tables, the store differs if another table differs.
+        // The market tables are equal, but the store differs if another table differs.
         expect(
           await service.refusal('POST', '/data/stores', {
             ...create('us-again', 'us'),
@@ -81,7 +81,7 @@ export function describeDatabases(): void {
         await service.ask('POST', `/data/stores/${kind}-uk/activate`);
         expect(await service.finished(`load:${kind}-uk`)).toMatchObject({ status: 'succeeded' });
         expect((await service.ask('GET', '/data/prices/C')).status).toBe(200);
-        // A source stays in use if another store reads it with the same tables.
+        // A source stays in use as long as another store reads it with the same tables.
         expect((await service.ask('PATCH', `/data/stores/${kind}-uk`, { source: location })).status).toBe(200);
       },
     );

@@ -6,7 +6,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { parent, service } from './set-up.js';
 
-/** Index of the four securities that fell most in the quarter; they differ at nearly every rebalance. */
+/** Index of the four securities that fell most in the quarter. They differ at nearly every rebalance. */
 const MOVING_INDEX = {
   ...parent,
   id: 'MOVING',
@@ -17,7 +17,7 @@ const MOVING_INDEX = {
   },
 };
 
-/** Returns the backtest of an index derived from MOVING, with a turnover row of a given priority. */
+/** Returns the backtest of an index that is derived from MOVING. It has a turnover row with the given priority. */
 async function createDerivedFromMoving(id: string, priority: object) {
   const body = {
     id,
@@ -197,8 +197,8 @@ export function describeDerivedIndex(): void {
           ({ code, message }) => code === 'CONSTRAINT_RELAXED' && message.startsWith(`On ${date} `),
         );
         if (i === 0) continue;
-        // Computed by hand: constituents of the last rebalance that have left the source are sold, and the same amount
-        // is bought.
+        // Computed by hand: the constituents of the last rebalance that are no longer in the source are sold, and
+        // securities of the same amount are bought.
         const before = giving.rebalances[i - 1]!.weights;
         const members = new Set(preview.assets.map(({ identifier }) => identifier));
         const leavers = Object.entries(before).filter(([name]) => !members.has(name));
@@ -229,8 +229,7 @@ export function describeDerivedIndex(): void {
     });
 
     test('without a date is previewed at its first rebalance, also if the base date is a holiday', async () => {
-      // The range 2023-05-27 to 29 is the weekend before Memorial Day and the holiday itself, so the first session is
-      // the 30th.
+      // 2023-05-27 to 29 is the weekend before Memorial Day and the holiday itself. So the first session is the 30th.
       expect(
         (await service.ask('POST', '/indices', { ...parent, id: 'HOLIDAY', base_date: '2023-05-28' })).status,
       ).toBe(200);

@@ -47,7 +47,7 @@ export function describeObjectives(): void {
         expect(weights.reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 12);
         expect(Math.max(...weights)).toBeLessThanOrEqual(0.2 + 1e-9);
         expect([run.converged, run.objective_type, run.heuristic]).toEqual([true, type, false]);
-        // Optimality conditions prove a convex optimum; for a tail average a gap remains and is reported.
+        // Optimality conditions prove a convex optimum. For a tail average a gap remains, and the response reports it.
         expect(run.gap).toBeLessThan(run.tail === null ? 1e-300 : 1e-9);
         expect(run.objective_value - run.bound!).toBeCloseTo(
           run.tail === null ? 0 : run.gap! * run.objective_value,
@@ -81,7 +81,7 @@ export function describeObjectives(): void {
       });
       const findShare = (name: string) => weights.find(({ identifier }) => identifier === name)?.variance_share ?? 0;
       expect(findShare('N02')).toBeCloseTo(0.3, 10);
-      // N00, N03, N06 and N09 are the sector Energy; securities outside the index have no share of the risk.
+      // N00, N03, N06 and N09 are the sector Energy. Securities outside the index have no share of the risk.
       expect(findShare('N03') + findShare('N06') + findShare('N09') + findShare('N00')).toBeCloseTo(0.5, 10);
       expect(findShare('N05')).toBeCloseTo(0, 10);
     });
@@ -101,7 +101,7 @@ export function describeObjectives(): void {
     test('reads expected returns from a datapoint', async () => {
       const field = { node: 'field', name: 'SCORE' };
       const run = await requireSolution({ objective: 'max_return', expected_returns: { type: 'field', field } });
-      // SCORE increases with the number of a security, so the last five securities of the index are at the cap.
+      // SCORE increases with the number of a security. So the last five securities of the index are at the cap.
       const heldNames = run.weights.filter(({ weight }) => weight > 1e-9).map(({ identifier }) => identifier);
       expect(heldNames.toSorted()).toEqual(['N07', 'N08', 'N09', 'N10', 'N11']);
       expect(run.expected_return).toBeCloseTo((49 + 64 + 81 + 100 + 121) / 5, 8);
@@ -123,8 +123,8 @@ export function describeObjectives(): void {
       expect(idleSolution.frontier!.tangency!.sharpe).toBeCloseTo(idleSolution.objective_value, 9);
       expect(idleSolution.findings).toMatchObject([{ code: 'NO_EFFECT', path: 'risk_free_rate', value: 0.03 }]);
       expect(idleSolution.findings[0]!.message).toContain('the cash rate 0.02 of the objective');
-      // Total returns have a tangency portfolio at the cash rate of the request, which is reported if it differs from
-      // the rate of the objective.
+      // Total returns have a tangency portfolio at the cash rate of the request. The response reports it if it differs
+      // from the rate of the objective.
       const total = await requireSolution({ ...rate, expected_returns: HISTORICAL });
       expect(total.objective_value).toBeCloseTo((total.expected_return! - 0.02) / total.volatility, 12);
       expect(total.findings).toMatchObject([{ code: 'DEFAULT_TAKEN', path: 'risk_free_rate', value: 0 }]);
@@ -190,7 +190,7 @@ export function describeObjectives(): void {
     const { body } = await service.ask<ObjectiveTypes>('GET', '/optimise/objective-types');
     expect(body.objectives.map(({ type }) => type)).toEqual(OBJECTIVE_CLASSES.map(({ type }) => type));
     expect(body.expected_returns.map(({ type }) => type)).toEqual(RETURNS_CLASSES.map(({ type }) => type));
-    // The root of a variance of 0.04 is 20 %, and a return of 0.04 is 4 %; a number without a unit stays 0.04.
+    // The root of a variance of 0.04 is 20 %. A return of 0.04 is 4 %. A number without a unit stays 0.04.
     const figures = { root: 2000, return: 400, loss: 400, number: 0.04 };
     for (const { type, measure } of body.objectives) {
       const { of } = OBJECTIVE_CLASSES.find((entry) => entry.type === type)!.measure;
@@ -253,7 +253,7 @@ export function describeObjectives(): void {
         (weight * closes.get(`${name} ${second!.date}`)!) / closes.get(`${name} ${first!.date}`)!,
       ]);
       const total = grownWeights.reduce((sum, [, value]) => sum + value, 0);
-      // A security that left the parent is sold whatever this costs; a security that entered is not bought.
+      // A security that left the parent is sold, whatever this costs. A security that entered the parent is not bought.
       for (const [name, value] of grownWeights) {
         const weight = second!.weights[name];
         if (weight !== undefined) expect(Math.abs(weight - value / total)).toBeLessThan(1e-9);
@@ -286,7 +286,7 @@ export function describeObjectives(): void {
         const parentWeights = parents.rebalances.find((rebalance) => rebalance.date === date)!.weights;
         return Object.keys(weights).filter((name) => parentWeights[name] === undefined);
       });
-      // Eleven of the twelve securities are in the parent; the twelfth has the smallest beta and enters the index.
+      // Eleven of the twelve securities are in the parent. The twelfth has the smallest beta and enters the index.
       expect(entrants.every((names) => names.length === 1)).toBe(true);
       for (const { date: day, weights } of rebalances.slice(0, 2)) {
         const { body: preview } = await service.ask<PreviewResponse>('POST', '/indices/WIDE/preview', { as_of: day });

@@ -22,11 +22,11 @@ export function describeRiskAndCandidates(): void {
         const heldNames = new Set(fewSolution.weights.map(({ identifier }) => identifier));
         const entrant = manySolution.weights.find(({ identifier }) => !heldNames.has(identifier))!;
         expect(entrant.index_weight).toBe(0);
-        // The joint covariance of all securities differs from the covariance of the constituents.
+        // The covariance of all securities together differs from the covariance of the constituents.
         const listJointFindings = ({ findings }: typeof fewSolution) =>
           findings.filter(({ code }) => code === 'JOINT_ESTIMATE').length;
         expect([listJointFindings(fewSolution), listJointFindings(manySolution)]).toEqual([0, 1]);
-        // An equal risk model over these securities, one of which may not be held.
+        // An equal risk model over these securities. One of them may not be held.
         const rows = [...CAPS, { type: 'Exclude', params: { identifiers: [entrant.identifier] } }];
         await put('without', rows);
         const withoutSolution = await requireSolution({
@@ -48,7 +48,7 @@ export function describeRiskAndCandidates(): void {
       for (const { weight } of equalSolution.weights) expect(weight).toBeCloseTo(1 / 11, 10);
       expect((await service.ask('POST', '/analytics/BROAD/backtest', {})).status).toBe(202);
       await service.finished('backtest:BROAD');
-      // Equal settings in a stored risk model, estimated over the same window.
+      // A stored risk model with equal settings, which is estimated over the same window.
       for (const settings of [
         { target: 'constant_correlation', intensity: 0 },
         { target: 'scaled_identity', intensity: null, intensity_method: 'ledoit_wolf' },

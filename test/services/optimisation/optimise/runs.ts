@@ -44,12 +44,13 @@ export function describeRuns(): void {
       );
       expect(result.frontier!.points).toHaveLength(21);
       const { points, tangency, portfolio, index } = result.frontier!;
-      // Each point is a portfolio that satisfies the constraints: fully invested and without the excluded securities.
+      // Each point is a portfolio that satisfies the constraints. It is fully invested and does not hold the excluded
+      // securities.
       for (const { weights } of [...points, tangency ?? points[0]!]) {
         expect(Object.values(weights!).reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 9);
         expect(Object.keys(weights!)).not.toContain('N11');
       }
-      // The portfolio of the run and its index are measured like the points: no portfolio with this return has a lower
+      // The portfolio of the run and its index are measured like the points. No portfolio with this return has a lower
       // volatility.
       expect([portfolio!.volatility, portfolio!.tracking_error]).toEqual([
         expect.closeTo(result.volatility, 12),
@@ -110,8 +111,8 @@ export function describeRuns(): void {
     });
 
     /**
-     * Infeasible sets of rows, each because of a different class. The conflict needs no other row, disappears without
-     * any one of its rows, and every relaxation works.
+     * Infeasible sets of rows. A different class causes each conflict. The conflict needs no other row and disappears
+     * if any one of its rows is removed. Every relaxation works.
      */
     test.each([
       [
@@ -162,7 +163,7 @@ export function describeRuns(): void {
       expect(detail.conflict.reduce((sum, { multiplier }) => sum + multiplier, 0)).toBeCloseTo(1, 12);
       const conflictRows = detail.conflict.flatMap(({ index }) => (index === null ? [] : [index]));
       expect(new Set(conflictRows).size).toBe(conflictRows.length);
-      // If the conflict consists of all rows, the rows are the ones that have just failed.
+      // If the conflict consists of all rows, these rows have just failed.
       if (conflictRows.length < rows.length)
         expect((await runOptimisation(conflictRows.map((index) => rows[index]))).status).toBe('failed');
       for (const droppedRow of conflictRows)
@@ -187,7 +188,7 @@ export function describeRuns(): void {
     });
 
     test('over a window that is too short reports the number of returns, and the start that limits it', async () => {
-      // Sessions from 2024-03-19 to 28, and from 2023-01-03 to 11, the first sessions of the store.
+      // Sessions from 2024-03-19 to 28, and from 2023-01-03 to 11. The latter are the first sessions of the store.
       const latePeriod = { start: '2024-03-19', end: '2024-03-28' };
       const first = { start: '2023-01-03', end: '2023-01-11' };
       for (const [window, returns, told] of [

@@ -4,7 +4,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../../running-service.js';
 
-/** Weekdays of 2023 and 2024, from which the service keeps the sessions of XNYS. */
+/** Weekdays of 2023 and 2024. The service keeps those that are sessions of XNYS. */
 const DAYS = Array.from({ length: 700 }, (_, i) => new Date(Date.UTC(2023, 0, 2 + i)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
   .map((date) => date.toISOString().slice(0, 10));
@@ -45,7 +45,7 @@ export const parent = {
 
 export let service: RunningService;
 
-/** Starts a service with the market and its parent index for the importing test file. */
+/** Starts a service for the test file that imports this function. It has the market and its parent index. */
 export function useOptimisations(): void {
   beforeAll(startService);
   afterAll(() => service.close());

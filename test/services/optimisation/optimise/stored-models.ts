@@ -28,8 +28,8 @@ async function estimate(id: string, request: object): Promise<RiskModel['covaria
 }
 
 /**
- * Checks that long-only weights have the minimum variance under a covariance: no held security has a higher marginal
- * variance than another security.
+ * Checks that long-only weights have the minimum variance under a covariance. No held security may have a higher
+ * marginal variance than another security.
  */
 function expectLeastVariance(
   { index, data }: RiskModel['covariance'],
@@ -92,7 +92,7 @@ export function describeStoredModels(): void {
         end: stored.observed_end,
         sessions: stored.diagnostics.observations,
       });
-      // 23 weekdays of March 2023 and two of February, none of them a holiday.
+      // 23 weekdays of March 2023 and two of February. None of them is a holiday.
       const estimator = { estimator: 'gerber', threshold: 0.4, sessions: 25 };
       expect((await requireSolution({ ...ask, as_of: '2023-03-31', risk_model: estimator })).risk_model).toEqual({
         model_id: null,
@@ -223,7 +223,7 @@ export function describeStoredModels(): void {
         inputs_equal: true,
         definition_changed: true,
       });
-      // After the model is estimated with its former settings again, nothing differs from the run.
+      // The model is estimated again with its former settings. Then nothing differs from the run.
       await estimate('early', { identifiers: NAMES, end: DATE_BEFORE, intensity: 0.3 });
       expect(await listStaleReasons('MODELLED')).toBeNull();
       expect((await service.ask('DELETE', '/risk-models/early')).status).toBe(204);

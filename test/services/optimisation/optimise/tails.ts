@@ -42,7 +42,8 @@ export function describeTails(): void {
       expect((await requireSolution({ objective: { type: 'min_cvar', ...drawnTerms, seed: 4 } })).weights).not.toEqual(
         leastSolution.weights,
       );
-      // Draws vary around the expected returns; for a constraint row, around the expected returns of the request.
+      // Draws vary around the expected returns. For a constraint row, they vary around the expected returns of the
+      // request.
       const capmSolution = await requireSolution({
         objective: { type: 'min_cvar', ...drawnTerms },
         expected_returns: CAPM,
@@ -67,8 +68,8 @@ export function describeTails(): void {
       const { error } = await runToEnd({ ...utility, constraint_set_id: 'tail' });
       expect(error!.code).toBe('INFEASIBLE');
       const { relaxations } = error!.detail as { relaxations: { id: string; to: number }[] };
-      // A relaxation is solved before it is reported. If its minimum leaves only one portfolio, the relaxation is
-      // increased by up to 1e-5.
+      // A relaxation is solved before it is reported. If its minimum leaves only one portfolio, it is increased by up
+      // to 1e-5.
       const { to } = relaxations.find(({ id }) => id === 'tail')!;
       expect(to).toBeGreaterThan(average - 1e-9);
       expect(to).toBeLessThan(average + 1e-5);

@@ -89,7 +89,7 @@ export function describeRoundTrips(): void {
       ] as const) {
         const result = await requireImport('factors', { ...terms, models: [factorModel(EARLY_DATE)] });
         expect(result.factors).toEqual(FACTORS);
-        // Such small daily figures are implausible for a market, so the service questions the units.
+        // Daily figures that are so small are implausible for a market. So the service asks for the units.
         expect(result.findings.map(({ code, path }) => [code, path])).toEqual(
           scale === 1 ? [] : [['OUT_OF_RANGE', 'models[0]']],
         );

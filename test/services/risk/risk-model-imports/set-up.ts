@@ -4,7 +4,7 @@ import type { RiskModelImportResult } from '#contract/risk-model-imports.js';
 import type { JobStatus } from '#jobs/status.js';
 import { NAMES, put, service } from '../../optimisation/optimise/set-up.js';
 
-/** Set-up for imports of models over the market of the optimisation tests: twelve securities from 2023 on. */
+/** Imports of models use the market of the optimisation tests: twelve securities from 2023 on. */
 
 export const ARROW = 'application/vnd.apache.arrow.stream';
 
@@ -89,7 +89,7 @@ export function expectSameOptimum(run: OptimisationRunResult, otherRun: Optimisa
   expect(run.volatility).toBeCloseTo(otherRun.volatility, 12);
 }
 
-/** Returns a positive definite covariance of some securities, computed by a formula. */
+/** Returns a positive definite covariance of some securities. A formula computes it. */
 export function createFrame(names: readonly string[], common: number): Frame {
   const readOwnVolatility = (name: string) => 0.02 + 0.01 * NAMES.indexOf(name);
   return {

@@ -85,7 +85,8 @@ export function describeEstimate(): void {
       await estimateToEnd('sectors', { identifiers: names, estimator: 'industries' });
       const { factor_model: sectors } = await readView('sectors');
       expect(sectors!.factors.map(({ factor }) => factor)).toEqual(['MARKET', 'Banks', 'Media']);
-      // The market return is the mean of the sectors, here of all securities, because each sector has two.
+      // The return of the market is the mean of the sectors. Here it is the mean of all securities, because each sector
+      // has two.
       const market = DAYS.slice(1).map(
         (_, t) => names.reduce((sum, name) => sum + prices[name]![t + 1]! / prices[name]![t]! - 1, 0) / names.length,
       );
@@ -188,7 +189,7 @@ export function describeEstimate(): void {
         status: 422,
         code: 'NO_DATA_IN_RANGE',
       });
-      // A range that overlaps the store's data is estimated, and its failure reports the available data.
+      // A range that overlaps the data of the store starts a job. The job fails and reports which data are available.
       const job = await estimateToEnd('never', { identifiers: ['AAA'], start: DAYS.at(-1), end: '2031-12-31' });
       expect(job).toMatchObject({
         status: 'failed',

@@ -23,7 +23,7 @@ export function describeIndexModels(): void {
       expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded' });
       const model = await readView('pair');
       expect(model.asset_ids).toEqual(['AAA', 'BBB']);
-      // Weekdays on which New York was closed are not sessions, so there are fewer returns than weekdays.
+      // Weekdays on which New York was closed are not sessions. So there are fewer returns than weekdays.
       expect(model.diagnostics.observations).toBeLessThan(DAYS.length - 1);
       await estimateToEnd('pair', { index_id: 'PAIR', start: '2023-07-03', end: '2023-12-29' });
       const half = await readView('pair');

@@ -15,8 +15,9 @@ export const DAYS = Array.from({ length: 420 }, (_, i) => new Date(Date.UTC(2023
   .map((date) => date.toISOString().slice(0, 10));
 
 /**
- * Four securities with a common factor, and special ones. `700` and `1398` have ids that objects would reorder, LATE is
- * listed late, FLAT has a constant price, TWIN equals AAA, and GAPS equals BBB without a price on every fiftieth day.
+ * Four securities with a common factor, and special ones. Objects would reorder the ids `700` and `1398`. LATE is
+ * listed late, and FLAT has a constant price. TWIN equals AAA. GAPS equals BBB, but it has no price on every fiftieth
+ * day.
  */
 const NAMES = ['1398', '700', 'AAA', 'BBB', 'FLAT', 'LATE'];
 const SHADOWS = ['GAPS', 'TWIN'];
@@ -44,7 +45,7 @@ function createCloses(): Record<string, (number | null)[]> {
 /** Sectors of the securities that have one. */
 export const SECTORS = { '1398': 'Banks', AAA: 'Banks', '700': 'Media', BBB: 'Media' } as const;
 
-/** Computes the contract's estimate for securities without gaps, one matrix at a time. */
+/** Computes the estimate as the contract defines it, one matrix at a time. The securities must have no gaps. */
 export function computeByDefinition(names: readonly string[], delta?: number): number[][] {
   const returns = DAYS.slice(1).map((_, t) => names.map((name) => prices[name]![t + 1]! / prices[name]![t]! - 1));
   const means = names.map((_, i) => returns.reduce((total, row) => total + row[i]!, 0) / returns.length);
@@ -64,7 +65,7 @@ export function computeByDefinition(names: readonly string[], delta?: number): n
   );
 }
 
-/** Computes the annualised variance with weights of a half-life in sessions: sum w (x - mean)^2 / (1 - sum w^2). */
+/** Computes the annualised variance: sum w (x - mean)^2 / (1 - sum w^2). The weights have a half-life in sessions. */
 export function computeWeightedVariance(name: string, [from, to]: readonly [number, number], halfLife: number): number {
   const returns = DAYS.slice(from + 1, to + 1).map(
     (_, t) => prices[name]![from + t + 1]! / prices[name]![from + t]! - 1,

@@ -55,7 +55,7 @@ export function describeValidate(): void {
       expect(view.index_id).toBe('PAIR');
       const [equal, index] = view.portfolios;
       expect(index).toMatchObject({ family: 'index', observations: equal!.observations });
-      // The index has equal weights that drift until the next quarter.
+      // The index has equal weights at each rebalance. They drift until the next quarter.
       expect(index!.bias).not.toBe(equal!.bias);
       expect(index!.bias).toBeCloseTo(equal!.bias, 1);
     });

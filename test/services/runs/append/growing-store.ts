@@ -27,7 +27,7 @@ export function describeGrowingStore(): void {
     test('extends the stored run, and every view equals that of a whole run', async () => {
       expect(await startBacktest()).toMatchObject({ extended_from: null, full_run_reason: null });
       let from = 420;
-      // First a few days are appended, then the days to the end, which include a rebalance; the service restarts in
+      // First a few days are appended, then the days to the end, which include a rebalance. The service restarts in
       // between.
       for (const rows of [424, 438]) {
         await put(cutMarket(rows));
@@ -161,8 +161,8 @@ export function describeGrowingStore(): void {
             : lateMarket.fields,
         actions,
       };
-      // A late corporate action changes the history of its security. Without `full`, neither the action nor the later
-      // bar is accepted.
+      // A corporate action that arrives late changes the history of its security. Without `full`, neither the action
+      // nor the later bar is accepted.
       await put(changedMarket);
       const { full_run_reason: why } = await startBacktest();
       expect(why).not.toBe('history_changed');
@@ -235,7 +235,7 @@ export function describeGrowingStore(): void {
     });
 
     test('runs whole if a bit of a stored weight differs, whether the new run begins in the file or copies it', async () => {
-      /** Returns the file to which a run was written: the smallest new file if the run continues other files. */
+      /** Returns the file to which a run was written. If the run continues other files, it is the smallest new file. */
       const formatNewColumns = (before: readonly string[]): string => {
         const results = listArtifacts()
           .filter((name) => !before.includes(name))

@@ -7,9 +7,7 @@ import { generateMarket } from '#market/synthetic/generate-market.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { type RunningService, runService } from '../../running-service.js';
 
-/**
- * Market of 24 securities over 440 sessions, with splits, dividends, delistings and gaps, but without late listings.
- */
+/** Market of 24 securities over 440 sessions. It has splits, dividends, delistings and gaps, but no late listings. */
 export const WHOLE_CONTENT: MarketContent = generateMarket(
   {
     seed: 11,
@@ -50,7 +48,7 @@ let folder: string;
 /** Current number of sessions in the store. */
 export let sessions = 420;
 
-/** Returns the market reduced to a number of sessions. */
+/** Returns the market with only this number of sessions. */
 export function cutMarket(rows: number): MarketContent {
   const names = WHOLE_CONTENT.identifiers.length;
   const last = WHOLE_CONTENT.dates[rows - 1]!;
@@ -85,7 +83,7 @@ export async function startBacktest(id = 'GROWS', request: object = REQUEST): Pr
   return result;
 }
 
-/** Runs a full backtest that replaces the stored run. */
+/** Runs a full backtest. It replaces the stored run. */
 export async function runWhole(id = 'GROWS', request: object = REQUEST): Promise<Body> {
   await service.ask('DELETE', `/analytics/${id}/record`);
   const result = await startBacktest(id, request);
@@ -95,7 +93,7 @@ export async function runWhole(id = 'GROWS', request: object = REQUEST): Promise
 
 export const readText = async (path: string): Promise<string> => (await service.download(path)).text();
 
-/** Returns JSON text without the time and origin of its computation. */
+/** Returns JSON text without the members that state when and where it was computed. */
 export const formatNumbers = (json: string): string =>
   json.replace(/"run_at":"[^"]*"/, '').replace(/"extended_from":[^,]*,"full_run_reason":[^}]*}/, '');
 

@@ -24,7 +24,7 @@ const DEFINITIONS = {
   },
 };
 
-/** Numbers of sessions after each growth of the store. */
+/** Number of sessions each time the store has grown. */
 const STEPS = IS_SOAK ? [401, 413, 437] : [413, 437];
 
 export function describeStrategies(): void {

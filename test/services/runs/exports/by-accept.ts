@@ -4,11 +4,11 @@ import { service } from './set-up.js';
 
 type Cell = string | number | boolean | null;
 
-/** Tests routes other than the exports, whose tables are returned as CSV on request by `Accept`. */
+/** Tests routes other than the exports. They return their tables as CSV if `Accept` asks for it. */
 export function describeCsvByAccept(): void {
   const ask = (path: string, accept: string): Promise<Response> =>
     fetch(`${service.url}${path}`, { headers: { accept } });
-  /** Returns the cells of a CSV without quoted cells: numbers are parsed, empty cells are null. */
+  /** Returns the cells of a CSV without quoted cells. Numbers are parsed; empty cells are null. */
   async function readCsv(path: string): Promise<{ readonly header: string[]; readonly rows: Cell[][] }> {
     const response = await ask(path, 'text/csv');
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);

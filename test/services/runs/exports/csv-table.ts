@@ -1,6 +1,6 @@
 import type { Row } from './set-up.js';
 
-/** Returns the rows of a CSV without quoted cells: numbers are parsed, empty cells are null. */
+/** Returns the rows of a CSV without quoted cells. Numbers are parsed; empty cells are null. */
 export function parseCsvTable(text: string): Row[] {
   const [header = '', ...lines] = text.trim().split(/\r?\n/);
   const columns = header.split(',');

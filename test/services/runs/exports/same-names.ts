@@ -8,7 +8,7 @@ import { IDS, readJson, service, type Row } from './set-up.js';
 /** Columns that identify a row. */
 const KEYS = ['date', 'identifier', 'group', 'rule', 'row', 'begin', 'type', 'side', 'reason'];
 
-/** Commands whose tables belong to a run, and the columns that a table of a single date omits. */
+/** Commands whose tables belong to a run. Some tables are of a single date and omit the column of the date. */
 const VIEWS: readonly { readonly words: readonly string[]; readonly isOfLastDate?: boolean }[] = [
   { words: ['levels'] },
   { words: ['levels', '--variant', 'price'] },
@@ -18,7 +18,7 @@ const VIEWS: readonly { readonly words: readonly string[]; readonly isOfLastDate
   { words: ['rolling'] },
 ];
 
-/** Columns whose meaning depends on the row, such as a trade or a holding: their tables describe different subjects. */
+/** Columns whose meaning depends on the row, such as a trade or a holding. Their tables describe different things. */
 const OF_ITS_ROW = new Set(['value of export constituents and export trades']);
 
 interface NamedTable {
@@ -30,7 +30,7 @@ async function readTables(id: string): Promise<NamedTable[]> {
   const last = String((await readJson({ id, table: 'levels' })).at(-1)!['date']);
   const dateRowsByLast = (rows: readonly Row[]): Row[] => rows.map((row) => ({ date: last, ...row }));
   const tables: NamedTable[] = [];
-  // Index files have weights before the trades of their session, computed from index shares.
+  // Files of an index have weights before the trades of their session. They are computed from index shares.
   for (const table of EXPORT_NAMES.filter((name) => !(name in INDEX_FILE_TABLES))) {
     const rows = await readJson({ id, table });
     tables.push({ name: `export ${table}`, rows: table === 'constituents' ? dateRowsByLast(rows) : rows });
@@ -49,7 +49,7 @@ async function readTables(id: string): Promise<NamedTable[]> {
   return tables;
 }
 
-/** Returns rows by the given keys; undefined for keys that several rows share. */
+/** Returns rows by the given keys. Returns undefined if several rows share a key. */
 function indexRowsByKey({ rows }: NamedTable, keys: readonly string[]): ReadonlyMap<string, Row> | undefined {
   const results = new Map(rows.map((row) => [keys.map((key) => row[key]).join(' '), row]));
   return results.size === rows.length ? results : undefined;

@@ -97,7 +97,7 @@ export interface ExportRequest {
 /** Returns the columns of a table. The synthetic store has no identifiers of other vendors. */
 const listColumns = (table: ExportTableName) => listExportColumns(table, []);
 
-/** Returns the request for a table; announced compositions are requested on a session that has one. */
+/** Returns the request for a table. The table of announced compositions is requested on a session that has one. */
 export const createExportRequest = (id: string, table: ExportTableName): ExportRequest => ({
   id,
   table,
@@ -118,7 +118,7 @@ export async function readBytes(request: ExportRequest, format: ExportFormat): P
 }
 
 /**
- * Returns true if rows are exactly equal; an assertion that describes differences would take a hundred times as long.
+ * Returns true if rows are exactly equal. An assertion that describes differences would take a hundred times as long.
  */
 export const areSame = (a: readonly Row[], b: readonly Row[]): boolean =>
   a.length === b.length &&
@@ -132,7 +132,7 @@ export function expectRows(actual: readonly Row[], expected: readonly Row[], lab
   if (!areSame(actual, expected)) expect(actual, label).toEqual(expected);
 }
 
-/** Rows by path, reused while the ETag is unchanged. */
+/** Rows by path. They are used again while the ETag is unchanged. */
 const knownExports = new Map<string, { readonly etag: string; readonly rows: Row[] }>();
 
 export async function readJson(request: ExportRequest): Promise<Row[]> {

@@ -150,7 +150,7 @@ export function describeViewRows(): void {
         expect(trade['weight_after']).toBe(weights.get(`${trade['date']} ${trade['identifier']}`) ?? 0);
         const rows = trades.filter((one) => one['date'] === trade['date'] && one['identifier'] === trade['identifier']);
         if (rows.length > 1) continue; // the security left and was received on the same day
-        // The portfolio value before the trades includes their costs.
+        // The portfolio value before the trades includes the costs of the trades.
         const after = navs.get(String(trade['date']))!;
         const before = after + dividends.get(String(trade['date']))!;
         const money = Number(trade['weight_after']) * after - Number(trade['weight_before']) * before;

@@ -4,7 +4,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { LiveService } from '../../../real/live.js';
 
 /**
- * Tests requests for many backtests, in addition to single ones. @param service has the indices BASE, RIVAL and INNER
+ * Tests requests for many backtests in addition to single ones. @param service has the indices BASE, RIVAL and INNER
  */
 export function describeBatches(service: () => LiveService): void {
   const batch = (body: object) => service().ok<BacktestBatch>('POST', '/analytics/backtests', body);

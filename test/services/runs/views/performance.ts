@@ -12,7 +12,7 @@ const ask = async <T>(view: string): Promise<T> => {
   return body as T;
 };
 
-/** Tests the performance of a portfolio, and of the index that it tracks, over a window. */
+/** Tests the performance of a portfolio over a window. Also tests the performance of the index that it follows. */
 export function describePerformance(): void {
   test('an index is measured in each of its returns, without costs and without a tracking error', async () => {
     const totals: number[] = [];
@@ -28,7 +28,7 @@ export function describePerformance(): void {
       view.drawdown.data.forEach((value, t) => expect(value).toBeCloseTo(falls[t]!, 12));
       totals.push(view.metrics.total_return);
     }
-    // Without withholding tax the net return equals the total return; the price return is lower than both.
+    // Without withholding tax the net return equals the total return. The price return is lower than both.
     expect(totals[0]!).toBeLessThan(totals[1]!);
     expect(totals[1]!).toBeCloseTo(totals[2]!, 12);
   });
@@ -37,7 +37,7 @@ export function describePerformance(): void {
     const portfolio = await ask<PerformanceView>(`performance?${WINDOW}`);
     const index = await ask<PerformanceView>(`performance?${WINDOW}&of=index`);
     expect([portfolio.of, index.of]).toEqual(['portfolio', 'index']);
-    // MAIN is a total return index; its benchmark WIDE sets no dividends and is therefore a price index.
+    // MAIN is a total return index. Its benchmark WIDE sets no dividends, so it is a price index.
     for (const view of [portfolio, index])
       expect(view).toMatchObject({ return_variant: 'total', benchmark: 'WIDE', benchmark_variant: 'price' });
     const cost = portfolio.metrics.total_return - index.metrics.total_return;
@@ -64,7 +64,7 @@ export function describePerformance(): void {
     expect(index!.trace.data.at(-1)).toBe(points.at(-1));
     expect(portfolio.return_variant).toBe('total');
     expect(portfolio.year_to_date).toBeLessThan(index!.year_to_date);
-    // The data ended years ago, so the latest rebalance has passed and no next rebalance is known.
+    // The data ended years ago. So the latest rebalance is in the past, and no next rebalance is known.
     const [today] = new Date().toISOString().split('T');
     expect(portfolio.next_rebalance! < '2024-04').toBe(true);
     expect(portfolio.coming_rebalance! >= today!).toBe(true);

@@ -137,7 +137,7 @@ export function describeWeights(): void {
           { code: 'LOOK_AHEAD', path: 'as_of', message: expect.stringContaining(window_end) as string },
         ]);
       }
-      // The sectors are the industries of the estimator; the last date has no forecast.
+      // The sectors are the industries of the estimator. The last date has no forecast.
       const sectors = await readFactorRisk('benchmark=WIDE');
       const inlineRisk = await readFactorRisk('benchmark=WIDE&risk_estimator=industries');
       expect(inlineRisk).toMatchObject({ model: 'industries', risk_estimator: 'industries', findings: [] });

@@ -2,19 +2,16 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/**
- * A service that issues keys as documented by AWS, and refuses requests that are signed with any other than the latest
- * keys.
- */
+/** A service that issues keys as AWS documents it. It refuses requests that are not signed with the latest keys. */
 export interface KeyService {
   readonly origin: string;
   /** Requests for keys: method, path and authorisation header. */
   readonly asked: string[];
   /** Requests for objects: key id and session token. */
   readonly signed: string[];
-  /** Lifetime of issued keys in ms; negative for expired keys. */
+  /** Lifetime of issued keys in ms. If it is negative, the keys have already expired. */
   lifeMs: number;
-  /** Status and error code that are returned instead of keys. */
+  /** Status and error code that the service returns in place of keys. */
   refusal: readonly [status: number, code: string] | undefined;
   /** True while requests for keys receive no response. */
   isSilent: boolean;

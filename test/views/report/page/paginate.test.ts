@@ -31,7 +31,7 @@ function layBlock({ title, head, rows }: Sketch): LaidBlock {
   };
 }
 
-/** Returns bands as in a report: pairs of half-width blocks share a band. */
+/** Returns bands as in a report. Two blocks of half width share a band. */
 function listBands(blocks: readonly Sketch[]) {
   const bands: { block: LaidBlock; x: number }[][] = [];
   let isOpen = false;

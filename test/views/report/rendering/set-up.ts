@@ -41,7 +41,7 @@ export function render({ template, figures, renderedAt = STAMP, shelf = fonts }:
   });
 }
 
-/** Rendered documents by their figures. Several tests check the same document. */
+/** Rendered documents by their figures. They are kept because several tests check the same document. */
 const drawnReports = new WeakMap<RunFigures, Map<BuiltInId, Pdf>>();
 
 export function renderBuiltIn(id: BuiltInId, { figures }: SampleRun): Pdf {

@@ -93,7 +93,7 @@ test('columns that continue below are distributed over the parts, none by itself
   const columns = Array.from({ length: 14 }, () => ({ head: 'Jan', isFigure: true }));
   const rows = [{ cells: columns.map(() => '-20.91 %') }];
   const ownWidth = fitColumns({ columns, rows, width: 2000, typesetter, gap: GAP })[0]![0]!.width;
-  // The width suffices for the first column and six others: 13 columns are divided into 5, 5 and 3 rather than 6, 6 and
+  // The width is enough for the first column and six others. 13 columns are divided into 5, 5 and 3, not into 6, 6 and
   // 1.
   const groups = fitColumns({ columns, rows, width: ownWidth + 6 * (ownWidth + GAP) + 1, typesetter, gap: GAP });
   expect(groups.map((group) => group.length - 1)).toEqual([5, 5, 3]);

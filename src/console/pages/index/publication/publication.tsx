@@ -88,7 +88,7 @@ export function Publication({ id, run }: PublicationProps) {
   );
 }
 
-/** Reads the published log; returns null if nothing was ever published. */
+/** Reads the published log. Returns null if nothing was ever published. */
 async function readLog(id: string, signal: AbortSignal): Promise<PublishedLog | null> {
   const params = { index_id: id };
   const { has_published: isPublished } = await service.value.call('listRuns', { params, query: { limit: 1 }, signal });
@@ -128,13 +128,13 @@ const VARIANTS = [
   { id: 'net', label: 'Net' },
 ] as const;
 
-/** Relative difference of two levels that is attributed to rounding of doubles. */
+/** Maximum relative difference of two levels that can come from the rounding of doubles. */
 const ROUNDING = 1e-12;
 
 const areEqual = ({ net, total }: PublicationEntry): boolean =>
   net === total || (net !== null && total !== null && Math.abs(net / total - 1) < ROUNDING);
 
-/** Renders the published levels; for a restated close, the last published level. */
+/** Renders the published levels. If a close was restated, its last published level is shown. */
 function Levels({ id, entries }: LevelsProps) {
   const { dates, lines, isUntaxed } = useMemo(() => {
     const last = [...new Map(entries.map((entry) => [entry.date, entry])).values()].toSorted((a, b) =>
@@ -146,7 +146,7 @@ function Levels({ id, entries }: LevelsProps) {
         ...variant,
         values: last.map((entry) => entry[variant.id]),
         colour: k + 1,
-        // Net levels are close to total levels; a dashed line keeps both visible.
+        // Net levels are close to total levels. One line is dashed, so that both are visible.
         isDashed: variant.id === 'net',
       }))
       .filter(({ values }) => values.some((value) => value !== null));
@@ -197,7 +197,7 @@ function Figures({ entries, run }: FiguresProps) {
   );
 }
 
-/** Media type of the downloaded log, which the verification command reads. */
+/** Media type of the downloaded log. The command that verifies logs reads it. */
 const LOG_MEDIA = 'application/x-ndjson';
 
 /** Renders downloads of the two files that a verification needs. */

@@ -26,8 +26,8 @@ interface PublishProps {
 }
 
 /**
- * Renders the form that appends closes of the run to the log. Published closes that differ are listed, and restated
- * only if a reason is given.
+ * Renders the form that appends closes of the run to the log. Published closes that differ are listed. They are
+ * restated only if the user gives a reason.
  */
 export function Publish({ id, run, last }: PublishProps) {
   const [asked, setAsked] = useState<JsonObject>({});
@@ -43,7 +43,7 @@ export function Publish({ id, run, last }: PublishProps) {
     try {
       const { published, restated, through, stale } = await service.value.call('publishIndex', {
         params: { index_id: id },
-        // Publishes the displayed run. The service validates the body.
+        // Publishes the run on this page. The service validates the body.
         body: { ...readShownRun(), ...body } as PublishRequest,
       });
       const again = restated === 0 ? '' : `, ${restated} again`;
@@ -63,7 +63,7 @@ export function Publish({ id, run, last }: PublishProps) {
   const through = typeof asked['through'] === 'string' ? asked['through'] : undefined;
   const wrong = findThroughProblem(through, { start: run.start, end: run.end, last, isRestated });
   const first = useFirstTimes(id, { through: wrong === null ? through : '', last });
-  // Only a current run is published, unless the address names a run.
+  // A stale run is not published unless the address names it.
   const isStale = run.stale !== null && readShownRun().run_id === undefined;
   if (isStale) return <NotCurrent id={id} first={first} />;
   const isDisabled = isBusy || wrong !== null || first === null;
@@ -114,7 +114,7 @@ interface NotCurrentProps {
   readonly first: readonly string[] | null;
 }
 
-/** Renders the steps that are required before an outdated run can be published. */
+/** Renders the steps that are needed before an outdated run can be published. */
 const NotCurrent = ({ id, first }: NotCurrentProps) => (
   <Section title="Publish" aside="only a current run is published">
     <Facts
@@ -188,7 +188,10 @@ interface AskingProps {
   onClose(): void;
 }
 
-/** Renders the confirmation of a permanent publication, with everything that will be signed. */
+/**
+ * Renders the confirmation of a publication. It lists everything that will be signed, because a publication cannot be
+ * undone.
+ */
 function Asking({ id, isRestated, detail, reason, first, onConfirm, onClose }: AskingProps) {
   return (
     <Confirm
@@ -204,7 +207,7 @@ function Asking({ id, isRestated, detail, reason, first, onConfirm, onClose }: A
   );
 }
 
-/** Returns the dates of the run that would be published for the first time; null while they are unknown. */
+/** Returns the dates of the run that would be published for the first time. Returns null until they are known. */
 function useFirstTimes(
   id: string,
   { through, last }: { readonly through: string | undefined; readonly last: string | null },
@@ -236,7 +239,7 @@ function RestatedCloses({ trouble: { message, detail } }: { readonly trouble: Tr
   );
 }
 
-/** Renders the number and size of the differences between the run and the log. */
+/** Renders how many closes of the run differ from the log, and by how much. */
 function Sizes({ detail }: { readonly detail: Trouble['detail'] }) {
   // Detail of the error RESTATEMENT.
   const {

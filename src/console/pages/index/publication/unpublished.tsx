@@ -11,13 +11,13 @@ import { readShownRun, formatRunKey } from '../../../state/shown-run.js';
 import { formatChange, formatCount, formatDecimal, getSignClass } from '../../../words/numbers.js';
 import { returnText } from '../../../words/returns.js';
 
-/** Reads the levels of the displayed run, which a publication appends to the log. */
+/** Reads the levels of the run on this page. A publication appends them to the log. */
 export const useLevels = (id: string) =>
   useResource(`dates of ${formatRunKey(id)}`, (signal) =>
     service.value.call('getLevels', { params: { index_id: id }, query: readShownRun(), signal }),
   );
 
-/** Renders the closes of a run before the first publication: their number, their dates and the last level. */
+/** Renders the closes of a run before anything was published: their number, their dates and the last level. */
 export function Unpublished({ id }: { readonly id: string }) {
   const levels = useLevels(id);
   return (
@@ -44,7 +44,7 @@ function createFigures({ variant, levels: { index: dates, data: values } }: Leve
   ];
 }
 
-/** Renders the levels that a first publication would contain. */
+/** Renders the levels that the first publication would contain. */
 export function UnpublishedLevels({ id }: { readonly id: string }) {
   const view = useLevels(id).data;
   if (view === undefined || view.levels.index.length < 2) return null;

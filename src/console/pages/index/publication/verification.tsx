@@ -15,13 +15,13 @@ interface VerificationProps {
   readonly entries: readonly PublicationEntry[];
 }
 
-/** Result of a verification, with the hash of the last entry at that time. */
+/** Result of a verification, and the hash of the last entry when it was made. */
 interface VerificationState {
   readonly head: string;
   readonly verdict: Verdict;
 }
 
-/** Renders the verification of the log in the browser, which uses only the log and the public keys. */
+/** Renders the verification of the log. The browser needs only the log and the public keys for it. */
 export function Verification({ id, entries }: VerificationProps) {
   const [found, setFound] = useState<VerificationState | null>(null);
   const [isBusy, setBusy] = useState(false);

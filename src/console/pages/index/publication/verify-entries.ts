@@ -13,7 +13,7 @@ export interface Verdict {
 const NO_HASH = '0'.repeat(64);
 
 /**
- * Verifies the hash chain and the signatures of a log in the browser, without trusting the service.
+ * Verifies the hash chain and the signatures of a log in the browser. The service need not be trusted.
  * @cost 0.1 ms per entry, on other threads
  */
 export async function verifyEntries(
@@ -36,7 +36,7 @@ export async function verifyEntries(
   };
 }
 
-/** Returns true if the browser provides the Web Crypto API, which requires a secure connection. */
+/** Returns true if the browser has the Web Crypto API. It exists only on secure connections. */
 export const canVerify = (): boolean => globalThis.crypto?.subtle !== undefined;
 
 function linkFault(entry: PublicationEntry, before: PublicationEntry | undefined): string | null {
@@ -59,7 +59,7 @@ async function findFault(
   return isSigned ? null : `its signature does not match the key ${entry.key_id}`;
 }
 
-/** An entry or a signature of a log, with its hash. */
+/** Entry or signature of a log, with its hash. */
 type Signable = object & { readonly hash: string; readonly signature?: string };
 
 /**

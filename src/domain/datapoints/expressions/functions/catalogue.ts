@@ -23,8 +23,8 @@ for (const functionEntry of FUNCTIONS)
 export const FUNCTION_NAMES: readonly string[] = [...functionsByName.keys()];
 
 /**
- * Returns the function that a node calls; a function over time if the node has a window or a lag. Undefined for an
- * unknown name.
+ * Returns the function that a node calls. With a window or a lag, this is a function over time. Returns undefined for
+ * an unknown name.
  */
 export function findFunction(node: Pick<FunctionNode, 'name' | 'window' | 'lag'>): FunctionEntry | undefined {
   const entries = functionsByName.get(node.name) ?? [];

@@ -21,8 +21,8 @@ const defineAcross = (entry: CrossSectionalEntry): SectionFunction => ({
 });
 
 /**
- * Creates a function that returns a single number for all securities of the set, including those without a value. The
- * number is missing if no security has a value.
+ * Creates a function that returns a single number for all securities of the set, including those without a value. If no
+ * security has a value, the number is missing.
  */
 const createSingleValue =
   (summarise: (present: Float64Array) => number): SectionFunction['across'] =>

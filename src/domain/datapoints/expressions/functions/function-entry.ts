@@ -20,11 +20,11 @@ export interface Evaluator {
 
 /** Facts about indices and dividends known at a decision, each [count]. */
 export interface DecisionFacts {
-  /** Returns 1 for a constituent, before the decision, of the index under decision. */
+  /** Returns, by security, 1 for a constituent of the index under decision, as it is before the decision. */
   constituents(): Float64Array;
-  /** Returns 1 for constituents of another index, otherwise 0. */
+  /** Returns, by security, 1 for a constituent of another index, otherwise 0. */
   membersOf(indexId: string): Float64Array;
-  /** Returns the weight of each security in another index; 0 for securities outside it. */
+  /** Returns the weight of each security in another index. A security outside that index has weight 0. */
   weightsIn(indexId: string): Float64Array;
   yearsOfGrowth(): Float64Array;
 }
@@ -66,7 +66,7 @@ export interface OverTimeFunction extends FunctionDescription {
   readonly statistic: Statistic;
   /** Equivalent aggregate of a datapoint request. */
   readonly aggregate?: Exclude<Aggregate, 'last'>;
-  /** True if a single value suffices; otherwise half of the window must have values. */
+  /** True if a single value suffices. Otherwise half of the sessions in the window must have values. */
   readonly needsOne?: true;
 }
 

@@ -41,7 +41,7 @@ const createValueFrom =
     }
   };
 
-/** Computes the slope of the least-squares line through the values by session; NaN for fewer than two values. */
+/** Computes the slope of the least-squares line through the values by session. It is NaN for fewer than two values. */
 const fillSlopes: Statistic = ({ cells, starts, length, enough }, out) => {
   for (let k = 0; k < starts.length; k++) {
     let [found, sumX, sumY] = [0, 0, 0];

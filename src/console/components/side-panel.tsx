@@ -6,6 +6,8 @@ import './side-panel.css';
 interface SidePanelProps {
   readonly title: string;
   readonly onClose: () => void;
+  /** Content that stays visible below the scrolling content, such as the buttons of a decision. */
+  readonly footer?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
@@ -13,7 +15,7 @@ interface SidePanelProps {
  * Renders a panel next to the page, with details of one item. Escape closes the panel, and the focus goes back to where
  * it was.
  */
-export function SidePanel({ title, onClose, children }: SidePanelProps) {
+export function SidePanel({ title, onClose, footer, children }: SidePanelProps) {
   const panel = useRef<HTMLElement>(null);
   useEffect(() => {
     const before = document.activeElement;
@@ -39,6 +41,7 @@ export function SidePanel({ title, onClose, children }: SidePanelProps) {
         </button>
       </header>
       <div class="panel-body">{children}</div>
+      {footer !== undefined && <div class="panel-footer">{footer}</div>}
     </aside>
   );
 }

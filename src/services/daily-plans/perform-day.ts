@@ -5,6 +5,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
 import type { Origin } from '#jobs/origin.js';
 import type { DayKeeper } from './day-keeper.js';
+import { describeReason } from './finding-reasons.js';
 import type { ItemResult, Performer, StepContext, StepOutcome } from './performer.js';
 import type { Performers } from './performers.js';
 
@@ -128,16 +129,20 @@ interface BlockedIndicesTerms {
   readonly date: string;
 }
 
-/** Returns the blocked indices, each with its first reason, and the indices that depend on them. */
+/** Returns the blocked indices, each with the reason of its first step, and the indices that depend on them. */
 function listBlockedIndices(
   steps: readonly StoredStep[],
   { carriedIndices, order, date }: BlockedIndicesTerms,
 ): readonly HeldIndex[] {
   const heldById = new Map(carriedIndices.map((index) => [index.index_id, index]));
-  for (const { type, items } of steps)
-    for (const { index_id: id, state, code, message } of items)
-      if (id !== null && state !== 'done' && !heldById.has(id))
-        heldById.set(id, { index_id: id, since: date, step: type, code, reason: message });
+  for (const { type, items } of steps) {
+    const openItems = items.filter(({ state }) => state !== 'done');
+    for (const { index_id: id, code } of openItems) {
+      if (id === null || heldById.has(id)) continue;
+      const reason = describeReason(openItems.filter((item) => item.index_id === id));
+      heldById.set(id, { index_id: id, since: date, step: type, code, reason });
+    }
+  }
   const initialHolds = [...heldById.values()];
   for (const [id, ancestors] of order.ancestors) {
     const parent = initialHolds.find(({ index_id }) => ancestors.has(index_id));

@@ -148,6 +148,9 @@ test('a history that the vendor changes is reported, and the security is not upd
     'CORE coverage BB blocked',
     'EVEN coverage BB blocked',
   ]);
+  const others = listFindings(day).filter((line) => line.startsWith('CORE ') && line.endsWith(' blocked')).length - 1;
+  const reason = day.held.find(({ index_id: id }) => id === 'CORE')!.reason;
+  expect(reason).toMatch(new RegExp(`^BB .* And ${others} more findings?\\.$`));
   await folder.write(createFiles(day1));
   expect((await performDay(service, day3)).state).toBe('done');
 });

@@ -19,7 +19,7 @@ import { formatCount } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { Deliveries } from '../schedules/deliveries.js';
 import type { Family } from './documents.js';
-import { getClientState, KIND_TEXTS } from './document-registers.js';
+import { getClientState, KIND_TEXTS, listMissingKinds } from './open-work.js';
 import { REGISTERS } from './registers.js';
 
 interface DocumentPageProps {
@@ -34,8 +34,8 @@ interface DocumentPageProps {
 export function DocumentPage({ part, family, id }: DocumentPageProps) {
   const { kind, scope, idMember, fresh, read, write, remove } = family;
   const opened = useResource(
-    `${kind} ${id}`,
-    async (signal) => (id === null ? { document: createFresh(fresh), etag: null } : read(id, signal)),
+    `${kind} ${id} ${getParameter('kind')}`,
+    async (signal) => (id === null ? { document: await createFresh(fresh, signal), etag: null } : read(id, signal)),
     { follows: false },
   );
   return (
@@ -68,7 +68,14 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
               {kind === 'client' && id !== null && <Delivered client={id} document={edited.document} />}
               <div class={edited.document['text'] === undefined ? '' : 'side-by-side'}>
                 <ReadOnly unless={scope}>
-                  <Form edited={edited} family={family} isStored={id !== null} />
+                  <Form
+                    edited={edited}
+                    family={family}
+                    isStored={id !== null}
+                    hasListsFirst={
+                      id !== null && family.lists.some(({ name }) => listRows(first.document[name]).length === 0)
+                    }
+                  />
                 </ReadOnly>
                 <Preview text={edited.document['text']} kind={edited.document['kind']} />
               </div>
@@ -81,9 +88,14 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
   );
 }
 
-/** Returns a new document. If the address contains a kind, the document is of this kind. */
-const createFresh = (fresh: JsonObject): JsonObject =>
-  fresh['kind'] === undefined ? fresh : { ...fresh, kind: getParameter('kind') ?? fresh['kind'] };
+/** Returns a new document. A procedure has the kind in the address, otherwise the first kind without a procedure. */
+async function createFresh(fresh: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+  if (fresh['kind'] === undefined) return fresh;
+  const chosenKind = getParameter('kind');
+  if (chosenKind !== null) return { ...fresh, kind: chosenKind };
+  const { procedures } = await service.value.call('listProcedures', { signal });
+  return { ...fresh, kind: listMissingKinds(procedures)[0] ?? fresh['kind'] };
+}
 
 const Markdown = createLazyComponent('the preview', async () => (await import('./markdown.js')).Markdown);
 
@@ -108,9 +120,11 @@ interface FormProps {
   readonly edited: EditedDocument;
   readonly family: Family;
   readonly isStored: boolean;
+  /** True if the lists of the document are above its other fields. */
+  readonly hasListsFirst: boolean;
 }
 
-function Form({ edited, family, isStored }: FormProps) {
+function Form({ edited, family, isStored, hasListsFirst }: FormProps) {
   const { document, findings, set } = edited;
   const { idMember, schema, lists } = family;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
@@ -119,6 +133,11 @@ function Form({ edited, family, isStored }: FormProps) {
   const choice = ids.length > 0 && ids.length <= CHOICES_MAX ? { kind: 'choices' as const, choices: ids } : {};
   return (
     <>
+      {hasListsFirst && (
+        <div class="first-lists">
+          <Lists edited={edited} family={family} />
+        </div>
+      )}
       <div class="form-card">
         <div class="field-grid is-joined">
           <Field
@@ -153,6 +172,16 @@ function Form({ edited, family, isStored }: FormProps) {
           />
         </div>
       </div>
+      {!hasListsFirst && <Lists edited={edited} family={family} />}
+    </>
+  );
+}
+
+/** Renders the lists of a document, such as the targets of a client, each with a form for every entry. */
+function Lists({ edited, family: { schema, lists } }: Pick<FormProps, 'edited' | 'family'>) {
+  const { document, findings, set } = edited;
+  return (
+    <>
       {lists.map(({ name, what }) => (
         <Section key={name} title={`${what.charAt(0).toUpperCase()}${what.slice(1)}s`}>
           <KindList
@@ -221,14 +250,7 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
         },
         {
           term: 'Entitled to',
-          value:
-            entitled.length === 0
-              ? 'nothing'
-              : [...new Set(entitled)].map((id) => (
-                  <div key={id} class="whole-date">
-                    {id}
-                  </div>
-                )),
+          value: entitled.length === 0 ? 'nothing' : [...new Set(entitled)].map((id) => <div key={id}>{id}</div>),
           note: [...new Set(tables)].join(', ') || undefined,
         },
         {

@@ -1,5 +1,5 @@
 import type { Client, ListedClient, Procedure } from '#clients/typescript/divisor.js';
-import { Badge, type BadgeKind } from '../../components/badge.js';
+import { Badge } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
 import { Entries } from '../../components/entries.js';
 import { Icon } from '../../components/icon.js';
@@ -10,6 +10,7 @@ import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import { formatGovernanceAddress } from '../../words/addresses.js';
 import { formatCount, countValues, MISSING_TEXT } from '../../words/numbers.js';
+import { getClientState, isIncomplete, KIND_TEXTS, KINDS, listMissingKinds } from './open-work.js';
 import type { Register } from './register.js';
 import { SentFiles } from './sent-files.js';
 
@@ -24,25 +25,6 @@ const formatIndices = (indices: readonly string[] | null): string => indices?.jo
 
 const formatEntitled = ({ entitlements }: Pick<Client, 'entitlements'>): string =>
   entitlements.length === 0 ? 'nothing' : entitlements.map(({ indices }) => formatIndices(indices)).join(', ');
-
-/** Parts of a client that its delivery requires. */
-interface ClientParts {
-  readonly enabled: boolean;
-  readonly entitlements: readonly unknown[];
-  readonly targets: readonly unknown[];
-}
-
-/**
- * Returns the state of delivery to a client. A delivery needs something that the client may receive, and a destination.
- */
-export function getClientState({ enabled, entitlements, targets }: ClientParts): {
-  readonly text: string;
-  readonly kind: BadgeKind;
-} {
-  if (!enabled) return { text: 'disabled', kind: 'plain' };
-  if (entitlements.length === 0) return { text: 'not entitled', kind: 'warning' };
-  return targets.length === 0 ? { text: 'no target', kind: 'warning' } : { text: 'enabled', kind: 'good' };
-}
 
 export const clientsRegister: Register<ListedClient> = {
   title: 'Clients',
@@ -67,7 +49,7 @@ export const clientsRegister: Register<ListedClient> = {
       today.reduce((all, row) => all + readCount(row), 0);
     const open = sum(({ files, delivered }) => files - delivered);
     const ready = rows.filter((row) => getClientState(row).kind === 'good').length;
-    const incomplete = rows.filter((row) => getClientState(row).kind === 'warning').length;
+    const incomplete = rows.filter(isIncomplete).length;
     return [
       { term: 'Clients', value: formatCount(rows.length), note: `${formatCount(ready)} can receive files` },
       {
@@ -143,7 +125,7 @@ export const clientsRegister: Register<ListedClient> = {
 
 /** Renders the clients that cannot receive files, and what each of them lacks. */
 function Incomplete({ clients }: { readonly clients: readonly ListedClient[] }) {
-  const missing = clients.filter((row) => getClientState(row).kind === 'warning');
+  const missing = clients.filter(isIncomplete);
   if (missing.length === 0) return null;
   return (
     <Section title="To complete" aside="a client needs an entitlement and a target to receive files">
@@ -204,7 +186,7 @@ export const proceduresRegister: Register<Procedure> = {
       { term: 'Procedures', value: formatCount(rows.length) },
       {
         term: 'Kinds without a procedure',
-        value: formatCount(KINDS.filter((kind) => !rows.some((row) => row.kind === kind)).length),
+        value: formatCount(listMissingKinds(rows).length),
         note: `of ${formatCount(KINDS.length)} kinds`,
       },
       {
@@ -263,21 +245,6 @@ const Texts = ({ procedures: all }: { readonly procedures: readonly Procedure[] 
 
 /** Removes the marks of headings, emphasis and code from a Markdown text. */
 const withoutMarks = (text: string): string => text.replaceAll(/^#+ |\*\*|__|`/gm, '');
-
-/** Contents of a procedure of each kind. */
-export const KIND_TEXTS: Readonly<Record<Procedure['kind'], string>> = {
-  cessation: 'Cessation of an index, or transition to another index: conditions, notice, successor.',
-  errors: 'Errors in published closes: threshold, window, notice.',
-  judgement: 'Expert judgement: who exercises it, in which order, and how it is recorded.',
-  inputs: 'Input data: sources, their hierarchy, checks.',
-  review: 'Review of methodologies: interval, participants, consultation of clients.',
-  complaints: 'Complaints: recipient, deadlines, records.',
-  conflicts: 'Conflicts of interest: identification, separation, disclosure.',
-  oversight: 'Oversight function: members, terms of reference, meetings.',
-  controls: 'Control framework: business continuity, access, outsourcing.',
-};
-
-const KINDS = Object.keys(KIND_TEXTS) as readonly Procedure['kind'][]; // Object.keys returns plain strings.
 
 const addressNewProcedure = (kind: string): string =>
   formatAddress(formatGovernanceAddress('procedures', 'new'), { kind });

@@ -18,6 +18,7 @@ import { formatMoment, createMomentFigure } from '../../words/dates.js';
 import { formatCount, countValues, formatDecimal } from '../../words/numbers.js';
 import { DocumentPage } from './document-page.js';
 import { FAMILIES } from './documents.js';
+import { formatOpen, isIncomplete, listMissingKinds } from './open-work.js';
 import { countOrNone, PublishedThrough, useGovernance } from './published-logs.js';
 import type { Register } from './register.js';
 import { RegisterPage } from './register-page.js';
@@ -68,17 +69,43 @@ const createCards = (registers: GovernanceOverview['registers'] | undefined): re
     icon: ICONS[part],
     title: REGISTERS[part].title,
     figure: registers?.[part] == null ? '' : formatCount(registers[part]),
+    open: <OpenItems part={part} />,
     text: REGISTERS[part].brief,
     address: formatGovernanceAddress(part),
   })),
   {
     icon: 'approvals',
     title: 'Approvals',
-    figure: <Pending />,
+    open: <Pending />,
     text: 'Changes that wait for a second person, and decided ones.',
     address: '/console/approvals',
   },
 ];
+
+/** Renders the number of open items of a register that can have such items. */
+const OpenItems = ({ part }: { readonly part: Part }) =>
+  part === 'clients' ? <IncompleteClients /> : part === 'procedures' ? <MissingKinds /> : null;
+
+/** Renders the number of clients that can receive nothing. */
+function IncompleteClients() {
+  const clients = useResource(
+    'register clients',
+    async (signal) => (await service.value.call('listClients', { signal })).clients,
+    { isLater: true },
+  );
+  return <>{clients.data && formatOpen(clients.data.filter(isIncomplete).length, 'incomplete')}</>;
+}
+
+/** Renders the number of kinds without a procedure. */
+function MissingKinds() {
+  const procedures = useResource(
+    'register procedures',
+    async (signal) => (await service.value.call('listProcedures', { signal })).procedures,
+    { isLater: true },
+  );
+  const missingCount = listMissingKinds(procedures.data ?? []).length;
+  return <>{procedures.data && formatOpen(missingCount, missingCount === 1 ? 'kind missing' : 'kinds missing')}</>;
+}
 
 /** Renders the number of pending approvals. */
 function Pending() {
@@ -87,7 +114,7 @@ function Pending() {
     (signal) => service.value.call('listApprovals', { query: { state: 'pending' }, signal }),
     { isLater: true },
   );
-  return <>{pending.data === undefined ? '' : formatCount(pending.data.approvals.length)}</>;
+  return <>{pending.data && formatOpen(pending.data.approvals.length, 'pending')}</>;
 }
 
 /** An index with the state of its statement. */
@@ -187,7 +214,7 @@ const createErrorEntry = (row: GovernanceOverview['latest_errors'][number]): Ent
 
 const COLUMNS: readonly Column<Statement>[] = [
   { id: 'id', title: 'Index', width: 110, ideal: 170, value: ({ index }) => index.id },
-  { id: 'name', title: 'Name', width: 130, grow: 3, priority: 4, value: ({ index }) => index.name },
+  { id: 'name', title: 'Name', width: 130, grow: 3, priority: 4, below: 'nothing', value: ({ index }) => index.name },
   {
     id: 'through',
     title: 'Published through',
@@ -213,14 +240,15 @@ const COLUMNS: readonly Column<Statement>[] = [
     of: ({ state }: Statement) => state?.errors ?? null,
     write: countOrNone,
   }),
-  { id: 'kind', title: 'Kind', width: 76, priority: 5, value: ({ index }) => index.kind },
-  { id: 'calendar', title: 'Calendar', width: 84, priority: 7, value: ({ index }) => index.calendar },
-  { id: 'base', title: 'Base date', width: 96, priority: 6, value: ({ index }) => index.base_date },
+  { id: 'kind', title: 'Kind', width: 76, priority: 5, below: 'nothing', value: ({ index }) => index.kind },
+  { id: 'calendar', title: 'Calendar', width: 84, priority: 7, below: 'nothing', value: ({ index }) => index.calendar },
+  { id: 'base', title: 'Base date', width: 96, priority: 6, below: 'nothing', value: ({ index }) => index.base_date },
   {
     id: 'run',
     title: 'Latest run',
     width: 166,
     priority: 3,
+    below: 'nothing',
     value: ({ index }) => index.run_at,
     show: ({ index }) => formatMoment(index.run_at),
   },

@@ -50,12 +50,8 @@ const createSignedFigure = (term: string, value: number | null, help: string, wr
 /**
  * Returns the main figures of a date range.
  *
-<<<<<<< HEAD
- * @param tracked index that the run follows; if it is also the benchmark, no figures are added
-=======
  * @param tracked index tracked by the run; as a benchmark it adds no figures
  * @param control state of a risk control; its exposure replaces the figures relative to the benchmark
->>>>>>> k1
  */
 export function createFigures(
   view: PerformanceView,

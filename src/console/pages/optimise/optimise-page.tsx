@@ -137,13 +137,8 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
 const NOTHING = ' ';
 
 /**
-<<<<<<< HEAD
- * Problem that is shown if the address contains none. Without constraints, the solution would be the index itself. The
- * limit is soft: securities without a risk estimate are excluded, and this may already exceed the limit.
-=======
  * Initial problem if the address contains none. Without constraints, the solution would be the index itself. The bound is
  * soft, because an index of few securities cannot satisfy it.
->>>>>>> k1
  */
 const EXAMPLE: { readonly text: string; readonly rows: readonly JsonObject[]; readonly terms: Terms } = {
   text: 'near the index, at most 5% per security',

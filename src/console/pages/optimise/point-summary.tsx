@@ -14,17 +14,9 @@ interface PointSummaryProps {
   readonly saveAddress: string | null;
 }
 
-<<<<<<< HEAD
-/**
- * Renders the figures of the selected point of the frontier. Each has the figure of the solution next to it. A link
- * leads back to the solution.
- */
-export function PointSummary({ chosen: { label, point }, frontier }: PointSummaryProps) {
-=======
 /** Renders the figures of the selected frontier point, each with the figure of the solution, and links to its neighbours. */
 export function PointSummary({ chosen: { label, number, point }, run, saveAddress }: PointSummaryProps) {
   const { frontier } = run;
->>>>>>> k1
   const createFigure = (term: string, member: 'expected_return' | 'volatility' | 'tracking_error') => {
     const solution = frontier?.portfolio?.[member];
     return {

@@ -192,9 +192,6 @@ function SolvedPortfolio({ preview, model, constraintCount }: SolvedPortfolioPro
   );
 }
 
-<<<<<<< HEAD
-/** Maximum difference between the sum of weights and a full investment at which the sum is not shown. */
-=======
 /** Returns the share of the index that is excluded for lack of a risk estimate; nothing if no security is excluded. */
 function createExcludedTile(assets: PreviewResponse['assets'], uncovered: ReadonlySet<string>) {
   if (uncovered.size === 0) return [];
@@ -207,7 +204,6 @@ function createExcludedTile(assets: PreviewResponse['assets'], uncovered: Readon
 }
 
 /** Difference from a full investment below which the sum of weights is not shown. */
->>>>>>> k1
 const SHOWN_MIN = 5e-5;
 
 /** Formats a slack in its unit. */

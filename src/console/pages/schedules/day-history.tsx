@@ -1,10 +1,11 @@
 import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Section } from '../../components/page.js';
+import { useWidth } from '../../components/use-width.js';
 import { addQuery } from '../../state/location.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatWeekday } from '../../words/dates.js';
-import { INDEX_STATES, createIndexStates, describeDay, type StateLabel } from './day-states.js';
+import { computeFreeSpace, INDEX_STATES, createIndexStates, describeDay, type StateLabel } from './day-states.js';
 
 /** Maximum number of sessions in the table, and maximum number of indices. */
 const SESSIONS_MAX = 30;
@@ -43,8 +44,10 @@ export function DayHistory({
 }: DayHistoryProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const shown = days.slice(0, SESSIONS_MAX).toReversed();
-  // The newest sessions are at the end.
-  useLayoutEffect(() => scroller.current?.scrollTo({ left: scroller.current.scrollWidth }), [shown.length]);
+  const width = useWidth(scroller);
+  useLayoutEffect(() => {
+    if (scroller.current !== null) showNewest(scroller.current);
+  }, [shown.length, width]);
   if (shown.length === 0) return null;
   const indices = schedule.indices.slice(0, INDICES_MAX);
   const cells = shown.map((day) => createCells(day, indices));
@@ -66,7 +69,7 @@ export function DayHistory({
               <td />
               {groupByMonth(shown).map(({ month, sessions }) => (
                 <td key={month} colSpan={sessions}>
-                  {month}
+                  <span>{month}</span>
                 </td>
               ))}
             </tr>
@@ -99,6 +102,20 @@ export function DayHistory({
       <Key states={cells.flatMap((of) => [...of.values()])} />
     </Section>
   );
+}
+
+/** Scrolls to the newest sessions, at the end, and adds space after them so that the first visible cell is whole. */
+function showNewest(scroller: HTMLElement): void {
+  scroller.style.paddingRight = '';
+  const [names, ...sessions] = scroller.querySelectorAll<HTMLElement>('thead th');
+  if (names === undefined) return;
+  scroller.style.setProperty('--names', `${names.offsetWidth}px`);
+  if (scroller.scrollWidth <= scroller.clientWidth) return;
+  const padding = Number.parseFloat(getComputedStyle(scroller).paddingRight);
+  const widths = sessions.map((session) => session.getBoundingClientRect().width).toReversed();
+  const free = computeFreeSpace(widths, scroller.clientWidth - names.offsetWidth - padding);
+  scroller.style.paddingRight = `${padding + free}px`;
+  scroller.scrollTo({ left: scroller.scrollWidth });
 }
 
 /** Renders the meanings of the symbols that occur in the table. */

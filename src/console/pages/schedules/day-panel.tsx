@@ -19,13 +19,13 @@ import {
   findOpenStep,
   findOwnReason,
   describeDay,
-  type DayFinding,
   type IndexState,
   type StateLabel,
 } from './day-states.js';
 import { Deliveries } from './deliveries.js';
+import { Findings } from './findings.js';
 import { checkWords, stepWords } from './step-words.js';
-import { listDayRequests, useWaiverRequests, type WaiverRequest } from './waiver-requests.js';
+import { listDayRequests, useWaiverRequests } from './waiver-requests.js';
 
 interface DayPanelProps {
   readonly schedule: Schedule;
@@ -41,12 +41,16 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
   const requests = useWaiverRequests();
   const sent = useResource(`sent ${key}`, (signal) => service.value.call('listDayDeliveries', { params, signal }));
   return (
-    <SidePanel title={`${schedule.name}, ${date}`} onClose={onClose}>
+    <SidePanel
+      title={`${schedule.name}, ${date}`}
+      onClose={onClose}
+      footer={day.data && <DayDecision day={day.data} requests={listDayRequests(requests, day.data)} />}
+    >
       <Answered resource={day} what="the day">
         {(answer) => (
           <>
             <DayFacts day={answer} />
-            <DayIndices day={answer} indices={schedule.indices} requests={listDayRequests(requests, answer)} />
+            <DayIndices day={answer} indices={schedule.indices} />
             <h3>Steps</h3>
             <Entries label="Steps" entries={answer.steps.map(createStepEntry)} />
           </>
@@ -64,11 +68,10 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
 interface DayIndicesProps {
   readonly day: ScheduleDay;
   readonly indices: readonly string[];
-  readonly requests: readonly WaiverRequest[];
 }
 
-/** Renders the open indices with their findings, the decision about them, and then the completed indices. */
-function DayIndices({ day, indices, requests }: DayIndicesProps) {
+/** Renders the open indices with their findings, and the completed indices. */
+function DayIndices({ day, indices }: DayIndicesProps) {
   const states = listStates(day, indices);
   const open = states.filter(({ state }) => state !== 'done').map((index) => createIndexEntry(index, day));
   const done = states.filter(({ state }) => state === 'done').map((index) => createIndexEntry(index, day));
@@ -80,7 +83,6 @@ function DayIndices({ day, indices, requests }: DayIndicesProps) {
           <Entries label="Open indices" entries={open} />
         </>
       )}
-      <DayDecision day={day} requests={requests} />
       {done.length > 0 && (
         <>
           <h3>Completed indices</h3>
@@ -175,18 +177,6 @@ function createIndexEntry({ index, state, step, reason }: IndexState, day: Sched
     text,
   };
 }
-
-/** Maximum number of findings listed for an index. */
-const FINDINGS_MAX = 12;
-
-const Findings = ({ findings }: { readonly findings: readonly DayFinding[] }) => (
-  <ul>
-    {findings.slice(0, FINDINGS_MAX).map(({ key, message }) => (
-      <li key={key}>{message}</li>
-    ))}
-    {findings.length > FINDINGS_MAX && <li>and {findings.length - FINDINGS_MAX} others</li>}
-  </ul>
-);
 
 type Step = ScheduleDay['steps'][number];
 

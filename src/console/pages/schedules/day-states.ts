@@ -101,6 +101,39 @@ export const listFindings = ({ steps }: Pick<ScheduleDay, 'steps'>): readonly Da
         : [];
     });
 
+/** A price move that a check reported. */
+interface Move {
+  readonly identifier: string;
+  readonly value: number;
+}
+
+/** Separates the price moves with the limit of the first one, the largest move first, from other findings. */
+export function listMoves(findings: readonly DayFinding[]): {
+  readonly limit: number | null;
+  readonly moves: readonly Move[];
+  readonly others: readonly DayFinding[];
+} {
+  const moves: Move[] = [];
+  const others: DayFinding[] = [];
+  let firstLimit: number | null = null;
+  for (const finding of findings) {
+    const { identifier, measure } = finding.detail as Partial<FindingDetail>; // the service wrote the detail
+    if (finding.check !== 'moves' || identifier == null || measure == null) others.push(finding);
+    else if (firstLimit !== null && measure.limit !== firstLimit) others.push(finding);
+    else {
+      firstLimit = measure.limit;
+      moves.push({ identifier, value: measure.value });
+    }
+  }
+  return { limit: firstLimit, moves: moves.toSorted((a, b) => Math.abs(b.value) - Math.abs(a.value)), others };
+}
+
+/** Detail of a finding. */
+interface FindingDetail {
+  readonly identifier: string | null;
+  readonly measure: { readonly value: number; readonly limit: number } | null;
+}
+
 /** Order of the states. States that need a decision come first. */
 const STATE_ORDER = Object.keys(INDEX_STATES);
 
@@ -149,4 +182,14 @@ export function createIndexStates(
   return states.toSorted(
     (a, b) => STATE_ORDER.indexOf(a.state) - STATE_ORDER.indexOf(b.state) || (a.index < b.index ? -1 : 1),
   );
+}
+
+/** Returns the space that is left of a width after as many whole cells as fit, in the order of their widths. */
+export function computeFreeSpace(widths: readonly number[], width: number): number {
+  let free = width;
+  for (const cell of widths) {
+    if (cell > free) break;
+    free -= cell;
+  }
+  return Math.max(0, free);
 }

@@ -65,7 +65,7 @@ function Days({ schedule }: { readonly schedule: Schedule }) {
       <Answered resource={days} what="the days">
         {({ days: rows, next }) => (
           <>
-            <Summary rows={rows} next={next} requests={requests} />
+            <Summary schedule={schedule} rows={rows} next={next} requests={requests} />
             <OpenDays days={rows} requests={requests} />
             <Plan schedule={schedule} />
             <DayHistory schedule={schedule} days={rows} />
@@ -95,15 +95,17 @@ function Days({ schedule }: { readonly schedule: Schedule }) {
 }
 
 interface SummaryProps {
+  readonly schedule: Schedule;
   readonly rows: readonly ScheduleDaySummary[];
   readonly next: ScheduleDays['next'];
   readonly requests: readonly WaiverRequest[];
 }
 
-function Summary({ rows, next, requests }: SummaryProps) {
+function Summary({ schedule, rows, next, requests }: SummaryProps) {
   const countDays = (state: string) => rows.filter((day) => describeDay(day).text === state).length;
   const blocked = rows.filter(isBlocked).length;
   const late = rows.filter((day) => day.is_late).length;
+  const hasDeadline = schedule.deadline_minutes !== null || rows.some((day) => day.deadline_at !== null);
   return (
     <Metrics
       label="Days of the schedule"
@@ -111,7 +113,7 @@ function Summary({ rows, next, requests }: SummaryProps) {
         {
           term: 'Next day begins',
           value: next === null ? MISSING_TEXT : formatMoment(next.due_at),
-          note: next?.date ?? 'no session is due',
+          note: next?.date ?? (schedule.enabled ? 'no session is due' : 'the schedule is disabled'),
         },
         { term: 'Done', value: formatCount(countDays('done')), note: `of ${formatCount(rows.length)} days` },
         {
@@ -128,7 +130,12 @@ function Summary({ rows, next, requests }: SummaryProps) {
           value: formatCount(countDays('waiting') + countDays('awaits approval') + countDays('held back')),
         },
         { term: 'Skipped or missed', value: formatCount(countDays('skipped') + countDays('missed')) },
-        { term: 'Late', value: formatCount(late), help: 'Days that ended after their deadline' },
+        {
+          term: 'Late',
+          value: hasDeadline ? formatCount(late) : MISSING_TEXT,
+          note: hasDeadline ? undefined : 'no deadline',
+          help: 'Days that did not end before their deadline',
+        },
       ]}
     />
   );
@@ -210,6 +217,15 @@ const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
     priority: 5,
     value: ({ is_late: isLate }) => (isLate ? 'late' : ''),
     show: ({ is_late: isLate }) => (isLate ? <Badge kind="warning">late</Badge> : ''),
+  },
+  {
+    id: 'due',
+    title: 'Due',
+    width: 172,
+    priority: 5,
+    below: 'nothing',
+    value: (row) => row.due_at,
+    show: (row) => formatMoment(row.due_at),
   },
   {
     id: 'end',

@@ -165,7 +165,7 @@ const COLUMNS: readonly Column<Overview>[] = [
     title: 'Schedule',
     width: 150,
     ideal: 230,
-    grow: 3,
+    grow: 6,
     value: ({ schedule }) => schedule.name,
     show: ({ schedule: { name, schedule_id: id } }) => (
       <span title={`${name}, ${id}`}>

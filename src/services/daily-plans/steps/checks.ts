@@ -23,7 +23,7 @@ export interface ChecksDependencies extends CheckInputDependencies {
 }
 
 /** Maximum number of listed findings per check and index. */
-const LISTED_MAX = 50;
+export const LISTED_MAX = 50;
 
 export function createChecksPerformer(dependencies: ChecksDependencies): Performer<'checks'> {
   return (context) => {

@@ -1,0 +1,47 @@
+import type { Procedure } from '#clients/typescript/divisor.js';
+import { formatCount } from '../../words/numbers.js';
+
+/** Parts of a client that its delivery requires. */
+interface ClientParts {
+  readonly enabled: boolean;
+  readonly entitlements: readonly unknown[];
+  readonly targets: readonly unknown[];
+}
+
+/**
+ * Returns the state of delivery to a client. A delivery needs something that the client may receive, and a destination.
+ */
+export function getClientState({ enabled, entitlements, targets }: ClientParts): {
+  readonly text: string;
+  readonly kind: 'plain' | 'warning' | 'good';
+} {
+  if (!enabled) return { text: 'disabled', kind: 'plain' };
+  if (entitlements.length === 0) return { text: 'not entitled', kind: 'warning' };
+  return targets.length === 0 ? { text: 'no target', kind: 'warning' } : { text: 'enabled', kind: 'good' };
+}
+
+/** Returns true if an enabled client can receive nothing. */
+export const isIncomplete = (client: ClientParts): boolean => getClientState(client).kind === 'warning';
+
+/** Contents of a procedure of each kind. */
+export const KIND_TEXTS: Readonly<Record<Procedure['kind'], string>> = {
+  cessation: 'Cessation of an index, or transition to another index: conditions, notice, successor.',
+  errors: 'Errors in published closes: threshold, window, notice.',
+  judgement: 'Expert judgement: who exercises it, in which order, and how it is recorded.',
+  inputs: 'Input data: sources, their hierarchy, checks.',
+  review: 'Review of methodologies: interval, participants, consultation of clients.',
+  complaints: 'Complaints: recipient, deadlines, records.',
+  conflicts: 'Conflicts of interest: identification, separation, disclosure.',
+  oversight: 'Oversight function: members, terms of reference, meetings.',
+  controls: 'Control framework: business continuity, access, outsourcing.',
+};
+
+export const KINDS = Object.keys(KIND_TEXTS) as readonly Procedure['kind'][]; // Object.keys returns plain strings.
+
+/** Returns the kinds without a procedure, in the order of the principles. */
+export const listMissingKinds = (procedures: readonly Pick<Procedure, 'kind'>[]): readonly Procedure['kind'][] =>
+  KINDS.filter((kind) => !procedures.some((procedure) => procedure.kind === kind));
+
+/** Formats the number of open items of a register, for example `7 kinds missing`; an empty text if there are none. */
+export const formatOpen = (count: number, words: string): string =>
+  count === 0 ? '' : `${formatCount(count)} ${words}`;

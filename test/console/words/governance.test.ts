@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { formatOpen, isIncomplete, listMissingKinds } from '#console/pages/governance/open-work.js';
+
+test('kinds without a procedure are listed in their order', () => {
+  const kinds = listMissingKinds([]);
+  expect(kinds[0]).toBe('cessation');
+  const missingKinds = listMissingKinds([{ kind: 'errors' }, { kind: 'cessation' }, { kind: 'errors' }]);
+  expect(missingKinds).toEqual(kinds.filter((kind) => kind !== 'cessation' && kind !== 'errors'));
+  expect(listMissingKinds(kinds.map((kind) => ({ kind })))).toEqual([]);
+});
+
+test('an enabled client without an entitlement or a target is incomplete', () => {
+  const client = { enabled: true, entitlements: [{}], targets: [{}] };
+  expect(isIncomplete(client)).toBe(false);
+  expect(isIncomplete({ ...client, targets: [] })).toBe(true);
+  expect(isIncomplete({ ...client, entitlements: [] })).toBe(true);
+  expect(isIncomplete({ ...client, enabled: false, targets: [] })).toBe(false);
+});
+
+test('open items are counted, and nothing is stated if there are none', () => {
+  expect([formatOpen(2, 'incomplete'), formatOpen(0, 'incomplete')]).toEqual(['2 incomplete', '']);
+});

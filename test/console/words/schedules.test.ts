@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { computeFreeSpace, listMoves, type DayFinding } from '#console/pages/schedules/day-states.js';
+
+const createFinding = (check: string, identifier: string | null, value: number | null, limit = 0.03) =>
+  ({
+    key: `${check} ${identifier}`,
+    check,
+    detail: { check, identifier, measure: value === null ? null : { value, limit, unit: 'fraction' } },
+  }) as unknown as DayFinding;
+
+test('moves of a common limit are listed by size, and other findings separately', () => {
+  const others = [createFinding('weights', 'A', 0.2), createFinding('moves', null, null)];
+  const otherLimit = createFinding('moves', 'D', 0.3, 0.25);
+  const moves = [createFinding('moves', 'A', 0.031), createFinding('moves', 'B', -0.0459)];
+  expect(listMoves([...moves, ...others, otherLimit])).toEqual({
+    limit: 0.03,
+    moves: [
+      { identifier: 'B', value: -0.0459 },
+      { identifier: 'A', value: 0.031 },
+    ],
+    others: [...others, otherLimit],
+  });
+});
+
+test('the free space is what whole cells leave of a width', () => {
+  expect(computeFreeSpace([28, 28, 28], 70)).toBe(14);
+  expect(computeFreeSpace([28, 50, 28], 70)).toBe(42);
+  expect(computeFreeSpace([28], 20)).toBe(20);
+});

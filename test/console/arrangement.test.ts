@@ -75,8 +75,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     const groups = page.locator('.table-row.is-group');
     await groups.first().waitFor();
     expect(await groups.count()).toBeGreaterThan(1);
-    // The weight column is pinned, so it comes first and contains the names of the groups. The sum is in the column of
-    // decided weights.
+    // The pinned weight column comes first. The sum is in the column of decided weights.
     const decidedCells = await groups.locator('[data-column=decided]').allTextContents();
     const total = decidedCells.map((text) => Number(text.replace('%', ''))).reduce((sum, value) => sum + value, 0);
     const expectedSum = body.weights.reduce((sum, { decided_weight: weight }) => sum + 100 * (weight ?? 0), 0);
@@ -138,8 +137,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     const { page } = desk;
     await follow(page, '/console/indices/CORE');
     await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
-    // The line of the benchmark almost covers the line of the index. The colour of the index is visible between its
-    // dashes.
+    // The line of the index is visible between the dashes of the benchmark line.
     await pollEventually(() => page.evaluate<number>(formatPixelScript(217, 115, 13))).toBeGreaterThan(100);
     await pollEventually(() => page.evaluate<number>(formatPixelScript(42, 99, 224))).toBeGreaterThan(100);
   });

@@ -6056,6 +6056,7 @@ export interface LimitRowSummary {
   readonly breached_sessions: number;
   /** Date with the smallest headroom, with value and bound. */
   readonly least: LimitMeasure;
+  /** Last date with the constraint, with value and bound. */
   readonly latest: LimitMeasure;
 }
 
@@ -6318,7 +6319,7 @@ export interface LimitsView {
   readonly breached_sessions: number;
   /** Nearest bound on each date. */
   readonly state: LimitState;
-  /** Constraints over the window; the first 500. `least` is the date of the smallest headroom, and `latest` the last date with the constraint. */
+  /** Constraints over the window; the first 500. */
   readonly rows: readonly LimitRowSummary[];
   /** Number of constraints. */
   readonly rows_total: number;

@@ -6794,6 +6794,7 @@ class LimitRowSummary(t.TypedDict):
     breached_sessions: int
     #: Date with the smallest headroom, with value and bound.
     least: LimitMeasure
+    #: Last date with the constraint, with value and bound.
     latest: LimitMeasure
 
 
@@ -7062,7 +7063,7 @@ class LimitsView(t.TypedDict):
     breached_sessions: int
     #: Nearest bound on each date.
     state: LimitState
-    #: Constraints over the window; the first 500. `least` is the date of the smallest headroom, and `latest` the last date with the constraint.
+    #: Constraints over the window; the first 500.
     rows: t.Sequence[LimitRowSummary]
     #: Number of constraints.
     rows_total: int

@@ -1,4 +1,4 @@
-import type { IndexAction } from '#clients/typescript/divisor.js';
+import type { DeskAction, IndexAction } from '#clients/typescript/divisor.js';
 import { formatAtMost, formatFigure, formatMoney } from './numbers.js';
 
 const CASH_TYPES: ReadonlySet<string> = new Set([
@@ -32,3 +32,13 @@ export function formatActionValue(
   if (type === 'RIGHTS_ISSUE') return `${formatAtMost(value, DIGITS)} new for 1`;
   return SHARE_TYPES.has(type) ? `${formatAtMost(value, DIGITS)} for 1` : formatFigure(value);
 }
+
+/** Returns true for an action that needs a decision: it is new, or its terms changed after the decision. */
+export const isUndecided = ({ state }: Pick<DeskAction, 'state'>): boolean => state === 'new' || state === 'amended';
+
+/**
+ * Returns true for an undecided action whose ex-date has passed.
+ * @param last last session of the served store; null without a store
+ */
+export const isOverdue = (action: Pick<DeskAction, 'state' | 'ex_date'>, last: string | null): boolean =>
+  last !== null && isUndecided(action) && action.ex_date < last;

@@ -20,6 +20,7 @@ import { showToast } from '../../state/toasts.js';
 import { formatActionValue } from '../../words/actions.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
+import { formatLabel } from '../../words/labels.js';
 import { formatFigure, formatMoney } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { STATE_KINDS, formatType } from './action-states.js';
@@ -78,13 +79,15 @@ interface ActionFactsProps {
 
 function ActionFacts({ action, currency }: ActionFactsProps) {
   const { identifier, type, state, value, ex_date: date, announced, pay_date: paid, related, flags } = action;
-  const { status, cash, subscription_price: subscription } = action;
+  const { status, cash, subscription_price: subscription, decisions } = action;
+  const decision = decisions.at(-1);
   return (
     <>
       {flags.length > 0 && <Banner kind="warning" title={flags.join(' ')} />}
       <Facts
         facts={[
           ['State', <Badge kind={STATE_KINDS[state]}>{state}</Badge>],
+          ...(decision === undefined ? [] : [formatDecision(decision)]),
           ['Security', <a href={formatSecurityAddress(identifier)}>{identifier}</a>],
           ['Terms', formatActionValue(type, value, currency)],
           ['Cash per share', cash === null ? null : formatMoney(formatFigure(cash), currency)],
@@ -92,13 +95,17 @@ function ActionFacts({ action, currency }: ActionFactsProps) {
           ['Ex-date', date],
           ['Announced', announced ?? 'unknown'],
           ['Paid', paid ?? 'unknown'],
-          ['Status of the vendor', status ?? 'unknown'],
+          ['Vendor status', status ?? 'unknown'],
           ['Related security', related],
         ]}
       />
     </>
   );
 }
+
+/** Returns the person and the time of a decision under its name, for example `Confirmed by`. */
+const formatDecision = ({ decision, author, at }: DeskActionDetail['decisions'][number]) =>
+  [`${formatLabel(decision)} by`, `${author}, ${formatMoment(at)}`] as const;
 
 function Decision({ action: { action_id: id, state, decisions } }: { readonly action: DeskActionDetail }) {
   const [comment, setComment] = useState('');

@@ -18,7 +18,7 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatActionValue } from '../../words/actions.js';
+import { formatActionValue, isOverdue, isUndecided } from '../../words/actions.js';
 import { parseDayNumber } from '../../words/dates.js';
 import { formatCount, countValues } from '../../words/numbers.js';
 import { ActionPanel } from './action-panel.js';
@@ -145,11 +145,17 @@ function Counts({ actions, last }: CountsProps) {
   const formatStateCount = (state: State) => formatCount(actions.filter((action) => action.state === state).length);
   const coming = actions.filter(({ ex_date: date }) => last !== null && date > last).length;
   const flagged = actions.filter(({ flags }) => flags.length > 0).length;
+  const overdue = actions.filter((action) => action.state === 'new' && isOverdue(action, last)).length;
   return (
     <Metrics
       label="Corporate actions by state"
       metrics={[
-        { term: 'To confirm', value: formatStateCount('new'), note: 'no decision yet' },
+        {
+          term: 'To confirm',
+          value: formatStateCount('new'),
+          kind: overdue > 0 ? 'down' : '',
+          note: overdue > 0 ? `${formatCount(overdue)} past the ex-date` : 'no decision yet',
+        },
         {
           term: 'Amended',
           value: formatStateCount('amended'),
@@ -242,8 +248,6 @@ const sortByUrgency = (actions: readonly DeskAction[], isComing: boolean): reado
       a.identifier.localeCompare(b.identifier),
   );
 
-const isUndecided = ({ state }: DeskAction): boolean => state === 'new' || state === 'amended';
-
 const DECISIONS = [
   { decision: 'confirmed', text: 'Confirm', done: 'confirmed', kind: 'main' },
   { decision: 'rejected', text: 'Reject', done: 'rejected', kind: 'danger' },
@@ -300,7 +304,12 @@ const createTimeColumn = (last: string): Column<DeskAction> => ({
   show: (row) => {
     const days = parseDayNumber(row.ex_date) - parseDayNumber(last);
     if (days === 0) return 'last session';
-    return days > 0 ? `in ${countValues(days, 'day')}` : <span class="quiet">{countValues(-days, 'day')} ago</span>;
+    if (days > 0) return `in ${countValues(days, 'day')}`;
+    return isOverdue(row, last) ? (
+      <span class="down">{countValues(-days, 'day')} overdue</span>
+    ) : (
+      <span class="quiet">{countValues(-days, 'day')} ago</span>
+    );
   },
 });
 

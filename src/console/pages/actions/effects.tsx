@@ -3,7 +3,8 @@ import { Badge } from '../../components/badge.js';
 import { Entries, type Entry } from '../../components/entries.js';
 import { Facts } from '../../components/facts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
-import { formatFigure, formatPercent } from '../../words/numbers.js';
+import { describeChange, describeWeights } from '../../words/changes.js';
+import { formatFigure } from '../../words/numbers.js';
 
 /** Renders the figures of each index before and after an action. */
 export function Effects({ effects }: { readonly effects: readonly DeskActionEffect[] }) {
@@ -19,9 +20,6 @@ export function Effects({ effects }: { readonly effects: readonly DeskActionEffe
   );
 }
 
-const describeChange = (before: number | null, after: number | null, write: (value: number | null) => string): string =>
-  before === after ? write(before) : `${write(before)} → ${write(after)}`;
-
 const createEffectEntry = (effect: DeskActionEffect): Entry => ({
   key: effect.index_id,
   title: <a href={formatIndexAddress(effect.index_id)}>{effect.index_id}</a>,
@@ -29,7 +27,7 @@ const createEffectEntry = (effect: DeskActionEffect): Entry => ({
   text: (
     <Facts
       facts={[
-        ['Weight', describeChange(effect.weight_before, effect.weight_after, formatPercent)],
+        ['Weight', describeWeights(effect.weight_before, effect.weight_after)],
         ['Index shares', describeChange(effect.shares_before, effect.shares_after, formatFigure)],
         ['Divisor', describeChange(effect.divisor_before, effect.divisor_after, formatFigure)],
       ]}

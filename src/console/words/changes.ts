@@ -1,0 +1,30 @@
+import { formatBps, formatPercent, MISSING_TEXT } from './numbers.js';
+
+type Value = number | null;
+
+/**
+ * Formats a value before and after an event, for example `1.25 → 1.5`. A change that the digits do not show is a
+ * relative one in basis points, and a smaller one is `unchanged`.
+ */
+export function describeChange(before: Value, after: Value, write: (value: Value) => string): string {
+  const [from, to] = [write(before), write(after)];
+  if (from !== to) return `${from} → ${to}`;
+  if (before === null || after === null) return MISSING_TEXT;
+  return `${from}, ${describeSmall(before === 0 ? 0 : after / before - 1)}`;
+}
+
+/** Formats a weight before and after an event. A change that the digits do not show is in basis points. */
+export function describeWeights(before: Value, after: Value): string {
+  const text = formatPercent(before);
+  if (before === null || after === null || text !== formatPercent(after))
+    return describeChange(before, after, formatPercent);
+  return `${text}, ${describeSmall(after - before)}`;
+}
+
+/** Smallest fraction that is not zero with two decimals of a basis point. */
+const SMALLEST = 0.005e-4;
+
+const describeSmall = (change: number): string => {
+  if (Math.abs(change) < SMALLEST) return 'unchanged';
+  return `${change > 0 ? '+' : ''}${formatBps(change)}`;
+};

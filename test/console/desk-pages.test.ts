@@ -55,7 +55,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const { page, service } = desk;
     const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     const pipeline = {
-      selection: [{ id: 'dear', type: 'PriceFilter', params: { minimum: 1e9 } }],
+      selection: [{ id: 'expensive', type: 'PriceFilter', params: { minimum: 1e9 } }],
       weighting: { type: 'EqualWeight' },
     };
     await service.ask('PUT', '/indices/EMPTY', { ...core, id: 'EMPTY', pipeline });
@@ -78,7 +78,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await pollEventually(() => panel.locator('dt').allTextContents()).toEqual(
       expect.arrayContaining(['Submitted', 'Started', 'Duration']),
     );
-    const link = panel.getByRole('link', { name: 'Edit the rule dear' });
+    const link = panel.getByRole('link', { name: 'Edit the rule expensive' });
     expect(await link.getAttribute('href')).toContain('/console/indices/EMPTY/edit?at=pipeline.selection');
     await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Backtest EMPTY' }).waitFor(); // failed jobs are above the list

@@ -36,19 +36,23 @@ export function Findings({ findings, shown = 8, formatAddress, isOpenForm }: Fin
 function FindingList({ findings, formatAddress, isOpenForm = false }: Omit<FindingsProps, 'shown'>) {
   return (
     <ul class="finding-list">
-      {findings.map((finding) => (
-        <li key={`${finding.code} ${finding.path} ${finding.message}`}>
-          {isOpenForm && isMissing(finding) ? (
-            <Badge>to fill in</Badge>
-          ) : (
-            <Badge kind={BADGE_KINDS[finding.severity]}>{finding.severity}</Badge>
-          )}
-          <div>
-            <FindingText finding={shorten(finding)} hasAddress={formatAddress?.(finding.path) != null} />
-            <FindingDetails finding={finding} address={formatAddress?.(finding.path) ?? null} />
-          </div>
-        </li>
-      ))}
+      {findings.map((finding) => {
+        const address = formatAddress?.(finding.path) ?? null;
+        const shown = shorten(finding);
+        return (
+          <li key={`${finding.code} ${finding.path} ${finding.message}`}>
+            {isOpenForm && isMissing(finding) ? (
+              <Badge>to fill in</Badge>
+            ) : (
+              <Badge kind={BADGE_KINDS[finding.severity]}>{finding.severity}</Badge>
+            )}
+            <div>
+              <FindingText finding={shown} hasAddress={address !== null} />
+              <FindingDetails finding={finding} address={address} isShortened={shown !== finding} />
+            </div>
+          </li>
+        );
+      })}
     </ul>
   );
 }
@@ -97,9 +101,11 @@ export function FindingText({ finding, hasAddress = false }: FindingTextProps) {
 interface FindingDetailsProps {
   readonly finding: Finding;
   readonly address: string | null;
+  /** True if the complete message is not shown outside of the details. */
+  readonly isShortened: boolean;
 }
 
-function FindingDetails({ finding, address }: FindingDetailsProps) {
+function FindingDetails({ finding, address, isShortened }: FindingDetailsProps) {
   const { code, path, message } = finding;
   return (
     <>
@@ -111,7 +117,7 @@ function FindingDetails({ finding, address }: FindingDetailsProps) {
       )}
       <details>
         <summary>Details</summary>
-        {shorten(finding) !== finding && <p>{message}</p>}
+        {isShortened && <p>{message}</p>}
         <code>{code}</code>
         {path !== '' && (
           <>

@@ -34,3 +34,7 @@ export const formatApprovalAddress = (id: number): string => `/console/approvals
 /** Returns the address of a register, or of one of its documents. */
 export const formatGovernanceAddress = (part: string, id?: string): string =>
   `/console/governance/${part}${id === undefined ? '' : `/${encodeURIComponent(id)}`}`;
+
+/** Returns the address of the page that compares runs. */
+export const formatCompareAddress = (ids: readonly string[]): string =>
+  `/console/compare?${new URLSearchParams({ ids: ids.join(',') }).toString()}`;

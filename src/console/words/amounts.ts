@@ -1,4 +1,4 @@
-import { formatAtMost, formatDecimal, formatFigure, MISSING_TEXT } from './numbers.js';
+import { formatAtMost, formatDecimal, formatFigure, formatPercent, MISSING_TEXT } from './numbers.js';
 
 const UNITS = ['', 'K', 'M', 'B', 'T'] as const;
 
@@ -16,3 +16,7 @@ export function formatCompact(value: number | null): string {
   const digits = Math.abs(scaled) >= 100 ? 0 : Math.abs(scaled) >= 10 ? 1 : 2;
   return `${step === 0 ? formatAtMost(scaled, digits) : formatDecimal(scaled, digits)}${UNITS[step]!}`;
 }
+
+/** Formats a value of a constraint or limit in its unit: fractions as percentages. */
+export const formatInUnit = (value: number, unit: 'fraction' | 'count' | 'value'): string =>
+  unit === 'fraction' ? formatPercent(value) : formatFigure(value);

@@ -225,10 +225,10 @@ export function describeDocuments(desk: () => Desk): void {
       .toSorted()
       .at(-1);
     await values.getByText(`on ${last}`).waitFor();
-    const dearest = names.identifiers
+    const mostExpensive = names.identifiers
       .filter(({ end }) => end === last)
       .toSorted((a, b) => (b.close ?? 0) - (a.close ?? 0))[0]!;
-    await values.getByRole('row').nth(1).getByText(dearest.identifier, { exact: true }).waitFor();
+    await values.getByRole('row').nth(1).getByText(mostExpensive.identifier, { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'doubled' }).waitFor();
     const { body } = await service.ask<Plugin>('GET', '/plugins/doubled');

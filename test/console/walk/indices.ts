@@ -111,7 +111,7 @@ export function describeIndices(desk: () => Desk): void {
     const { complaints, page, service } = desk();
     const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     const pipeline = {
-      selection: [{ id: 'dear', type: 'PriceFilter', params: { minimum: 1e9 } }],
+      selection: [{ id: 'expensive', type: 'PriceFilter', params: { minimum: 1e9 } }],
       weighting: { type: 'EqualWeight' },
     };
     expect((await service.ask('PUT', '/indices/NOBODY', { ...core, id: 'NOBODY', pipeline })).status).toBe(200);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { findComparedRuns, formatCompareAddress, replaceComparedRuns } from '#console/pages/dashboard/compared-runs.js';
+import { findComparedRuns, replaceComparedRuns } from '#console/pages/dashboard/compared-runs.js';
+import { formatCompareAddress } from '#console/words/addresses.js';
 
 test('a choice of runs changes the parts that compare the same runs, and no other part', () => {
   const first = { address: formatCompareAddress(['A', 'B']), part: 'Levels compared' };

@@ -1,8 +1,6 @@
-const COMPARE_PATH = '/console/compare';
+import { formatCompareAddress } from '../../words/addresses.js';
 
-/** Returns the address of the page that compares runs. */
-export const formatCompareAddress = (ids: readonly string[]): string =>
-  `${COMPARE_PATH}?${new URLSearchParams({ ids: ids.join(',') }).toString()}`;
+const COMPARE_PATH = '/console/compare';
 
 /** Part of the dashboard. */
 interface Addressed {

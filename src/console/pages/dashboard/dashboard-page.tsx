@@ -11,9 +11,8 @@ import { getPartName } from '../../state/part.js';
 import { formatAddress } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatIndexAddress } from '../../words/addresses.js';
+import { formatCompareAddress, formatIndexAddress } from '../../words/addresses.js';
 import { countValues } from '../../words/numbers.js';
-import { formatCompareAddress } from './compared-runs.js';
 import { RunChoice } from './run-choice.js';
 import './dashboard.css';
 

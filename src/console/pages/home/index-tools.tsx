@@ -2,9 +2,9 @@ import { Button, LinkButton } from '../../components/button.js';
 import { runIndex } from '../../state/actions.js';
 import { getBacktestRequest } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
-import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import type { RefusedQuery } from '../../state/refusals.js';
+import { formatCompareAddress } from '../../words/addresses.js';
 import { countValues } from '../../words/numbers.js';
 import { formatRunSubject } from '../../state/refusals.js';
 import type { Row } from './index-row.js';
@@ -39,7 +39,7 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
         </Button>
       )}
       {selected.length > 1 && withRun.length > 1 && (
-        <LinkButton kind="bare" href={formatAddress('/console/compare', { ids: withRun.join(',') })}>
+        <LinkButton kind="bare" href={formatCompareAddress(withRun)}>
           Compare {withRun.length}
         </LinkButton>
       )}

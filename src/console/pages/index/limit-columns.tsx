@@ -1,13 +1,12 @@
 import type { LimitsView } from '#clients/typescript/divisor.js';
 import { Badge, type BadgeKind } from '../../components/badge.js';
 import type { Column } from '../../components/table/columns.js';
-import { formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
+import { formatInUnit } from '../../words/amounts.js';
+import { formatCount } from '../../words/numbers.js';
 
 type Row = LimitsView['rows'][number];
 
 type Breach = LimitsView['breaches'][number];
-
-const write = (value: number, unit: Row['unit']) => (unit === 'fraction' ? formatPercent(value) : formatFigure(value));
 
 /**
  * Returns the columns of the table of limits.
@@ -38,7 +37,7 @@ export const createLimitColumns = (breaches: LimitsView['breaches']): readonly C
     width: 76,
     align: 'right',
     value: ({ latest }) => latest.value,
-    show: ({ latest, unit }) => write(latest.value, unit),
+    show: ({ latest, unit }) => formatInUnit(latest.value, unit),
   },
   { id: 'side', title: 'Side', width: 72, priority: 4, value: ({ side }) => side },
   {
@@ -56,7 +55,7 @@ export const createLimitColumns = (breaches: LimitsView['breaches']): readonly C
     width: 116,
     align: 'right',
     value: ({ least }) => least.value,
-    show: ({ least, unit }) => write(least.value, unit),
+    show: ({ least, unit }) => formatInUnit(least.value, unit),
   },
   {
     id: 'limit',
@@ -65,7 +64,7 @@ export const createLimitColumns = (breaches: LimitsView['breaches']): readonly C
     priority: 2,
     align: 'right',
     value: ({ latest }) => latest.limit,
-    show: ({ latest, unit }) => write(latest.limit, unit),
+    show: ({ latest, unit }) => formatInUnit(latest.limit, unit),
   },
   { id: 'date', title: 'On', width: 96, priority: 3, value: ({ least }) => least.date },
 ];
@@ -81,7 +80,7 @@ const CAUSES: Readonly<Record<Breach['cause'], BadgeKind>> = { price: 'plain', a
  */
 export function createBreachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
   const units = new Map(rows.map(({ row, unit }) => [row, unit]));
-  const formatRowFigure = (row: string, value: number) => write(value, units.get(row) ?? 'value');
+  const formatRowFigure = (row: string, value: number) => formatInUnit(value, units.get(row) ?? 'value');
   return [
     { id: 'row', title: 'Limit', width: 150, grow: 3, value: ({ row }) => row },
     { id: 'begin', title: 'From', width: 96, value: ({ begin }) => begin },

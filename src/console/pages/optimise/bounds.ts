@@ -1,12 +1,10 @@
 import type { ConstraintCost, OptimisationRunResult } from '#clients/typescript/divisor.js';
-import { formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
+import { formatInUnit } from '../../words/amounts.js';
+import { formatCount } from '../../words/numbers.js';
 import { formatRow } from './row-labels.js';
 
 /** Soft bound that a solution violates. */
 export type ExceededLimit = NonNullable<OptimisationRunResult['exceeded']>[number];
-
-const formatInUnit = (value: number, unit: ExceededLimit['unit']): string =>
-  unit === 'fraction' ? formatPercent(value) : formatFigure(value);
 
 /** Types of constraints that limit a displayed figure. */
 type LimitedFigure = 'TrackingError' | 'Turnover';

@@ -15,7 +15,8 @@ import { useNames, type NameFacts } from '../../state/names.js';
 import { setParameters } from '../../state/location.js';
 import type { Trouble } from '../../state/service.js';
 import { addPoints } from '../../components/signed.js';
-import { countValues, formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
+import { formatInUnit } from '../../words/amounts.js';
+import { countValues, formatCount, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { Fold } from '../designer/fold.js';
 import {
@@ -206,11 +207,6 @@ function createExcludedTile(assets: PreviewResponse['assets'], uncovered: Readon
 /** Difference from a full investment below which the sum of weights is not shown. */
 const SHOWN_MIN = 5e-5;
 
-/** Formats a slack in its unit. */
-export function formatSlack(slack: number, unit: PreviewConstraint['unit']): string {
-  return unit === 'fraction' ? formatPercent(slack) : formatFigure(slack);
-}
-
 const CONSTRAINT_COLUMNS: readonly Column<PreviewConstraint>[] = [
   {
     id: 'label',
@@ -235,7 +231,7 @@ const CONSTRAINT_COLUMNS: readonly Column<PreviewConstraint>[] = [
     width: 84,
     align: 'right',
     value: ({ slack }) => slack,
-    show: ({ slack, unit }) => formatSlack(slack, unit),
+    show: ({ slack, unit }) => formatInUnit(slack, unit),
   },
 ];
 

@@ -20,7 +20,7 @@ export interface Positions {
   readonly price: Float64Array;
   readonly value: Float64Array;
   readonly weight: Float64Array;
-  /** Number of rows of the whole panel. */
+  /** Number of positions on all dates of the run; `count` of them are in the columns. */
   readonly total: number;
 }
 

@@ -289,7 +289,10 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
     openOrder(state, { session, slot, target: targetWeights[slot]!, heldWeight: weights[row + slot]! });
 }
 
-/** Replaces the holdings by fixed numbers of shares. The divisor absorbs the change in value. */
+/**
+ * Sets the divisor for holdings of fixed numbers of shares, so that the change in market value leaves the level
+ * unchanged.
+ */
 function holdBasket(state: BookState, position: number, basket: number): void {
   const { reinvested, divisor } = state;
   if (reinvested === null) return;

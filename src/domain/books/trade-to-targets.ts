@@ -35,7 +35,8 @@ const STEPS_MAX = 64;
 const BISECTION_STEPS = 60;
 
 /**
- * Trades to target weights: solves V' + c sum |w V' - h| = V for the value V' after costs.
+ * Trades to target weights: solves V' + c sum |w V' - h| = V for the value V' after costs, with the cost rate c, target
+ * weights w, weights h before the trade, and the value V before it.
  * @cost O(H) per step
  */
 export function tradeToTargets(input: TradeInput): TradeOutcome {

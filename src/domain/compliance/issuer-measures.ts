@@ -9,8 +9,8 @@ interface IssuersAboveTrigger {
   /** Sum of the weights without a move. */
   fixed: number;
   /**
-   * Change of the sum per unit of the move. This is the weight of the moving security if its issuer is above the
-   * trigger, otherwise 0.
+   * Change of the sum per unit of the move. This is the weight of the moving security, negated for a net short issuer.
+   * 0 if the issuer of the security is not above the trigger.
    */
   moving: number;
   /** Sum over all issuers, whether above the trigger or not. */

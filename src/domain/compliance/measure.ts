@@ -8,7 +8,7 @@ export interface Holdings {
   readonly issuerOf: Int32Array;
   /** Net weight of each issuer, [K]. */
   readonly nets: Float64Array;
-  /** Sum of the magnitudes of each issuer's weights, [K]. */
+  /** Magnitude of the net weight of each issuer, [K]. */
   readonly issuers: Float64Array;
 }
 

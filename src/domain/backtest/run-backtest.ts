@@ -81,7 +81,7 @@ export function runBacktest(input: RunInput): Run {
   };
 }
 
-/** Simulates the index without caps. Returns null if the index has none. */
+/** Simulates the index without caps and floor. Returns null if its weighting has neither. */
 function simulateUncapped(compositions: Compositions, to: number): Book | null {
   return isCapped(compositions) ? simulateIndexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
 }

@@ -58,7 +58,7 @@ interface ComparedRun extends Pick<RunSummary, 'plan' | 'days' | 'level'> {
 }
 
 /**
- * Compares a run with the parent of its derived index.
+ * Compares a run with the parent of its derived index. Returns null with fewer than two shared dates.
  * @param parent levels of the parent on the dates of the parent's book
  */
 export function compareWithParent(

@@ -301,7 +301,7 @@ function holdBasket(state: BookState, position: number, basket: number): void {
   divisor[position] = (state.basketUnit * basket) / level;
 }
 
-/** Sets every slot to its target weight and removes all other holdings. */
+/** Sets the weight of each of the `slots` to its target weight times `scale`. These slots become the only holdings. */
 function holdTargets(
   state: BookState,
   slots: Int32Array,

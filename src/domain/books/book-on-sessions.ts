@@ -71,7 +71,10 @@ export function alignComposition(
   });
 }
 
-/** Returns the product of the factors after one position up to the next position, [T]; 1 on the first session. */
+/**
+ * Returns for each position the product of the factors after the previous position up to it, [T]. The first product is
+ * 1.
+ */
 function computeSpanProducts(factors: Float64Array, positions: Int32Array): Float64Array {
   return Float64Array.from(positions, (p, t) => {
     let product = 1;

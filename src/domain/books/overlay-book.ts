@@ -333,7 +333,7 @@ function hasCash(layers: readonly Layer[]): boolean {
   return layers.some(({ book, shift }) => book.cash.subarray(shift).some((cash) => Math.abs(cash) > CASH_MIN));
 }
 
-/** Remainder to 1 below which it is a rounding error and not cash. */
+/** Fraction of the value below which cash counts as a rounding error. */
 const CASH_MIN = 1e-12;
 
 function listGapsOfBooks(underlyingBooks: readonly Book[], from: number, which: 'gaps' | 'silent'): Book['gaps'] {

@@ -45,8 +45,8 @@ export function tradeToTargets(input: TradeInput): TradeOutcome {
 }
 
 /**
- * Trades every slot. The left side of the equation is convex and piecewise linear, so Newton's method from V ends
- * exactly after finitely many steps.
+ * Trades every slot. The left side of the equation of `tradeToTargets` is convex and piecewise linear, so Newton's
+ * method from V ends exactly after finitely many steps.
  */
 function tradeAll({ before, targets, cash: fixedCash, slots, costRate }: TradeInput): TradeOutcome {
   let investedWeight = 0;

@@ -137,7 +137,9 @@ interface MoveSearchTerms {
 interface SafeMoveBounds {
   /** Returns true if a sum of at most `most` stays within the bound when the portfolio loses the fraction `lost`. */
   afterFall(most: number, lost: number): boolean;
-  /** Returns the gain of the portfolio up to which the bound holds. The sum is at most `most` plus the gain. */
+  /**
+   * Returns the largest gain of the portfolio at which a sum of at most `most` plus the gain stays within the bound.
+   */
   rise(most: number): number;
 }
 

@@ -261,8 +261,8 @@ function createCarriedSeries(series: Series, sessionsMax: number): Series {
 }
 
 /**
- * Returns the series of returns on every session (growth - 1). Without a price bar, the return is the cash of corporate
- * actions over the latest price.
+ * Returns the series of returns on every session (growth - 1). Without a price bar, the return consists of the cash of
+ * corporate actions and the change of the exchange rate.
  */
 function createReturnSeries(sm: SessionMarket, growth: Float64Array): Series {
   return {

@@ -9,7 +9,7 @@ import type { PriceSeries } from './series.js';
  */
 export const RATE_MAX = 1;
 
-/** Divisor of series of rates. They are in percent per year. */
+/** Divisor that converts percent, the unit of rate series, into fractions. */
 const PERCENT = 100;
 
 const isBeyond = (value: number): boolean => Math.abs(value) > RATE_MAX * PERCENT;

@@ -180,7 +180,7 @@ export interface Size {
   readonly leaves: number;
 }
 
-/** Counts the levels and operators of a tree. */
+/** Counts the levels, operators and leaves of a tree. */
 export function measureNode(node: ExpressionNode): Size {
   if (node.node === 'field' || node.node === 'value') return { depth: 0, nodes: 0, leaves: 1 };
   let [depth, nodes, leaves] = [0, 1, 0];

@@ -62,7 +62,7 @@ export interface BacktestOutput {
   readonly columns: ArtifactRef;
   /**
    * Prices in a separate file: the hash of the prices, and the file if it was written. No file is written if a stored
-   * file has the hash. Null if the columns contain the prices.
+   * file has the hash. Null if the columns contain the prices, and for an extended run.
    */
   readonly prices: { readonly sha256: string; readonly written: ArtifactRef | null } | null;
   /** Names of the files that were not written, because the stored run has the same bytes. */

@@ -154,7 +154,7 @@ interface ChangedSessions {
   readonly removed: readonly string[];
 }
 
-/** Lists the dates that are in one set but not in the other, as text `DATE ANNOUNCEMENT`. */
+/** Lists the dates of the first set that are not in the other set. The sets contain texts `DATE ANNOUNCEMENT`. */
 const listMovedDates = (before: ReadonlySet<string>, other: ReadonlySet<string>) =>
   [...before].flatMap((text) => {
     if (other.has(text)) return [];

@@ -148,7 +148,7 @@ export interface CompareViewInput {
   readonly end: string | null;
   /** Benchmark of all runs, simulated with the settings of the first run. */
   readonly benchmark: ComparedWith | null;
-  /** Null without a comparison. */
+  /** Market of the first run, on which the benchmark is simulated; null without a benchmark. */
   readonly market: MarketHandle | null;
   readonly states: readonly (RunState & { readonly run_id: string })[];
   /** Findings about the combination of runs, returned unchanged with the result. */

@@ -162,7 +162,7 @@ const listMovedDates = (before: ReadonlySet<string>, other: ReadonlySet<string>)
     return [{ date: date!, announcement: announcement! }];
   });
 
-/** Returns the sessions that are in both states but have different hours. */
+/** Returns the sessions that a calendar has before and after a change, but with different hours. */
 function listChangedHours(before: ExchangeCalendar, after: ExchangeCalendar): string[] {
   const changes = [...(before.recorded?.changes ?? []), ...(after.recorded?.changes ?? [])];
   const days = [...new Set(changes.map(({ date }) => parseValidDay(date)))].toSorted((a, b) => a - b);

@@ -35,7 +35,7 @@ interface LeverRates {
 interface Residuals {
   /** [n] */
   readonly dual: Float64Array;
-  /** Slack of the lower bounds of the rows, [m]; -Infinity for a row without a lower bound. */
+  /** Value of each row less its upper bound, [m]; -Infinity for a row without an upper bound. */
   readonly over: Float64Array;
   readonly under: Float64Array;
 }

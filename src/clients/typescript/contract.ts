@@ -9302,6 +9302,10 @@ export interface RenderResult {
   readonly name: string;
   /** Requested index. Null for several indices, and for a template whose blocks have an index. */
   readonly index_id: string | null;
+  /** Indices and strategies that the report shows. Absent in reports of earlier versions. */
+  readonly index_ids?: readonly string[] | undefined;
+  /** Last date of the runs that the report shows; the earliest of these dates if they differ. Absent without a run, and in reports of earlier versions. */
+  readonly as_of?: string | undefined;
   /** Number of blocks. */
   readonly blocks: number;
   /** Size of the rendered document. */

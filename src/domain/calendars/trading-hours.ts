@@ -38,7 +38,7 @@ export function createHoursLookup(entries: RuleFile['hours']): (day: Day) => Tra
   };
 }
 
-/** Returns the hours of a session with another closing time. Omits a break that begins at or after that time. */
+/** Returns the hours of a session with another closing time. Omits a break that ends at or after that time. */
 export function closeHoursAt(hours: TradingHours, close: string): TradingHours {
   return { ...hours, close, breaks: hours.breaks.filter(([, end]) => end < close) };
 }

@@ -112,7 +112,10 @@ export function restrictNode({ names, large }: Node, { rows, short }: SearchRows
   return { least, most, sums };
 }
 
-/** Returns two child nodes that differ in the decision on one security of a violated row. */
+/**
+ * Returns two child nodes that differ in the decision on one security of a violated row. If no decision is open,
+ * returns the node itself while its weights contradict an exclusion, otherwise an empty list.
+ */
 export function branchNode(
   { held, dropped, ...node }: NarrowedNode,
   { weights }: ConvexSolution,
@@ -153,7 +156,7 @@ export function createWarmStart({ answer, tail, planes }: ConvexSolution): Pick<
   return { warm: answer.state, tail, planes };
 }
 
-/** Returns true if a forced decision contradicts the node's weights. */
+/** Returns true if a security that the node excludes has a weight. */
 function hasChanged({ names }: Node, weights: Float64Array): boolean {
   return names.some((decided, i) => decided === EXCLUDED && Math.abs(weights[i]!) > HELD_MIN);
 }

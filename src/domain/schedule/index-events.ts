@@ -52,7 +52,7 @@ export interface EarlyCloseEvent extends EarlyClose {
   readonly day: Day;
 }
 
-/** Number of days of a calendar from which the usual trading weekdays of its exchange are determined. */
+/** Number of days before a window that are also used to determine the usual trading weekdays of an exchange. */
 const WEEKDAYS_FROM_DAYS = 366;
 
 /** Returns the weekdays without a session on which the exchange usually trades, ascending. */

@@ -10339,7 +10339,7 @@ class RenderRequest(_RenderRequest, total=False):
     run_ids: t.Optional[t.Mapping[str, str]]
 
 
-class RenderResult(t.TypedDict):
+class _RenderResult(t.TypedDict):
     #: GET /reports/renders/{render_id} returns the PDF.
     render_id: str
     #: The template.
@@ -10356,6 +10356,13 @@ class RenderResult(t.TypedDict):
     rendered_at: str
     #: Number of pages.
     pages: int
+
+
+class RenderResult(_RenderResult, total=False):
+    #: Indices and strategies that the report shows. Absent in reports of earlier versions.
+    index_ids: t.Sequence[str]
+    #: Last date of the runs that the report shows; the earliest of these dates if they differ. Absent without a run, and in reports of earlier versions.
+    as_of: str
 
 
 class RenderStep(t.TypedDict):

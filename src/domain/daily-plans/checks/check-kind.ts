@@ -57,9 +57,9 @@ export interface CheckInput {
   readonly maySellShort: boolean;
   /** Returns the close of a security on a day. Returns NaN without a price. */
   closeOn(identifier: string, day: Day): number;
-  /** Last days with any price, up to `date`, ascending. */
+  /** Returns the last days with any price, up to `date`, ascending. */
   lastDays(count: number): readonly Day[];
-  /** Corporate actions of the securities, by ex-date. */
+  /** Returns the corporate actions of a security, by ex-date. */
   actionsOf(identifier: string): readonly CorporateAction[];
   /** Returns the desk state of a constituent's action that takes effect on the session. */
   deskStateOf(action: CorporateAction): DeskState;
@@ -114,7 +114,7 @@ export interface CheckKind<P = never> {
   readonly help: string;
   /** True if the check needs the run of the session. A step before the runs cannot perform it. */
   readonly needsRun: boolean;
-  /** Members of `CheckInput` that the check reads. */
+  /** Data that the check reads: members of `CheckInput`, or `decisions` of the desk of corporate actions. */
   readonly reads: readonly ('closing' | 'opening' | 'levels' | 'published' | 'decisions')[];
   judge(input: CheckInput, params: P): readonly CheckFinding[];
 }

@@ -24,7 +24,9 @@ export interface ObjectivePortfolio extends FrontierPoint {
   readonly weights: Float64Array;
 }
 
-/** Returns the risk measure that the objective of a problem minimises. */
+/**
+ * Returns the risk measure of the frontier for the objective of a problem: that of the objective, or the volatility.
+ */
 export function findFrontierRisk({ goal, objective }: Pick<Problem, 'goal' | 'objective'>): FrontierRisk {
   if (goal.form === 'tail') return goal.measure === 'loss' ? 'cvar' : 'cdar';
   return objective.entry.type === TRACKING_OBJECTIVE.entry.type ? 'tracking_error' : 'volatility';

@@ -30,7 +30,7 @@ export interface PricedTail {
   readonly planes: readonly TailCut[];
   /** Tail average at the right price. It equals the limit up to rounding. Null if no price attains the limit. */
   readonly attained: number | null;
-  /** Optimum at that price, as a solution whose row is the last plane. Null if there is none. */
+  /** Optimum at that price, as a solution whose tail row is the last plane. Null if there is none. */
   readonly optimum: AssembledSolution | null;
 }
 
@@ -58,7 +58,7 @@ const GROWTH = 4;
 /** Number of successive prices without effect, after which the search ends. */
 const IDLE_MAX = 2;
 
-/** Difference between an average and its limit that counts as zero, relative to 1 and the limit. */
+/** Difference between an average and its limit that counts as zero, relative to 1 + the limit. */
 const LIMIT_TOLERANCE = 1e-9;
 
 /** Maximum ratio of the least sufficient price to an insufficient price at which the search ends. */

@@ -77,7 +77,7 @@ async function performChecks(
     const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || ancestors.has(id));
     let count = 0;
     for (const check of checks) {
-      const findings = findCheckKind(check.check).judge(input, check as never); // `checkKindOf` pairs the check with its parameters
+      const findings = findCheckKind(check.check).judge(input, check as never); // `findCheckKind` pairs the check with its parameters
       count += findings.length;
       for (const finding of list(findings))
         await put(

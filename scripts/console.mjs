@@ -98,6 +98,7 @@ function writeLicences() {
     '@preact/signals-core',
     'uplot',
     'marked',
+    'pdfjs-dist',
     '@tanstack/table-core',
     '@tanstack/store',
     '@codemirror/autocomplete',
@@ -129,7 +130,7 @@ function writeLicences() {
 
 /** Compresses assets except fonts and pictures, which are compressed already. */
 function compress() {
-  const files = readdirSync(OUT, { recursive: true }).filter((file) => /\.(?:html|js|css|svg|txt)$/.test(file));
+  const files = readdirSync(OUT, { recursive: true }).filter((file) => /\.(?:html|m?js|css|svg|txt)$/.test(file));
   for (const file of files.map((name) => join(OUT, name))) {
     const bytes = readFileSync(file);
     const params = {

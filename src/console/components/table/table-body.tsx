@@ -47,7 +47,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
   const scroller = useRef<HTMLDivElement>(null);
   const laid = useLaidColumns(scroller, props);
   const { wide, fits, below, template, pinned } = laid;
-  const row = computeRowHeight(below);
+  const row = computeRowHeight(fits, below);
   const { window, stop, active, picked, pick } = useRowsInSight(scroller, entries, { height, row });
   const isGrid = opensRows(props);
   const extra = filters === null ? 0 : 1;

@@ -110,6 +110,7 @@ function WarningBar({ store, warnings, total, repairable, chosen, onChoose }: Wa
       <p class="quiet">
         The audit compares each price with the market, its volume and the corporate actions nearby. Warnings block
         nothing and need no answer.
+        {repairable.length > 0 && ` Repairs are written to a new store${store.active ? ', which is then served' : ''}.`}
       </p>
       {may('data') && repairable.length > 0 && (
         <div class="form-actions">
@@ -182,9 +183,7 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
   return (
     <>
       <ActionButton kind="main" disabled={isWriting || chosen.length === 0} act={write}>
-        {chosen.length === 0
-          ? 'Select repairs'
-          : `Write a store with ${countValues(chosen.length, 'repair')}${store.active ? ', and serve it' : ''}`}
+        {chosen.length === 0 ? 'Apply repairs' : `Apply ${countValues(chosen.length, 'repair')}`}
       </ActionButton>
       {isWriting && <Wait what="the new store" />}
     </>

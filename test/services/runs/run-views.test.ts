@@ -70,6 +70,10 @@ test('the performance of a window is measured from its levels only', async () =>
   levels.data.forEach((points, t) =>
     expect(view.index_level.data[t]).toBeCloseTo((100 * Number(points)) / Number(levels.data[0]), 9),
   );
+  expect(view.day_return).toBeCloseTo(values.at(-1)! / values.at(-2)! - 1, 12);
+  expect(view.end_level).toBe(values.at(-1));
+  const indexView = await client.call('getPerformance', { params, query: { ...query, of: 'index' } });
+  expect(indexView.end_level).toBe(levels.data.at(-1));
   view.drawdown.data.forEach((value, t) =>
     expect(value).toBeCloseTo(values[t]! / Math.max(...values.slice(0, t + 1)) - 1, 12),
   );

@@ -21,6 +21,12 @@ const isCore = (id) =>
     id,
   );
 
+/** Components of most pages except the first one. */
+const isView = (id) =>
+  /src\/console\/(components\/(range-bar|bars|tabs|export-menu|metrics|choice|add-select|name-column|comment-input|note-input|earlier|versions\/families)|state\/(range|fields|schemas)|words\/(formulas|quantities))\./.test(
+    id,
+  );
+
 /** Fields of most forms; fields that only few pages use are loaded with these pages. */
 const isForm = (id) =>
   /components\/form\/(?!expression|formula|row-list|list-row|kind-list|named-rows|nested-field|kinds-field|read-only|any-field)|pages\/index\/run-(change|terms|settings)\./.test(
@@ -59,7 +65,8 @@ const config = {
             { name: 'chart', test: /node_modules\/uplot|components\/chart\/(?!chart-file)/, priority: 1 },
             { name: 'table', test: /@tanstack\/|components\/table\//, priority: 1 },
             { name: 'form', test: isForm, priority: 1 },
-            { name: 'core', test: isCore, priority: 2 },
+            { name: 'core', test: (id) => isCore(id) && !isView(id), priority: 3 },
+            { name: 'view', test: isView, priority: 2 },
             { name: 'code', test: isEditor, priority: 1 },
           ],
         },

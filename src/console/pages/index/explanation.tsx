@@ -18,7 +18,7 @@ interface ExplanationProps {
   readonly asOf: string;
   /** State of the displayed run. */
   readonly stale: StaleState | null;
-  /** Weight before capping at the prices of the effective date; absent if it is not shown beside the explanation. */
+  /** Weight before capping at the prices of the effective date; absent if the page does not show it. */
   readonly uncappedInEffect?: number | undefined;
   readonly onClose: () => void;
 }

@@ -39,19 +39,7 @@ export function Stale({ id, version, stale, store, isStrategy }: StaleProps) {
       <ul>
         {stale.reasons.map((reason) => (
           <li key={reason}>
-            {version !== null && isOwnChange(reason, id) ? (
-              <ChangedFields
-                kind="index"
-                id={id}
-                since={version}
-                formatAddress={(from, to) =>
-                  formatAddress(formatIndexAddress(id), { tab: 'versions', version: String(to), against: String(from) })
-                }
-                otherwise={reason}
-              />
-            ) : (
-              reason
-            )}
+            <Reason {...{ id, version, reason }} />
           </li>
         ))}
       </ul>
@@ -105,6 +93,22 @@ export function Stale({ id, version, stale, store, isStrategy }: StaleProps) {
     >
       {!isFolded && why}
     </Banner>
+  );
+}
+
+/** Renders a reason. If the definition of the index changed, renders the changed fields. */
+function Reason({ id, version, reason }: Pick<StaleProps, 'id' | 'version'> & { readonly reason: string }) {
+  if (version === null || !isOwnChange(reason, id)) return <>{reason}</>;
+  return (
+    <ChangedFields
+      kind="index"
+      id={id}
+      since={version}
+      formatAddress={(from, to) =>
+        formatAddress(formatIndexAddress(id), { tab: 'versions', version: String(to), against: String(from) })
+      }
+      otherwise={reason}
+    />
   );
 }
 

@@ -29,7 +29,7 @@ export function describeDamage(): void {
       return other;
     }
 
-    /** Changes one byte of a stored document. */
+    /** Changes one bit in the middle of a file. */
     async function flip(file: string): Promise<void> {
       const bytes = await readFile(file);
       const offset = Math.floor(bytes.length / 2);

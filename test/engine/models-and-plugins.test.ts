@@ -9,7 +9,7 @@ import { openLiveService, type LiveService } from '../real/live.js';
 import { createExampleMarket } from './example-market.js';
 
 const market = createExampleMarket({ names: 20, days: 400, seed: 11 });
-/** Every fifth security is listed later. */
+/** Identifiers in order, without every fifth security, which is listed later. */
 const list = market.arrays.identifiers.filter((_, n) => n % 5 !== 0).toSorted();
 
 type Body = Parameters<Api.Engine['define']>[0];

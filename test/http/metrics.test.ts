@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createMetrics } from '#http/metrics.js';
 
-/** Creates the metrics of a service. The service has two jobs and a home of two parts. */
+/** Creates the metrics of a service. The service has pending and running jobs and a home of two parts. */
 function renderMetrics(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {
   return createMetrics({
     version: '1.2.3',

@@ -36,7 +36,7 @@ async function waitUntil(holds: () => boolean): Promise<void> {
 
 const hasStarted = (run: TaskRun<unknown>): boolean => run.progress().message !== undefined;
 
-/** From Node 22 on, a thread ends if it can send neither its output nor the resulting error. */
+/** True from Node 22 on, where a thread ends if it can send neither its output nor the resulting error. */
 const ENDS_UNSENT = Number.parseInt(process.versions.node, 10) >= 22;
 
 describe('a thread that waits', () => {

@@ -115,7 +115,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     ]).toEqual([1, true]);
   });
 
-  test('keys accepts no artifact store and no home; nodes and doctor report a missing privilege and mention only existing commands', async () => {
+  test('keys creates no artifact store and no home; nodes and doctor report a missing privilege and mention only existing commands', async () => {
     const { url, name: role, drop } = await openTestDatabase();
     drops.push(drop);
     const [place, home] = [join(base, 'unclaimed'), join(base, 'unmade')];

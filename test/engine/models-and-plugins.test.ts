@@ -96,7 +96,7 @@ test.each(bodies.map(({ id }) => id))('the complete run of %s has the bytes of t
   expect(hashes).toContain(hash);
 });
 
-test('an index of a run is estimated on its last held securities', async () => {
+test('a risk model of an index is estimated on the last constituents of its run', async () => {
   engine.define(bodies[1]!);
   await service.job('/risk-models/held/estimate', { index_id: 'PARENT', start: '2022-02-01' });
   const storedModel = await service.ok<{ covariance: Frame }>('GET', '/risk-models/held');

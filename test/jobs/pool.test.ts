@@ -80,7 +80,7 @@ describe('a thread that waits', () => {
     await pool.close();
   });
 
-  test('keeps it while the pauses between tasks are short', async () => {
+  test('keeps the memory of its garbage while the pauses between tasks are short', async () => {
     const { pool, run } = openHostilePool({ workers: 1, heapMegabytes: 512, restMs: 3_600_000 });
     await run('litter').output;
     await new Promise((resolve) => setTimeout(resolve, 250));

@@ -11,7 +11,7 @@ const COUNT = 12;
 const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8'));
 const ids = Array.from({ length: COUNT }, (_, i) => `S-${String(i).padStart(3, '0')}`);
 const DAMAGED_ID = ids[5]!;
-/** Index with an earlier run as well. This earlier run is damaged. */
+/** Strategy with an earlier run as well. This earlier run is damaged. */
 const KEPT_ID = ids[7]!;
 
 let folder: string;

@@ -48,7 +48,9 @@ function useFieldFormatter(types: RuleTypes | undefined): FieldFormatter {
   return useMemo(() => createFieldFormatter(types, exchanges), [types, exchanges.size]);
 }
 
-/** Number of characters of a text that is shown as a whole, and number of characters shown before a change. */
+/**
+ * Minimum number of characters of a text that is shortened, and maximum number of characters shown before its change.
+ */
 const TEXT_MIN = 60;
 const LEAD = 24;
 

@@ -85,6 +85,15 @@ export const CheckMeasure = defineObject(() => ({
 })).meta({ id: 'CheckMeasure' });
 export type CheckMeasure = z.infer<typeof CheckMeasure>;
 
+/** Prices of a security on two successive days with prices, and its weight in the checked composition. */
+export interface MoveEvidence {
+  /** Day of the previous close, YYYY-MM-DD. */
+  readonly previous_date: string;
+  readonly previous_close: number;
+  readonly close: number;
+  readonly weight: number;
+}
+
 /** Problem found by a check. */
 export interface CheckFinding {
   /** Affected security; null for the index as a whole. */
@@ -92,6 +101,8 @@ export interface CheckFinding {
   readonly message: string;
   /** Measured number; absent for a finding without a number. */
   readonly measure?: CheckMeasure;
+  /** Prices of a price move; absent for other findings. */
+  readonly evidence?: MoveEvidence;
 }
 
 export type CheckSeverity = 'block' | 'warn';

@@ -27,6 +27,11 @@ export interface Column<R> {
    */
   readonly below?: 'titled' | 'nothing';
   readonly align?: 'right';
+  /**
+   * Maximum number of lines of a text on a phone, where it is on separate lines below the other values. In wider tables
+   * the text wraps to two lines. Default: one line that is truncated.
+   */
+  readonly lines?: 1 | 2 | 3;
   /** Returns the sort key of the column. */
   value(row: R): number | string | null;
   /** Returns the content of a cell. Default: the value. */

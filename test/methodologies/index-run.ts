@@ -103,8 +103,8 @@ interface DueReview {
 }
 
 /**
- * Returns the reviews of each effective close in order of precedence. The base composition is decided and priced on the
- * base date.
+ * Returns the review of each effective close. If several fall on one close, it is the first in order of precedence. The
+ * base composition is decided and priced on the base date.
  */
 function listDueBySession(dates: readonly string[], base: number, terms: Terms): Map<number, DueReview> {
   const dueReviews = new Map<number, DueReview>();

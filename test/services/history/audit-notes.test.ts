@@ -13,7 +13,7 @@ interface Log {
   }[];
 }
 
-test('the log has cancelled jobs and refused keys but no refused read, and is readable after a restart', async () => {
+test('the log has cancelled jobs, refused keys and reads of exports but no refused read, also after a restart', async () => {
   const issuedKey = issueKey({ name: 'desk', scopes: ['admin'], expires: null }, Date.now());
   const { record } = issuedKey;
   const service = await runService(['--audit-reads', 'exports'], {
@@ -38,9 +38,16 @@ test('the log has cancelled jobs and refused keys but no refused read, and is re
     expect(await listNotes('job')).toEqual([['cancelled', 'generate:m', 'desk', record.id, null]]);
     await expect.poll(() => listNotes('authentication')).toEqual([['refused', '127.0.0.1', '', undefined, null]]);
     expect(await listNotes('read')).toEqual([]); // a refused request leaves no entry
-    await service.ask('GET', '/data/reference', undefined, key);
+    const small = { store_id: 's', seed: 1, assets: 3, start: '2024-01-02', end: '2024-06-28' };
+    await service.ask('POST', '/data/synthetic', small, key);
+    expect((await service.finished('generate:s', key)).status).toBe('succeeded');
+    type Identifiers = { readonly identifiers: readonly { readonly identifier: string }[] };
+    const { body } = await service.ask<Identifiers>('GET', '/data/identifiers', undefined, key); // not an export
+    const path = `/data/prices/${body.identifiers[0]!.identifier}`;
+    expect((await service.ask('GET', path, undefined, key)).status).toBe(200);
+    await expect.poll(() => listNotes('read')).toEqual([['read', path, 'desk', record.id, 'getPrices']]);
     await service.restart();
-    expect((await service.ask<Log>('GET', '/audit', undefined, key)).status).toBe(200);
+    expect(await listNotes('read')).toHaveLength(1);
   } finally {
     await service.close();
   }

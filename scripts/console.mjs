@@ -1,7 +1,7 @@
 // Builds the console into dist/console: a page, and assets named by a hash of their content, each also compressed.
 //
 //   node scripts/console.mjs            the build
-//   node scripts/console.mjs --watch    a server of Vite's that hands requests of the API on to a running service
+//   node scripts/console.mjs --watch    a Vite server that passes requests of the API on to a running service
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -106,7 +106,10 @@ function createLever(
   };
 }
 
-/** A multiplier keeps its sign, because the opposite sign belongs to the opposite bound. */
+/**
+ * Returns the largest and the smallest value of a multiplier. It keeps its sign unless the bounds are equal, because
+ * the opposite sign belongs to the opposite bound.
+ */
 function findSignRange(multiplier: number, isFixed: boolean): readonly [number, number] {
   if (isFixed) return [Infinity, -Infinity];
   return multiplier > 0 ? [Infinity, 0] : [0, -Infinity];

@@ -38,7 +38,10 @@ export function reportFailedMarket(markets: Pick<MarketComponents['markets'], 'f
   };
 }
 
-/** Describes the stores whose data end before the newest session of their calendar. Returns undefined if there are none. */
+/**
+ * Describes the stores with data that end before the newest session of their calendar. Returns undefined if there are
+ * none.
+ */
 export function describeLag(freshness: Health['freshness']): string | undefined {
   const late = freshness.filter(({ sessions_behind: count }) => count > 0);
   if (late.length === 0) return undefined;
@@ -51,8 +54,8 @@ export function describeLag(freshness: Health['freshness']): string | undefined 
 }
 
 /**
- * Returns a check that fails readiness while the data store that was served before a restart is loading. The check warns
- * if the data of a store end before the newest session of its calendar.
+ * Returns a check that fails readiness while the data store that was served before a restart is loading. The check
+ * warns if the data of a store end before the newest session of its calendar.
  */
 export function awaitMarket(markets: Pick<MarketComponents['markets'], 'awaited'>): Check {
   return {

@@ -49,8 +49,8 @@ export function composeDatasets(core: Core, removals: Removals) {
 }
 
 /**
- * Returns the limits that the health report contains. After the lease of a node has expired, other nodes may claim its
- * job.
+ * Returns the limits that the health report contains. HEARTBEAT_TIMEOUT_SECONDS is the lease of a node, after which
+ * other nodes may claim its jobs.
  */
 function createLimits(settings: Settings): Health['limits'] {
   const { database, lease, keyQuotaMegabytes, jobsKept, jobsWaiting } = settings;

@@ -274,8 +274,8 @@ function findLeastByBisection(problem: Problem, search: MoveSearch): LeastSuffic
 }
 
 /**
- * Returns the smallest value that the counts of securities do not rule out. Returns undefined if they rule out all
- * values or none.
+ * Returns the value of a limit nearest to its present value that weight bounds and count rows do not rule out. Returns
+ * undefined if they rule out all values or none.
  */
 function findLeastByCounts(problem: Problem, search: MoveSearch): number | undefined {
   const { origin, parameter, from, end, isWhole } = search;

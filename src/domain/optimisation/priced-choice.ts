@@ -138,8 +138,8 @@ function computeGains({ lower }: Program, { starts }: OptionProblem, priced: Flo
 }
 
 /**
- * Returns two choices of securities in order of gain. The first holds as many as the counts allow, the second somewhat
- * more.
+ * Returns two choices of securities in order of gain. The first holds as many as the count rows allow, the second
+ * somewhat more.
  */
 function createStarts(counts: readonly CountRow[], gains: Float64Array): Uint8Array[] {
   const order = Array.from(gains.keys()).toSorted((a, b) => gains[b]! - gains[a]! || a - b);

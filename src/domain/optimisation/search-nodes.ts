@@ -43,7 +43,7 @@ export const selectConcentrations = (rows: readonly NonConvexRow[]) =>
 
 /**
  * Applies the decisions that count rows force.
- * @returns undefined if the counts cannot be satisfied
+ * @returns undefined if a count row cannot be satisfied
  */
 export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | undefined {
   const names = excludeSecurities(
@@ -54,8 +54,8 @@ export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | und
 }
 
 /**
- * Applies the decisions that count rows force to a copy of the decisions. Returns undefined if the counts cannot be
- * satisfied.
+ * Applies the decisions that count rows force to a copy of the decisions. Returns undefined if a count row cannot
+ * be satisfied.
  */
 export function excludeSecurities(decided: Uint8Array, counts: readonly CountRow[]): Uint8Array | undefined {
   const names = decided.slice();

@@ -51,8 +51,8 @@ export interface WholeSolution {
 /**
  * Extends a solution with fixed securities to the program with all bounds. Returns undefined if it violates the
  * optimality conditions other than by the fixed securities.
- * @param program program of the solution, with fixed securities
- * @param rows program with all bounds
+ * @param solution solution, and its program with fixed securities
+ * @param bounds program with all bounds
  */
 export function expandSolution(
   { program, answer }: Pick<WholeSolution, 'program' | 'answer'>,

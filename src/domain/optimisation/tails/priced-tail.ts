@@ -68,7 +68,7 @@ const PRICE_RATIO_MAX = 1.2;
  * Finds cutting planes that keep a tail at its limit if the limit is near the minimum. Hundreds of tangent planes would
  * be needed there. Weights that minimise the objective plus a price times the tail are optimal for some limit. The
  * forces of their scenarios form a single plane with the same solution.
- * @param found solution with the known planes, whose multipliers give the first price.
+ * @param solution program with the known planes, and its solution, whose multipliers give the first price.
  * @cost for each price about 20 factorisations of N^3 / 6 + S N^2 / 2 for the S worst scenarios of the weights
  * @source Lemaréchal, Nemirovskii & Nesterov (1995), New variants of bundle methods, Mathematical Programming 69, for
  * aggregated planes.

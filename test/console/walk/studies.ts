@@ -99,7 +99,10 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByText(`solution ${(100 * body.tracking_error).toFixed(2)}%`, { exact: true }).waitFor();
     expect(await page.getByLabel('Figures of the optimisation').count()).toBe(0);
     await page.getByRole('link', { name: 'Save point 3 as an index' }).click();
-    await page.getByRole('dialog', { name: 'Save as an index' }).getByLabel('Id *').waitFor();
+    const form = page.getByRole('dialog', { name: 'Save as an index' });
+    await form.getByLabel('Id *').waitFor();
+    await form.press('Escape');
+    await form.waitFor({ state: 'detached' });
     expect(complaints).toEqual([]);
   });
 

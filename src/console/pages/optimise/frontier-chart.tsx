@@ -119,7 +119,7 @@ interface DotProps {
 /** Renders a selectable point of the frontier. */
 function Dot({ x, y, label, kind = '', isChosen, onChoose }: DotProps) {
   const shape = { cx: x, cy: y, r: isChosen ? 7 : 5, class: isChosen ? `${kind} is-chosen` : kind };
-  if (onChoose === undefined) return <circle {...shape} r={isChosen ? 6 : 3} />;
+  if (onChoose === undefined) return <circle {...shape} r={isChosen ? 6 : 3} style={{ cursor: 'default' }} />;
   return (
     <circle
       {...shape}

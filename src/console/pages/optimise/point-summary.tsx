@@ -44,7 +44,7 @@ export function PointSummary({ chosen, run, optimiseAddress, children }: PointSu
         </>
       }
     >
-      <div class="point-place">
+      <div class="frontier">
         <div>
           <Metrics
             label={`${label} of the frontier`}

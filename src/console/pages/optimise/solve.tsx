@@ -65,7 +65,7 @@ export function Solve(props: SolveProps) {
           <Badge kind="bad">{trouble.code === 'INFEASIBLE' ? 'none: constraints conflict' : 'none'}</Badge>
         )}
         {isFolded && trouble === null && data?.solve != null && <BarFigures solve={data.solve} />}
-        <span class="live-acts">
+        <span class="form-actions" style={{ marginLeft: 'auto' }}>
           {asOf !== null && extent !== null && (
             <label class="select">
               <span class="quiet">On</span>

@@ -476,6 +476,13 @@ export interface AdjustmentChoice {
   readonly others: readonly OtherAdjustment[];
 }
 
+export interface AffectedIndex {
+  /** The index, or the strategy of a run. */
+  readonly index_id: string;
+  /** Weight at the close before the ex-date; for a coming action, on the last date of the run. */
+  readonly weight: number;
+}
+
 /** True if every operand is true. */
 export interface AllNode {
   readonly node: 'all';
@@ -2490,6 +2497,10 @@ export interface CoverageHistoryResponse {
   readonly priced: readonly number[];
   /** Number of securities with a first price on or before the date and a last price on or after it. If such a security has no price on the date, its exchange was closed or its bar is missing. */
   readonly expected: readonly number[];
+  /** The 1,000 securities with the most missing prices, sorted by their number. */
+  readonly gaps: readonly PriceGaps[];
+  /** Number of securities with missing prices. */
+  readonly gaps_total: number;
 }
 
 export interface CoverageResponse {
@@ -3443,9 +3454,11 @@ export interface DeskActionEffect {
 
 export interface DeskActions {
   /** Actions, sorted by ex-date and security. */
-  readonly actions: readonly DeskAction[];
+  readonly actions: readonly ListedDeskAction[];
   /** Number of actions that satisfy the filters. */
   readonly total: number;
+  /** Number of indices missing from `indices`, because only the 50 newest runs are read. Null without them. */
+  readonly indices_unread: number | null;
 }
 
 export interface DeskDecisionRequest {
@@ -6437,6 +6450,39 @@ export interface ListedClient {
   } | null;
 }
 
+export interface ListedDeskAction {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Type of the action. */
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
+  /** First day without the entitlement. */
+  readonly ex_date: string;
+  /** Value as in the store: an amount per share, a multiplier or a ratio, depending on the type. */
+  readonly value: number;
+  /** Null: unknown. */
+  readonly pay_date: string | null;
+  /** Other identifier of a spin-off, merger or ticker change. */
+  readonly related: string | null;
+  /** Price of a new share in a rights issue. */
+  readonly subscription_price: number | null;
+  /** Cash that a merger pays per share in addition to shares. */
+  readonly cash: number | null;
+  /** Id of the action, derived from its store, security, type, ex-date and related security. */
+  readonly action_id: string;
+  /** Null: unknown. */
+  readonly status: 'announced' | 'paid' | 'cancelled' | null;
+  /** Day of the announcement. */
+  readonly announced: string | null;
+  /** `new`: no decision yet. `amended`: the terms in the store have changed since they were confirmed or rejected. */
+  readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
+  /** Reasons to review the action, and differences from other sources. */
+  readonly flags: readonly string[];
+  /** Decisions of people, earliest first. */
+  readonly decisions: readonly ActionDecision[];
+  /** Indices that hold the security according to their newest runs, those with the largest weights first. Null if `indices` was not requested, or if the listed period contains more than 2,000 actions. */
+  readonly indices: readonly AffectedIndex[] | null;
+}
+
 export interface ListedPlugin {
   /** The plug-in. */
   readonly plugin_id: string;
@@ -8174,6 +8220,26 @@ export interface PriceGapPayload {
   readonly date: string;
   /** Session of the carried-forward price. */
   readonly priced_from: string;
+}
+
+/** Missing prices of a security. */
+export interface PriceGaps {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Date of the first price. */
+  readonly start: string;
+  /** Date of the last price. */
+  readonly end: string;
+  /** Number of dates without a price between the first and the last price. */
+  readonly missing: number;
+  /** Largest number of consecutive dates without a price. */
+  readonly longest: number;
+  /** First date without a price. */
+  readonly first_missing: string;
+  /** Last date without a price. */
+  readonly last_missing: string;
+  /** The latest 50 dates without a price, ascending. */
+  readonly dates: readonly string[];
 }
 
 export interface PriceOverride {
@@ -14224,7 +14290,7 @@ export interface Operations {
   };
   /** Lists coming and recent corporate actions of the served store, with their state and flags. */
   listActions: {
-    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly flagged?: boolean | undefined; readonly limit?: number | undefined; readonly store_id?: string | undefined } | undefined };
+    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly flagged?: boolean | undefined; readonly indices?: boolean | undefined; readonly limit?: number | undefined; readonly store_id?: string | undefined } | undefined };
     answer: DeskActions;
   };
   /** Returns one corporate action with its decisions, and each index before and after it. */

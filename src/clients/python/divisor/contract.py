@@ -535,6 +535,13 @@ class AdjustmentChoice(t.TypedDict):
     others: t.Sequence[OtherAdjustment]
 
 
+class AffectedIndex(t.TypedDict):
+    #: The index, or the strategy of a run.
+    index_id: str
+    #: Weight at the close before the ex-date; for a coming action, on the last date of the run.
+    weight: float
+
+
 class _AllNode(t.TypedDict):
     node: t.Literal["all"]
     #: Nodes in any order.
@@ -2792,6 +2799,10 @@ class CoverageHistoryResponse(t.TypedDict):
     priced: t.Sequence[int]
     #: Number of securities with a first price on or before the date and a last price on or after it. If such a security has no price on the date, its exchange was closed or its bar is missing.
     expected: t.Sequence[int]
+    #: The 1,000 securities with the most missing prices, sorted by their number.
+    gaps: t.Sequence[PriceGaps]
+    #: Number of securities with missing prices.
+    gaps_total: int
 
 
 class CoverageResponse(t.TypedDict):
@@ -3864,9 +3875,11 @@ class DeskActionEffect(t.TypedDict):
 
 class DeskActions(t.TypedDict):
     #: Actions, sorted by ex-date and security.
-    actions: t.Sequence[DeskAction]
+    actions: t.Sequence[ListedDeskAction]
     #: Number of actions that satisfy the filters.
     total: int
+    #: Number of indices missing from `indices`, because only the 50 newest runs are read. Null without them.
+    indices_unread: t.Optional[int]
 
 
 class _DeskDecisionRequest(t.TypedDict):
@@ -7204,6 +7217,39 @@ class ListedClient(t.TypedDict):
     latest_delivery: t.Optional[ListedClientLatestDelivery]
 
 
+class ListedDeskAction(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Type of the action.
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
+    #: First day without the entitlement.
+    ex_date: str
+    #: Value as in the store: an amount per share, a multiplier or a ratio, depending on the type.
+    value: float
+    #: Null: unknown.
+    pay_date: t.Optional[str]
+    #: Other identifier of a spin-off, merger or ticker change.
+    related: t.Optional[str]
+    #: Price of a new share in a rights issue.
+    subscription_price: t.Optional[float]
+    #: Cash that a merger pays per share in addition to shares.
+    cash: t.Optional[float]
+    #: Id of the action, derived from its store, security, type, ex-date and related security.
+    action_id: str
+    #: Null: unknown.
+    status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
+    #: Day of the announcement.
+    announced: t.Optional[str]
+    #: `new`: no decision yet. `amended`: the terms in the store have changed since they were confirmed or rejected.
+    state: t.Literal["new", "confirmed", "rejected", "amended"]
+    #: Reasons to review the action, and differences from other sources.
+    flags: t.Sequence[str]
+    #: Decisions of people, earliest first.
+    decisions: t.Sequence[ActionDecision]
+    #: Indices that hold the security according to their newest runs, those with the largest weights first. Null if `indices` was not requested, or if the listed period contains more than 2,000 actions.
+    indices: t.Optional[t.Sequence[AffectedIndex]]
+
+
 class ListedPluginInputs(t.TypedDict):
     #: Numeric expression, such as `max(CLOSE, window=252)`.
     expression: str
@@ -9129,6 +9175,27 @@ class PriceGapPayload(t.TypedDict):
     date: str
     #: Session of the carried-forward price.
     priced_from: str
+
+
+class PriceGaps(t.TypedDict):
+    """Missing prices of a security."""
+
+    #: Asset identifier.
+    identifier: str
+    #: Date of the first price.
+    start: str
+    #: Date of the last price.
+    end: str
+    #: Number of dates without a price between the first and the last price.
+    missing: int
+    #: Largest number of consecutive dates without a price.
+    longest: int
+    #: First date without a price.
+    first_missing: str
+    #: Last date without a price.
+    last_missing: str
+    #: The latest 50 dates without a price, ascending.
+    dates: t.Sequence[str]
 
 
 class PriceOverride(t.TypedDict):

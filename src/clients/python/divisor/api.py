@@ -1312,7 +1312,7 @@ class Operations:
         return cast("c.DataVersions", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions", query={"limit": limit, "before": before}))
 
     def diff_data_versions(self, store_id: str, from_: int, to: int, *, limit: Optional[int] = None, appended: Optional[bool] = None) -> c.DataDifference:
-        """List the values that differ between two versions of the data.
+        """Lists the values that differ between two versions of the data.
 
         :param store_id: Id of the data store.
         :param from_: First version.
@@ -1718,7 +1718,7 @@ class Operations:
         return cast("c.ProcedureCollection", self._transport.json("GET", "/procedures", query={"limit": limit, "after": after}))
 
     def get_procedure(self, procedure_id: str) -> c.Procedure:
-        """One procedure.
+        """Returns one procedure.
 
         :param procedure_id: Id of the procedure.
         """

@@ -6,9 +6,10 @@ import type {
   EventsView,
   IdentifierSearch,
   IndexDocument,
+  JobStatus,
   OverviewView,
-  PricesResponse,
   PreviewResponse,
+  PricesResponse,
   SweepView,
 } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
@@ -78,6 +79,15 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await pollEventually(() => panel.locator('dt').allTextContents()).toEqual(
       expect.arrayContaining(['Submitted', 'Started', 'Duration']),
     );
+    const { body: failedJob } = await service.ask<JobStatus>('GET', '/jobs/backtest:EMPTY');
+    const detail = failedJob.error!.detail as { as_of: string; steps: readonly { remaining: number }[] };
+    expect(detail.as_of <= core.base_date).toBe(true);
+    expect(detail.steps.map(({ remaining }) => remaining)).toEqual([expect.any(Number), 0]);
+    const selection = panel.getByRole('region', { name: 'Selection of constituents' });
+    await selection.getByText(`on ${detail.as_of}`).waitFor();
+    const universe = detail.steps[0]!.remaining;
+    expect(universe).toBeGreaterThan(20);
+    await selection.getByRole('button', { name: new RegExp(`^expensive Price filter 0 \u2212${universe}$`) }).waitFor();
     const link = panel.getByRole('link', { name: 'Edit the rule expensive' });
     expect(await link.getAttribute('href')).toContain('/console/indices/EMPTY/edit?at=pipeline.selection');
     await page.keyboard.press('Escape');
@@ -136,6 +146,16 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
       await rows.nth(1).getByText(first).waitFor();
       expect(await rows.nth(1).textContent()).toMatch(/\d{4}-\d\d-\d\d(in \d+ days?|\d+ days? ago|last session)/);
     }
+  });
+
+  test('a list of corporate actions shows the indices that each action affects', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<DeskActions>('GET', '/actions?from=2022-01-01&to=2022-12-31&indices=true');
+    const { identifier, ex_date: date, indices } = body.actions.find((action) => action.indices!.length === 2)!;
+    const weight = (100 * indices![0]!.weight).toFixed(2);
+    await follow(page, `/console/actions?from=2022-01-01&actions.q=${identifier}`);
+    const row = page.getByRole('grid', { name: 'corporate actions' }).getByRole('row').filter({ hasText: date });
+    await row.getByText(`${indices![0]!.index_id} ${weight}% and 1 more`).waitFor();
   });
 
   test('a closure is stored only after its effect is shown', async () => {

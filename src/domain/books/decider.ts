@@ -90,7 +90,7 @@ export interface DecidedComposition {
   readonly redistributed: number;
   /** Money value of the fixed numbers of shares that give the weights; absent if weights are decided. */
   readonly basket?: number;
-  /** Money amount that converts a market value into a weight; see `worth` of `Composition`. */
+  /** Market value of the whole composition; a market value divided by it is a weight. */
   readonly worth?: number;
   readonly ranking?: Int32Array;
   /**
@@ -101,11 +101,22 @@ export interface DecidedComposition {
   readonly findings: readonly Finding[];
 }
 
+/** Number of securities after a step of a selection. */
+export interface StepCount {
+  /** Number of the step; 0 for the universe. */
+  readonly position: number;
+  readonly ruleId: string | null;
+  readonly ruleType: string | null;
+  readonly remaining: number;
+}
+
 /** Decision without a composition: no security is selected, or the weights cannot be computed. */
 export interface FailedDecision {
   readonly kind: 'empty' | 'refused';
   readonly code: ErrorCode | FindingCode;
   readonly finding: Finding;
+  /** Universe and applied rules, with the securities that remain; absent if the decider has no rules. */
+  readonly waterfall?: readonly StepCount[];
   /**
    * Returns the detailed refusal; called only if no earlier composition exists. Absent if the finding has all details.
    */

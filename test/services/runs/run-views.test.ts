@@ -70,6 +70,9 @@ test('the performance of a window is measured from its levels only', async () =>
   levels.data.forEach((points, t) =>
     expect(view.index_level.data[t]).toBeCloseTo((100 * Number(points)) / Number(levels.data[0]), 9),
   );
+  expect(view.day_return).toBeCloseTo(values.at(-1)! / values.at(-2)! - 1, 12);
+  const { end_level } = await client.call('getPerformance', { params, query: { ...query, of: 'index' } });
+  expect([view.end_level, end_level]).toEqual([values.at(-1), levels.data.at(-1)]);
   view.drawdown.data.forEach((value, t) =>
     expect(value).toBeCloseTo(values[t]! / Math.max(...values.slice(0, t + 1)) - 1, 12),
   );
@@ -82,9 +85,7 @@ test('the performance of a window is measured from its levels only', async () =>
   expect(Object.keys(view.monthly_returns).slice(0, 2)).toEqual(['2022-05', '2022-06']);
   await expect(
     client.call('getPerformance', { params, query: { start: '2023-08-19', end: '2023-08-21' } }),
-  ).rejects.toMatchObject({
-    code: 'RANGE_TOO_SHORT',
-  });
+  ).rejects.toMatchObject({ code: 'RANGE_TOO_SHORT' });
 });
 
 test('rebalances equal those of the record, security by security, with the trades of their session', async () => {

@@ -50,7 +50,7 @@ const NAMED_MAX = 3;
 /** Maximum number of members of a bound that are all named. */
 const MEMBERS_MAX = 6;
 
-/** Matches the labels of rows that the service itself adds to the constraints of a request. */
+/** Matches the labels of constraints that the service itself adds to those of a request. */
 const ADDED_ROW = /^\w+\[(?:default|uncovered)\]/;
 
 /** Counts the constraints of a request that have at least one binding bound. */
@@ -114,7 +114,10 @@ export function formatCostliest(
   return `${formatRow(createRowLabel(costliest), costs.map(createRowLabel))}, ${formatCost(costliest.objective_without)}`;
 }
 
-/** Returns the members of the binding bounds of certain rows, for example of `Exclude[uncovered]`. */
+/**
+ * Returns the members of the binding bounds of the constraints that `isRow` accepts, for example of
+ * `Exclude[uncovered]`.
+ */
 export const listBindingMembers = (labels: readonly string[], isRow: (row: string) => boolean): ReadonlySet<string> =>
   new Set(
     labels.flatMap((label) => {

@@ -120,7 +120,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     if (format === 'restoring') return createFault(`A restore or copy into ${home.path} is incomplete; run it again.`);
     if (format > HOME_FORMAT)
       return createFault(`${home.path} has format ${format}; this engine reads formats up to ${HOME_FORMAT}.`);
-    const sentence = `${home.path} has format ${format}${format < HOME_FORMAT ? `and will be migrated to ${HOME_FORMAT} at the next start` : ''}.`;
+    const sentence = `${home.path} has format ${format}${format < HOME_FORMAT ? ` and will be migrated to ${HOME_FORMAT} at the next start` : ''}.`;
     return (result.mode & 0o077) === 0
       ? createOk(sentence)
       : createWarning(`${sentence} Other users may read it; run chmod 700.`);

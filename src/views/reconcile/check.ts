@@ -15,11 +15,11 @@ export interface Sides {
   readonly tolerance?: number;
 }
 
-/** Compares the two sides of an identity. A side that is missing or not a number fails the check. */
+/** Compares the two sides of an identity. A side that is not a finite number fails the check. */
 export function createCheck({ name, meaning, left, right, tolerance = TOLERANCE }: Sides): Check {
   const residual = left - right;
   const scale = Math.max(1, Math.abs(left), Math.abs(right));
-  if (residual === residual)
+  if (Number.isFinite(residual))
     return { name, meaning, left, right, residual, tolerance, holds: Math.abs(residual) <= tolerance * scale };
   return { name, meaning, left: toFinite(left), right: toFinite(right), residual: 1, tolerance, holds: false };
 }

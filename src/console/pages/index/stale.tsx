@@ -36,13 +36,7 @@ export function Stale({ id, version, stale, store, isStrategy }: StaleProps) {
   const isPhone = usePhone();
   const why = (
     <>
-      <ul>
-        {stale.reasons.map((reason) => (
-          <li key={reason}>
-            <Reason {...{ id, version, reason }} />
-          </li>
-        ))}
-      </ul>
+      <Reasons {...{ id, version }} reasons={stale.reasons} />
       {made !== null && (
         <p>
           {isStrategy ? 'Its index' : id} is assigned to no data store and is therefore computed on the served one:
@@ -95,6 +89,20 @@ export function Stale({ id, version, stale, store, isStrategy }: StaleProps) {
     </Banner>
   );
 }
+
+interface ReasonsProps extends Pick<StaleProps, 'id' | 'version'> {
+  readonly reasons: readonly string[];
+}
+
+const Reasons = ({ reasons, ...terms }: ReasonsProps) => (
+  <ul>
+    {reasons.map((reason) => (
+      <li key={reason}>
+        <Reason {...{ ...terms, reason }} />
+      </li>
+    ))}
+  </ul>
+);
 
 /** Renders a reason. If the definition of the index changed, renders the changed fields. */
 function Reason({ id, version, reason }: Pick<StaleProps, 'id' | 'version'> & { readonly reason: string }) {

@@ -69,7 +69,7 @@ async function end(...nodes: readonly Node[]): Promise<(number | string)[]> {
   return Promise.all(nodes.map(({ ended }) => ended));
 }
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 describe.skipIf(!hasPostgresql)('several processes on one database', () => {
   let database: Awaited<ReturnType<typeof openTestDatabase>>;
@@ -87,7 +87,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
   });
 
   test('of the guide compute the results of one process, and each front shows writes of the other', async () => {
-    const embeddedService = await startServiceHere(await newFolder());
+    const embeddedService = await startServiceHere(await createFolder());
     const expected = await readViews(embeddedService.url, embeddedService.url);
     await embeddedService.stop();
     const lines = listGuideCommands();
@@ -98,7 +98,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     const [a, b, worker] = await Promise.all(
       lines.slice(0, 3).map(async ({ verb, words }) => {
         const start = verb === 'serve' ? startService : startWorkerProcess;
-        return start(await newFolder(), [...FLAGS, ...words], tracedEnvironment);
+        return start(await createFolder(), [...FLAGS, ...words], tracedEnvironment);
       }),
     );
     expect(await readViews(a!.url, b!.url)).toEqual(expected);

@@ -112,13 +112,13 @@ export interface World {
   home: Home;
 }
 
-export const newHome = createTemporaryFolder;
+export const createHome = createTemporaryFolder;
 
 export async function openWorld(
   limits: Partial<NodeLimits & QueueLimits> = {},
   kinds: readonly JobKind<Payload>[] = [],
 ): Promise<World> {
-  return openOn(await newHome(), limits, kinds);
+  return openOn(await createHome(), limits, kinds);
 }
 
 export async function openOn(

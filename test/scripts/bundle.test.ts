@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { openTemporaryFolders } from '../store/temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 const COMPILED = 'dist/.build/sources.tsbuildinfo';
 const BUILD_FILE = 'dist/bundle/built.json';
@@ -15,7 +15,7 @@ const BUILD_FILE = 'dist/bundle/built.json';
  * Returns where the entry point of the command is. The package has the given files with modification times in seconds.
  */
 async function bundleInMode(times: Readonly<Record<string, number>>): Promise<string | undefined> {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const place = (path: string) => join(folder, path);
   mkdirSync(dirname(place('dist/src/bundle.mjs')), { recursive: true });
   cpSync(resolve('dist/src/bundle.js'), place('dist/src/bundle.mjs'));
@@ -42,7 +42,7 @@ test('newer compiled sources are used directly, as are sources that were never b
 
 /** Creates a package whose command prints which form of it ran. */
 async function createCommandPackage(cache: 'none' | 'of the script' | 'of another'): Promise<string> {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const place = (path: string) => join(folder, path);
   const write = (path: string, text: string | Buffer) => {
     mkdirSync(dirname(place(path)), { recursive: true });

@@ -13,13 +13,13 @@ import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { openTemporaryFolders } from './temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const authorship = { author: 'anna', note: 'why', requestId: 'r1' };
 
 async function openAudited(): Promise<DocumentStore> {
   let time = 0;
   return createVersionedStore(
-    await openDocumentStore({ folder: join(await newFolder(), 'documents') }),
+    await openDocumentStore({ folder: join(await createFolder(), 'documents') }),
     () => (time += 1000),
   );
 }

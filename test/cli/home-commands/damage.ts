@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { flipDocument } from '../../store/flip-document.js';
 import { runHere, startServiceHere } from '../process.js';
-import { home, newFolder, ask, listLines } from './set-up.js';
+import { home, createFolder, ask, listLines } from './set-up.js';
 
 export function describeDamage(): void {
   describe('a damaged home or backup', () => {
@@ -24,7 +24,7 @@ export function describeDamage(): void {
 
     /** Restores the backup to a new home that no process uses. */
     async function restoreIdleHome(): Promise<string> {
-      const other = join(await newFolder(), 'home');
+      const other = join(await createFolder(), 'home');
       await runHere(['restore', wholeHome, '--home', other]);
       return other;
     }
@@ -60,7 +60,7 @@ export function describeDamage(): void {
       expect(damagedParts['artifacts']).toEqual(expect.arrayContaining(reportedLines));
       expect(damagedParts['index']).toEqual([]);
 
-      const folder = join(await newFolder(), 'copy');
+      const folder = join(await createFolder(), 'copy');
       const copiedOutcome = await runHere(['backup', folder, '--home', other]);
       expect(copiedOutcome.status).toBe(1);
       expect(listLines(copiedOutcome.out)[0]!['damaged']).toEqual(
@@ -79,7 +79,7 @@ export function describeDamage(): void {
     });
 
     test('is not restored, and the home stays as it was', async () => {
-      const folder = await newFolder();
+      const folder = await createFolder();
       const copy = await createBackup(folder);
       await flip(join(copy, 'documents', 'data.mdb'));
       expect((await runHere(['verify', '--backup', copy])).status).toBe(1);
@@ -103,7 +103,7 @@ export function describeDamage(): void {
       ],
       ['somebody who stays', { files: [{ path: 'stores/./documents', bytes: 1, sha256: '0'.repeat(64) }] }, 'manifest'],
     ])('by %s is refused', async (_name, change, says) => {
-      const folder = await newFolder();
+      const folder = await createFolder();
       const copy = await createBackup(folder);
       const file = join(copy, 'manifest.json');
       await writeFile(file, JSON.stringify({ ...(JSON.parse(await readFile(file, 'utf8')) as object), ...change }));

@@ -2,12 +2,12 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runDivisor, runHere, startServiceHere } from '../process.js';
-import { home, newFolder, listLines } from './set-up.js';
+import { home, createFolder, listLines } from './set-up.js';
 
 export function describeRestore(): void {
   describe('a restore', () => {
     test('does not change a home that is served, nor a home with documents unless the option allows it', async () => {
-      const folder = await newFolder();
+      const folder = await createFolder();
       const copy = join(folder, 'backup');
       await runHere(['backup', copy, '--home', home]);
       expect((await runHere(['restore', copy, '--home', home, '--replace'])).status).toBe(75);
@@ -27,7 +27,7 @@ export function describeRestore(): void {
     });
 
     test('that was interrupted is not served, and completes when it is run again', async () => {
-      const folder = await newFolder();
+      const folder = await createFolder();
       const copy = join(folder, 'backup');
       const other = join(folder, 'home');
       await runHere(['backup', copy, '--home', home]);

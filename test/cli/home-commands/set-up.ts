@@ -12,7 +12,7 @@ import { type Run, startService } from '../process.js';
 let base: string;
 export let home: string;
 export let service: Run & { readonly url: string };
-export const newFolder = openTemporaryFolders();
+export const createFolder = openTemporaryFolders();
 
 interface Answer {
   readonly status: number;

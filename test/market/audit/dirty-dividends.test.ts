@@ -6,7 +6,7 @@ import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { hasRealSets, REAL_SETS } from '../real-sets.js';
 import { readFolderContent, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const FOLDER = join(REAL_SETS, 'dirty-dividends');
 
 type Row = Readonly<Record<string, string>> & { readonly date: string };
@@ -30,7 +30,7 @@ const isPositive = (text: string | undefined) =>
 
 /** Returns the dates of the dividends that the audit flags. */
 async function listFlaggedDates(rows: readonly Row[]): Promise<ReadonlySet<string>> {
-  const folder = await folderFor();
+  const folder = await createFolder();
   const market = rows.map((row) =>
     [
       'X',

@@ -14,14 +14,14 @@ import { readSource } from '#market/sources/read-source.js';
 import { writeRows } from '#market/threads/scatter-rows.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 const NAMES = 400;
 const DAYS = 500;
 
 /** Writes bars with six fields in the given order. A tenth of the rows is missing. */
 async function writeBars(order: string): Promise<string> {
-  const folder = await folderFor();
+  const folder = await createFolder();
   const fields = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VWAP', 'VOLUME'].map(
     (name, f) => `CASE WHEN hash(t, n, ${f}) % 50 = 0 THEN NULL ELSE 1 + hash(t, n, ${f}) % 1000 END AS ${name}`,
   );

@@ -9,7 +9,7 @@ import { createProblems } from '#market/tables/problems.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 const NAMES = Array.from({ length: 20 }, (_, n) => `N${String(n + 1).padStart(2, '0')}`);
 
@@ -17,7 +17,7 @@ const NAMES = Array.from({ length: 20 }, (_, n) => `N${String(n + 1).padStart(2,
 type Bars = Readonly<Record<string, readonly string[]>>;
 
 async function listFindings(bars: Bars, tables: Readonly<Record<string, string>> = {}, codes: readonly string[] = []) {
-  const folder = await folderFor();
+  const folder = await createFolder();
   const rows = Object.entries(bars).flatMap(([day, names]) => names.map((name) => `${name},${day},10\n`));
   await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE\n${rows.join('')}`, ...tables });
   return findPartialDates(await readFolderContent(folder), { codes, open: openCalendars });
@@ -82,7 +82,7 @@ test('a holiday of an exchange lacks no bar of its securities according to the c
 });
 
 test('a recorded closure of an exchange lacks no bar, and an added session lacks those that are missing', async () => {
-  const folder = await folderFor();
+  const folder = await createFolder();
   const bars = { '2024-03-04': NAMES, '2024-03-05': NAMES.slice(0, 5), '2024-03-09': NAMES.slice(0, 5) };
   const rows = Object.entries(bars).flatMap(([day, names]) => names.map((name) => `${name},${day},10\n`));
   await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE\n${rows.join('')}` });
@@ -100,7 +100,7 @@ test('a recorded closure of an exchange lacks no bar, and an added session lacks
 });
 
 test('the calendars are opened once, however many bars are of days on which others rest', async () => {
-  const folder = await folderFor();
+  const folder = await createFolder();
   const days = Array.from({ length: 28 }, (_, i) => `2021-02-${String(i + 1).padStart(2, '0')}`);
   const isWeekend = (i: number): boolean => i % 7 > 4; // 2021-02-01 is a Monday
   const rows = days.flatMap((day, i) =>

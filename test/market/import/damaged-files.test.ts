@@ -12,11 +12,11 @@ import { IS_SOAK } from '../../soak.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 /** Returns a market file. It is large enough for damage in pages, dictionaries and footer. */
 async function createMarketFile(): Promise<Buffer> {
-  const folder = join(await folderFor(), 'store');
+  const folder = join(await createFolder(), 'store');
   const random = createCounterRandom({ seed: 1, stream: 0 });
   const identifiers = Array.from({ length: 20 }, (_, n) => `N${String(n).padStart(2, '0')}`);
   const dates = Int32Array.from({ length: 100 }, (_, t) => 19_000 + t);
@@ -91,7 +91,7 @@ describe('damage to a file always results in findings or a sound market', () => 
           : Buffer.from(csv);
     let kinds = 0;
     for (const [what, bytes] of listDamages(soundFile)) {
-      const folder = await folderFor();
+      const folder = await createFolder();
       await writeFiles(folder, { [name]: bytes });
       const { read, findings } = await readFolder(folder);
       const errors = findings.filter(({ severity }) => severity === 'error');

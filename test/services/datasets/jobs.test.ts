@@ -20,7 +20,7 @@ import { openStore, type Store } from '#store/open-store.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { createDatasetDocument, LOADED_AT } from './dataset-documents.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 function createHandle(datasetId: string, price: number): MarketHandle {
   const content = {
@@ -57,7 +57,7 @@ async function addJobs(
     readonly folder: string;
   }) => Promise<void>,
 ) {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const home = await openHome(join(folder, 'home'));
   const store = await openStore({ home, onFailure: () => {} });
   const markets = createServedMarkets();

@@ -13,10 +13,10 @@ import { seeded } from '../../seeded.js';
 import { describeDocumentStore } from '../document-store-contract.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 describeDocumentStore('documents in LMDB', async (options) => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   let store = await openDocumentStore({ ...options, folder });
   return {
     store,
@@ -63,7 +63,7 @@ const echoBody = (body: unknown): unknown => body;
 describe('a damaged value', () => {
   test('is never returned, counted in the listing, and can be deleted, whichever of its bytes was flipped', async () => {
     const ids = Array.from({ length: 1000 }, (_, i) => `doc-${String(i).padStart(4, '0')}`);
-    const store = await addDamage(await newFolder(), ids, (value, id) => {
+    const store = await addDamage(await createFolder(), ids, (value, id) => {
       const offset = (Number(id.slice(4)) * 131) % value.length; // The offset depends on the id, so that header, body and seal are all damaged.
       value[offset]! ^= 1 << (Number(id.slice(4)) % 8);
       return value;
@@ -85,7 +85,7 @@ describe('a damaged value', () => {
 
   test('is unreadable when it is cut short, empty, or another document moved under its key', async () => {
     const values = new Map<string, Buffer>();
-    const store = await addDamage(await newFolder(), ['a', 'b', 'c', 'd'], (value, id) => {
+    const store = await addDamage(await createFolder(), ['a', 'b', 'c', 'd'], (value, id) => {
       values.set(id, value);
       if (id === 'a') return value.subarray(0, value.length - 1);
       if (id === 'b') return value.subarray(0, 10);
@@ -98,7 +98,7 @@ describe('a damaged value', () => {
   });
 
   test('leaves the others readable', async () => {
-    const store = await addDamage(await newFolder(), ['a', 'b'], (value, id) =>
+    const store = await addDamage(await createFolder(), ['a', 'b'], (value, id) =>
       id === 'a' ? randomBytes(value.length) : value,
     );
     expect(await store.list('index', echoBody)).toMatchObject({ documents: [{ id: 'b' }], skipped: 1 });
@@ -110,7 +110,7 @@ describe('a damaged file', () => {
   const formatDataPath = (folder: string): string => join(folder, 'data.mdb');
 
   async function createFolderWithDocuments(): Promise<string> {
-    const folder = await newFolder();
+    const folder = await createFolder();
     const store = await openDocumentStore({ folder });
     await store.transaction(async (tx) => {
       for (let i = 0; i < 500; i++) await tx.put('index', `doc-${i}`, { text: 'x'.repeat(500) });
@@ -184,7 +184,7 @@ describe('a damaged file', () => {
 
   test('names the newest backup, and the backup opens', async () => {
     const folder = await createFolderWithDocuments();
-    const backups = await newFolder();
+    const backups = await createFolder();
     const store = await openDocumentStore({ folder });
     for (const name of ['2026-01-02', '2026-01-10']) {
       await mkdir(join(backups, name));
@@ -207,7 +207,7 @@ describe('a damaged file', () => {
 
 describe('free space', () => {
   async function openWith(space: VolumeSpace) {
-    const folder = await newFolder();
+    const folder = await createFolder();
     let current = space;
     let nowMs = 0;
     const freeSpace = watchFreeSpace(

@@ -12,7 +12,7 @@ import type { DocumentEngine } from '#store/port.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const TIMES = { renewMs: 250, observeMs: 750, repeatMs: 20 };
 const LIVE_DATABASE = { system: '7000000000000000001', database: 'divisor' };
 const CONTENT = new TextEncoder().encode('results');
@@ -41,7 +41,7 @@ async function begin(documents: DocumentEngine, folder: string, identity = LIVE_
 
 /** Creates a database with a folder of results. Both are in the state in which their first process leaves them. */
 async function createLivingCluster() {
-  const folder = join(await newFolder(), 'mount');
+  const folder = join(await createFolder(), 'mount');
   const documents = createMemoryEngine().open();
   await claimStore(documents, createFolderPlace(folder));
   return { folder, documents, ...(await begin(documents, folder)) };
@@ -69,7 +69,7 @@ test('the first process of a database owns its place at once, the next one after
 
 test('processes that claim a new place concurrently agree on its owner', async () => {
   for (let round = 0; round < 20; round++) {
-    const folder = join(await newFolder(), 'mount');
+    const folder = join(await createFolder(), 'mount');
     const engine = createMemoryEngine();
     const processes = await Promise.all(
       Array.from({ length: 4 }, async () => {
@@ -188,7 +188,7 @@ test('a database that was reset takes over its place once no service renews it, 
 });
 
 test('a sweep requests a thousand names at a time, and stops when the place is no longer owned', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const names = Array.from({ length: 1500 }, (_, i) => `${i.toString(16).padStart(32, '0')}.art`);
   await Promise.all(names.map((name) => writeFile(join(folder, name), CONTENT)));
   const pages: (readonly string[])[] = [];

@@ -10,7 +10,7 @@ import type { ArtifactDestination } from '#store/port.js';
 import { hasContent, REMEMBERED_BYTES_MIN, rememberWritten } from '#workers/run-files/checked-files.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const BYTES = new Uint8Array(REMEMBERED_BYTES_MIN).map((_, i) => (i * 31 + (i >> 8)) & 255);
 const SHA256 = sha256(BYTES);
@@ -19,7 +19,7 @@ let folder: string;
 let destination: ArtifactDestination;
 let checkedFiles: CheckedFiles;
 beforeEach(async () => {
-  folder = await newFolder();
+  folder = await createFolder();
   destination = { kind: 'folder', folder, lowWaterMark: { bytes: 0 } };
   checkedFiles = createCheckedFiles(destination)!;
 });

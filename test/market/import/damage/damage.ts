@@ -9,7 +9,7 @@ import { readFolder, writeFiles } from '../../store-folder.js';
  * Creates folders for damaged files. Each kind of damage has expected findings: the file and, if known, the row and the
  * column. No damage causes a crash or creates a store.
  */
-export const folderFor = createTemporaryFolder;
+export const createFolder = createTemporaryFolder;
 
 export interface Outcome {
   readonly isRead: boolean;
@@ -20,7 +20,7 @@ export interface Outcome {
 export type Damage = readonly [kind: string, expected: readonly string[], read: () => Promise<Outcome>];
 
 export const createFiles = (made: Readonly<Record<string, string | Uint8Array>>) => async (): Promise<Outcome> => {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, made);
   const { read, findings } = await readFolder(folder);
   expect(JSON.stringify(findings)).not.toContain(folder);

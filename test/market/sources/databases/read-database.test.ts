@@ -15,7 +15,7 @@ import { readContentHash, formatFindingPaths, writeFiles } from '../../store-fol
 import { hasPostgresql, startPostgresql } from '../../../postgresql/postgresql-server.js';
 import { openTestDatabase, type TestDatabase } from '../../../postgresql/shared-postgresql.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 /** Tables of one store, once as statements that every database accepts and once as files. */
 const TABLES = [
@@ -40,7 +40,7 @@ const FILES = {
 };
 
 async function readExpectedHash(): Promise<string> {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, FILES);
   return readContentHash(folder);
 }
@@ -53,7 +53,7 @@ async function read(location: DatabaseLocation, tables: TableNames = {}) {
 
 describe('a SQLite file', () => {
   async function createDatabase(statements: readonly string[]): Promise<string> {
-    const path = join(await folderFor(), 'market.db');
+    const path = join(await createFolder(), 'market.db');
     const database = new sqlite.Database(path);
     for (const statement of statements) database.exec(statement);
     database.close();
@@ -107,7 +107,7 @@ describe('a SQLite file', () => {
     ['nothing', Buffer.alloc(0)],
     ['a header alone', Buffer.from('SQLite format 3\0'.padEnd(100, '\u0001'))],
   ])('that is %s is one finding', async (_what, bytes) => {
-    const path = join(await folderFor(), 'x.db');
+    const path = join(await createFolder(), 'x.db');
     writeFileSync(path, bytes);
     expect((await read({ kind: 'sqlite', path })).reported).toEqual(['UNREADABLE_FILE ']);
   });
@@ -115,7 +115,7 @@ describe('a SQLite file', () => {
 
 describe('a DuckDB file', () => {
   async function createDatabase(statements: readonly string[]): Promise<string> {
-    const path = join(await folderFor(), 'market.duckdb');
+    const path = join(await createFolder(), 'market.duckdb');
     const instance = await DuckDBInstance.create(path);
     const connection = await instance.connect();
     for (const statement of statements) await connection.run(statement);
@@ -155,7 +155,7 @@ describe('a DuckDB file', () => {
   });
 
   test('that is something else is one finding without a path', async () => {
-    const path = join(await folderFor(), 'x.duckdb');
+    const path = join(await createFolder(), 'x.duckdb');
     writeFileSync(path, 'no database at all');
     const { reported, findings } = await read({ kind: 'duckdb', path });
     expect(reported).toEqual(['UNREADABLE_FILE ']);

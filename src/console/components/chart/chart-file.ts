@@ -159,11 +159,11 @@ function createScales({ plot }: ChartContent): Pick<ChartFrame, 'x' | 'y'> {
 }
 
 function createScale({ left, top, width, height, x, y }: ChartFrame, isLog: boolean) {
-  const size = isLog ? Math.log : (value: number) => value;
-  const [low, high] = [size(y[0]), size(y[1])];
+  const toScale = isLog ? Math.log : (value: number) => value;
+  const [low, high] = [toScale(y[0]), toScale(y[1])];
   return {
     toX: (seconds: number) => left + ((seconds - x[0]) / (x[1] - x[0])) * width,
-    toY: (value: number) => top + height - ((size(value) - low) / (high - low)) * height,
+    toY: (value: number) => top + height - ((toScale(value) - low) / (high - low)) * height,
   };
 }
 

@@ -90,7 +90,7 @@ function ActionTable({
   const coming = actions.filter(({ state }) => state === 'coming').length;
   const names = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
   const facts = useNames(names, asOf);
-  const addressOfName = useNameAddress();
+  const formatNameAddress = useNameAddress();
   const columns = useMemo(() => createColumns(facts), [facts]);
   return (
     <Section
@@ -122,7 +122,7 @@ function ActionTable({
         columns={columns}
         rows={actions.filter(KIND_TESTS[kind])}
         getKey={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
-        formatAddress={({ identifier }) => addressOfName(identifier)}
+        formatAddress={({ identifier }) => formatNameAddress(identifier)}
         searchIn={({ ex_date: date, identifier, type, related }) =>
           `${date} ${identifier} ${facts.get(identifier)?.name ?? ''} ${type} ${related ?? ''}`
         }

@@ -111,7 +111,7 @@ export function Attribution({ id, run }: AttributionProps) {
 type NameRow = ContributionPayload & { readonly company: string | null };
 
 function BySecurity({ view: { contributions, end } }: { readonly view: AttributionView }) {
-  const addressOfName = useNameAddress();
+  const formatNameAddress = useNameAddress();
   const facts = useNames(
     contributions.map(({ asset_id: name }) => name),
     end.slice(0, 10),
@@ -124,7 +124,7 @@ function BySecurity({ view: { contributions, end } }: { readonly view: Attributi
       columns={NAME_COLUMNS}
       rows={rows}
       getKey={({ asset_id: name }) => name}
-      formatAddress={({ asset_id: name }) => addressOfName(name)}
+      formatAddress={({ asset_id: name }) => formatNameAddress(name)}
       searchIn={({ asset_id: name, company }) => `${name} ${company ?? ''}`}
       sort={{ column: 'contribution', direction: 'desc' }}
       height={480}

@@ -59,7 +59,7 @@ export function RunNote({ stale }: Pick<ExplanationProps, 'stale'>) {
 
 function Chain({ explained }: { readonly explained: IndexExplanation }) {
   const { identifier, included, excluded_by: rule, derivation } = explained;
-  const addressOfName = useNameAddress();
+  const formatNameAddress = useNameAddress();
   const quoted = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const currency = indices.data?.indices.find(({ id }) => id === explained.index_id)?.currency ?? null;
@@ -76,7 +76,7 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
       </p>
       <Placing explained={explained} quoted={quoted} />
       <p>
-        <a href={addressOfName(identifier)}>Prices, actions and reference data of {identifier}</a>
+        <a href={formatNameAddress(identifier)}>Prices, actions and reference data of {identifier}</a>
       </p>
       {derivation !== null && (
         <p>

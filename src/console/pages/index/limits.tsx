@@ -129,7 +129,7 @@ async function readLimits(id: string, chosen: string | null, signal: AbortSignal
 }
 
 function WatchedRules({ id, view }: { readonly id: string; readonly view: LimitsView }) {
-  const addressOfName = useNameAddress();
+  const formatNameAddress = useNameAddress();
   const { sessions, breached_sessions: breached, findings, rows, rows_total: total, breaches } = view;
   const columns = useMemo(() => createLimitColumns(breaches), [breaches]);
   return (
@@ -142,7 +142,7 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
           { term: 'Breached', value: formatCount(breached), kind: breached > 0 ? 'down' : '', note: 'sessions' },
           { term: 'Limits', value: formatCount(total) },
           ...headroomFigures(view),
-          ...listBreachFigures(view, addressOfName),
+          ...listBreachFigures(view, formatNameAddress),
         ]}
       />
       <Headroom view={view} />

@@ -238,7 +238,7 @@ function listSellingDays(liquidation: RebalancePack['liquidation']): RebalancePa
 }
 
 function Trades({ account, currency }: { readonly account: PackState; readonly currency: string }) {
-  const addressOfName = useNameAddress();
+  const formatNameAddress = useNameAddress();
   return (
     <Section title={`Orders of ${account.name}`}>
       <Metrics
@@ -260,7 +260,7 @@ function Trades({ account, currency }: { readonly account: PackState; readonly c
         columns={addCurrency(COLUMNS, ['value', 'cost'], currency)}
         rows={account.trades}
         getKey={({ identifier }) => identifier}
-        formatAddress={({ identifier }) => addressOfName(identifier)}
+        formatAddress={({ identifier }) => formatNameAddress(identifier)}
         searchIn={({ identifier, side, reason }) => `${identifier} ${side} ${reason}`}
         sort={{ column: 'value', direction: 'desc' }}
         height={420}

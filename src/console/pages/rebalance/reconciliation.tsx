@@ -18,7 +18,7 @@ interface ReconciliationProps {
 /** Renders the orders at the announcement next to the current orders. They differ because prices have changed. */
 export function Reconciliation({ reconciliation: { announced, accounts }, account, currency }: ReconciliationProps) {
   const found = accounts.find(({ name }) => name === account);
-  const addressOfName = useNameAddress();
+  const formatNameAddress = useNameAddress();
   if (found === undefined) return null;
   const moved = found.orders.filter(({ change: by }) => by !== 0).length;
   return (
@@ -34,7 +34,7 @@ export function Reconciliation({ reconciliation: { announced, accounts }, accoun
         columns={addCurrency(COLUMNS, ['price-announced', 'price'], currency)}
         rows={found.orders}
         getKey={({ identifier }) => identifier}
-        formatAddress={({ identifier }) => addressOfName(identifier)}
+        formatAddress={({ identifier }) => formatNameAddress(identifier)}
         searchIn={({ identifier }) => identifier}
         sort={{ column: 'change', direction: 'desc' }}
         height={360}

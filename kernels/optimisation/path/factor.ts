@@ -86,7 +86,7 @@ function createPathFactor({
 }: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge'>): PathFactor {
   const order = new Int32Array(n);
   const positions = new Int32Array(n).fill(-1);
-  const entries = createEntries(metric, curvature, ridge);
+  const writeEntries = createEntries(metric, curvature, ridge);
   let f = 0;
   let stride = Math.min(n, 64);
   let l = new Float64Array(stride * stride);
@@ -105,7 +105,7 @@ function createPathFactor({
     l = new Float64Array(stride * stride);
     const matrix = new Float64Array(count * count);
     order.set(names);
-    for (let p = 0; p < count; p++) matrix[p * count + p] = entries(names[p]!, order, p, matrix, p * count);
+    for (let p = 0; p < count; p++) matrix[p * count + p] = writeEntries(names[p]!, order, p, matrix, p * count);
     if (algebra.cholesky(matrix, count) < count) return false;
     for (let p = 0; p < count; p++) {
       positions[names[p]!] = p;
@@ -118,7 +118,7 @@ function createPathFactor({
   function add(name: number): boolean {
     if (f === stride) grow();
     const row = f * stride;
-    const diagonal = entries(name, order, f, l, row);
+    const diagonal = writeEntries(name, order, f, l, row);
     let pivot = diagonal;
     for (let p = 0; p < f; p++) {
       const otherRow = p * stride;

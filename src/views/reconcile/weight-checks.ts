@@ -22,14 +22,14 @@ export function createWeightPass(columns: RunColumns): RowPass {
   const breaks = columns.has('breaks') && !isRounded ? columns.u8('breaks') : null; // not stored by version 0.1.0
   const prices = openPanelRows(columns, 'price', { from: 0, to: dates - 1 });
   const effects = groupEffectsBySession(columns);
-  const growth = createGrowthRows(columns, effects);
+  const growRow = createGrowthRows(columns, effects);
   const hasShortPayments = columns.has('shortCash') || columns.header.variant !== 'net'; // not stored up to version 0.2.0
   const sums = createFurthest();
   const drifts = createFurthest();
   const previous = new Float64Array(columns.header.names.length);
   return {
     see(t, row) {
-      const { factors, opened } = growth(t, { prices: prices.at(t), held: previous });
+      const { factors, opened } = growRow(t, { prices: prices.at(t), held: previous });
       const withheld = hasShortPayments ? NO_SECURITIES : listPayingSecurities(effects.get(t));
       // The first session has no previous weights, and weights do not drift on a session with an event.
       const driftRecord = t > 0 && breaks?.[t] === 0 ? drifts : null;

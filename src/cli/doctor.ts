@@ -74,10 +74,10 @@ export async function runDoctor(argv: readonly string[], environment: NodeJS.Pro
     environment,
   );
   const home = listHomeFolders(settings.home);
-  const documents = callOnce(() => readCheckedDocuments(home, settings.database));
+  const readDocuments = callOnce(() => readCheckedDocuments(home, settings.database));
   const findings: Finding[] = [];
   for (const [subject, look] of Object.entries(INSPECTIONS)) {
-    const result = await look(settings, home, documents).catch((failure: unknown) =>
+    const result = await look(settings, home, readDocuments).catch((failure: unknown) =>
       createFault(formatSentence(failure)),
     );
     findings.push({ subject, ...result });

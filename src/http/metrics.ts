@@ -59,7 +59,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
-  const gauge = createGaugeFunction(registers);
+  const registerGauge = createGaugeFunction(registers);
   const requests = createRequestTimes(registers);
   const keys = createKeyMetrics(registers);
   const endedAttempts = new Histogram({
@@ -83,25 +83,25 @@ export function createMetrics(sources: MetricsSources): Metrics {
     registers,
   });
   for (const cause of ['cancelled', 'crashed', 'out_of_memory'] satisfies ThreadLoss[]) lostAttempts.inc({ cause }, 0);
-  gauge('divisor_jobs', 'Unfinished jobs by state; pending jobs are the depth of the queue.', 'state', async () => ({
+  registerGauge('divisor_jobs', 'Unfinished jobs by state; pending jobs are the depth of the queue.', 'state', async () => ({
     ...(await jobs()),
   }));
   const { stale, taken } = createAttemptCounters(registers);
-  addLaneGauges(gauge, lanes);
-  gauge(
+  addLaneGauges(registerGauge, lanes);
+  registerGauge(
     'divisor_pool_tasks',
     'Computations that are waiting for a thread or running on a thread, by lane.',
     'lane',
     () => Object.fromEntries(LANES.map((lane) => [lane, tasks(lane)])),
   );
-  gauge('divisor_store_bytes', 'Bytes of the files of the home, by part.', 'part', homeBytes);
-  gauge('divisor_volume_free_bytes', 'Free bytes on the volume of the home.', 'volume', async () => ({
+  registerGauge('divisor_store_bytes', 'Bytes of the files of the home, by part.', 'part', homeBytes);
+  registerGauge('divisor_volume_free_bytes', 'Free bytes on the volume of the home.', 'volume', async () => ({
     home: await freeBytes(),
   }));
-  if (shared !== undefined) addSharedGauges(gauge, shared);
-  if (database !== undefined) addDatabaseMetrics(registers, gauge, database);
+  if (shared !== undefined) addSharedGauges(registerGauge, shared);
+  if (database !== undefined) addDatabaseMetrics(registers, registerGauge, database);
   if (objectRequests !== undefined) addObjectTimes(registers, objectRequests);
-  if (backupAge !== undefined) addBackupAge(gauge, backupAge);
+  if (backupAge !== undefined) addBackupAge(registerGauge, backupAge);
   addBuildInfo(registers, { version, commit });
 
   return {

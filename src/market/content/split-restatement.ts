@@ -111,8 +111,8 @@ function isScaled(
   { stored, fresh }: Values,
   { factor, last, isVolume }: { readonly factor: number; readonly last: number; readonly isVolume: boolean },
 ): boolean {
-  const unit = isVolume ? findVolumeUnit : computeUnit;
-  const units = { held: unit(listPrices(stored)), fresh: unit(listPrices(fresh)) };
+  const findUnit = isVolume ? findVolumeUnit : computeUnit;
+  const units = { held: findUnit(listPrices(stored)), fresh: findUnit(listPrices(fresh)) };
   for (let t = 0; t <= last; t++) {
     const [expected, value] = [stored[t]! * factor, fresh[t]!];
     if (isSame(expected, value)) continue;

@@ -6,7 +6,7 @@ import { createRequests } from './request-arbitrary.js';
 import type { Client } from './clients.js';
 import { KEPT_NAME, openScene, type Scene } from './scene.js';
 import { openWire, type Wire, type WireRequest } from './wire.js';
-import { apiDocument } from '../contract/api-document.js';
+import { getApiDocument } from '../contract/api-document.js';
 
 /**
  * Number of requests that are sent to a whole service. They are derived from the OpenAPI document and are valid, nearly
@@ -39,7 +39,7 @@ describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {
     { timeout: 120_000 + REQUESTS * 40 },
     async () => {
       const judge = createJudge();
-      const requests = createRequests(JSON.parse(JSON.stringify(apiDocument())) as never, scene.vocabulary);
+      const requests = createRequests(JSON.parse(JSON.stringify(getApiDocument())) as never, scene.vocabulary);
       const tally = new Map<number, number>();
       const reachedRoutes = new Set<string>();
       const slowest: { readonly ms: number; readonly request: WireRequest }[] = [];

@@ -8,12 +8,12 @@ import {
   type Operation,
 } from '#views/documentation/operation.js';
 import { openLiveService, type Answer, type LiveService } from '../real/live.js';
-import { apiDocument } from '../contract/api-document.js';
+import { getApiDocument } from '../contract/api-document.js';
 
 /** Sends the examples of all operations to one service. In this order each example can succeed. */
 
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
-  listOperations(apiDocument()).map((operation) => [operation.operationId, operation]),
+  listOperations(getApiDocument()).map((operation) => [operation.operationId, operation]),
 );
 
 /**

@@ -120,9 +120,9 @@ describe('GET /jobs/{job_id}/events', () => {
     const follow = (path: string) => ask(app, path, { headers: { 'x-api-key': 'unlucky' } });
     const outage = new Refusal('STORE_UNAVAILABLE', 'The database does not answer.');
     for (let i = 0; i < LIMITS.MAX_KEY_EVENT_STREAMS; i++) {
-      const live = vi.spyOn(engine, 'liveIds').mockRejectedValueOnce(outage);
+      const liveIdsSpy = vi.spyOn(engine, 'liveIds').mockRejectedValueOnce(outage);
       expect((await follow('/jobs/events')).status).toBe(503);
-      live.mockRestore();
+      liveIdsSpy.mockRestore();
       const reader = (await follow('/jobs/backtest:a/events')).body!.getReader();
       const find = vi.spyOn(engine, 'find').mockRejectedValue(outage);
       await expect(readUntilFailure(reader)).rejects.toThrow(/does not answer/);
@@ -137,9 +137,9 @@ describe('GET /jobs/{job_id}/events', () => {
     const { app, engine, submit, ended } = await openWorld();
     await submit('a');
     await waitFor(async () => expect((await engine.get('backtest:a'))!.status).toBe('running'));
-    const watching = vi.spyOn(engine, 'watch');
+    const watchSpy = vi.spyOn(engine, 'watch');
     const waitingAnswer = ask(app, '/jobs/backtest:a?wait=60', { headers: { 'x-api-key': 'revoked' } });
-    await waitFor(() => expect(watching).toHaveBeenCalled());
+    await waitFor(() => expect(watchSpy).toHaveBeenCalled());
     ended.add('revoked');
     await engine.cancel('backtest:a');
     expect((await waitingAnswer).status).toBe(401);

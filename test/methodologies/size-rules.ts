@@ -116,13 +116,13 @@ export const createFixedCount =
 
 export const runMidCap50: Rulebook = (market, baseDate) => {
   const schedule = { months: [3, 9], anchor: THIRD_FRIDAY, dividends: 'total' } as const;
-  const leaders = weightLargest(market, 40, { enter: 35, exit: 47 });
+  const weightLeaders = weightLargest(market, 40, { enter: 35, exit: 47 });
   const leadersOn = new Map<number, ReadonlySet<number>>();
   return {
     '-LEADERS': runIndex(market, baseDate, {
       ...schedule,
       decide(t, members) {
-        const weights = leaders(t, members);
+        const weights = weightLeaders(t, members);
         leadersOn.set(t, new Set(weights.keys()));
         return capWeights(weights, 0.1);
       },

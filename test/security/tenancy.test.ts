@@ -120,7 +120,7 @@ async function signInBrowser(tenant: Tenant): Promise<Record<string, string>> {
 
 const operations = Object.entries(API as Record<string, Route>);
 
-const pathFor = createPaths((tenant) => ({ run_id: optimisations[tenant]!, render_id: renders[tenant]! }));
+const formatPath = createPaths((tenant) => ({ run_id: optimisations[tenant]!, render_id: renders[tenant]! }));
 const isEndless = (id: string): boolean => id.startsWith('follow');
 /** Returns true for operations that write. They would delete objects that later rows of the matrix request. */
 const isMutation = ({ method, scope }: Route): boolean => method !== 'GET' && scope !== 'read';
@@ -140,7 +140,7 @@ async function requestRoute(route: Route, path: string, headers: Record<string, 
 
 describe('operations x clients x tenants', () => {
   test('the matrix has a value for every parameter, so no operation is omitted', () => {
-    for (const [, route] of operations) expect(() => pathFor(route, 'alpha-')).not.toThrow();
+    for (const [, route] of operations) expect(() => formatPath(route, 'alpha-')).not.toThrow();
   });
 
   /**
@@ -161,7 +161,7 @@ describe('operations x clients x tenants', () => {
     const deviations: string[] = [];
     const asks = createRows((_, route) => isOfTenant(route));
     await processInTurns(asks, async ({ id, route, tenant, client, headers }) => {
-      const { status } = await requestRoute(route, pathFor(route, getOther(tenant)), headers);
+      const { status } = await requestRoute(route, formatPath(route, getOther(tenant)), headers);
       if (status !== 404) deviations.push(`${tenant} ${client} ${id}: ${status}`);
     });
     console.log(`${asks.length} asks for documents of another tenant, deviations ${deviations.length}`);
@@ -172,7 +172,7 @@ describe('operations x clients x tenants', () => {
     const deviations: string[] = [];
     const asks = createRows((id, route) => !isEndless(id) && !isMutation(route));
     await processInTurns(asks, async ({ id, route, tenant, client, headers }) => {
-      const { status, text } = await requestRoute(route, pathFor(route, tenant), headers);
+      const { status, text } = await requestRoute(route, formatPath(route, tenant), headers);
       const who = `${tenant} ${client} ${id}`;
       if (text.includes(getOther(tenant))) deviations.push(`${who}: ${status} ${text.slice(0, 200)}`);
       const isKnown = knowsPrefixes(id, route);
@@ -210,7 +210,7 @@ describe('operations x clients x tenants', () => {
     }
     const deviations: string[] = [];
     const ask = async ({ id, route, who, headers, expected }: (typeof asks)[number]) => {
-      const { status } = await requestRoute(route, pathFor(route, 'alpha-'), headers);
+      const { status } = await requestRoute(route, formatPath(route, 'alpha-'), headers);
       if (status !== expected) deviations.push(`${who} ${id}: ${status}`);
     };
     await processInTurns(asks, ask, WAITING_AT_ONCE);
@@ -284,7 +284,7 @@ describe('a reference does not reach documents of another tenant', () => {
     );
     const deviations: string[] = [];
     await processInTurns(asks, async ({ path, method, body }) => {
-      const at = pathFor({ path } as Route, 'alpha-');
+      const at = formatPath({ path } as Route, 'alpha-');
       const { status, body: answer } = await service.ask(method.toUpperCase(), at, body, asTenant('alpha-'));
       const isShown = /bravo-\w+ secret/.test(JSON.stringify(answer));
       if (isShown || status >= 500)

@@ -40,7 +40,7 @@ import { createParameterSpecs } from '#domain/catalogue/type-spec.js';
 import { UniverseSpec } from '#domain/documents/index-document.js';
 import { Mapping } from '#domain/documents/mapping.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { apiDocument } from '../../contract/api-document.js';
+import { getApiDocument } from '../../contract/api-document.js';
 
 test('numbers have their unit, a true minus sign, and a dash for a missing value', () => {
   expect([formatPercent(0.05234), formatPercent(-0.5, 0), formatPercent(null)]).toEqual(['5.23%', '−50%', '–']);
@@ -198,7 +198,7 @@ test('a universe of another kind keeps no field of the earlier kind', () => {
 });
 
 test('the risk of a solution has a source: a stored model, a number of returns, or the default number of a derived index', () => {
-  const schemas = apiDocument().components.schemas as Parameters<typeof formatRiskWindow>[1]; // An OpenAPI document contains the schemas of parameters.
+  const schemas = getApiDocument().components.schemas as Parameters<typeof formatRiskWindow>[1]; // An OpenAPI document contains the schemas of parameters.
   expect(formatRiskWindow('daily', schemas)).toBe('stored model daily');
   expect(formatRiskWindow({ sessions: 1260 }, schemas)).toBe('last 1,260 returns');
   const standard = `last ${LIMITS.DERIVED_RISK_SESSIONS} returns`; // default of the contract

@@ -119,7 +119,7 @@ test('without a key nothing is answered', async () => {
 });
 
 test('a message outside the protocol is refused like any request, and a notification is acknowledged', async () => {
-  const conforms = createConformity(document);
+  const findViolations = createConformity(document);
   const message = { jsonrpc: '2.0', id: 1, method: 'ping' };
   for (const [body, headers, status] of [
     [{ ...message, method: { none: null } }, {}, 400],
@@ -132,7 +132,7 @@ test('a message outside the protocol is refused like any request, and a notifica
     expect([body, answer.status]).toEqual([body, status]);
     const text = await answer.text();
     const summary = { status, type: answer.headers.get('content-type'), body: text === '' ? null : JSON.parse(text) };
-    expect(conforms('callMcp', summary)).toEqual([]);
+    expect(findViolations('callMcp', summary)).toEqual([]);
     if (status === 400) expect(JSON.parse(text)).toMatchObject({ error: { code: 'MALFORMED_REQUEST' } });
   }
 });

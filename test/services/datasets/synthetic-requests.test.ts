@@ -19,15 +19,15 @@ describe('a pending request for synthetic data', () => {
     ['with an id', { store_id: 'twice' }],
     ['without one', { seed: 77 }],
   ])('%s answers the same request with its job', async (_what, namedRequest) => {
-    const goOn = pauseReaders();
-    onTestFinished(goOn);
+    const resumeReaders = pauseReaders();
+    onTestFinished(resumeReaders);
     const body = { ...SMALL_MARKET, ...namedRequest };
     const [first, second] = await Promise.all([
       service.ask<JobStatus>('POST', '/data/synthetic', body),
       service.ask<JobStatus>('POST', '/data/synthetic', body),
     ]);
     const third = await service.ask<JobStatus>('POST', '/data/synthetic', body);
-    goOn();
+    resumeReaders();
     expect([first.status, second.status, third.status]).toEqual([202, 202, 202]);
     expect(new Set([first.body.job_id, second.body.job_id, third.body.job_id]).size).toBe(1);
     expect((await service.finished(first.body.job_id)).status).toBe('succeeded');
@@ -37,8 +37,8 @@ describe('a pending request for synthetic data', () => {
   });
 
   test('refuses another request under its id', async () => {
-    const goOn = pauseReaders();
-    onTestFinished(goOn);
+    const resumeReaders = pauseReaders();
+    onTestFinished(resumeReaders);
     const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'other' });
     expect(
       await service.refusal('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'other', seed: 1 }),
@@ -46,7 +46,7 @@ describe('a pending request for synthetic data', () => {
       status: 409,
       code: 'STORE_EXISTS',
     });
-    goOn();
+    resumeReaders();
     await service.finished(body.job_id);
     expect(await service.refusal('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'other' })).toMatchObject({
       status: 409,
@@ -57,8 +57,8 @@ describe('a pending request for synthetic data', () => {
 
 test('the most assets over the default range are accepted; more bars are refused by the limit of /health', async () => {
   const largestRequest = { store_id: 'most', assets: 5000, activate: false };
-  const goOn = pauseReaders();
-  onTestFinished(goOn);
+  const resumeReaders = pauseReaders();
+  onTestFinished(resumeReaders);
   const { status, body } = await service.ask<JobStatus>('POST', '/data/synthetic', largestRequest);
   expect([status, body.job_id]).toEqual([202, 'generate:most']);
   expect((await service.ask<JobStatus>('DELETE', '/jobs/generate:most')).body.status).toBe('cancelled');

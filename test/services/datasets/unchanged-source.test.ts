@@ -30,8 +30,8 @@ afterAll(() => service.close());
 test('after a restart an unchanged folder is served without being read', async () => {
   await expect.poll(copy).toBe('made');
   const before = await fetchCloses();
-  const goOn = pauseReaders();
-  onTestFinished(goOn);
+  const resumeReaders = pauseReaders();
+  onTestFinished(resumeReaders);
   await utimes(file, new Date(), new Date()); // changes the file's time, but not its bytes
   await service.restart();
   await expect.poll(isReady).toBe(true);

@@ -7,10 +7,10 @@ import { ERRORS } from '#domain/refusals/refusal.js';
 import { PAGE_POLICY } from '#views/documentation/page.js';
 import { renderGuidePage } from '#views/documentation/guide-page.js';
 import { renderReferencePage } from '#views/documentation/reference-page.js';
-import { apiDocument } from '../../contract/api-document.js';
+import { getApiDocument } from '../../contract/api-document.js';
 
 const decodeText = ({ bytes }: { readonly bytes: Uint8Array }) => new TextDecoder().decode(bytes);
-const document = apiDocument();
+const document = getApiDocument();
 const page = decodeText(
   renderReferencePage(document, [
     { name: '', title: 'Guide', html: '' },

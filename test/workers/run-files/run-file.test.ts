@@ -24,8 +24,8 @@ function catchRefusal(work: () => unknown): Refusal {
 describe('a file of a stored run', () => {
   test('that is missing is refused as missing', () => {
     const missing = join(folder, 'gone');
-    for (const work of [() => useRunFile(missing, () => 0), () => readBytes(missing, 0, new Uint8Array(1))]) {
-      expect(catchRefusal(work)).toMatchObject({
+    for (const readFile of [() => useRunFile(missing, () => 0), () => readBytes(missing, 0, new Uint8Array(1))]) {
+      expect(catchRefusal(readFile)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: its file is missing.',
       });
@@ -35,8 +35,8 @@ describe('a file of a stored run', () => {
 
   test('that the system does not read is refused with the reason of the system', () => {
     // A folder can be opened but not read. This simulates a file on a bad sector.
-    for (const work of [() => useRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
-      expect(catchRefusal(work)).toMatchObject({
+    for (const readFile of [() => useRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
+      expect(catchRefusal(readFile)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: its file cannot be read (EISDIR).',
       });

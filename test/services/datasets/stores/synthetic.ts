@@ -9,15 +9,15 @@ export function describeSynthetic(): void {
     const smallMarket = { assets: 5, start: '2020-01-01', end: '2020-12-31' };
 
     test('is listed while it is written, then served', async () => {
-      const goOn = pauseReaders();
-      onTestFinished(goOn);
+      const resumeReaders = pauseReaders();
+      onTestFinished(resumeReaders);
       const { status, body } = await service.ask<JobStatus>('POST', '/data/synthetic', {
         store_id: 'made',
         ...smallMarket,
       });
       expect([status, body.job_id]).toEqual([202, 'generate:made']);
       expect(await findStore('made')).toMatchObject({ kind: 'synthetic', managed: true, active: false });
-      goOn();
+      resumeReaders();
       expect(await service.finished('generate:made')).toMatchObject({
         status: 'succeeded',
         result: { store_id: 'made', status: 'ready', active: true, start: '2020-01-02', end: '2020-12-31' },

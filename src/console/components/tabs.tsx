@@ -25,17 +25,17 @@ const MENU_WIDTH = 84;
  * visible.
  */
 export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
-  const open = findOpenTab(tabs, name);
+  const openTab = findOpenTab(tabs, name);
   const list = useRef<HTMLElement>(null);
   const width = useWidth(list);
   const widths = useTabWidths(list, tabs);
-  const shown = widths === null || isPrinting.value ? tabs : selectFittingTabs(tabs, { widths, width, open });
+  const shown = widths === null || isPrinting.value ? tabs : selectFittingTabs(tabs, { widths, width, open: openTab });
   const rest = tabs.filter((tab) => !shown.includes(tab));
   const link = ({ id, text }: Tab) => (
     <a
       key={id}
       href={addQuery({ [name]: id === tabs[0]?.id ? null : id })}
-      aria-current={id === open ? 'page' : undefined}
+      aria-current={id === openTab ? 'page' : undefined}
     >
       {text}
     </a>

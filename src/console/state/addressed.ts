@@ -47,8 +47,8 @@ export function useAddressedObject(name: string, first: JsonObject): readonly [J
   return [
     isObject(value) ? value : first,
     (next) => {
-      const written = JSON.stringify(next);
-      put(written === JSON.stringify(first) ? null : written);
+      const json = JSON.stringify(next);
+      put(json === JSON.stringify(first) ? null : json);
     },
   ];
 }

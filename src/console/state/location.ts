@@ -17,11 +17,11 @@ addEventListener('popstate', () => {
 
 /** Opens an address of the console. If `replace` is true, it replaces the current entry of the history. */
 export function navigate(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
-  const before = currentLocation.value.path;
+  const pathBefore = currentLocation.value.path;
   if (replace) history.replaceState(null, '', address);
   else history.pushState(null, '', address);
   currentLocation.value = read();
-  if (!replace && currentLocation.value.path !== before) scrollTo(0, 0);
+  if (!replace && currentLocation.value.path !== pathBefore) scrollTo(0, 0);
 }
 
 /** Returns the address of a page with query parameters. Parameters that are null are left out. */

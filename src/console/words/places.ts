@@ -21,12 +21,12 @@ export function parseLocation(path: string): FileLocation {
   const close = path.indexOf(']', open);
   if (open < 0 || close < 0) return { ...parseHead(path), row: '' };
   const head = path.slice(0, open);
-  const after = path.slice(close + 1);
+  const pathAfter = path.slice(close + 1);
   const [table, file] = splitAt(head, head.indexOf('/'));
-  const isOther = table.includes('.') || (after !== '' && !after.startsWith('.')) || after.includes('[');
+  const isOther = table.includes('.') || (pathAfter !== '' && !pathAfter.startsWith('.')) || pathAfter.includes('[');
   if (isOther) return { table: path, file: '', row: '', column: '' };
   const row = path.slice(open + 1, close);
-  return { table, file, row: row.startsWith('row ') ? row.slice('row '.length) : row, column: after.slice(1) };
+  return { table, file, row: row.startsWith('row ') ? row.slice('row '.length) : row, column: pathAfter.slice(1) };
 }
 
 /** Parses a location without a row: table, file and column. */

@@ -303,11 +303,11 @@ interface CursorValuesProps {
 
 /** Renders the values at the cursor for screen readers. */
 function CursorValues({ date, at, lines, unit, from }: CursorValuesProps) {
-  const values =
+  const valuesText =
     at === null ? '' : lines.map(({ label, values: all }) => `${label} ${formatValueAt(all, at, unit)}`).join(', ');
   return (
     <p class="unseen" aria-live="polite">
-      {at === null ? '' : `${from === undefined ? '' : `selected from ${from} to `}${date ?? ''}: ${values}`}
+      {at === null ? '' : `${from === undefined ? '' : `selected from ${from} to `}${date ?? ''}: ${valuesText}`}
     </p>
   );
 }

@@ -42,7 +42,7 @@ export function CodeMirror(props: CodeMirrorProps) {
     view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: value } });
   }, [value]);
   useLayoutEffect(() => editor.current?.dispatch({ effects: spoken.reconfigure(language) }), [language]);
-  const marked = JSON.stringify(marks);
+  const marksJson = JSON.stringify(marks);
   useLayoutEffect(() => {
     const view = editor.current;
     if (view === null) return;
@@ -50,7 +50,7 @@ export function CodeMirror(props: CodeMirrorProps) {
     view.dispatch(setDiagnostics(view.state, shown));
     const [first] = shown;
     if (first !== undefined) view.dispatch({ selection: { anchor: first.from }, scrollIntoView: true });
-  }, [marked]);
+  }, [marksJson]);
   return <div ref={host} class="code-editor" />;
 }
 

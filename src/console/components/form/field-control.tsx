@@ -256,12 +256,12 @@ interface TypedInput {
  * the value.
  */
 function useTyped({ value, toText, toValue, onChange }: TypedInput): readonly [string, (text: string) => void] {
-  const written = toText(value);
-  const [text, setText] = useState(written);
+  const valueText = toText(value);
+  const [text, setText] = useState(valueText);
   useEffect(() => {
     const typedValue = toValue(text);
-    if (typedValue === undefined || toText(typedValue.value) !== written) setText(written);
-  }, [written]);
+    if (typedValue === undefined || toText(typedValue.value) !== valueText) setText(valueText);
+  }, [valueText]);
   return [
     text,
     (next) => {

@@ -43,8 +43,8 @@ export function Field({
   const { label, unit, isRequired = false, kind, link } = spec;
   useFindingField(findings, { id: `${id}-field`, member: spec.name, label });
   const hint = shown.length + notes.length > 0 ? `${id}-said` : undefined;
-  const explained = formatHelp(spec, value);
-  const described = [explained === '' ? undefined : `${id}-help`, hint].filter(Boolean).join(' ');
+  const helpText = formatHelp(spec, value);
+  const describedBy = [helpText === '' ? undefined : `${id}-help`, hint].filter(Boolean).join(' ');
   return (
     <div
       id={`${id}-field`}
@@ -67,15 +67,15 @@ export function Field({
         id={id}
         spec={spec}
         value={value}
-        describedBy={described === '' ? undefined : described}
+        describedBy={describedBy === '' ? undefined : describedBy}
         isInvalid={shown.some(({ severity }) => severity === 'error')}
         isDisabled={isDisabled}
         datapoints={datapoints}
         onChange={onChange}
       />
-      {explained !== '' && (
+      {helpText !== '' && (
         <p id={`${id}-help`} class="field-help">
-          {renderCode(formatFormHelp(explained))}
+          {renderCode(formatFormHelp(helpText))}
         </p>
       )}
       {link !== undefined && (

@@ -74,7 +74,7 @@ function Arrangement<R>({
   const ordered = [...model.columns, ...columns.filter((column) => !model.columns.includes(column))];
   const titled = ordered.filter(({ title }) => title !== '');
   const groups = columns.filter((column) => canGroup(column, rows));
-  const all = ordered.map(({ id }) => id);
+  const allIds = ordered.map(({ id }) => id);
   return (
     <>
       {groups.length > 0 && (
@@ -129,14 +129,14 @@ function Arrangement<R>({
               <Button
                 kind="bare"
                 aria-label={`Move ${title} left`}
-                onClick={() => onLayout({ order: moveColumn(all, id, -1) })}
+                onClick={() => onLayout({ order: moveColumn(allIds, id, -1) })}
               >
                 <Icon name="up" />
               </Button>
               <Button
                 kind="bare"
                 aria-label={`Move ${title} right`}
-                onClick={() => onLayout({ order: moveColumn(all, id, 1) })}
+                onClick={() => onLayout({ order: moveColumn(allIds, id, 1) })}
               >
                 <Icon name="down" />
               </Button>

@@ -26,13 +26,13 @@ export function Table<R>(given: TableProps<R>) {
   const [filterText, setFilterText] = useStoredText(name && `${name}.where`, '');
   const [isFiltering, setFiltering] = useState(filterText !== '');
   const [folded, setFolded] = useState<readonly string[]>([]);
-  const table = `${name ?? ''} ${columns.map(({ id }) => id).join(' ')}`;
-  const layout = getLayout(table);
+  const tableKey = `${name ?? ''} ${columns.map(({ id }) => id).join(' ')}`;
+  const layout = getLayout(tableKey);
   const order = parseSort(sort);
   const filters = parseFilters(filterText);
   const model = useTableModel({ columns, rows, getKey, searchIn, layout, order, typed, filters, folded });
   found.current = model.found;
-  const change = (changes: Partial<typeof layout>) => storeLayout(table, { ...layout, ...changes });
+  const change = (changes: Partial<typeof layout>) => storeLayout(tableKey, { ...layout, ...changes });
   const toggleFilters = () => {
     if (isFiltering) setFilterText('');
     setFiltering(!isFiltering);

@@ -35,7 +35,7 @@ const LISTED_MAX = 1000;
  * contains nothing.
  */
 export function ActionsPage() {
-  const chosen = getParameter('state') ?? 'all';
+  const chosenState = getParameter('state') ?? 'all';
   const open = getParameter('action');
   const requestedStart = getParameter('from');
   const last = health.value?.store?.end ?? null;
@@ -52,7 +52,7 @@ export function ActionsPage() {
               <Choice
                 label="State"
                 options={['all', 'flagged', ...STATES].map((value) => ({ value, text: value }))}
-                value={chosen}
+                value={chosenState}
                 onChoose={(value) => setParameters({ state: value === 'all' ? null : value, action: null })}
               />
               <label class="select">
@@ -76,7 +76,7 @@ export function ActionsPage() {
             <ActionList
               key={span}
               actions={actions}
-              chosen={chosen}
+              chosen={chosenState}
               open={open}
               last={last}
               from={requestedStart ?? findFirstDate(span, last)}

@@ -259,7 +259,7 @@ function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {
           [...currencies][0] ?? null,
         )
       : MISSING_TEXT;
-  const ended = rows.flatMap(({ job }) => job.finished_at ?? []).toSorted();
+  const endTimes = rows.flatMap(({ job }) => job.finished_at ?? []).toSorted();
   return (
     <Metrics
       label="All batches"
@@ -279,7 +279,7 @@ function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {
         },
         { term: 'Tax', value: formatSum(({ tax }) => tax), note: 'of the trades' },
         { term: 'Tax saved', value: formatSum(({ tax_saved: saved }) => saved), note: 'against selling oldest lots' },
-        { term: 'Last ended', ...(ended.length === 0 ? { value: MISSING_TEXT } : createMomentFigure(ended.at(-1)!)) },
+        { term: 'Last ended', ...(endTimes.length === 0 ? { value: MISSING_TEXT } : createMomentFigure(endTimes.at(-1)!)) },
       ]}
     />
   );

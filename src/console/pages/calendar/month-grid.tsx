@@ -37,9 +37,9 @@ export function MonthGrid({ month, day, events, from, to }: MonthGridProps) {
   for (const event of events) byDay.set(event.date, [...(byDay.get(event.date) ?? []), event]);
   const name = MONTH_NAME.format(new Date(`${month}-01`));
   const go = (months: number) => {
-    const next = subtractMonths(`${month}-01`, -months).slice(0, 7);
-    const isKnown = next >= from.slice(0, 7) && next <= to.slice(0, 7);
-    setParameters({ month: next, day: null, ...(isKnown ? {} : { from: `${next}-01` }) });
+    const nextMonth = subtractMonths(`${month}-01`, -months).slice(0, 7);
+    const isKnown = nextMonth >= from.slice(0, 7) && nextMonth <= to.slice(0, 7);
+    setParameters({ month: nextMonth, day: null, ...(isKnown ? {} : { from: `${nextMonth}-01` }) });
   };
   return (
     <div class="month">

@@ -166,16 +166,16 @@ function createOverview(runs: Runs): readonly NewPin[] {
     .map(({ index_id: id }) => id);
   const [first] = ids;
   if (first === undefined) return [];
-  const compared = formatCompareAddress(ids.slice(0, OVERVIEW_RUNS));
+  const compareAddress = formatCompareAddress(ids.slice(0, OVERVIEW_RUNS));
   const page = 'portfolios after costs';
   return [
     ...(ids.length === 1
       ? [createNewPin(first, 0), createNewPin(first, 1)]
       : [
-          { address: compared, part: 'Levels compared', page, width: 1.5 as const },
-          { address: compared, part: 'Drawdowns compared', page, width: 1.5 as const },
-          { address: compared, part: 'returns by calendar year', page, width: 1.5 as const },
-          { address: compared, part: 'Rolling volatility', page, width: 1.5 as const },
+          { address: compareAddress, part: 'Levels compared', page, width: 1.5 as const },
+          { address: compareAddress, part: 'Drawdowns compared', page, width: 1.5 as const },
+          { address: compareAddress, part: 'returns by calendar year', page, width: 1.5 as const },
+          { address: compareAddress, part: 'Rolling volatility', page, width: 1.5 as const },
         ]),
     { address: '/', part: 'indices', page: 'Indices', width: 3 },
   ];

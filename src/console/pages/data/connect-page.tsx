@@ -187,7 +187,7 @@ export function ConnectPage() {
   };
   const findings = trouble?.findings ?? [];
   const rest = listUnplaced(findings, FIELDS).filter((finding) => !isOfTables(finding));
-  const found = [...new Set(findings.filter(isOfTables).flatMap(({ accepted }) => accepted ?? []))];
+  const foundTables = [...new Set(findings.filter(isOfTables).flatMap(({ accepted }) => accepted ?? []))];
   return (
     <Page
       title="Connect"
@@ -213,7 +213,7 @@ export function ConnectPage() {
           />
           <TableNames
             value={wanted['tables']}
-            found={found}
+            found={foundTables}
             findings={findings.filter(isOfTables)}
             onChange={(tables) => setWanted({ ...typed, tables })}
           />

@@ -57,9 +57,9 @@ function WarningList({ store, warnings, total }: WarningListProps) {
   const cause = warnings.find(({ kind }) => kind === getParameter('cause'))?.kind ?? null;
   const repairable = warnings.filter(({ repair }) => repair !== null);
   const choose = (ids: readonly string[], isIn: boolean) => {
-    const others = [...chosen].filter((id) => !ids.includes(id));
-    const next = isIn ? [...others, ...ids] : others;
-    setParameters({ repairs: next.length === 0 ? null : next.join() });
+    const otherIds = [...chosen].filter((id) => !ids.includes(id));
+    const nextIds = isIn ? [...otherIds, ...ids] : otherIds;
+    setParameters({ repairs: nextIds.length === 0 ? null : nextIds.join() });
   };
   return (
     <div class="data-part">

@@ -141,8 +141,8 @@ async function packStart({ file }: ImportFile): Promise<PackedFile> {
   const bytes = new Uint8Array(
     await (file instanceof Blob ? file.slice(0, INSPECTED_BYTES_MAX / 2) : file).arrayBuffer(),
   );
-  const start = bytes.subarray(0, INSPECTED_BYTES_MAX / 2);
-  return pack({ name: file.name, bytes: start.slice(0, start.lastIndexOf(NEWLINE) + 1) });
+  const startBytes = bytes.subarray(0, INSPECTED_BYTES_MAX / 2);
+  return pack({ name: file.name, bytes: startBytes.slice(0, startBytes.lastIndexOf(NEWLINE) + 1) });
 }
 
 /** Returns a workbook or Parquet file unchanged. */

@@ -89,14 +89,14 @@ export function suggestName(paths: readonly string[], today: string): string {
   if (folder !== '' && paths.every((path) => path.startsWith(`${folder}/`))) return formatName(folder);
   const names = paths.map((path) => path.replace(/^.*\//, '').replace(/\.[^.]*$/, ''));
   if (names.length === 1) return formatName(names[0]!); // the list has at least one path
-  const shared = names.reduce((start, name) => {
+  const sharedPrefix = names.reduce((start, name) => {
     let length = 0;
     while (length < start.length && start[length] === name[length]) length++;
     return start.slice(0, length);
   });
-  let end = shared.length;
-  while (end > 0 && /[\d\s_-]/.test(shared[end - 1]!)) end--;
-  const word = formatName(shared.slice(0, end));
+  let end = sharedPrefix.length;
+  while (end > 0 && /[\d\s_-]/.test(sharedPrefix[end - 1]!)) end--;
+  const word = formatName(sharedPrefix.slice(0, end));
   return word.length >= SHARED_MIN ? word : `Import of ${today}`;
 }
 

@@ -42,7 +42,7 @@ export function useAbsent(documents: readonly JsonObject[] = []): readonly JsonO
 export function Beneath({ absent }: { readonly absent: readonly JsonObject[] }) {
   if (absent.length === 0) return null;
   const ids = absent.map(({ id }) => String(id)).join(', ');
-  const what = absent.length === 1 ? ids : countValues(absent.length, 'index', 'indices');
+  const missingText = absent.length === 1 ? ids : countValues(absent.length, 'index', 'indices');
   const store = async () => {
     for (const document of absent)
       // The service created the document.
@@ -54,7 +54,7 @@ export function Beneath({ absent }: { readonly absent: readonly JsonObject[] }) 
     <Banner
       kind="info"
       title={`This index requires ${ids}.`}
-      action={<ActionButton kind="main" act={store}>{`Store ${what}`}</ActionButton>}
+      action={<ActionButton kind="main" act={store}>{`Store ${missingText}`}</ActionButton>}
     >
       <p>The definition is checked and previewed once {absent.length === 1 ? 'it is' : 'they are'} stored.</p>
     </Banner>

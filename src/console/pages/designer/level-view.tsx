@@ -193,11 +193,11 @@ function createLines(sketched: readonly SketchedLevel[]): {
 } {
   const knownLevels = sketched.flatMap(({ level, ...rest }) => (level === undefined ? [] : [{ ...rest, level }]));
   const dates = [...new Set(knownLevels.flatMap(({ level }) => level.index))].toSorted();
-  const first = knownLevels.reduce((latest, { level }) => (level.index[0]! > latest ? level.index[0]! : latest), '');
-  const shown = dates.filter((date) => date >= first);
+  const firstDate = knownLevels.reduce((latest, { level }) => (level.index[0]! > latest ? level.index[0]! : latest), '');
+  const shownDates = dates.filter((date) => date >= firstDate);
   const reference = knownLevels.at(-1)?.id;
   const lines = knownLevels.map(({ id, label, colour, level }): Line => {
-    const values = shown.map((date) => findValueOn(level, date));
+    const values = shownDates.map((date) => findValueOn(level, date));
     const base = values[0] ?? null;
     return {
       id,
@@ -208,7 +208,7 @@ function createLines(sketched: readonly SketchedLevel[]): {
       values: values.map((value) => (value === null || base === null ? null : (100 * value) / base)),
     };
   });
-  return { dates: shown, lines };
+  return { dates: shownDates, lines };
 }
 
 /** Returns the value on a date, or the last value before it; null if there is none. */

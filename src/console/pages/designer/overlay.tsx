@@ -196,11 +196,11 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
   if (choice === undefined) return <Fields fields={parameters} within={OVERLAY_PATH} />;
   const members = Object.keys(choice.members);
   const isGiven = (name: string) => (draft.at([...OVERLAY_PATH, name]) ?? null) !== null;
-  const chosen = members.find(isGiven) ?? members[0]!; // an alternative has members
-  const others = members.filter((name) => name !== chosen);
+  const chosenMember = members.find(isGiven) ?? members[0]!; // an alternative has members
+  const otherMembers = members.filter((name) => name !== chosenMember);
   // A document that contains several of the members is invalid. All their fields are shown, so that the user can remove
   // one.
-  const hidden = new Set(others.filter((name) => !isGiven(name)));
+  const hidden = new Set(otherMembers.filter((name) => !isGiven(name)));
   const position = parameters.findIndex(({ name }) => members.includes(name));
   const choose = (name: string) => {
     const overlay = draft.at(OVERLAY_PATH);
@@ -219,7 +219,7 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
             words: Object.fromEntries(members.map((name) => [name, choice.members[name]!.text])),
             isRequired: true,
           }}
-          value={chosen}
+          value={chosenMember}
           findings={[]}
           onChange={(name) => typeof name === 'string' && choose(name)}
         />

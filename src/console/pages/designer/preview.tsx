@@ -56,7 +56,7 @@ export function Preview({ preview, shown }: PreviewProps) {
     limits,
   } = preview;
   const held = assets.filter(isHeld);
-  const decided = date === null ? 'no data' : `decided on ${date}`;
+  const decisionText = date === null ? 'no data' : `decided on ${date}`;
   const findings = all.filter((finding) => !shown.some((other) => isSameFinding(other, finding)));
   const facts = useNames(
     held.slice(0, SHOWN).map(({ identifier }) => identifier),
@@ -68,7 +68,7 @@ export function Preview({ preview, shown }: PreviewProps) {
       <Metrics
         label="Figures of the preview"
         metrics={[
-          { term: 'Constituents', value: formatCount(held.length), note: decided },
+          { term: 'Constituents', value: formatCount(held.length), note: decisionText },
           ...(solve === null
             ? [
                 { term: 'Sum of weights', value: formatPercent(total) },

@@ -227,7 +227,7 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
     null,
   );
   const entitlements = listRows(document['entitlements']);
-  const entitled = entitlements.flatMap(({ indices }) => formatList(indices, 'every index'));
+  const entitledIndices = entitlements.flatMap(({ indices }) => formatList(indices, 'every index'));
   const tables = entitlements.flatMap((row) => formatList(row['tables'], 'every table'));
   const targets = listRows(document['targets']);
   const state = getClientState({ enabled: document['enabled'] !== false, entitlements, targets });
@@ -250,7 +250,7 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
         },
         {
           term: 'Entitled to',
-          value: entitled.length === 0 ? 'nothing' : [...new Set(entitled)].map((id) => <div key={id}>{id}</div>),
+          value: entitledIndices.length === 0 ? 'nothing' : [...new Set(entitledIndices)].map((id) => <div key={id}>{id}</div>),
           note: [...new Set(tables)].join(', ') || undefined,
         },
         {

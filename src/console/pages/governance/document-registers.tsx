@@ -181,7 +181,7 @@ export const proceduresRegister: Register<Procedure> = {
   searchIn: ({ procedure_id: id, name, kind }) => `${id} ${name} ${kind}`,
   actions: () => may('write') && add('procedures', 'New procedure'),
   summarise(rows) {
-    const due = rows.flatMap(({ review_by: date }) => date ?? []).toSorted();
+    const dueDates = rows.flatMap(({ review_by: date }) => date ?? []).toSorted();
     return [
       { term: 'Procedures', value: formatCount(rows.length) },
       {
@@ -194,7 +194,7 @@ export const proceduresRegister: Register<Procedure> = {
         value: formatCount(rows.filter(({ indices }) => indices === null).length),
         note: 'the others name their indices',
       },
-      { term: 'Next review by', value: due[0] ?? MISSING_TEXT, note: due.length === 0 ? 'no date is set' : '' },
+      { term: 'Next review by', value: dueDates[0] ?? MISSING_TEXT, note: dueDates.length === 0 ? 'no date is set' : '' },
     ];
   },
   below: (rows) => (

@@ -143,8 +143,8 @@ const errorsRegister: Register<PublishedError> = {
 
 /** Removes the first sentence of a reason, which states the difference: the table has a column for it. */
 function withoutSize(reason: string): string {
-  const rest = reason.replace(/^The largest difference is [\d.,]+ bp, /, '');
-  return rest.charAt(0).toUpperCase() + rest.slice(1);
+  const restText = reason.replace(/^The largest difference is [\d.,]+ bp, /, '');
+  return restText.charAt(0).toUpperCase() + restText.slice(1);
 }
 
 type Judgement = Judgements['judgements'][number];

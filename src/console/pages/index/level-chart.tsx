@@ -53,17 +53,17 @@ const UNITS = [
 export function LevelChart(props: LevelChartProps) {
   const { id, tracked, underlying, performance, isNarrow } = props;
   const variant = getChosenVariant();
-  const others = listOthers(underlying, performance);
+  const otherIndices = listOthers(underlying, performance);
   const unit = getParameter('unit') === 'points' ? 'points' : 'rebased';
   const range = findChosenRange();
-  const { dates, lines, trouble } = useLines(props, unit, variant, unit === 'points' ? [] : others);
+  const { dates, lines, trouble } = useLines(props, unit, variant, unit === 'points' ? [] : otherIndices);
   const [first, last] = limitToRange(dates, range);
   const isLog = isLogarithmic(lines, first, last);
   const falls = performance?.drawdowns ?? NO_FALLS;
   const isShaded = getParameter('shade') === 'drawdowns';
   const bands = useMemo(() => (isShaded ? falls.map(createBand) : []), [isShaded, falls]);
   const marks = useRebalanceMarks(id);
-  const controls = <Controls {...{ id, others, unit, variant, isLog, lines }} hasDrawdowns={falls.length > 0} />;
+  const controls = <Controls {...{ id, others: otherIndices, unit, variant, isLog, lines }} hasDrawdowns={falls.length > 0} />;
   return (
     <Section
       title="Level"
@@ -83,7 +83,7 @@ export function LevelChart(props: LevelChartProps) {
       {trouble !== null && <p role="alert">{trouble.message}</p>}
       {unit === 'points' && (
         <p class="quiet">
-          Points are those of {tracked} alone: {[...others, 'the portfolio', 'a benchmark'].join(', ')} are drawn when
+          Points are those of {tracked} alone: {[...otherIndices, 'the portfolio', 'a benchmark'].join(', ')} are drawn when
           rebased.
         </p>
       )}
@@ -102,7 +102,7 @@ export function LevelChart(props: LevelChartProps) {
         subject={id}
         hasBrush
         compares={unit === 'rebased'}
-        onRemoveLine={(removed) => removeOther(others, removed)}
+        onRemoveLine={(removed) => removeOther(otherIndices, removed)}
       />
       <RelativePane dates={dates} lines={lines} />
     </Section>

@@ -90,8 +90,8 @@ function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView 
   const columns = (fields.data?.fields ?? []).filter(
     ({ dataset, kind }) => dataset === 'reference' && kind === 'string',
   );
-  const chosen = getParameter('by') ?? ISSUER;
-  const names = [...new Set([ISSUER, chosen, 'IDENTIFIER', ...columns.map(({ name }) => name)])];
+  const chosenGrouping = getParameter('by') ?? ISSUER;
+  const names = [...new Set([ISSUER, chosenGrouping, 'IDENTIFIER', ...columns.map(({ name }) => name)])];
   return (
     <Select
       label="Group securities by"
@@ -100,7 +100,7 @@ function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView 
         value: name,
         text: name === 'IDENTIFIER' ? 'none: each security separately' : name.toLowerCase().replaceAll('_', ' '),
       }))}
-      value={chosen}
+      value={chosenGrouping}
       onChoose={(by) => setParameters({ by: by === ISSUER ? null : by })}
     />
   );
@@ -120,9 +120,9 @@ async function readLimits(id: string, chosen: string | null, signal: AbortSignal
       query: { ...query, ...(chosen === null ? {} : { rule: chosen as Rule }), by: getParameter('by') ?? ISSUER },
       signal,
     });
-  const set = chosen.slice(SET_PREFIX.length);
+  const setId = chosen.slice(SET_PREFIX.length);
   const { constraints: rows } = await service.value.call('getConstraintSet', {
-    params: { constraint_set_id: set },
+    params: { constraint_set_id: setId },
     signal,
   });
   return service.value.call('watchLimits', { params, query, body: { rows }, signal });

@@ -22,8 +22,8 @@ export function listOthers(underlying: string | null, performance: PerformanceVi
 
 /** Removes one of the other indices from the chart. */
 export function removeOther(others: readonly string[], removed: string): void {
-  const rest = others.filter((other) => other !== removed);
-  setParameters({ with: rest.length === 0 ? NO_OTHERS : rest.join(',') });
+  const remainingIds = others.filter((other) => other !== removed);
+  setParameters({ with: remainingIds.length === 0 ? NO_OTHERS : remainingIds.join(',') });
 }
 
 /** Renders a selector that adds another index with a run. */

@@ -157,14 +157,14 @@ function Upcoming({ id, after, end }: UpcomingProps) {
   const ahead = useSchedule(id, after === undefined || after > yesterday ? after : yesterday);
   const first = behind?.upcoming[0];
   const last = ahead?.recent[0];
-  const upcoming = ahead?.upcoming ?? [];
+  const upcomingDates = ahead?.upcoming ?? [];
   return (
     <>
-      {upcoming.length > 0 && (
+      {upcomingDates.length > 0 && (
         <Section title="Next rebalances" aside={`${ahead?.frequency}, sessions of ${ahead?.calendar}`}>
           <Metrics
             label={`Next rebalances of ${id}`}
-            metrics={upcoming.map((date) => {
+            metrics={upcomingDates.map((date) => {
               const decided = ahead?.announcements?.[date];
               return {
                 term: `In effect ${countDaysTo(date)}`,

@@ -106,18 +106,18 @@ function useReference(id: string): Reference {
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   const benchmark = performance.data?.benchmark === id ? null : (performance.data?.benchmark ?? null);
-  const stored = (indices.data?.indices ?? []).map(({ id: other }) => other).filter((other) => other !== id);
+  const storedIds = (indices.data?.indices ?? []).map(({ id: other }) => other).filter((other) => other !== id);
   return {
     isKnown: performance.data !== undefined || performance.trouble !== null,
     against: getParameter('against') ?? benchmark,
-    others: [...new Set([...(benchmark === null ? [] : [benchmark]), ...stored])],
+    others: [...new Set([...(benchmark === null ? [] : [benchmark]), ...storedIds])],
   };
 }
 
 /** Renders the securities with the largest contributions to volatility. */
 function Contributions({ id }: { readonly id: string }) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
-  const stored = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
+  const storedModels = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
   const chosen = getParameter('risk_model');
   const query = { ...readShownRun(), risk: true, ...(chosen === null ? {} : { risk_model: chosen }) };
   const holdings = useResource(
@@ -137,7 +137,7 @@ function Contributions({ id }: { readonly id: string }) {
             isLabelShown
             options={[
               { value: '', text: 'the window of the run' },
-              ...[...new Set([...stored, ...(chosen === null ? [] : [chosen])])].map((model) => ({
+              ...[...new Set([...storedModels, ...(chosen === null ? [] : [chosen])])].map((model) => ({
                 value: model,
                 text: `model ${model}`,
               })),
@@ -213,12 +213,12 @@ function Factors({ id, against }: FactorsProps) {
       .filter(({ estimator }) => FACTOR_ESTIMATORS.has(estimator))
       .map(({ model_id: modelId }) => ({ value: `${STORED_PREFIX}${modelId}`, text: modelId })),
   ];
-  const model = getParameter('model') ?? 'market_sector';
-  const measure = model.startsWith(STORED_PREFIX)
-    ? { risk_model: model.slice(STORED_PREFIX.length) }
-    : { model: MODELS.find(({ value }) => value === model)?.value };
+  const chosenModel = getParameter('model') ?? 'market_sector';
+  const measure = chosenModel.startsWith(STORED_PREFIX)
+    ? { risk_model: chosenModel.slice(STORED_PREFIX.length) }
+    : { model: MODELS.find(({ value }) => value === chosenModel)?.value };
   const risk = useResource(
-    against === null ? null : `factors ${formatRunKey(id)} ${against} ${model}`,
+    against === null ? null : `factors ${formatRunKey(id)} ${against} ${chosenModel}`,
     (signal) =>
       service.value.call('getFactorRisk', {
         params: { index_id: id },
@@ -231,7 +231,7 @@ function Factors({ id, against }: FactorsProps) {
     <Section
       title={against === null ? 'Active risk by factor' : `Active risk against ${against} by factor`}
       aside={
-        <Choice label="Model" options={models} value={model} onChoose={(chosen) => setParameters({ model: chosen })} />
+        <Choice label="Model" options={models} value={chosenModel} onChoose={(chosen) => setParameters({ model: chosen })} />
       }
     >
       {against === null && <p class="quiet">Choose an index above: the active risk is measured against it.</p>}

@@ -149,9 +149,9 @@ const COUNT_UNIT: Unit = { of: 'number', digits: 0 };
 function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps) {
   const { index, columns, data } = view.prices;
   const dates = useMemo(() => index.map(String), [view]);
-  const others = columns.filter((column) => column !== 'CLOSE');
+  const otherColumns = columns.filter((column) => column !== 'CLOSE');
   const below =
-    others.find((column) => column === getParameter('below')) ?? others.find((one) => one === 'VOLUME') ?? others[0];
+    otherColumns.find((column) => column === getParameter('below')) ?? otherColumns.find((one) => one === 'VOLUME') ?? otherColumns[0];
   const lines = useMemo(
     () => [{ ...createLine(view, 'CLOSE', 1), label: `${formatMoney('Close', currency)}, ${PRICE_BASIS[basis]}` }],
     [view, basis, currency],
@@ -185,7 +185,7 @@ function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps
           <Select
             label="Below"
             isLabelShown
-            options={others.map((column) => ({ value: column, text: formatLabel(column.toLowerCase()) }))}
+            options={otherColumns.map((column) => ({ value: column, text: formatLabel(column.toLowerCase()) }))}
             value={below}
             onChoose={(column) => setParameters({ below: column })}
           />

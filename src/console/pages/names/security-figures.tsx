@@ -29,8 +29,8 @@ export function sumSectors(rows: readonly Row[]): readonly SectorSum[] {
  * current price.
  */
 export function SecurityFigures({ rows }: { readonly rows: readonly Row[] }) {
-  const last = rows.reduce((latest, { end }) => (end !== null && end > latest ? end : latest), '');
-  const traded = rows.filter(({ end }) => end === last);
+  const lastDate = rows.reduce((latest, { end }) => (end !== null && end > latest ? end : latest), '');
+  const traded = rows.filter(({ end }) => end === lastDate);
   const sized = traded
     .filter((row): row is Row & { readonly market_cap: number } => row.market_cap !== null)
     .toSorted((a, b) => b.market_cap - a.market_cap);
@@ -48,7 +48,7 @@ export function SecurityFigures({ rows }: { readonly rows: readonly Row[] }) {
         {
           term: 'Traded',
           value: formatCount(traded.length),
-          note: `on ${last}`,
+          note: `on ${lastDate}`,
           help: `Of ${formatCount(rows.length)} securities; the last session of the others is earlier.`,
         },
         { term: 'Market cap', value: writeCap(total), note: 'sum' },

@@ -14,15 +14,15 @@ interface BindingSummaryProps {
 
 /** Renders in words which bounds of the constraints are binding or violated, and which constraint costs most. */
 export function BindingSummary({ labels, exceeded, costliest }: BindingSummaryProps) {
-  const binding = formatBindingBounds(removeExceeded(labels, exceeded));
+  const bindingText = formatBindingBounds(removeExceeded(labels, exceeded));
   const excesses = formatOtherExcesses(exceeded);
   return (
     <>
       {excesses !== null && <p class="excess">Soft limits exceeded: {excesses}.</p>}
-      {binding !== '' && (
+      {bindingText !== '' && (
         <p>
           {costliest !== null && <>Costliest constraint: {costliest}. </>}
-          <span class="quiet">Binding: {binding}.</span>
+          <span class="quiet">Binding: {bindingText}.</span>
         </p>
       )}
     </>

@@ -50,8 +50,8 @@ export function OptimisePage() {
       <Answered resource={indices} what="the indices">
         {({ indices: all }) => {
           const ids = all.map(({ id }) => id);
-          const ruled = all.filter(({ kind }) => kind === 'rule').map(({ id }) => id);
-          const id = getParameter('index') ?? findLastVisit(ruled.length > 0 ? ruled : ids);
+          const ruleIds = all.filter(({ kind }) => kind === 'rule').map(({ id }) => id);
+          const id = getParameter('index') ?? findLastVisit(ruleIds.length > 0 ? ruleIds : ids);
           if (id === undefined)
             return (
               <EmptyState title="No index yet">An optimisation starts from an index. Create one first.</EmptyState>

@@ -5,9 +5,9 @@
 export function formatRow(label: string): string {
   const [, type, id, rest] = /^(\w+)(?:\[([^\]]*)\])?(?::(.*))?$/.exec(label) ?? [];
   if (type === undefined) return label;
-  const spaced = type.replaceAll(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
-  const idText = id === undefined || id === 'default' || id.replaceAll(/[-_]/g, ' ') === spaced ? '' : ` (${id})`;
-  const words = `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)}${idText}`;
+  const spacedType = type.replaceAll(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
+  const idText = id === undefined || id === 'default' || id.replaceAll(/[-_]/g, ' ') === spacedType ? '' : ` (${id})`;
+  const words = `${spacedType.charAt(0).toUpperCase()}${spacedType.slice(1)}${idText}`;
   return [words, ...(rest?.split(':') ?? []).filter((part) => part !== 'eq')].join(', ');
 }
 

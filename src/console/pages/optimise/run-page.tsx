@@ -39,7 +39,7 @@ export function RunPage({ params }: PageProps) {
   );
   const status = getJob(`optimise:${id}`) ?? job.data;
   const requestedTerms = createRequestedTerms(job.data?.request);
-  const back = formatAddress('/console/optimise', {
+  const backAddress = formatAddress('/console/optimise', {
     index: requestedTerms.index,
     set: requestedTerms.set,
     terms: requestedTerms.terms,
@@ -50,9 +50,9 @@ export function RunPage({ params }: PageProps) {
       above={[{ address: '/console/optimise', text: 'Optimise' }]}
       actions={
         <>
-          <LinkButton href={back}>Change the constraints</LinkButton>
+          <LinkButton href={backAddress}>Change the constraints</LinkButton>
           {requestedTerms.index !== null && may('write') && (
-            <LinkButton kind="main" href={addDerive(back)}>
+            <LinkButton kind="main" href={addDerive(backAddress)}>
               {getParameter('point') === null ? 'Save as an index' : 'Save the solution as an index'}
             </LinkButton>
           )}
@@ -80,7 +80,7 @@ export function RunPage({ params }: PageProps) {
               <JobState job={status ?? first} />
             )}
             {first.status === 'failed' && first.error?.code === 'INFEASIBLE' && (
-              <NotFeasible error={first.error} set={requestedTerms.set} back={back} />
+              <NotFeasible error={first.error} set={requestedTerms.set} back={backAddress} />
             )}
             {first.status === 'succeeded' && <Result id={id} asked={requestedTerms} />}
           </>

@@ -101,9 +101,9 @@ const PARAMETER_FIELDS: readonly FieldSpec[] = [
 function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
   const isFixed = !may('admin');
-  const fixed = isFixed ? ['name', 'description', 'kind'] : [];
+  const fixedFields = isFixed ? ['name', 'description', 'kind'] : [];
   const renderFields = (names: readonly string[]) => (
-    <SchemaForm schema="PluginUpsert" names={names} value={document} findings={findings} fixed={fixed} onChange={set} />
+    <SchemaForm schema="PluginUpsert" names={names} value={document} findings={findings} fixed={fixedFields} onChange={set} />
   );
   const getMember = (name: string) => ({
     value: document[name],

@@ -23,11 +23,11 @@ export function formatBlockTitle({ kind, title, subtitle, source, lines }: JsonO
 /** Summarises a block, for example `Contributors and detractors: contributions, half of the width, CORE-40`. */
 export function formatBlockSummary(block: JsonObject, hasIndex: boolean): string {
   const { title, source, lines, width, index_id: index } = block;
-  const shown = [source, ...(Array.isArray(lines) ? lines : [])]
+  const shownText = [source, ...(Array.isArray(lines) ? lines : [])]
     .filter((word) => typeof word === 'string')
     .map((word) => String(word).replaceAll('_', ' '))
     .join(', ');
-  const words = [shown, width === 'half' ? 'half of the width' : '', hasIndex ? String(index ?? '') : '']
+  const words = [shownText, width === 'half' ? 'half of the width' : '', hasIndex ? String(index ?? '') : '']
     .filter(Boolean)
     .join(', ');
   const head = typeof title === 'string' ? title : '';

@@ -59,7 +59,7 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
   const requestedIndex = getParameter('index');
   const index = requestedIndex !== null && ids.includes(requestedIndex) ? requestedIndex : ids[0];
   const run = isBuiltIn && requestedIndex === index ? getParameter('run_id') : null;
-  const others = isBuiltIn ? listOtherIndices(ids, index) : [];
+  const otherIndices = isBuiltIn ? listOtherIndices(ids, index) : [];
   if (template === undefined) return null;
   if (runs.data !== undefined && ids.length === 0)
     return (
@@ -70,7 +70,7 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
   const render = async (onRefusal: OnRefusal) => {
     const body = {
       template_id: template,
-      ...(isBuiltIn && index !== undefined ? createIndices(index, others) : {}),
+      ...(isBuiltIn && index !== undefined ? createIndices(index, otherIndices) : {}),
       ...(run === null || index === undefined ? {} : { run_ids: { [index]: run } }),
     };
     const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
@@ -98,7 +98,7 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
         />
       )}
       {isBuiltIn && index !== undefined && ids.length > 1 && (
-        <OtherTemplates others={others} free={ids.filter((id) => id !== index && !others.includes(id))} />
+        <OtherTemplates others={otherIndices} free={ids.filter((id) => id !== index && !otherIndices.includes(id))} />
       )}
       <ActionButton kind="main" disabled={isBuiltIn && index === undefined} act={render}>
         Render
@@ -110,8 +110,8 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
 
 /** Returns the other indices of the report in the address: all except the first. */
 function listOtherIndices(ids: readonly string[], first: string | undefined): readonly string[] {
-  const named = getParameter('and')?.split(',') ?? [];
-  return [...new Set(named)].filter((id) => id !== first && ids.includes(id));
+  const namedIds = getParameter('and')?.split(',') ?? [];
+  return [...new Set(namedIds)].filter((id) => id !== first && ids.includes(id));
 }
 
 const createIndices = (first: string, others: readonly string[]) =>

@@ -56,8 +56,8 @@ interface ComparisonProps {
 
 function Comparison({ views, summaries }: ComparisonProps) {
   const securities = useMemo(() => [...new Set(views.flatMap((view) => view.asset_ids))].toSorted(), [views]);
-  const common = securities.filter((id) => views.every((view) => id in view.volatilities));
-  const rows = (common.length === 0 ? securities : common).map((identifier) => ({ identifier }));
+  const commonIds = securities.filter((id) => views.every((view) => id in view.volatilities));
+  const rows = (commonIds.length === 0 ? securities : commonIds).map((identifier) => ({ identifier }));
   const end = views
     .map((view) => view.observed_end)
     .toSorted()
@@ -71,14 +71,14 @@ function Comparison({ views, summaries }: ComparisonProps) {
   return (
     <div class="side-by-side">
       <div class="notes">
-        {common.length > 1 && (
+        {commonIds.length > 1 && (
           <Section
             title="Volatility of an equally weighted portfolio"
-            aside={`per year, ${formatCount(common.length)} ${views.length > 1 ? 'common ' : ''}securities`}
+            aside={`per year, ${formatCount(commonIds.length)} ${views.length > 1 ? 'common ' : ''}securities`}
           >
             <Bars
               label="Volatility of an equally weighted portfolio by model"
-              bars={views.map((view) => ({ label: view.model_id, value: computeEqualWeightVolatility(view, common) }))}
+              bars={views.map((view) => ({ label: view.model_id, value: computeEqualWeightVolatility(view, commonIds) }))}
               format={(value) => formatPercent(value)}
               isPlain
             />

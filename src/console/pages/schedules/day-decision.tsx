@@ -117,11 +117,11 @@ interface AcceptanceProps {
  */
 function Acceptance({ blocked: { check, findings, indices }, requests, isReady, decide, waive }: AcceptanceProps) {
   const [chosen, setChosen] = useState('');
-  const index = indices.length === 1 ? indices[0]! : chosen; // there is one index
-  const body = { check: check as Waiver['check'], index_id: index === ALL_INDICES ? null : index }; // the service reported the check
-  const indexText = index === ALL_INDICES ? 'every index' : index;
-  const count = findings.filter(({ index_id: id }) => index === ALL_INDICES || id === index).length;
-  const isRequested = index !== '' && findIndexRequest(requests, index) !== undefined;
+  const indexId = indices.length === 1 ? indices[0]! : chosen; // there is one index
+  const body = { check: check as Waiver['check'], index_id: indexId === ALL_INDICES ? null : indexId }; // the service reported the check
+  const indexText = indexId === ALL_INDICES ? 'every index' : indexId;
+  const count = findings.filter(({ index_id: id }) => indexId === ALL_INDICES || id === indexId).length;
+  const isRequested = indexId !== '' && findIndexRequest(requests, indexId) !== undefined;
   return (
     <div class="acceptance" role="group" aria-label={`Findings of ${checkWords(check)}`}>
       {requests.map((request) => (
@@ -142,10 +142,10 @@ function Acceptance({ blocked: { check, findings, indices }, requests, isReady, 
         />
       )}
       <ActionButton
-        disabled={!isReady || index === '' || isRequested}
+        disabled={!isReady || indexId === '' || isRequested}
         act={decide(waive(body), `The findings of ${checkWords(check)} are accepted for ${indexText}.`)}
       >
-        {index === ''
+        {indexId === ''
           ? `Accept: ${checkWords(check)}`
           : `Accept ${countValues(count, 'finding')}: ${checkWords(check)} for ${indexText}`}
       </ActionButton>

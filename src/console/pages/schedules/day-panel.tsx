@@ -125,7 +125,7 @@ function Records({ schedule, date }: { readonly schedule: string; readonly date:
 }
 
 function DayFacts({ day }: { readonly day: ScheduleDay }) {
-  const earlier = listBlockedSince(day);
+  const earlierDates = listBlockedSince(day);
   return (
     <Facts
       facts={[
@@ -133,7 +133,7 @@ function DayFacts({ day }: { readonly day: ScheduleDay }) {
         // The reasons of indices are shown at the indices.
         ['Reason', findOwnReason(day)],
         ['Held back', day.held.length === 0 ? null : countValues(day.held.length, 'index', 'indices')],
-        ['Held back since', earlier.length === 0 ? null : <DayLinks dates={earlier} />],
+        ['Held back since', earlierDates.length === 0 ? null : <DayLinks dates={earlierDates} />],
         ['Due', formatMoment(day.due_at)],
         ['Ended', day.finished_at === null ? null : formatMoment(day.finished_at)],
         ['Next attempt', day.next_attempt_at === null ? null : formatMoment(day.next_attempt_at)],

@@ -64,8 +64,8 @@ export const isBlocked = (day: Day): boolean => describeDay(day).text === 'block
 
 /** Describes what blocked days need. Adds how many requests to accept findings are pending. */
 export const describeDecisions = (blocked: number, requests: number): string => {
-  const need = `${blocked === 1 ? 'needs' : 'need'} a decision`;
-  return requests === 0 ? need : `${need}, ${countValues(requests, 'request')} pending`;
+  const needText = `${blocked === 1 ? 'needs' : 'need'} a decision`;
+  return requests === 0 ? needText : `${needText}, ${countValues(requests, 'request')} pending`;
 };
 
 /** State of an index on a day of a schedule. */

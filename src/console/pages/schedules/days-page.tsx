@@ -144,11 +144,11 @@ function Summary({ schedule, rows, next, requests }: SummaryProps) {
 /** Renders a summary of the schedule: its start, its indices and its steps. */
 function Plan({ schedule }: { readonly schedule: Schedule }) {
   const { at, calendar, day_offset: offset, time_zone: zone, indices, steps } = schedule;
-  const days = offset === 0 ? '' : offset === 1 ? ', the day after' : `, ${offset} days after`;
+  const daysText = offset === 0 ? '' : offset === 1 ? ', the day after' : `, ${offset} days after`;
   return (
     <Facts
       facts={[
-        ['Begins', `${at}${days}, after each session of ${calendar}${zone === null ? '' : ` (${zone})`}`],
+        ['Begins', `${at}${daysText}, after each session of ${calendar}${zone === null ? '' : ` (${zone})`}`],
         [
           'Indices',
           <span class="schedule-indices">

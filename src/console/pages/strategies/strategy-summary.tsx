@@ -128,10 +128,10 @@ function Levels({ ofIndex, ofStrategy }: LevelsProps) {
     const levels = views.map(
       ({ level }) => new Map(level.index.map((date, t) => [String(date), Number(level.data[t])])),
     );
-    const common = [...levels[0]!.keys()].filter((date) => levels.every((level) => level.has(date))); // at least one run
+    const commonDates = [...levels[0]!.keys()].filter((date) => levels.every((level) => level.has(date))); // at least one run
     const drawn = views.map(({ index_id: id }, k): Line => {
-      const base = levels[k]!.get(common[0] ?? '') ?? 1; // a level per run
-      const values = common.map((date) => (100 * levels[k]!.get(date)!) / base);
+      const base = levels[k]!.get(commonDates[0] ?? '') ?? 1; // a level per run
+      const values = commonDates.map((date) => (100 * levels[k]!.get(date)!) / base);
       const isIndex = id === ofIndex.index_id;
       return {
         id,
@@ -141,7 +141,7 @@ function Levels({ ofIndex, ofStrategy }: LevelsProps) {
         ...(isIndex ? { reference: id } : {}),
       };
     });
-    return [common, drawn];
+    return [commonDates, drawn];
   }, [ofIndex, ofStrategy]);
   if (dates.length < 2) return null;
   return (
@@ -161,13 +161,13 @@ const readNumber = (value: Json | undefined, otherwise: number): number =>
 
 /** Formats the terms of a strategy as a sentence. */
 function formatSentence(document: JsonObject, { id, name, base_date: base, currency }: IndexSummary): string {
-  const capital = formatCount(readNumber(document['initial_capital'], EXAMPLE_CAPITAL));
+  const capitalText = formatCount(readNumber(document['initial_capital'], EXAMPLE_CAPITAL));
   const exposure = readNumber(document['exposure'], 1);
   const cost = readNumber(document['transaction_cost_bps'], 0);
   const tolerance = document['drift_tolerance'];
   const { start, end, rebalance, constraint_set_id: constraints } = document;
   return [
-    `A portfolio of ${capital} ${currency} follows ${name} (${id}) from ${typeof start === 'string' ? start : base}`,
+    `A portfolio of ${capitalText} ${currency} follows ${name} (${id}) from ${typeof start === 'string' ? start : base}`,
     typeof end === 'string' ? ` to ${end}` : '',
     exposure === 1 ? ', fully invested' : `, ${formatAtMost(exposure * 100, 2)}% invested`,
     cost === 0 ? ', without trading costs.' : `, and pays ${formatAtMost(cost, 2)} bp for each trade.`,

@@ -71,15 +71,15 @@ function FirstVariants({ rows }: { readonly rows: readonly Row[] }) {
     .slice(0, DRAWN_MAX);
   const key = drawn.map(({ job }) => job.job_id).join();
   const { dates, lines } = useMemo(() => {
-    const all = [...new Set(drawn.flatMap(({ fan }) => fan.index))].toSorted();
+    const allDates = [...new Set(drawn.flatMap(({ fan }) => fan.index))].toSorted();
     return {
-      dates: all,
+      dates: allDates,
       lines: drawn.map(({ job, fan }, k): Line => {
         const levels = new Map(fan.index.map((date, at) => [date, fan.first?.[at] ?? null]));
         return {
           id: job.job_id,
           label: `${describeSubject(job)} ${formatShortId(job)}`,
-          values: all.map((date) => levels.get(date) ?? null),
+          values: allDates.map((date) => levels.get(date) ?? null),
           colour: k + 1,
         };
       }),

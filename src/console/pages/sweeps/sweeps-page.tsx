@@ -170,8 +170,8 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
     parseValues(text, varied.find((one) => one.pointer === pointer)?.unit ?? null);
   const listRefused = ({ pointer, text }: Axis): readonly Finding[] => {
     const variedParameter = varied.find((one) => one.pointer === pointer);
-    const refused = variedParameter === undefined ? [] : listValueErrors(text, variedParameter);
-    return refused.map((message) => ({ severity: 'error', code: 'WRONG_TYPE', message, path: `grid${pointer}` }));
+    const valueErrors = variedParameter === undefined ? [] : listValueErrors(text, variedParameter);
+    return valueErrors.map((message) => ({ severity: 'error', code: 'WRONG_TYPE', message, path: `grid${pointer}` }));
   };
   const variants = axes.reduce((product, axis) => product * listValues(axis).length, axes.length === 0 ? 0 : 1);
   const free = varied.filter(({ pointer }) => !axes.some((axis) => axis.pointer === pointer));
@@ -286,7 +286,7 @@ interface AxisFieldProps {
 function AxisField({ axis, varied, findings, onChange, onRemove }: AxisFieldProps) {
   const label = varied?.label ?? axis.pointer;
   const unit = varied?.unit ?? null;
-  const read = parseValues(axis.text, unit).map((value) => formatWithUnit(value, unit));
+  const readValues = parseValues(axis.text, unit).map((value) => formatWithUnit(value, unit));
   return (
     <div class="sweep-axis">
       <Field
@@ -295,7 +295,7 @@ function AxisField({ axis, varied, findings, onChange, onRemove }: AxisFieldProp
           label,
           kind: 'text',
           unit,
-          help: `Values, separated by commas; now ${formatWithUnit(varied?.now, unit)}.${isFraction(unit) && read.length > 0 && findings.length === 0 ? ` Read as ${read.join(', ')}.` : ''}`,
+          help: `Values, separated by commas; now ${formatWithUnit(varied?.now, unit)}.${isFraction(unit) && readValues.length > 0 && findings.length === 0 ? ` Read as ${readValues.join(', ')}.` : ''}`,
         }}
         value={axis.text}
         findings={findings}

@@ -175,7 +175,7 @@ function Card({ template, taken, isAsked, isFirst, onAnswer }: CardProps) {
   useEffect(() => {
     if (isDone) onAnswer();
   }, [isDone]);
-  const use = formatAddress('/console/indices/new', { template: id, id: findFreeId(template, taken) });
+  const address = formatAddress('/console/indices/new', { template: id, id: findFreeId(template, taken) });
   const problem = level.data?.problem ?? level.trouble?.message ?? null;
   return (
     <li class="template" aria-busy={isFirst && isAsked && !isDone}>
@@ -197,7 +197,7 @@ function Card({ template, taken, isAsked, isFirst, onAnswer }: CardProps) {
       <footer>
         {template.can_run === true && !isDone && <span class="skeleton template-waits" aria-hidden="true" />}
         <Thumbnail values={level.data?.level?.data ?? []} title={title} />
-        {may('write') && <LinkButton href={use}>Use</LinkButton>}
+        {may('write') && <LinkButton href={address}>Use</LinkButton>}
       </footer>
     </li>
   );

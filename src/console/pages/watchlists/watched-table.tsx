@@ -48,8 +48,8 @@ export function WatchedTable({ identifiers, onRemove }: WatchedTableProps) {
       {(all) => {
         const securities = selectChosen(all, identifiers);
         const listedIds = new Set(securities.map(({ identifier }) => identifier));
-        const missing = identifiers.filter((identifier) => !listedIds.has(identifier));
-        return <PricedTable securities={securities} missing={missing} onRemove={onRemove} />;
+        const missingIdentifiers = identifiers.filter((identifier) => !listedIds.has(identifier));
+        return <PricedTable securities={securities} missing={missingIdentifiers} onRemove={onRemove} />;
       }}
     </Answered>
   );

@@ -102,9 +102,9 @@ function mergeRecurring(findings: readonly Finding[]): Finding[] {
 function mergeGroup(group: readonly Finding[]): Finding {
   const first = group.reduce((least, finding) => (finding.first_date! < least.first_date! ? finding : least));
   if (group.length === 1) return first;
-  const last = group.reduce((most, { last_date: date }) => (date! > most ? date! : most), '');
-  const message = `${group.length} times from ${first.first_date} to ${last}. First: ${first.message}`;
-  return { ...first, message, count: group.length, last_date: last };
+  const lastDate = group.reduce((most, { last_date: date }) => (date! > most ? date! : most), '');
+  const message = `${group.length} times from ${first.first_date} to ${lastDate}. First: ${first.message}`;
+  return { ...first, message, count: group.length, last_date: lastDate };
 }
 
 /** Maximum number of securities without a price bar in the places of a finding, and in its message. */

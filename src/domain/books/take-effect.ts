@@ -193,11 +193,11 @@ export function refuseEmptyIndex(
   sm: SessionMarket,
   { rebalance, decision }: FailedRebalance,
 ): Refusal {
-  const first = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
+  const firstSentence = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
   const explanation = decision.kind === 'decided' ? undefined : decision.explain?.();
   if (explanation !== undefined)
-    return new Refusal(explanation.code, `${first}: ${explanation.message}`, explanation.detail);
-  return new Refusal('EMPTY_INDEX', `${first}: ${describeReason(decision)}`, {
+    return new Refusal(explanation.code, `${firstSentence}: ${explanation.message}`, explanation.detail);
+  return new Refusal('EMPTY_INDEX', `${firstSentence}: ${describeReason(decision)}`, {
     findings: decision.kind === 'decided' ? [] : [decision.finding],
   });
 }

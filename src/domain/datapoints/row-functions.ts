@@ -34,8 +34,8 @@ function describeNumberFault(
   most = Infinity,
 ): string | undefined {
   if (Number.isInteger(value) && value! >= least && value! <= most) return undefined;
-  const range = most === Infinity ? `of at least ${least}` : `from ${least} to ${most}`;
-  return `${name} is ${value}; a whole number ${range} is needed`;
+  const rangeText = most === Infinity ? `of at least ${least}` : `from ${least} to ${most}`;
+  return `${name} is ${value}; a whole number ${rangeText} is needed`;
 }
 
 /** Returns the reason why a list cannot be divided into rows of a length. Returns undefined if it can. */

@@ -117,11 +117,11 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
       .flatMap((p) => candidates.map(({ name, gain }) => ({ out: names[p]!, in: name, promise: gain - 2 * cost[p]! })))
       .toSorted((a, b) => b.promise - a.promise || a.out - b.out || a.in - b.in)
       .map((swap) => {
-        const next = held.slice();
-        next[swap.out] = 0;
-        next[swap.in] = 1;
+        const nextFlags = held.slice();
+        nextFlags[swap.out] = 0;
+        nextFlags[swap.in] = 1;
         return {
-          held: next,
+          held: nextFlags,
           short: solves.short,
           large: large.map((set) => swapMember(set, swap.out, swap.in)),
           isFinal: true,

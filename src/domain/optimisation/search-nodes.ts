@@ -197,7 +197,7 @@ function findMostDecisive(
 }
 
 function setValue(values: Uint8Array, position: number, value: number): Uint8Array {
-  const next = values.slice();
-  next[position] = value;
-  return next;
+  const nextValues = values.slice();
+  nextValues[position] = value;
+  return nextValues;
 }

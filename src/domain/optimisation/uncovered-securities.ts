@@ -26,6 +26,6 @@ export function describeUncovered(
       ? `and are kept; ${ASSUMPTION}`
       : `and are excluded; for the figures of the index, ${ASSUMPTION}`;
   const namedSecurities = [...reasons].slice(0, NAMED_MAX).map(([identifier, why]) => `${identifier} (${why})`);
-  const more = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
-  return `${excluded.size} of ${index.length} securities (${(100 * share).toFixed(2)}% of the index) have no risk estimate ${treatment}: ${namedSecurities.join(', ')}${more}.`;
+  const moreText = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
+  return `${excluded.size} of ${index.length} securities (${(100 * share).toFixed(2)}% of the index) have no risk estimate ${treatment}: ${namedSecurities.join(', ')}${moreText}.`;
 }

@@ -47,8 +47,8 @@ export function createRefusedVariants(variation: Variation): RefusedVariants {
       const all = unlistedCount === 0 ? findings : [...findings, createMoreFinding(member, unlistedCount)];
       const { code, message, detail } = refuseWithFindings('sweep', all);
       const variants = [...refusals];
-      const report = `${message.slice(0, -1)}: ${formatVariants(variants)} of ${countVariants(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
-      throw new Refusal(code, report, { ...detail, variants });
+      const reportText = `${message.slice(0, -1)}: ${formatVariants(variants)} of ${countVariants(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
+      throw new Refusal(code, reportText, { ...detail, variants });
     },
   };
 }
@@ -77,8 +77,8 @@ const createMoreFinding = (path: string, count: number): Finding => ({
 
 /** Describes the changes of a variant, for example `/document/overlay/factor 0`. */
 export function formatVariantName(patch: Patch): string {
-  const set = Object.entries(patch).map(([pointer, value]) => `${pointer} ${shortenText(JSON.stringify(value) ?? '')}`);
-  return set.length === 0 ? 'the base' : set.join(', ');
+  const assignments = Object.entries(patch).map(([pointer, value]) => `${pointer} ${shortenText(JSON.stringify(value) ?? '')}`);
+  return assignments.length === 0 ? 'the base' : assignments.join(', ');
 }
 
 const shortenText = (text: string): string => (text.length <= VALUE_MAX ? text : `${text.slice(0, VALUE_MAX - 3)}...`);

@@ -51,14 +51,14 @@ export const compositeScore = defineSelectionClass({
           `${direction} ${nameUsedField(uses[i]!)} (weight ${weight}, winsorised at ${winsorise})`,
       )
       .join(', ');
-    const limits = [
+    const limitsText = [
       ...(count === null ? [] : [`the ${count} best`]),
       ...(minimum === null ? [] : [`those scoring at least ${minimum}`]),
     ].join(' among ');
     return {
       reads: uses,
       remembers: false,
-      sentence: `Score securities by the weighted average z-score of ${termPhrases} and keep ${limits}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Score securities by the weighted average z-score of ${termPhrases} and keep ${limitsText}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const scores = new Float64Array(scope.columns.length);
         const total = terms.reduce((sum, { weight }) => sum + weight, 0);

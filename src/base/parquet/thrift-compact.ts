@@ -42,9 +42,9 @@ function putValue(bytes: number[], value: ThriftValue): void {
   if ('i32' in value) putVarint(bytes, encodeZigzag(value.i32));
   else if ('i64' in value) putVarint(bytes, encodeZigzag(value.i64));
   else if ('text' in value) {
-    const text = new TextEncoder().encode(value.text);
-    putVarint(bytes, text.length);
-    for (const byte of text) bytes.push(byte);
+    const textBytes = new TextEncoder().encode(value.text);
+    putVarint(bytes, textBytes.length);
+    for (const byte of textBytes) bytes.push(byte);
   } else if ('list' in value) {
     putListHead(bytes, value.list.length, value.list.length === 0 ? TYPE.struct : getType(value.list[0]!));
     for (const item of value.list) putValue(bytes, item);

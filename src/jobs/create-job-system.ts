@@ -50,11 +50,11 @@ export function createJobSystem({
     const { kind, payload, request, estimatedBytes, message, origin = null } = submission;
     if (!kinds.has(kind.kind)) throw new Error(`the kind ${kind.kind} is not registered`);
     const jobKey = kind.key(payload);
-    const input = toCanonicalJson({ kind: kind.kind, ident: jobKey, payload });
+    const inputJson = toCanonicalJson({ kind: kind.kind, ident: jobKey, payload });
     return queue.submit({
       jobId: `${kind.kind}:${jobKey}`,
       kind: kind.kind,
-      inputHash: createHash('sha256').update(input).digest('hex'),
+      inputHash: createHash('sha256').update(inputJson).digest('hex'),
       payload,
       request,
       estimatedBytes,

@@ -25,16 +25,16 @@ export function listSteps(schema: string): readonly string[] {
     formatFirstCommitFunction,
     formatTidyFunction,
   ];
-  const first = parts.map((part) => part(schema)).join('');
-  const fifth = [formatSealedDocuments(schema, STRIPES), formatPulseFunction(schema), formatPreparation(schema)].join(
+  const firstStep = parts.map((part) => part(schema)).join('');
+  const fifthStep = [formatSealedDocuments(schema, STRIPES), formatPulseFunction(schema), formatPreparation(schema)].join(
     '',
   );
-  const sixth = [formatStarts(schema), formatJobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
-  const seventh = writeDelayedMoves(schema, STRIPES);
-  const eighth = writeSealedKinds(schema, STRIPES);
-  const second = secondCommitFunction(schema, STRIPES);
-  const ninth = formatIndexUpdate(schema);
-  return [first, formatNodeTables(schema), formatPartTable(schema), second, fifth, sixth, seventh, eighth, ninth];
+  const sixthStep = [formatStarts(schema), formatJobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
+  const seventhStep = writeDelayedMoves(schema, STRIPES);
+  const eighthStep = writeSealedKinds(schema, STRIPES);
+  const secondStep = secondCommitFunction(schema, STRIPES);
+  const ninthStep = formatIndexUpdate(schema);
+  return [firstStep, formatNodeTables(schema), formatPartTable(schema), secondStep, fifthStep, sixthStep, seventhStep, eighthStep, ninthStep];
 }
 
 /**

@@ -222,8 +222,8 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
       : createOk(`${workers} workers on ${cores} cores.`);
   },
   'open files': async () => {
-    const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
-    const softLimit = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.NaN);
+    const limitsText = await readFile('/proc/self/limits', 'utf8').catch(() => '');
+    const softLimit = Number(/^Max open files\s+(\d+)/m.exec(limitsText)?.[1] ?? Number.NaN);
     if (Number.isNaN(softLimit)) return createOk('The limit of open files is unknown on this system.');
     return softLimit < RECOMMENDED_OPEN_FILES
       ? createWarning(

@@ -123,11 +123,11 @@ interface OpenFiles {
 
 /** Opens an artifact location. Objects of an object store are copied to a temporary folder. */
 export async function openFiles(settings: Settings, storeId: string | undefined): Promise<OpenFiles> {
-  const cache = await mkdtemp(join(tmpdir(), 'divisor-copy-'));
-  const close = () => rm(cache, { recursive: true, force: true });
+  const cacheFolder = await mkdtemp(join(tmpdir(), 'divisor-copy-'));
+  const close = () => rm(cacheFolder, { recursive: true, force: true });
   try {
-    const artifacts = await openSharedArtifacts(readArtifactLocation({ ...settings, cache })!, storeId, {
-      folder: cache,
+    const artifacts = await openSharedArtifacts(readArtifactLocation({ ...settings, cache: cacheFolder })!, storeId, {
+      folder: cacheFolder,
     });
     return { files: { kind: 'shared', artifacts }, close };
   } catch (thrown) {

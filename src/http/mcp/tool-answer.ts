@@ -87,8 +87,8 @@ function createLinks(type: string, { method, url }: Pick<Request, 'method' | 'ur
 
 function createLinkResult(answer: ResponseParts, type: string, address: Pick<Request, 'method' | 'url'>): ToolResult {
   cancelBody(answer);
-  const size = answer.headers.length === undefined ? '' : ` of ${answer.headers.length} bytes`;
-  const text = `The response is a file${size} (${type}); read it with ${formatRequest(address)}.`;
+  const sizeText = answer.headers.length === undefined ? '' : ` of ${answer.headers.length} bytes`;
+  const text = `The response is a file${sizeText} (${type}); read it with ${formatRequest(address)}.`;
   return { content: [{ type: 'text', text }, ...createLinks(type, address)] };
 }
 

@@ -66,18 +66,18 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     assertAccepted([...report.findings, ...findNewWarnings(dataWarnings, document)], failOn);
     const value = { store_id: datasetId, dry_run: isTrial, ...createReport(refreshed, document, servedMarket) };
     if (isTrial) return { result: { value } };
-    const time = timestamp();
+    const currentTimestamp = timestamp();
     const versionFiles = selectReusableFiles(freshData.files, report);
     const files = lastDay === null ? versionFiles : versionFiles.filter(isOtherTable);
     const refreshedMarket = isSameTables
-      ? prepareServedAgain(handle, servedMarket, time, files)
-      : await prepareServedMarket(handle, time, files);
+      ? prepareServedAgain(handle, servedMarket, currentTimestamp, files)
+      : await prepareServedMarket(handle, currentTimestamp, files);
     const changes: Partial<DatasetDocument> = {
       ...createLoadedFields(
         { ...freshData.summary, warnings: sortFindings([...report.findings, ...dataWarnings]) },
-        time,
+        currentTimestamp,
       ),
-      last_refreshed_at: time,
+      last_refreshed_at: currentTimestamp,
       taken_at_start: null,
       location: document.source,
       ...createRefreshFields(refreshed),

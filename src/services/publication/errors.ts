@@ -147,17 +147,17 @@ function formatNotice({
   readonly same: number;
 }): string {
   const isSingle = first === last;
-  const dates = isSingle ? `the close of ${first}` : `closes from ${first} to ${last}`;
+  const datesText = isSingle ? `the close of ${first}` : `closes from ${first} to ${last}`;
   const [were, differ, stand] = isSingle ? ['was', 'differs', 'stands'] : ['were', 'differ', 'stand'];
   const kindText = {
-    restated: `${indexId}: ${dates} ${were} published again.`,
-    announced: `${indexId}: ${dates} ${were} wrong and ${stand} as published. Later closes are correct.`,
-    left: `${indexId}: ${dates} ${differ} immaterially and ${stand} as published.`,
+    restated: `${indexId}: ${datesText} ${were} published again.`,
+    announced: `${indexId}: ${datesText} ${were} wrong and ${stand} as published. Later closes are correct.`,
+    left: `${indexId}: ${datesText} ${differ} immaterially and ${stand} as published.`,
   }[decision];
   if (largest === null) return `${kindText} ${reason}`;
-  const size = `Largest change: ${largest.variant} return level of ${largest.date} from ${roundShown(largest.published)} to ${roundShown(largest.run)}.`;
+  const sizeText = `Largest change: ${largest.variant} return level of ${largest.date} from ${roundShown(largest.published)} to ${roundShown(largest.run)}.`;
   const equalLevels = same === 0 ? '' : ` The levels of ${same} of them are the same within rounding.`;
-  return `${kindText} ${size}${equalLevels} ${reason}`;
+  return `${kindText} ${sizeText}${equalLevels} ${reason}`;
 }
 
 /** Rounds a level to eight significant digits. A difference of a ten-thousandth of a basis point remains visible. */

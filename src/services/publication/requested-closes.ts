@@ -102,10 +102,10 @@ function formatSummary(
     last,
   }: { readonly fresh: readonly UnsignedClose[]; readonly restated: number; readonly last: UnsignedClose },
 ): string {
-  const closes = fresh.length === 1 ? `the close of ${last.date}` : `${fresh.length} closes through ${last.date}`;
+  const closesText = fresh.length === 1 ? `the close of ${last.date}` : `${fresh.length} closes through ${last.date}`;
   const restatedCloses = restated === 1 ? 'one close again' : `${restated} closes again`;
-  if (restated === 0) return `Publish ${closes} of ${indexId}.`;
+  if (restated === 0) return `Publish ${closesText} of ${indexId}.`;
   return fresh.length === 0
     ? `Publish ${restatedCloses} of ${indexId}.`
-    : `Publish ${restatedCloses} and ${closes} of ${indexId}.`;
+    : `Publish ${restatedCloses} and ${closesText} of ${indexId}.`;
 }

@@ -50,8 +50,8 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
   const sm = composer.market(indexId);
   const session = findSessionWithData(sm, asOf);
   if (session < 0) {
-    const first = market.dates.length === 0 ? 'no date' : formatDay(market.dates[0]!);
-    throw new Refusal('NO_DATA_AT_DATE', `as_of ${formatDay(asOf)} is before the first date of the store, ${first}.`);
+    const firstDate = market.dates.length === 0 ? 'no date' : formatDay(market.dates[0]!);
+    throw new Refusal('NO_DATA_AT_DATE', `as_of ${formatDay(asOf)} is before the first date of the store, ${firstDate}.`);
   }
   const composition = selectComposition(composer, { indexId, session, engine, called: question.called });
   const maxStaleSessions = readPriceSessions(resolveTreatment(documents[indexId]!, (id) => documents[id])!); // the composition has a decision

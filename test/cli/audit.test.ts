@@ -59,11 +59,11 @@ async function verifyAudit({ log = entries, sealed = seals, key = KEY }: AuditFi
 
 /** Computes the numbers and hashes of entries again. An attacker without a signing key could do the same. */
 function rehashEntries(log: readonly AuditEntry[]): AuditEntry[] {
-  let previous = '0'.repeat(64);
+  let previousHash = '0'.repeat(64);
   return log.map((entry, i) => {
-    const statedEntry = { ...entry, seq: i + 1, previous };
-    previous = computeAuditHash(statedEntry);
-    return { ...statedEntry, hash: previous };
+    const statedEntry = { ...entry, seq: i + 1, previous: previousHash };
+    previousHash = computeAuditHash(statedEntry);
+    return { ...statedEntry, hash: previousHash };
   });
 }
 

@@ -54,8 +54,8 @@ async function readViews(first: string, second: string): Promise<unknown> {
  * these.
  */
 function listGuideCommands(): { readonly verb: string; readonly words: string[] }[] {
-  const page = readFileSync('data/guide/several-machines.md', 'utf8');
-  return [...page.matchAll(/^ {4}divisor (serve|worker) (.*) &$/gm)].map(([, verb = '', flags = '']) => ({
+  const pageText = readFileSync('data/guide/several-machines.md', 'utf8');
+  return [...pageText.matchAll(/^ {4}divisor (serve|worker) (.*) &$/gm)].map(([, verb = '', flags = '']) => ({
     verb,
     words: flags
       .replaceAll(/--(home|port) \S+/g, '')

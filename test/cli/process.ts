@@ -87,7 +87,7 @@ function captureOutput(stream: NodeJS.WriteStream): { text(): string; release():
   stream.setMaxListeners(0); // every thread of this process adds listeners until it ends
   const write = vi.spyOn(stream, 'write').mockImplementation((chunk, ...rest) => {
     chunks.push(Buffer.from(chunk));
-    for (const done of rest) if (typeof done === 'function') done();
+    for (const callback of rest) if (typeof callback === 'function') callback();
     return true;
   });
   return {

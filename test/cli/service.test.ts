@@ -105,8 +105,8 @@ test('since selects later releases and always the unreleased changes', async () 
   for (const { version } of releases)
     expect(compareVersions(parseVersion(version)!, parseVersion(all.version)!)).toBeLessThanOrEqual(0);
   expect((await readChangelog('?since=0.0.0')).entries).toEqual(all.entries);
-  for (const later of [all.version, '99.0.0'])
-    expect((await readChangelog(`?since=${later}`)).entries).toEqual(
+  for (const laterVersion of [all.version, '99.0.0'])
+    expect((await readChangelog(`?since=${laterVersion}`)).entries).toEqual(
       all.entries.filter(({ version }) => version === 'Unreleased'),
     );
 });

@@ -56,8 +56,8 @@ interface Task {
  */
 function readTask(path: string): Task | undefined {
   try {
-    const stat = readFileSync(`${path}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const statText = readFileSync(`${path}/stat`, 'utf8');
+    const fields = statText.slice(statText.lastIndexOf(')') + 2).split(' ');
     return { state: fields[0]!, parent: Number(fields[1]), nice: Number(fields[16]) };
   } catch {
     return undefined;

@@ -45,8 +45,8 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     const { rows } = await from.query<Record<string, unknown>>('SELECT * FROM divisor.documents');
     for (const row of rows) {
       const [names, values] = [Object.keys(row), Object.values(row)];
-      const places = names.map((_, i) => `$${i + 1}`).join(', ');
-      await to.query(`INSERT INTO divisor.documents (${names.join(', ')}) VALUES (${places})`, values);
+      const placeholders = names.map((_, i) => `$${i + 1}`).join(', ');
+      await to.query(`INSERT INTO divisor.documents (${names.join(', ')}) VALUES (${placeholders})`, values);
     }
     await from.end();
     await to.end();

@@ -37,11 +37,11 @@ describe.skipIf(!hasPostgresql || !hasPgbouncer)('a service behind PgBouncer in 
     const { hostname, port, username, pathname, password } = new URL(database.url);
     const poolPort = await freePort();
     const name = pathname.slice(1);
-    const login = password === '' ? '' : ` password=${decodeURIComponent(password)}`;
+    const passwordText = password === '' ? '' : ` password=${decodeURIComponent(password)}`;
     await writeFile(
       join(folder, 'pgbouncer.ini'),
       `[databases]
-${name} = host=${hostname} port=${port} dbname=${name} user=${username}${login}
+${name} = host=${hostname} port=${port} dbname=${name} user=${username}${passwordText}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${poolPort}

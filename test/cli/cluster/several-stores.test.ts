@@ -29,21 +29,21 @@ test.skipIf(!hasPostgresql)(
   'nodes compute indices of several stores as a service of one store does',
   async () => {
     const expected = new Map<string, unknown>();
-    for (const store of STORES) {
+    for (const storeId of STORES) {
       const embeddedService = await runService();
-      await generate(embeddedService, store, true);
+      await generate(embeddedService, storeId, true);
       await embeddedService.ask('PUT', '/indices/EVEN', INDEX);
       await runJob(embeddedService, '/analytics/EVEN/backtest');
-      expected.set(store, await readFigures(embeddedService, 'EVEN'));
+      expected.set(storeId, await readFigures(embeddedService, 'EVEN'));
       await embeddedService.close();
     }
     const cluster = await openCluster();
     try {
       const { front } = cluster;
       const worker = await cluster.startWorker();
-      for (const store of STORES) {
-        await generate(front, store, store === 'one');
-        await front.ask('PUT', `/indices/${store}`, { ...INDEX, id: store, store_id: store });
+      for (const storeId of STORES) {
+        await generate(front, storeId, storeId === 'one');
+        await front.ask('PUT', `/indices/${storeId}`, { ...INDEX, id: storeId, store_id: storeId });
       }
       // In the soak, the worker is killed. A new worker computes the interrupted jobs again.
       const startedJobs = await Promise.all(

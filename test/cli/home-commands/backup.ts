@@ -39,14 +39,14 @@ export function describeBackup(): void {
       expect({ status, err }).toEqual({ status: 0, err: '' });
       expect(listLines(out)[0]).toMatchObject({ folder, damaged: [] });
 
-      const other = join(await createFolder(), 'elsewhere');
-      expect((await runHere(['restore', folder, '--home', other])).status).toBe(0);
-      const record = await (await fetch(`${service.url}/analytics/EVEN/record`)).text();
+      const otherHome = join(await createFolder(), 'elsewhere');
+      expect((await runHere(['restore', folder, '--home', otherHome])).status).toBe(0);
+      const recordText = await (await fetch(`${service.url}/analytics/EVEN/record`)).text();
       const restoredAnswers = await Promise.all(KEPT_PATHS.map((path) => ask(service.url, 'GET', path)));
       expect(restoredAnswers.map(({ status: found }) => found)).toEqual(KEPT_PATHS.map(() => 200));
-      const secondService = await startServiceHere(other);
+      const secondService = await startServiceHere(otherHome);
       try {
-        expect(await (await fetch(`${secondService.url}/analytics/EVEN/record`)).text()).toBe(record);
+        expect(await (await fetch(`${secondService.url}/analytics/EVEN/record`)).text()).toBe(recordText);
         expect(await Promise.all(KEPT_PATHS.map((path) => ask(secondService.url, 'GET', path)))).toEqual(
           restoredAnswers,
         );
@@ -57,11 +57,11 @@ export function describeBackup(): void {
         await expect
           .poll(async () => (await ask(secondService.url, 'GET', '/data/stores/market')).body['active'])
           .toBe(true);
-        expect((await ask(secondService.url, 'GET', '/data/stores/market')).body['location']).toContain(other);
+        expect((await ask(secondService.url, 'GET', '/data/stores/market')).body['location']).toContain(otherHome);
       } finally {
         await secondService.stop();
       }
-      expect((await runHere(['verify', '--home', other])).status).toBe(0);
+      expect((await runHere(['verify', '--home', otherHome])).status).toBe(0);
     });
 
     test('is written only to a new folder, and leaves nothing in the home', async () => {

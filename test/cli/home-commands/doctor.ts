@@ -43,15 +43,15 @@ export function describeDoctor(): void {
 
     test('warns of dates on which only some securities of the served store have a bar', async () => {
       const folder = await createFolder();
-      const table = join(folder, 'market.csv');
+      const csvPath = join(folder, 'market.csv');
       const bars = ['2024-01-02', '2024-01-03'].flatMap((date, t) =>
         ['A', 'B', 'C'].slice(t === 0 ? 0 : 2).map((name) => `${date},${name},10`),
       );
-      await writeFile(table, ['date,identifier,CLOSE', ...bars, ''].join('\n'));
+      await writeFile(csvPath, ['date,identifier,CLOSE', ...bars, ''].join('\n'));
       const homeFlags = ['--home', join(folder, 'home')];
       const result = await runHere([
         'import',
-        table,
+        csvPath,
         '--activate',
         '--id',
         'part',

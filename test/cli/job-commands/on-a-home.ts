@@ -303,11 +303,11 @@ async function createVendorFiles(): Promise<{ readonly bars: number; readonly na
     const lines = ['Date,Open,High,Low,Close,Adj Close,Volume,Note'];
     for (const [t, day] of days.entries()) {
       const close = (20 + n / 10 + Math.sin(t + n)).toFixed(2);
-      const bar =
+      const barText =
         n === 7 && t === 20
           ? '0,0,0,0,0,0'
           : [close, close, close, close, (Number(close) * (t < 15 ? 0.99 : 1)).toFixed(6), 1000 + t].join(',');
-      lines.push(...Array.from({ length: n === 3 && t === 9 ? 2 : 1 }, () => `${day},${bar},vendor`));
+      lines.push(...Array.from({ length: n === 3 && t === 9 ? 2 : 1 }, () => `${day},${barText},vendor`));
       bars += 1;
     }
     await writeFile(toPath(`vendor/N${n}_data.csv`), `${lines.join('\n')}\n`);

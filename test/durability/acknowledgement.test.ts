@@ -17,7 +17,7 @@ test.skipIf(!canTrace)(
   { timeout: 60_000 + WRITES * 60 },
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'divisor-acknowledged-'));
-    const trace = join(folder, 'trace');
+    const tracePath = join(folder, 'trace');
     // With -D the service is a child of this process. So it can receive signals of this process.
     const words = [
       '-D',
@@ -30,7 +30,7 @@ test.skipIf(!canTrace)(
       '-e',
       'trace=fdatasync,fsync,msync,read,write,writev',
       '-o',
-      trace,
+      tracePath,
     ];
     const child = spawn('strace', [
       ...words,
@@ -74,7 +74,7 @@ test.skipIf(!canTrace)(
       child.kill('SIGTERM');
       await once(child, 'close');
     }
-    const earlyAnswers = countEarlyAnswers(await readFile(trace, 'utf8'));
+    const earlyAnswers = countEarlyAnswers(await readFile(tracePath, 'utf8'));
     await rm(folder, { recursive: true, force: true });
     expect(earlyAnswers.answers).toBe(WRITES);
     expect(earlyAnswers.unflushed).toBe(0);

@@ -53,9 +53,9 @@ const listNames = (tenant: Tenant): readonly string[] => [`${tenant}desk`, `${te
 
 beforeAll(async () => {
   provider = await startProvider('console');
-  const oidc = ['--oidc-issuer', provider.issuer, '--oidc-audience', 'divisor'];
+  const oidcFlags = ['--oidc-issuer', provider.issuer, '--oidc-audience', 'divisor'];
   const grants = GRANTS.flatMap((grant) => ['--oidc-scopes', grant]);
-  service = await runService(['--tenancy', 'prefix', ...oidc, ...grants], { DIVISOR_API_KEYS });
+  service = await runService(['--tenancy', 'prefix', ...oidcFlags, ...grants], { DIVISOR_API_KEYS });
   const market = {
     store_id: 'market',
     seed: 3,

@@ -161,9 +161,9 @@ test('a backup of a home that was opened since contains none of them', async () 
   await eraseSupersededSecrets(before);
   await before.transaction((tx) => tx.put('store', 'db', createStoreSource('kept')));
   await before.close();
-  const backup = join(base, 'backup');
-  expect((await runHere(['backup', backup, '--home', home])).status).toBe(0);
-  const bytes = await readFile(join(backup, 'documents', 'data.mdb'), 'latin1');
-  expect(bytes).toContain(':kept@');
-  expect(bytes).not.toMatch(/plain-pass-|private-of-before/);
+  const backupFolder = join(base, 'backup');
+  expect((await runHere(['backup', backupFolder, '--home', home])).status).toBe(0);
+  const dataText = await readFile(join(backupFolder, 'documents', 'data.mdb'), 'latin1');
+  expect(dataText).toContain(':kept@');
+  expect(dataText).not.toMatch(/plain-pass-|private-of-before/);
 });

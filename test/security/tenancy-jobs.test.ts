@@ -105,8 +105,8 @@ describe('a sweep', () => {
       const jobId = await startJob(tenant, '/analytics/sweeps', createBody(tenant));
       expect(jobId.startsWith(`sweep:${tenant}`)).toBe(true);
       expect([jobId, await waitForJob(tenant, jobId)]).toEqual([jobId, 'succeeded']);
-      const rows = `/analytics/sweeps/${jobId.slice('sweep:'.length)}/rows`;
-      const paths = [rows, `/jobs/${jobId}`, `/jobs/${jobId}/events`];
+      const rowsPath = `/analytics/sweeps/${jobId.slice('sweep:'.length)}/rows`;
+      const paths = [rowsPath, `/jobs/${jobId}`, `/jobs/${jobId}/events`];
       const readStatuses = async (by: Tenant) =>
         Promise.all(
           paths.map(async (path) => {

@@ -45,12 +45,12 @@ async function requireOk<T>(tenant: Tenant, method: string, path: string, body?:
 }
 
 async function settle(tenant: Tenant): Promise<void> {
-  const index = `${tenant}eq`;
-  await requireOk(tenant, 'PUT', `/indices/${index}`, createIndex(index));
+  const indexId = `${tenant}eq`;
+  await requireOk(tenant, 'PUT', `/indices/${indexId}`, createIndex(indexId));
   await requireOk(tenant, 'PUT', `/strategies/${tenant}desk`, {
     id: `${tenant}desk`,
     name: `${tenant}desk secret`,
-    index_id: index,
+    index_id: indexId,
   });
   const constraints = [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.5 } }];
   await requireOk(tenant, 'PUT', `/optimise/constraint-sets/${tenant}set`, {
@@ -58,7 +58,7 @@ async function settle(tenant: Tenant): Promise<void> {
     name: `${tenant}set secret`,
     constraints,
   });
-  const blocks = [{ kind: 'header', index_id: index }];
+  const blocks = [{ kind: 'header', index_id: indexId }];
   await requireOk(tenant, 'PUT', `/reports/templates/${tenant}page`, {
     template_id: `${tenant}page`,
     name: `${tenant}page secret`,
@@ -71,11 +71,11 @@ async function settle(tenant: Tenant): Promise<void> {
     expect([id, job.status, job.error]).toEqual([id, 'succeeded', null]);
     return id.slice(id.indexOf(':') + 1);
   };
-  await runJob(`/analytics/${index}/backtest`, {});
+  await runJob(`/analytics/${indexId}/backtest`, {});
   [renders[tenant] = '', optimisations[tenant] = ''] = await Promise.all([
     runJob('/reports/render', { template_id: `${tenant}page` }),
-    runJob('/optimise/runs', { index_id: index, constraint_set_id: `${tenant}set` }),
-    runJob(`/risk-models/${tenant}model/estimate`, { index_id: index }),
+    runJob('/optimise/runs', { index_id: indexId, constraint_set_id: `${tenant}set` }),
+    runJob(`/risk-models/${tenant}model/estimate`, { index_id: indexId }),
   ]);
   const source = 'function compute({ close }) { return close; }';
   const plugin = { name: `${tenant}plugin secret`, kind: 'datapoint', inputs: { close: 'CLOSE' }, source };
@@ -92,9 +92,9 @@ async function settle(tenant: Tenant): Promise<void> {
 beforeAll(async () => {
   provider = await startProvider('console');
   const { issuer } = provider;
-  const oidc = ['--oidc-issuer', issuer, '--oidc-audience', 'divisor', '--oidc-client-id', 'console'];
+  const oidcFlags = ['--oidc-issuer', issuer, '--oidc-audience', 'divisor', '--oidc-client-id', 'console'];
   const grants = GRANTS.flatMap((grant) => ['--oidc-scopes', grant]);
-  service = await runService(['--tenancy', 'prefix', ...oidc, ...grants], { DIVISOR_API_KEYS });
+  service = await runService(['--tenancy', 'prefix', ...oidcFlags, ...grants], { DIVISOR_API_KEYS });
   const market = { store_id: 'market', seed: 3, assets: 6, start: '2022-01-03', end: '2024-06-28' };
   await service.ask('POST', '/data/synthetic', market, asKey(operator.key));
   await service.finished('generate:market', asKey(operator.key));
@@ -173,11 +173,11 @@ describe('operations x clients x tenants', () => {
     const asks = createRows((id, route) => !isEndless(id) && !isMutation(route));
     await processInTurns(asks, async ({ id, route, tenant, client, headers }) => {
       const { status, text } = await requestRoute(route, formatPath(route, tenant), headers);
-      const who = `${tenant} ${client} ${id}`;
-      if (text.includes(getOther(tenant))) deviations.push(`${who}: ${status} ${text.slice(0, 200)}`);
+      const description = `${tenant} ${client} ${id}`;
+      if (text.includes(getOther(tenant))) deviations.push(`${description}: ${status} ${text.slice(0, 200)}`);
       const isKnown = knowsPrefixes(id, route);
-      if (isKnown && isOfTenant(route) && status === 403) deviations.push(`${who}: own refused`);
-      if (!isKnown && status !== 403) deviations.push(`${who}: ${status} without knowing prefixes`);
+      if (isKnown && isOfTenant(route) && status === 403) deviations.push(`${description}: own refused`);
+      if (!isKnown && status !== 403) deviations.push(`${description}: ${status} without knowing prefixes`);
     });
     console.log(`${asks.length} asks for a tenant's own, deviations ${deviations.length}`);
     expect(deviations).toEqual([]);

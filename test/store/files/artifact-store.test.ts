@@ -121,8 +121,8 @@ test('no message names a file', async () => {
   const artifacts = await openArtifacts(await createFolder());
   const ref = await artifacts.write(CONTENT, SHA256);
   await artifacts.remove([ref.name]);
-  for (const work of [artifacts.stream(ref), artifacts.read(ref), artifacts.link([{ ref, name: artifacts.newName() }])])
-    await expect(work).rejects.toThrow(/^The stored bytes are missing or damaged\.$/);
+  for (const pendingRead of [artifacts.stream(ref), artifacts.read(ref), artifacts.link([{ ref, name: artifacts.newName() }])])
+    await expect(pendingRead).rejects.toThrow(/^The stored bytes are missing or damaged\.$/);
 });
 
 test('files that are missing, short or written to since are damaged if their content differs', async () => {

@@ -205,21 +205,21 @@ test('all files are written or none, whichever call the disk refuses', async () 
 
 test('at whichever call the process ends, a start removes orphaned files', async () => {
   const folder = await createFolder();
-  const copies = await createFolder();
+  const copiesFolder = await createFolder();
   let count = 0;
-  watchCalls(folder, () => cpSync(folder, join(copies, String(count++)), { recursive: true }));
+  watchCalls(folder, () => cpSync(folder, join(copiesFolder, String(count++)), { recursive: true }));
   await openArtifactWriter(createDestination(folder)).write(
     createSmallArtifacts([createArtifactName(), createArtifactName()]),
   );
   watchCalls(folder, undefined);
-  cpSync(folder, join(copies, String(count)), { recursive: true });
+  cpSync(folder, join(copiesFolder, String(count)), { recursive: true });
   const seenSizes = new Set<number>();
   for (let call = 0; call <= count; call++) {
-    const copy = join(copies, String(call));
-    seenSizes.add((await readdir(copy)).length);
-    const artifacts = await openArtifacts(copy);
+    const copyFolder = join(copiesFolder, String(call));
+    seenSizes.add((await readdir(copyFolder)).length);
+    const artifacts = await openArtifacts(copyFolder);
     await artifacts.sweep(async () => new Set());
-    expect(await readdir(copy)).toEqual([]);
+    expect(await readdir(copyFolder)).toEqual([]);
   }
   expect([...seenSizes]).toEqual([0, 1, 2]);
 });

@@ -7,10 +7,10 @@ import { openTemporaryFolders } from '../temporary-folder.js';
 const createFolder = openTemporaryFolders();
 
 test('a folder is created with its parents, with the requested mode, and found the second time', async () => {
-  const above = join(await createFolder(), 'a');
-  const path = join(above, 'b', 'c');
+  const parentFolder = join(await createFolder(), 'a');
+  const path = join(parentFolder, 'b', 'c');
   expect(await makeFolder(path, 0o700)).toBe(true);
-  for (const folder of [above, path]) expect((await stat(folder)).mode & 0o777).toBe(0o700);
+  for (const folder of [parentFolder, path]) expect((await stat(folder)).mode & 0o777).toBe(0o700);
   expect(await makeFolder(path, 0o700)).toBe(false);
 });
 

@@ -245,13 +245,13 @@ test('a failed transaction creates no version, and a purging one leaves none', a
 
 test('only a damaged version is refused, and a damaged head loses no number', async () => {
   const folder = await createFolder();
-  const documents = join(folder, 'documents');
-  const first = await openVersioned(documents);
+  const documentsFolder = join(folder, 'documents');
+  const first = await openVersioned(documentsFolder);
   for (const name of ['a', 'b', 'c']) await first.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', name }));
   await first.close();
   await flipDocument(folder, 'main\0version\0index/EQ/0000000002');
   await flipDocument(folder, 'main\0history\0index/EQ');
-  const store = await openVersioned(documents);
+  const store = await openVersioned(documentsFolder);
   expect(await loadVersion(store, INDEX, 2)).toBe('unreadable');
   expect(await loadVersion(store, INDEX, 3)).toMatchObject({ content: '{"id":"EQ","name":"c"}' });
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', name: 'd' }));

@@ -184,22 +184,22 @@ describe('a damaged file', () => {
 
   test('names the newest backup, and the backup opens', async () => {
     const folder = await createFolderWithDocuments();
-    const backups = await createFolder();
+    const backupsFolder = await createFolder();
     const store = await openDocumentStore({ folder });
     for (const name of ['2026-01-02', '2026-01-10']) {
-      await mkdir(join(backups, name));
+      await mkdir(join(backupsFolder, name));
       const reader = openDocumentsReader(folder);
-      await reader.copyTo(join(backups, name));
+      await reader.copyTo(join(backupsFolder, name));
       await reader.close();
     }
     await store.close();
     await truncate(formatDataPath(folder), 0);
-    await expect(openDocumentStore({ folder, backups })).rejects.toThrow(
-      `restore it from ${join(backups, '2026-01-10')}.`,
+    await expect(openDocumentStore({ folder, backups: backupsFolder })).rejects.toThrow(
+      `restore it from ${join(backupsFolder, '2026-01-10')}.`,
     );
     await rm(formatDataPath(folder));
-    await cp(join(backups, '2026-01-10'), folder, { recursive: true });
-    const restoredStore = await openDocumentStore({ folder, backups });
+    await cp(join(backupsFolder, '2026-01-10'), folder, { recursive: true });
+    const restoredStore = await openDocumentStore({ folder, backups: backupsFolder });
     expect(await restoredStore.ids('index')).toHaveLength(500);
     await restoredStore.close();
   });

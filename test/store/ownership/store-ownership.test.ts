@@ -101,8 +101,8 @@ test('a physical copy of the database, of the same server and name, ends and rem
   const copied = await createCopy(documents);
   const clone = await begin(copied, folder);
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId: 'of-nobody' });
-  const result = join(folder, `${'a'.repeat(32)}.art`);
-  await writeFile(result, CONTENT); // a result that only the live database references
+  const artifactPath = join(folder, `${'a'.repeat(32)}.art`);
+  await writeFile(artifactPath, CONTENT); // a result that only the live database references
   const seenByClone = createOwnedArtifacts(artifacts, clone.ownership);
   const sweep = () => seenByClone.sweep(async () => new Set());
   expect(await sweep()).toBe(0);
@@ -110,7 +110,7 @@ test('a physical copy of the database, of the same server and name, ends and rem
   await seenByClone.discard([`${'a'.repeat(32)}.art`]);
   await expect.poll(() => clone.lost.length).toBe(1);
   expect(clone.lost[0]).toContain('was renewed by another copy of the database divisor');
-  expect([await sweep(), await readFile(result, 'utf8')]).toEqual([0, 'results']);
+  expect([await sweep(), await readFile(artifactPath, 'utf8')]).toEqual([0, 'results']);
   expect([ownership.isConfirmed(), lost]).toEqual([true, []]);
 });
 
@@ -133,9 +133,9 @@ test('an interrupted renewal is completed, and a delayed earlier token is replac
   const second = await begin(documents, folder);
   await expect.poll(() => readToken(folder)).toBe('next-token');
   await expect.poll(() => readToken(folder)).not.toBe('next-token');
-  const marker = join(folder, 'divisor-store.json');
-  const text = await readFile(marker, 'utf8');
-  await writeFile(marker, text.replace(await readToken(folder), token)); // simulates a process that was stopped while writing the marker
+  const markerPath = join(folder, 'divisor-store.json');
+  const text = await readFile(markerPath, 'utf8');
+  await writeFile(markerPath, text.replace(await readToken(folder), token)); // simulates a process that was stopped while writing the marker
   await expect.poll(() => readToken(folder)).not.toBe(token);
   expect([lost, second.lost]).toEqual([[], []]);
 });

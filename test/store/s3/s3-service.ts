@@ -107,13 +107,13 @@ async function startS3rver(): Promise<Upstream> {
 
 export async function startS3(): Promise<S3Service> {
   const { host, port, isStrict, stop, ...place } = await openUpstream();
-  const seen: string[] = [];
+  const seenRequests: string[] = [];
   let headers: IncomingMessage['headers'] = {};
   const state = { isClosed: false, isHeld: false, bodiesToDamage: 0 };
   const door = createServer((incoming: IncomingMessage, outgoing: ServerResponse) => {
     const isMarker = new URL(incoming.url!, 'http://s3').pathname.endsWith('divisor-store.json');
     if (!isMarker)
-      seen.push(
+      seenRequests.push(
         `${incoming.method} ${new URL(incoming.url!, 'http://s3').searchParams.keys().next().value ?? ''}`.trim(),
       );
     if (incoming.method === 'PUT') headers = incoming.headers;
@@ -141,7 +141,7 @@ export async function startS3(): Promise<S3Service> {
   return Object.assign(state, {
     access: { endpoint, region: 'us-east-1', ...place },
     isStrict,
-    seen,
+    seen: seenRequests,
     headers: () => headers,
     async stop() {
       door.closeAllConnections();

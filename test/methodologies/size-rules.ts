@@ -30,8 +30,8 @@ export const runEqualWeight: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     ...EVERY_QUARTER,
     reference: (dates, t) => {
-      const second = findNthWeekday(dates[t]!.slice(0, 7), { weekday: 5, nth: 2 });
-      return dates.findLastIndex((date) => date <= second);
+      const secondFriday = findNthWeekday(dates[t]!.slice(0, 7), { weekday: 5, nth: 2 });
+      return dates.findLastIndex((date) => date <= secondFriday);
     },
     decide: (t) => computeProportional(market.members('COMMITTEE', t), () => 1),
   }),

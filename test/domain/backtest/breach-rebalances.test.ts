@@ -291,7 +291,7 @@ test('an extended run equals the whole run bit for bit, or states that a breach 
 });
 
 test('the methodology states which limits are watched and when a rebalance takes effect', () => {
-  const report = createMethodology(createIndexOn(2, 'monthly', { on_breach: 'rebalance' })).join(' ');
-  expect(report).toContain('UCITS 5/10/40 is checked at every close');
+  const methodologyText = createMethodology(createIndexOn(2, 'monthly', { on_breach: 'rebalance' })).join(' ');
+  expect(methodologyText).toContain('UCITS 5/10/40 is checked at every close');
   expect(createMethodology(createIndexOn(2, 'monthly', { on_breach: 'none' })).join(' ')).not.toContain('watched');
 });

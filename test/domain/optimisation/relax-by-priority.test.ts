@@ -62,10 +62,10 @@ describe('a row with a priority is relaxed', () => {
         const [first, ...otherRows] = draw(random);
         const createTrialProblem = (rows: readonly Row[]) =>
           buildProblem({ names, seed: trial + 1, rows, hasPrevious: true });
-        const place = `${type} ${trial} ${JSON.stringify([first, ...otherRows])}`;
+        const description = `${type} ${trial} ${JSON.stringify([first, ...otherRows])}`;
         const result = relaxRows(createTrialProblem([addPriority(first!, 1), ...otherRows]));
-        expect(result, place).not.toBeNull();
-        expect(new Set(result!.moves.map((move) => move.row)), place).toEqual(new Set([0]));
+        expect(result, description).not.toBeNull();
+        expect(new Set(result!.moves.map((move) => move.row)), description).toEqual(new Set([0]));
         // Any smaller relaxation of a row makes the problem infeasible.
         for (const less of result!.moves) {
           const isWhole =
@@ -85,13 +85,13 @@ describe('a row with a priority is relaxed', () => {
               solvers,
               createTrialProblem([{ ...first!, params: { ...first!.params, ...params } }, ...otherRows]),
             ).kind,
-            place,
+            description,
           ).not.toBe('solved');
         }
-        expect(relaxRows(createTrialProblem([first!, ...otherRows])), `${place} without a priority`).toBeNull();
+        expect(relaxRows(createTrialProblem([first!, ...otherRows])), `${description} without a priority`).toBeNull();
         expect(
           relaxRows(createTrialProblem([addPriority(first!, 0), ...otherRows])),
-          `${place} with priority zero`,
+          `${description} with priority zero`,
         ).toBeNull();
       }
     },

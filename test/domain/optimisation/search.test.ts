@@ -221,10 +221,10 @@ describe('a number of securities', () => {
 
   test('a security that is held short is one of them, as enumeration has it', () => {
     for (let seed = 1; seed <= (IS_SOAK ? 2 : 1); seed++) {
-      const shorts = ['N002', 'N007'];
+      const shortNames = ['N002', 'N007'];
       const rows = [
         { type: 'Cardinality', params: { minimum: 4, maximum: 5 } },
-        { type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: shorts } },
+        { type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: shortNames } },
       ];
       const problem = buildProblem({ names: 10, seed, rows });
       const solution = requireSolution(problem);

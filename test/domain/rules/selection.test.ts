@@ -100,8 +100,8 @@ describe('laws of selection', () => {
       'CumulativeCoverage',
     ]) {
       const { params } = CASES.find((one) => one.type === type)!;
-      const original = selectByRule(sm, { type, params }).map((name) => newNames[market.identifiers.indexOf(name)]!);
-      expect(selectByRule(other, { type, params })).toEqual(original.toSorted());
+      const originalNames = selectByRule(sm, { type, params }).map((name) => newNames[market.identifiers.indexOf(name)]!);
+      expect(selectByRule(other, { type, params })).toEqual(originalNames.toSorted());
     }
   });
 });
@@ -173,11 +173,11 @@ describe('constituents and their buffers', () => {
       selectByRule(sm, { type: 'LiquidityFilter', params: { minimum: 5e7, incumbent_minimum: 2e7 } }, { incumbents }),
     ).toEqual(expected.toSorted());
     const caps = createValues(listUniverseAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
-    const large = [...caps]
+    const largeNames = [...caps]
       .filter(([name, value]) => value !== null && value >= (incumbents.includes(name) ? 5e8 : 2e9))
       .map(([name]) => name);
     expect(
       selectByRule(sm, { type: 'MarketCapFilter', params: { minimum: 2e9, incumbent_minimum: 5e8 } }, { incumbents }),
-    ).toEqual(large.toSorted());
+    ).toEqual(largeNames.toSorted());
   });
 });

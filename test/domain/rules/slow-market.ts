@@ -215,6 +215,6 @@ export function rankNames(
   const names = [...values.keys()].toSorted();
   const presentNames = names.filter((name) => values.get(name) !== null);
   const sign = options.ascending ? 1 : -1;
-  const sorted = presentNames.toSorted((a, b) => sign * (values.get(a)! - values.get(b)!) || (a < b ? -1 : 1));
-  return options.include ? [...sorted, ...names.filter((name) => values.get(name) === null)] : sorted;
+  const sortedNames = presentNames.toSorted((a, b) => sign * (values.get(a)! - values.get(b)!) || (a < b ? -1 : 1));
+  return options.include ? [...sortedNames, ...names.filter((name) => values.get(name) === null)] : sortedNames;
 }

@@ -19,9 +19,9 @@ test('a text never exceeds its limit, and is JSON if a list could be shortened',
 });
 
 test('parallel lists keep the same positions: the first and the last', () => {
-  const index = Array.from({ length: 5000 }, (_, i) => `day ${i}`);
-  const data = index.map((_, i) => i);
-  const { text, cuts } = shortenJson({ levels: { index, data } }, 4000);
+  const indexDays = Array.from({ length: 5000 }, (_, i) => `day ${i}`);
+  const data = indexDays.map((_, i) => i);
+  const { text, cuts } = shortenJson({ levels: { index: indexDays, data } }, 4000);
   const { levels } = JSON.parse(text) as { levels: { index: string[]; data: number[] } };
   expect(levels.index).toEqual(levels.data.map((i) => `day ${i}`));
   expect([levels.data[0], levels.data.at(-1)]).toEqual([0, 4999]);

@@ -116,9 +116,9 @@ test('the requester of a change cannot decide it, also with another key of the s
   await performDay(actAs('ada'), day2);
   const [approval] = await listApprovals('?state=pending');
   const id = approval!.approval_id;
-  const ada = Object.keys(keys).filter((name) => name.startsWith('ada') && name !== 'ada');
-  expect(ada).toHaveLength(2);
-  for (const key of ada) {
+  const adaKeys = Object.keys(keys).filter((name) => name.startsWith('ada') && name !== 'ada');
+  expect(adaKeys).toHaveLength(2);
+  for (const key of adaKeys) {
     expect(formatCode(await decide(key, id, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
     expect(formatCode(await decide(key, id, 'reject', 'No'))).toBe('403 APPROVAL_FORBIDDEN');
   }
@@ -269,8 +269,8 @@ test('the approvals of a family are requested together, and an overlay is publis
 
 test('a corporate action is decided by two persons, and the second sees its effect on each index', async () => {
   const [session, coming] = SESSIONS.slice(12) as [string, string];
-  const actions = `identifier,type,value,ex_date\nAA,SPLIT,2,${coming}\n`;
-  await folder.write({ ...createFiles(session), 'corporate_actions.csv': actions });
+  const actionsCsv = `identifier,type,value,ex_date\nAA,SPLIT,2,${coming}\n`;
+  await folder.write({ ...createFiles(session), 'corporate_actions.csv': actionsCsv });
   const { body: job } = await actAs('ada').ask<{ job_id: string }>('POST', '/data/sync', {});
   expect((await actAs('ada').finished(job.job_id)).status).toBe('succeeded');
   const queue = await actAs('ada').ask<{ actions: readonly DeskAction[] }>('GET', '/actions');

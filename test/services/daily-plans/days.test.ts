@@ -183,9 +183,9 @@ test('files of the published run are written once, and again on request', async 
   );
   const readAttempts = async (request: object) =>
     (await performDay(service, day4, request)).steps[2]!.items.find(({ key }) => key.endsWith('closing.csv'))!.at;
-  const first = day.steps[2]!.items.find(({ key }) => key.endsWith('closing.csv'))!.at;
-  expect(await readAttempts({})).toBe(first);
-  expect(await readAttempts({ again: ['export'] })).not.toBe(first);
+  const firstTimestamp = day.steps[2]!.items.find(({ key }) => key.endsWith('closing.csv'))!.at;
+  expect(await readAttempts({})).toBe(firstTimestamp);
+  expect(await readAttempts({ again: ['export'] })).not.toBe(firstTimestamp);
 });
 
 test('the list shows days, newest first, with the next one', async () => {

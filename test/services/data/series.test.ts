@@ -153,9 +153,9 @@ describe('series of the served store', () => {
 
   test('are no constituents, no securities and not part of the coverage', () =>
     runOnStore('apart', async () => {
-      const preview = JSON.stringify((await service.ask('POST', '/indices/ALL/preview', { as_of: '2024-03-01' })).body);
-      for (const name of NAMES) expect(preview).toContain(`"${name}"`);
-      for (const name of EXTERNAL) expect(preview).not.toContain(`"${name}"`);
+      const previewText = JSON.stringify((await service.ask('POST', '/indices/ALL/preview', { as_of: '2024-03-01' })).body);
+      for (const name of NAMES) expect(previewText).toContain(`"${name}"`);
+      for (const name of EXTERNAL) expect(previewText).not.toContain(`"${name}"`);
       expect(await get('/data/coverage')).toMatchObject({ identifiers_union: NAMES.length });
       expect(await get('/data/source')).toEqual({ configured: true, identifiers: NAMES.length });
       expect((await get<{ identifiers: unknown[] }>('/data/identifiers')).identifiers).toHaveLength(NAMES.length);

@@ -93,8 +93,8 @@ test(
           'GET',
           `/data/reference?identifiers=${names.join(',')}&fields=CLOSE,PRICE`,
         );
-        const answer = `${status} ${[...new Set(body.entries?.flatMap(({ fields }) => [fields.CLOSE, fields.PRICE]))].join(' and ')}`;
-        seenAnswers.set(answer, (seenAnswers.get(answer) ?? 0) + 1);
+        const answerText = `${status} ${[...new Set(body.entries?.flatMap(({ fields }) => [fields.CLOSE, fields.PRICE]))].join(' and ')}`;
+        seenAnswers.set(answerText, (seenAnswers.get(answerText) ?? 0) + 1);
       }
     };
     const readers = [read(), read(), read()];

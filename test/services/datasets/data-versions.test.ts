@@ -148,8 +148,8 @@ test('an export as known on a version uses the newest run of that version', asyn
     expect(table).toEqual(await readExport(`run_id=${run.run_id}`));
   }
   expect(new Set(tables.map((table) => JSON.stringify(table))).size).toBe(3);
-  const last = body.runs.find(({ store_version: version }) => version === 3)!.run_id;
-  const path = `/analytics/KNOWN/exports/levels?run_id=${last}&as_known_on=1`;
+  const lastRunId = body.runs.find(({ store_version: version }) => version === 3)!.run_id;
+  const path = `/analytics/KNOWN/exports/levels?run_id=${lastRunId}&as_known_on=1`;
   expect(await service.refusal('GET', path)).toMatchObject({
     status: 422,
     detail: { findings: [{ code: 'DIFFERENT_DATA', path: 'as_known_on', value: 1 }] },

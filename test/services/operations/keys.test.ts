@@ -60,9 +60,9 @@ test('unknown, wrong, malformed, revoked and expired keys are all rejected', asy
     scopes: ['read'],
     expires: '2026-11-21T00:00:00.000000+00:00',
   });
-  const other = issueKey({ name: 'b', scopes: ['read'], expires: null }, nowMs).key;
-  expect(keys.verify(other)).toBeUndefined();
-  expect(keys.verify(`${key.slice(0, 17)}${other.slice(17)}`)).toBeUndefined();
+  const otherKey = issueKey({ name: 'b', scopes: ['read'], expires: null }, nowMs).key;
+  expect(keys.verify(otherKey)).toBeUndefined();
+  expect(keys.verify(`${key.slice(0, 17)}${otherKey.slice(17)}`)).toBeUndefined();
   for (const text of ['', 'dvs_', key.slice(0, -1), `${key}x`, key.toUpperCase(), `dvs_${record.id}_`])
     expect(keys.verify(text)).toBeUndefined();
   nowMs = Date.parse('2026-11-20T23:59:59.999Z');

@@ -116,9 +116,9 @@ describe('a batch of accounts', () => {
     const accounts = world.createAccounts(3).map((account) => ({ ...account, lots: account.lots.slice(0, 40) }));
     await world.batch('lines', accounts);
     const send = (batchId: string, table: Table, inQuery: boolean) => {
-      const terms = JSON.stringify({ parent: 'CORE', risk_model: 'factors', batch_id: batchId });
-      if (!inQuery) table.schema.metadata.set('terms', terms);
-      return world.service.download(`/optimise/batches${inQuery ? `?terms=${encodeURIComponent(terms)}` : ''}`, {
+      const termsJson = JSON.stringify({ parent: 'CORE', risk_model: 'factors', batch_id: batchId });
+      if (!inQuery) table.schema.metadata.set('terms', termsJson);
+      return world.service.download(`/optimise/batches${inQuery ? `?terms=${encodeURIComponent(termsJson)}` : ''}`, {
         method: 'POST',
         headers: { 'content-type': 'application/vnd.apache.arrow.stream' },
         body: tableToIPC(table, 'stream') as Uint8Array<ArrayBuffer>,
@@ -252,8 +252,8 @@ describe('a batch of accounts', () => {
   });
 
   test('reports the securities of the parent without an estimate, and both dates', async () => {
-    const job = await world.start('young', [{ account_id: 'A', cash: 1000 }], { parent: 'EVEN' });
-    const { status, error } = await world.service.finished(job);
+    const jobId = await world.start('young', [{ account_id: 'A', cash: 1000 }], { parent: 'EVEN' });
+    const { status, error } = await world.service.finished(jobId);
     expect([status, error?.code]).toEqual(['failed', 'MODEL_LACKS_NAMES']);
     expect(error!.message).toMatch(/ \(prices from 202\d-\d\d-\d\d\).*returns of the model are from 2022-01-0/);
   });

@@ -271,8 +271,8 @@ test('the audit log shows the publisher and the author of the definition, to adm
   const verdict = verifyAudit(body.entries, { head: body.head.hash, seals: body.seals, keys: signingKeys });
   expect(verdict).toMatchObject({ ...body.head, sealed: body.head.seq });
   expect(body.keys.length).toBeGreaterThan(1); // one key was replaced
-  const lines = await (await service.download('/audit', { headers: { ...keys['root'], accept: LOG_MEDIA } })).text();
-  const seals = lines
+  const logText = await (await service.download('/audit', { headers: { ...keys['root'], accept: LOG_MEDIA } })).text();
+  const seals = logText
     .trimEnd()
     .split('\n')
     .filter((line) => line.startsWith('{"seal"'));
@@ -292,13 +292,13 @@ test('the audit log shows the publisher and the author of the definition, to adm
   expect(body.entries.find(({ kind }) => kind === 'signing-key')).toMatchObject({ author: 'desk', action: 'created' });
   // Times are compared as instants, whatever their time zones and fractions are.
   const times = body.entries.map(({ at: timestamp }) => timestamp);
-  const middle = times[Math.floor(times.length / 2)]!;
-  const shiftedTime = new Date(Date.parse(middle) + 2 * 3_600_000).toISOString().replace('Z', '+02:00');
+  const middleTimestamp = times[Math.floor(times.length / 2)]!;
+  const shiftedTime = new Date(Date.parse(middleTimestamp) + 2 * 3_600_000).toISOString().replace('Z', '+02:00');
   for (const [query, count] of [
-    [`start=${encodeURIComponent(shiftedTime)}`, times.filter((time) => Date.parse(time) >= Date.parse(middle)).length],
-    [`end=${encodeURIComponent(shiftedTime)}`, times.filter((time) => Date.parse(time) <= Date.parse(middle)).length],
+    [`start=${encodeURIComponent(shiftedTime)}`, times.filter((time) => Date.parse(time) >= Date.parse(middleTimestamp)).length],
+    [`end=${encodeURIComponent(shiftedTime)}`, times.filter((time) => Date.parse(time) <= Date.parse(middleTimestamp)).length],
     ['kind=publication&id=PUB', publishedEntries.length],
-    [`start=${middle.slice(0, 10)}&end=${times.at(-1)!.slice(0, 10)}`, times.length],
+    [`start=${middleTimestamp.slice(0, 10)}&end=${times.at(-1)!.slice(0, 10)}`, times.length],
   ] as const) {
     const result = await ask<{ readonly entries: AuditEntry[] }>('GET', `/audit?${query}`);
     expect(result.body.entries.length, query).toBe(count);

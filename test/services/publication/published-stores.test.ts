@@ -32,7 +32,7 @@ const requestPreview = (as_known_on: number) =>
   });
 
 let publishedStore: string;
-let newest: string;
+let newestDate: string;
 let earlierAnswer: unknown;
 
 beforeAll(async () => {
@@ -59,10 +59,10 @@ test('a store of published runs cannot be deleted, and the runs are computed aga
   const { body: activation } = await service.ask<{ readonly job_id: string }>('POST', '/data/stores/m/activate', {});
   await service.finished(activation.job_id);
   expect((await requestPreview(1)).body.constituents).toEqual(earlierAnswer);
-  newest = await runBacktestJob();
+  newestDate = await runBacktestJob();
   const { body: asked } = await service.ask<{ readonly job_id: string }>('POST', '/analytics/CORE/runs/diff', {
     from: publishedStore,
-    to: newest,
+    to: newestDate,
   });
   const { status, result } = await service.finished(asked.job_id);
   const { data, effects } = result as {
@@ -114,7 +114,7 @@ test('if the newest run was deleted, views name the existing ones', async () => 
   const { code, detail } = await service.refusal('GET', '/analytics/CORE/levels');
   expect([code, (detail as { readonly run_ids: unknown }).run_ids]).toEqual([
     'RUN_NOT_FOUND',
-    [newest, publishedStore],
+    [newestDate, publishedStore],
   ]);
   expect((await service.ask('GET', `/analytics/CORE/levels?run_id=${publishedStore}`)).status).toBe(200);
 });

@@ -209,12 +209,12 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
 
   test('names currency, return, price basis and transaction cost under the date, and the parent of a derived index', async () => {
     const { end } = await client.call('getOverview', { params: { index_id: id } });
-    const heading = readPdf((await createFactsheet(id)).bytes).text.replaceAll('\n', ' ');
-    expect(heading).toContain(`As of ${end}`);
-    expect(heading).toContain(id === 'PLAIN' ? 'USD, total return' : 'USD, price return');
-    expect(heading).toContain('Prices as traded');
-    expect(heading).toContain('Transaction cost 8.00 bps');
-    expect(heading.includes('Derived from CAPPED')).toBe(['DERIVED', 'HEDGED'].includes(id));
+    const pdfText = readPdf((await createFactsheet(id)).bytes).text.replaceAll('\n', ' ');
+    expect(pdfText).toContain(`As of ${end}`);
+    expect(pdfText).toContain(id === 'PLAIN' ? 'USD, total return' : 'USD, price return');
+    expect(pdfText).toContain('Prices as traded');
+    expect(pdfText).toContain('Transaction cost 8.00 bps');
+    expect(pdfText.includes('Derived from CAPPED')).toBe(['DERIVED', 'HEDGED'].includes(id));
   });
 
   test('lists the five largest contributors and the five largest detractors', async () => {

@@ -322,12 +322,12 @@ describe('renders', () => {
         service.ask<JobStatus>('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'RUN' }),
       ),
     );
-    const last = submittedJobs.at(-1)!.body.job_id;
-    const { status } = (await service.ask<JobStatus>('DELETE', `/jobs/${last}`)).body;
+    const lastJobId = submittedJobs.at(-1)!.body.job_id;
+    const { status } = (await service.ask<JobStatus>('DELETE', `/jobs/${lastJobId}`)).body;
     expect(status).toBe('cancelled');
     for (const { body } of submittedJobs.slice(0, -1))
       expect((await service.finished(body.job_id)).status).toBe('succeeded');
-    expect(await service.refusal('GET', `/reports/renders/${last.slice('render:'.length)}`)).toMatchObject({
+    expect(await service.refusal('GET', `/reports/renders/${lastJobId.slice('render:'.length)}`)).toMatchObject({
       status: 404,
       code: 'RENDER_NOT_FOUND',
     });

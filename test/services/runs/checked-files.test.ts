@@ -37,8 +37,8 @@ async function runWhole(id: string): Promise<{ readonly columns: string; readonl
   await service.ask('DELETE', `/analytics/${id}/record`);
   const before = new Set(await readdir(formatFolder()));
   expect(await runToEnd(`/analytics/${id}/backtest`, {})).toMatchObject({ extended_from: null });
-  const results = (await readdir(formatFolder())).filter((name) => !before.has(name));
-  const columns = results.find((name) => results.includes(findPricesFile(name)))!;
+  const newArtifacts = (await readdir(formatFolder())).filter((name) => !before.has(name));
+  const columns = newArtifacts.find((name) => newArtifacts.includes(findPricesFile(name)))!;
   return { columns: formatPath(columns), prices: formatPath(findPricesFile(columns)) };
 }
 
@@ -128,11 +128,11 @@ test.each(['columns', 'prices'] as const)(
   async (file) => {
     const path = (await runWhole('FIRST'))[file];
     const { atime, mtime, size, ino } = statSync(path);
-    const other = formatPath('other');
-    copyFileSync(path, other);
-    flip(other);
-    utimesSync(other, atime, mtime);
-    renameSync(other, path);
+    const otherPath = formatPath('other');
+    copyFileSync(path, otherPath);
+    flip(otherPath);
+    utimesSync(otherPath, atime, mtime);
+    renameSync(otherPath, path);
     expect(statSync(path)).toMatchObject({ mtime, size });
     expect(statSync(path).ino).not.toBe(ino);
     await grow();
@@ -147,10 +147,10 @@ test('a silent change on disk is detected in columns that an extension copies', 
   await runToEnd('/data/stores/m/refresh', { until: '2023-02-03' });
   expect((await extendAndReadFiles('FIRST')).from).not.toBeNull();
   const inodes = new Set([...before].map((name) => statSync(formatPath(name)).ino));
-  const results = (await readdir(formatFolder()))
+  const newArtifacts = (await readdir(formatFolder()))
     .map(formatPath)
     .filter((path) => !inodes.has(statSync(path).ino) && readFileSync(path, 'latin1').startsWith('DVSRUN'));
-  const copiedFile = results.toSorted((a, b) => statSync(b).size - statSync(a).size)[0]!;
+  const copiedFile = newArtifacts.toSorted((a, b) => statSync(b).size - statSync(a).size)[0]!;
   expect(statSync(copiedFile).size).toBeGreaterThan(REMEMBERED_BYTES_MIN);
   expect(statSync(copiedFile).size).toBeLessThan(statSync(columns).size);
   const { atime, mtime } = statSync(copiedFile);

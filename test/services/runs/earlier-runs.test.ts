@@ -201,7 +201,7 @@ test('a replay of an earlier run uses the definition of that run', async () => {
 
 test('an index deletes its runs with its record, except published ones', async () => {
   const by = { 'x-change-note': 'Made on wrong data', 'x-request-id': 'removal-1' };
-  const unpublished = (await listRuns()).runs.filter(({ published }) => !published).map(({ run_id: id }) => id);
+  const unpublishedRunIds = (await listRuns()).runs.filter(({ published }) => !published).map(({ run_id: id }) => id);
   expect((await service.ask('DELETE', '/analytics/KEPT/record', undefined, by)).status).toBe(204);
   const listRemovedEntries = async () =>
     (await service.ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=run')).body.entries.filter(
@@ -209,7 +209,7 @@ test('an index deletes its runs with its record, except published ones', async (
     );
   const entries = await listRemovedEntries();
   const requests = entries.filter(({ request_id: request }) => request === 'removal-1');
-  expect(requests.map(({ run_id: id }) => id).toSorted()).toEqual(unpublished.toSorted());
+  expect(requests.map(({ run_id: id }) => id).toSorted()).toEqual(unpublishedRunIds.toSorted());
   expect(entries.at(-1)).toMatchObject({
     action: 'deleted',
     id: 'KEPT',

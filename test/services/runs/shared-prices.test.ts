@@ -30,8 +30,8 @@ const formatFolder = (): string => join(service.root, 'home', 'artifacts');
 async function listPriceFiles() {
   const names = await readdir(formatFolder());
   const isColumns = (name: string): boolean => readFileSync(join(formatFolder(), name), 'latin1').startsWith('DVSRUN');
-  const prices = names.filter((name) => names.includes(findPricesFile(name)) && !isColumns(name));
-  return selectFiles(prices);
+  const priceFiles = names.filter((name) => names.includes(findPricesFile(name)) && !isColumns(name));
+  return selectFiles(priceFiles);
 }
 
 function selectFiles(names: readonly string[]) {

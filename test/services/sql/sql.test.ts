@@ -133,8 +133,8 @@ test('CSV, Arrow and Parquet have the rows of JSON', async () => {
     ]);
     return Buffer.from(await response.arrayBuffer());
   };
-  const csv = (await readBytes('csv')).toString().trimEnd().split('\r\n');
-  expect(csv.slice(1)).toEqual(data.map((row) => row.join(',')));
+  const csvLines = (await readBytes('csv')).toString().trimEnd().split('\r\n');
+  expect(csvLines.slice(1)).toEqual(data.map((row) => row.join(',')));
   const arrow = tableFromIPC(await readBytes('arrow'));
   expect([...arrow.getChild('weight')!]).toEqual(data.map((row) => row[2]));
   const parquet = await parquetReadObjects({ file: Uint8Array.from(await readBytes('parquet')).buffer });

@@ -98,12 +98,12 @@ export const formatNumbers = (json: string): string =>
   json.replace(/"run_at":"[^"]*"/, '').replace(/"extended_from":[^,]*,"full_run_reason":[^}]*}/, '');
 
 export async function readViews(id = 'GROWS'): Promise<Record<string, string>> {
-  const mid = formatDateAt(300);
+  const middleDate = formatDateAt(300);
   const paths = {
     record: 'record',
     overview: 'overview',
     attribution: 'attribution',
-    window: `attribution?start=${mid}`,
+    window: `attribution?start=${middleDate}`,
     levels: 'levels?variant=net',
     weights: 'weights?risk=true&benchmark=EQUAL',
     asset: `assets/${WHOLE_CONTENT.identifiers[0]}`,

@@ -31,7 +31,7 @@ const isPositive = (text: string | undefined) =>
 /** Returns the dates of the dividends that the audit flags. */
 async function listFlaggedDates(rows: readonly Row[]): Promise<ReadonlySet<string>> {
   const folder = await createFolder();
-  const market = rows.map((row) =>
+  const marketLines = rows.map((row) =>
     [
       'X',
       row.date,
@@ -48,7 +48,7 @@ async function listFlaggedDates(rows: readonly Row[]): Promise<ReadonlySet<strin
     ...(readNumber(row['Stock Splits']) > 0 ? [`X,SPLIT,${row['Stock Splits']},${row.date}`] : []),
   ]);
   await writeFiles(folder, {
-    'market.csv': `identifier,date,OPEN,HIGH,LOW,CLOSE,ADJ_CLOSE,VOLUME\n${market.join('\n')}\n`,
+    'market.csv': `identifier,date,OPEN,HIGH,LOW,CLOSE,ADJ_CLOSE,VOLUME\n${marketLines.join('\n')}\n`,
     'corporate_actions.csv': `identifier,type,value,ex_date\n${actions.join('\n')}\n`,
   });
   const { doubts: warnings } = auditMarket(await readFolderContent(folder), 'splits', () => {});
@@ -103,10 +103,10 @@ describe.skipIf(!hasRealSets)('real dividends and their repaired twins', () => {
       for (const date of warnings) if (!wrongDividends.has(date)) extraDates.push(`${file} ${date}`);
     }
     const [recall, precision] = [count / (count + missedDates.length), count / (count + extraDates.length)];
-    const report = `recall ${recall.toFixed(3)} (missed: ${missedDates.join(', ')}), precision ${precision.toFixed(3)} (not wrong: ${extraDates.join(', ')})`;
-    console.info(report);
+    const reportText = `recall ${recall.toFixed(3)} (missed: ${missedDates.join(', ')}), precision ${precision.toFixed(3)} (not wrong: ${extraDates.join(', ')})`;
+    console.info(reportText);
     expect(count + missedDates.length).toBeGreaterThan(150);
-    expect(recall, report).toBeGreaterThanOrEqual(0.9);
-    expect(precision, report).toBeGreaterThanOrEqual(0.9);
+    expect(recall, reportText).toBeGreaterThanOrEqual(0.9);
+    expect(precision, reportText).toBeGreaterThanOrEqual(0.9);
   });
 });

@@ -25,9 +25,9 @@ async function writeBars(order: string): Promise<string> {
   const fields = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VWAP', 'VOLUME'].map(
     (name, f) => `CASE WHEN hash(t, n, ${f}) % 50 = 0 THEN NULL ELSE 1 + hash(t, n, ${f}) % 1000 END AS ${name}`,
   );
-  const bars = `SELECT DATE '2020-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, ${fields.join(', ')} FROM range(${DAYS}) a(t), range(${NAMES}) b(n) WHERE hash(n, t) % 10 > 0 ORDER BY ${order}`;
+  const barsSql = `SELECT DATE '2020-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, ${fields.join(', ')} FROM range(${DAYS}) a(t), range(${NAMES}) b(n) WHERE hash(n, t) % 10 > 0 ORDER BY ${order}`;
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
-  await connection.run(`COPY (${bars}) TO '${join(folder, 'market.parquet')}' (FORMAT parquet, ROW_GROUP_SIZE 20480)`);
+  await connection.run(`COPY (${barsSql}) TO '${join(folder, 'market.parquet')}' (FORMAT parquet, ROW_GROUP_SIZE 20480)`);
   connection.closeSync();
   return folder;
 }

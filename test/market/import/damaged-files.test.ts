@@ -64,9 +64,9 @@ function* listDamages(bytes: Buffer): Generator<readonly [string, Buffer]> {
     ['ones', 255],
   ] as const) {
     for (const where of BLANKS) {
-      const blank = Buffer.from(bytes);
+      const blankedBytes = Buffer.from(bytes);
       const from = Math.floor(bytes.length * where);
-      yield [`${what} from byte ${from}`, blank.fill(value, from, Math.min(from + 64, bytes.length))];
+      yield [`${what} from byte ${from}`, blankedBytes.fill(value, from, Math.min(from + 64, bytes.length))];
     }
   }
 }
@@ -79,13 +79,13 @@ describe('damage to a file always results in findings or a sound market', () => 
     )
       .filter((_, i, all) => all.indexOf(all[i]!) === i)
       .join('\n')}\n`;
-    const lines = Array.from({ length: 20 }, (_, i) =>
+    const csvText = Array.from({ length: 20 }, (_, i) =>
       JSON.stringify({ identifier: `N${i}`, date: '2024-01-02', CLOSE: i + 1 }),
     ).join('\n');
     const soundFile = name.endsWith('.parquet')
       ? await createMarketFile()
       : name.endsWith('.jsonl')
-        ? Buffer.from(lines)
+        ? Buffer.from(csvText)
         : name.endsWith('.gz')
           ? gzipSync(csv)
           : Buffer.from(csv);

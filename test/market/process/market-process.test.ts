@@ -262,14 +262,14 @@ test('panels in a file that this process cannot map are read from it, with their
   const file = { path: join(base, 'panel'), before: 24, bytes: 8192 };
   const end = file.before + file.bytes;
   writeFileSync(file.path, panel.subarray(file.before, end));
-  const rest = join(base, 'rest');
-  writeFileSync(rest, Buffer.concat([panel.subarray(0, file.before), panel.subarray(end)]));
+  const restPath = join(base, 'rest');
+  writeFileSync(restPath, Buffer.concat([panel.subarray(0, file.before), panel.subarray(end)]));
   const emptyRange = { offset: 0, bytes: 0 };
   const incoming = createIncomingMarket();
   try {
     incoming.take({ kind: 'shape', days, assets, fields: ['CLOSE'], files: [file] });
     const edges = { offset: 0, bytes: panel.length - file.bytes };
-    incoming.take({ kind: 'rest', file: rest, dates: emptyRange, tables: emptyRange, actionPlaces: emptyRange, edges });
+    incoming.take({ kind: 'rest', file: restPath, dates: emptyRange, tables: emptyRange, actionPlaces: emptyRange, edges });
     const { fields } = await incoming.market()!;
     expect(Buffer.from(fields[0]!.values, 0, panel.length).equals(panel)).toBe(true);
     expect(readdirSync(base)).toEqual([]);

@@ -39,8 +39,8 @@ describe('a folder', () => {
       'universes.csv': 'universe,identifier,start,end\nALL,A,2024-01-01,\nALL,B,,2024-06-01\n',
     });
     const content = await readFolderContent(csv);
-    const gzipped = await createFolder();
-    await writeFiles(gzipped, {
+    const gzipFolder = await createFolder();
+    await writeFiles(gzipFolder, {
       'market/2.csv.gz': gzipSync('date,VOLUME,CLOSE,identifier\n2024-01-03,110,11.0,A\n'),
       'market/1.csv.gz': gzipSync('VOLUME,identifier,CLOSE,date\n,B,20,2024-01-02\n1e2,A,10,2024-01-02\n'),
       'reference.jsonl':
@@ -49,12 +49,12 @@ describe('a folder', () => {
         '{"status":"paid","identifier":"A","type":"DIVIDEND","value":0.25,"ex_date":"2024-01-03"}\n',
       'universes.csv': 'identifier,universe,end,start\nB,ALL,2024-06-01,\nA,ALL,,2024-01-01\n',
     });
-    const parquet = await createFolder();
-    await writeMarket(join(parquet, 'store'), content, () => {});
+    const parquetFolder = await createFolder();
+    await writeMarket(join(parquetFolder, 'store'), content, () => {});
     const hashes = [
       await readContentHash(csv),
-      await readContentHash(gzipped),
-      await readContentHash(join(parquet, 'store')),
+      await readContentHash(gzipFolder),
+      await readContentHash(join(parquetFolder, 'store')),
     ];
     expect(new Set(hashes).size).toBe(1);
     expect(content.reference.rows.get('A')?.[0]?.values).toEqual(['Alpha', 'Tech', '0005', '1999-01-04', true]);
@@ -259,8 +259,8 @@ describe('files that cannot be read', () => {
     const bytes = Buffer.concat([gzipSync('identifier,date,CLOSE\n'), ...Array.from({ length: 40 }, () => member)]);
     await writeFiles(folder, { 'market.csv.gz': bytes });
     const { findings } = await readFolder(folder);
-    const refusal = findings.find(({ code }) => code === 'UNREADABLE_FILE')?.message ?? '';
-    const [, inflated, read] = /times its size: (\d+) bytes from the first (\d+)\.$/.exec(refusal)!.map(Number);
+    const refusalText = findings.find(({ code }) => code === 'UNREADABLE_FILE')?.message ?? '';
+    const [, inflated, read] = /times its size: (\d+) bytes from the first (\d+)\.$/.exec(refusalText)!.map(Number);
     expect([read! < bytes.length / 2, inflated! < 200 * (bytes.length / 2)]).toEqual([true, true]);
   });
 

@@ -110,8 +110,8 @@ describe('errors name their place', () => {
     const { detail } = await catchRefusal(query);
     const [finding] = (detail as { findings: { message: string; position: { start: number } }[] }).findings;
     expect(finding!.message).toMatch(new RegExp(`^Line ${line}, column ${column}: `));
-    const before = query.slice(0, finding!.position.start).split('\n');
-    expect([before.length, before.at(-1)!.length + 1]).toEqual([line, column]);
+    const linesBefore = query.slice(0, finding!.position.start).split('\n');
+    expect([linesBefore.length, linesBefore.at(-1)!.length + 1]).toEqual([line, column]);
   });
 });
 

@@ -60,9 +60,9 @@ test('a copy of the version before, of whole panels, is read', () => {
   const parts = [Buffer.from(JSON.stringify(header)), Buffer.from(content.fields.get('CLOSE')!.buffer)];
   const bytes = parts.flatMap((part) => {
     const deflated = deflateRawSync(part);
-    const length = Buffer.alloc(4);
-    length.writeUInt32LE(deflated.length);
-    return [length, deflated];
+    const lengthBytes = Buffer.alloc(4);
+    lengthBytes.writeUInt32LE(deflated.length);
+    return [lengthBytes, deflated];
   });
   expect(decodeContent(Buffer.concat(bytes))).toEqual(content);
 });

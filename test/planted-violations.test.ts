@@ -134,7 +134,7 @@ const designPlants: Plant[] = [
 ];
 
 let plantedFolder: string;
-let report: readonly string[] = [];
+let reportLines: readonly string[] = [];
 
 beforeAll(() => {
   plantedFolder = mkdtempSync(join(tmpdir(), 'planted-'));
@@ -143,7 +143,7 @@ beforeAll(() => {
     mkdirSync(dirname(join(plantedFolder, file)), { recursive: true });
     writeFileSync(join(plantedFolder, file), text);
   }
-  report = listLintLines(plantedFolder);
+  reportLines = listLintLines(plantedFolder);
 });
 
 afterAll(() => rmSync(plantedFolder, { recursive: true }));
@@ -160,7 +160,7 @@ function listLintLines(folder: string): string[] {
   }
 }
 
-const listComplaints = (file: string) => report.filter((line) => line.startsWith(`${file}:`)).length;
+const listComplaints = (file: string) => reportLines.filter((line) => line.startsWith(`${file}:`)).length;
 
 describe('planted violations', () => {
   test.each(rooms.map(([room]) => room))('%s: each is caught once', (room) => {

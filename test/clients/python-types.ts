@@ -61,7 +61,7 @@ function formatDeclaration(
   { date, names }: { readonly date: TypeNaming['date']; readonly names: ReadonlySet<string> },
 ): string {
   const shape = createShape(schema);
-  const inner: string[] = [];
+  const innerLines: string[] = [];
   const takenNames = new Set(names);
   const naming: TypeNaming = {
     prefix: '',
@@ -70,7 +70,7 @@ function formatDeclaration(
     formatName(fields, location) {
       const insideName = nameInside(fields, location, takenNames);
       takenNames.add(insideName);
-      inner.push(formatTypedDict(insideName, undefined, fields, naming));
+      innerLines.push(formatTypedDict(insideName, undefined, fields, naming));
       return insideName;
     },
   };
@@ -79,7 +79,7 @@ function formatDeclaration(
     shape.kind === 'object' && shape.fields.length > 0
       ? formatTypedDict(name, description, shape.fields, naming)
       : `${description === undefined ? '' : `#: ${description}\n`}${name} = ${typeText(shape, name, { ...naming, prefix: '"' })}\n`;
-  return [...inner, text].join('\n');
+  return [...innerLines, text].join('\n');
 }
 
 /** Returns the name of a nested object. The name consists of its position and, if it has one, its kind. */

@@ -25,8 +25,8 @@ export const hasModule = (...modules: readonly string[]) => isPythonHere && hasM
 
 /** Prints why tests are skipped if modules are missing. */
 export function reportMissing(tests: string, needs: Readonly<Record<string, boolean>>): void {
-  const missing = Object.entries(needs).flatMap(([name, isHere]) => (isHere ? [] : [name]));
-  if (missing.length > 0) console.log(`Tests of ${tests} are skipped that need ${missing.join(', or ')}.`);
+  const missingPrograms = Object.entries(needs).flatMap(([name, isHere]) => (isHere ? [] : [name]));
+  if (missingPrograms.length > 0) console.log(`Tests of ${tests} are skipped that need ${missingPrograms.join(', or ')}.`);
 }
 
 export const CLIENTS = resolve('src/clients/python');

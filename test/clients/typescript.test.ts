@@ -23,8 +23,8 @@ test('the package exports it under a separate name, and it imports nothing else'
     'createDivisorClient',
   ]);
   for (const file of ['divisor', 'contract', 'errors']) {
-    const compiled = readFileSync(`dist/src/clients/typescript/${file}.js`, 'utf8');
-    const importedModules = [...compiled.matchAll(/^import .* from '([^']+)'/gm)].map((match) => match[1]);
+    const compiledText = readFileSync(`dist/src/clients/typescript/${file}.js`, 'utf8');
+    const importedModules = [...compiledText.matchAll(/^import .* from '([^']+)'/gm)].map((match) => match[1]);
     expect(importedModules).toEqual(file === 'divisor' ? ['./contract.js', './errors.js'] : []);
   }
 });

@@ -201,8 +201,8 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const pricedReturns = await Promise.all(
       body.identifiers.map(async ({ identifier, end }) => {
         const yearAgo = `${Number(end!.slice(0, 4)) - 1}${end!.slice(4)}`;
-        const window = `end=${end}&columns=CLOSE&adjust=total`;
-        const { body: all } = await service.ask<PricesResponse>('GET', `/data/prices/${identifier}?${window}`);
+        const windowQuery = `end=${end}&columns=CLOSE&adjust=total`;
+        const { body: all } = await service.ask<PricesResponse>('GET', `/data/prices/${identifier}?${windowQuery}`);
         const { index, data } = all.prices;
         const [from] = data[index.findLastIndex((date) => String(date) <= yearAgo)] ?? [];
         return from === undefined ? -Infinity : 100 * (Number(data.at(-1)![0]) / Number(from) - 1);

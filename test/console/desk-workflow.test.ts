@@ -62,8 +62,8 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     expect(await page.locator('html').getAttribute('data-theme')).toBe('light');
     const table = page.getByRole('grid');
     expect(await table.evaluate((element) => element.scrollHeight - element.clientHeight)).toBeLessThanOrEqual(1);
-    for (const hidden of ['.rail', '.top-bar', '.page-actions', '.tabs a:not([aria-current])'])
-      expect(await page.locator(hidden).first().isVisible()).toBe(false);
+    for (const selector of ['.rail', '.top-bar', '.page-actions', '.tabs a:not([aria-current])'])
+      expect(await page.locator(selector).first().isVisible()).toBe(false);
     await page.getByText(/Divisor · market to .* printed/).waitFor();
     await page.emulateMedia({ media: 'screen' });
     await page.evaluate(`dispatchEvent(new Event('afterprint'))`);
@@ -239,12 +239,12 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
       'GET',
       '/analytics/compare?ids=CORE,BROAD&start=2020-12-31&end=2021-12-31',
     );
-    const year = body.entries.map(
+    const yearDates = body.entries.map(
       ({ total_return: earned }) => `${earned! < 0 ? '−' : '+'}${Math.abs(100 * earned!).toFixed(2)}%`,
     );
     await page
       .getByRole('table', { name: 'returns by calendar year' })
-      .getByRole('row', { name: `2021 ${year.join(' ')}` })
+      .getByRole('row', { name: `2021 ${yearDates.join(' ')}` })
       .waitFor();
     await page.getByRole('radio', { name: 'Beta' }).check();
     await page.getByRole('application', { name: /^Rolling beta/ }).waitFor();

@@ -83,7 +83,7 @@ describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {
         if (sentCount < REQUESTS) await scene.restore();
       }
       const seconds = (performance.now() - startMs) / 1000;
-      const counts = [...tally]
+      const countsText = [...tally]
         .toSorted(([a], [b]) => a - b)
         .map(([status, count]) => `${status}: ${count}`)
         .join(', ');
@@ -94,7 +94,7 @@ describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {
         .filter((id) => !reachedRoutes.has(id))
         .join(', ');
       console.log(
-        `${sentCount} requests by ${access} in ${seconds.toFixed(1)} s; without a success: ${missedRoutes || 'none'}\n  ${counts}\n  slowest:\n  ${slowRequests}`,
+        `${sentCount} requests by ${access} in ${seconds.toFixed(1)} s; without a success: ${missedRoutes || 'none'}\n  ${countsText}\n  slowest:\n  ${slowRequests}`,
       );
       expect(`${violations.length} broken\n${violations.slice(0, 12).join('\n')}`).toBe('0 broken\n');
       expect(scene.defects).toEqual([]);

@@ -90,8 +90,8 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]
 function findOperation({ method, path }: WireRequest): string | undefined {
   const [bare = ''] = path.split(/[?#]/);
   const routeMethod = method === 'HEAD' ? 'GET' : method;
-  const normal = normalisePath(bare);
-  const onPath = OPERATIONS.filter(({ pattern }) => pattern.test(normal)).toSorted(
+  const normalPath = normalisePath(bare);
+  const onPath = OPERATIONS.filter(({ pattern }) => pattern.test(normalPath)).toSorted(
     (a, b) => a.parameters - b.parameters,
   );
   const fixedOperations = onPath.filter(({ parameters }) => parameters === onPath[0]?.parameters);

@@ -114,11 +114,11 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
   }
 
   function createHeaderArbitrary({ method, responses }: Operation): fc.Arbitrary<Readonly<Record<string, string>>> {
-    const media = Object.values(responses).flatMap(({ content }) => Object.keys(content ?? {}));
+    const mediaTypes = Object.values(responses).flatMap(({ content }) => Object.keys(content ?? {}));
     const accept = fc.constantFrom<Readonly<Record<string, string>>>(
       {},
       {},
-      ...media.map((type) => ({ accept: type })),
+      ...mediaTypes.map((type) => ({ accept: type })),
     );
     const condition = fc.constantFrom<Readonly<Record<string, string>>>(
       {},

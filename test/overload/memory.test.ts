@@ -23,9 +23,9 @@ async function runBacktests(from: number, to: number): Promise<void> {
   let next = from;
   const submitBacktests = async (): Promise<void> => {
     for (let i = next++; i < to; i = next++) {
-      const index = `I${i % INDICES}`;
-      await service.ask('POST', `/analytics/${index}/backtest`, { transaction_cost_bps: i / 10 });
-      expect((await service.finished(`backtest:${index}`)).error).toBeNull();
+      const indexId = `I${i % INDICES}`;
+      await service.ask('POST', `/analytics/${indexId}/backtest`, { transaction_cost_bps: i / 10 });
+      expect((await service.finished(`backtest:${indexId}`)).error).toBeNull();
     }
   };
   await Promise.all([submitBacktests(), submitBacktests(), submitBacktests()]);

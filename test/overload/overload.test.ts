@@ -171,7 +171,7 @@ test.runIf(IS_SOAK)(
   async () => {
     const end = await saturate();
     const before = await service.resident();
-    const accepted: string[] = [];
+    const acceptedIds: string[] = [];
     let count = 0;
     const body = { index_id: 'ONE', start: '2024-11-01' };
     for (let from = 0; from < 12_000; from += 50) {
@@ -186,7 +186,7 @@ test.runIf(IS_SOAK)(
         ),
       );
       for (const { status, body: answer, retryAfter } of answers) {
-        if (status === 202) accepted.push(answer.job_id);
+        if (status === 202) acceptedIds.push(answer.job_id);
         else {
           expect([status, answer.error.code, Number(retryAfter) > 0]).toEqual([503, 'OVERLOADED', true]);
           count++;
@@ -195,13 +195,13 @@ test.runIf(IS_SOAK)(
     }
     const grownBytes = (await service.resident()) - before;
     console.log(
-      `12,000 submissions: ${accepted.length} accepted, ${count} refused, ${grownBytes.toFixed(0)} MB more resident`,
+      `12,000 submissions: ${acceptedIds.length} accepted, ${count} refused, ${grownBytes.toFixed(0)} MB more resident`,
     );
-    expect(accepted.length).toBe(10_000);
+    expect(acceptedIds.length).toBe(10_000);
     expect(grownBytes).toBeLessThan(200);
     await end();
     const startMs = performance.now();
-    for (const jobId of accepted) expect((await service.finished(jobId)).status).toBe('succeeded');
+    for (const jobId of acceptedIds) expect((await service.finished(jobId)).status).toBe('succeeded');
     console.log(`they ended ${((performance.now() - startMs) / 1000).toFixed(0)} s later`);
   },
   900_000,

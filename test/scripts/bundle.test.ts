@@ -74,8 +74,8 @@ test('the command is a script if its bundle is current, and modules if the bundl
 
 test('the script of the command imports nothing at run time: code cached by V8 cannot', () => {
   const lines = readFileSync('dist/bundle/dispatch.cjs', 'latin1').split('\n');
-  const code = lines.filter((line) => !/^\s*(?:\*|\/\/|\/\*)/.test(line));
-  expect(code.filter((line) => /(?<![\w.$])import\(/.test(line))).toEqual([]);
+  const codeLines = lines.filter((line) => !/^\s*(?:\*|\/\/|\/\*)/.test(line));
+  expect(codeLines.filter((line) => /(?<![\w.$])import\(/.test(line))).toEqual([]);
 });
 
 const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
@@ -102,9 +102,9 @@ function listLoadedFiles(entry: string, seenFiles = new Set<string>()): Readonly
 }
 
 test('a command loads nothing that only a service or another command needs', () => {
-  const rooms = ['dist/src/domain/rules/', 'dist/src/market/', 'dist/src/services/', 'dist/kernels/', 'dist/workers/'];
+  const folders = ['dist/src/domain/rules/', 'dist/src/market/', 'dist/src/services/', 'dist/kernels/', 'dist/workers/'];
   const loadedFiles = [...listLoadedFiles('dist/src/cli/dispatch.js')];
   expect(loadedFiles).toContain('dist/src/cli/view-commands/indices.js');
-  expect(loadedFiles.filter((module) => rooms.some((room) => module.startsWith(room)))).toEqual([]);
+  expect(loadedFiles.filter((module) => folders.some((room) => module.startsWith(room)))).toEqual([]);
   expect([...listLoadedFiles('dist/src/cli/serve.js')]).toContain('dist/src/domain/rules/catalogue.js');
 });

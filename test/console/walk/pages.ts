@@ -44,7 +44,7 @@ async function readAddresses({ service }: Desk): Promise<readonly string[]> {
   const { body: found } = await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers');
   const { body: stores } = await service.ask<{ active: string }>('GET', '/data/stores');
   const index = '/console/indices/CORE';
-  const store = `/console/data/stores/${stores.active}`;
+  const storeAddress = `/console/data/stores/${stores.active}`;
   return [
     '/',
     `${index}?run=%7B%22transaction_cost_bps%22%3A25%7D`,
@@ -78,7 +78,7 @@ async function readAddresses({ service }: Desk): Promise<readonly string[]> {
     '/console/data/import',
     '/console/data/connect',
     '/console/data/sql?q=SELECT+index_id%2C+date%2C+level+FROM+levels+LIMIT+5',
-    ...['', 'doubts', 'coverage', 'names'].map((tab) => `${store}?tab=${tab}`),
+    ...['', 'doubts', 'coverage', 'names'].map((tab) => `${storeAddress}?tab=${tab}`),
     '/console/names',
     `/console/names/${found.identifiers[0]!.identifier}`,
     '/console/reports',
@@ -145,14 +145,14 @@ interface CheckOptions {
 
 /** Returns the findings of axe-core, one per line, for the given rules or all rules. */
 async function readViolations(page: Page, { rules, view, isFirst }: CheckOptions): Promise<readonly string[]> {
-  const exclude = isFirst ? REPEATED_ELEMENTS : [...REPEATED_ELEMENTS, ...FRAME_ELEMENTS];
-  if (view !== undefined && !IS_SOAK) await markDrawn(page, view, exclude);
-  const context = JSON.stringify({ exclude });
+  const excludedSelectors = isFirst ? REPEATED_ELEMENTS : [...REPEATED_ELEMENTS, ...FRAME_ELEMENTS];
+  if (view !== undefined && !IS_SOAK) await markDrawn(page, view, excludedSelectors);
+  const contextJson = JSON.stringify({ exclude: excludedSelectors });
   // Sounds and style sheets are not preloaded: the pages have no sounds, and none of the requested rules reads style
   // sheets.
   const request = { resultTypes: ['violations'], preload: false, ...(rules === undefined ? {} : { runOnly: rules }) };
-  const options = JSON.stringify(request);
-  return page.evaluate(`axe.run(${context}, ${options}).then(({ violations }) =>
+  const optionsJson = JSON.stringify(request);
+  return page.evaluate(`axe.run(${contextJson}, ${optionsJson}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))`);
 }
 
@@ -258,8 +258,8 @@ export function describePages(desk: () => Desk): void {
       { size: WIDE_SIZE, shade: 'light', look: checkWideLight },
       { size: NARROW, shade: 'dark', look: checkNarrowDark },
     ] as const;
-    const all = await readAddresses(desk());
-    for (const [k, address] of all.entries()) {
+    const allAddresses = await readAddresses(desk());
+    for (const [k, address] of allAddresses.entries()) {
       await visit(page, address);
       // The first view of a page equals the last view of the previous page.
       const [first, second] = k % 2 === 0 ? views : views.toReversed();

@@ -41,9 +41,9 @@ export function describeRecord(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Restate', exact: true }).click();
     // All levels scale with the base value.
     const movedBps = 1e4 * (changedDocument.base_value / (await readPublished())[0]!.total! - 1);
-    const size = movedBps.toLocaleString('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+    const sizeText = movedBps.toLocaleString('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
     const asking = page.getByRole('dialog');
-    await asking.getByText(`${size} bp, `).waitFor();
+    await asking.getByText(`${sizeText} bp, `).waitFor();
     expect(await asking.locator('dl').textContent()).toContain(`Closes${closes.toLocaleString('en-GB')}`);
     expect(await readPublished()).toHaveLength(closes);
     await asking.getByRole('button', { name: 'Restate' }).click();

@@ -201,10 +201,10 @@ test('the risk of a solution has a source: a stored model, a number of returns, 
   const schemas = getApiDocument().components.schemas as Parameters<typeof formatRiskWindow>[1]; // An OpenAPI document contains the schemas of parameters.
   expect(formatRiskWindow('daily', schemas)).toBe('stored model daily');
   expect(formatRiskWindow({ sessions: 1260 }, schemas)).toBe('last 1,260 returns');
-  const standard = `last ${LIMITS.DERIVED_RISK_SESSIONS} returns`; // default of the contract
-  expect(formatRiskWindow(undefined, schemas)).toBe(standard);
-  expect(formatRiskWindow({ estimator: 'ledoit_wolf' }, schemas)).toBe(standard);
-  expect(formatRiskWindow({ sessions: null }, schemas)).toBe(standard);
+  const standardText = `last ${LIMITS.DERIVED_RISK_SESSIONS} returns`; // default of the contract
+  expect(formatRiskWindow(undefined, schemas)).toBe(standardText);
+  expect(formatRiskWindow({ estimator: 'ledoit_wolf' }, schemas)).toBe(standardText);
+  expect(formatRiskWindow({ sessions: null }, schemas)).toBe(standardText);
   expect(formatRiskWindow(undefined, undefined)).toBeNull();
 });
 

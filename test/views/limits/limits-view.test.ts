@@ -85,8 +85,8 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
             });
           const view = createView(null, null);
           const keep = createFigureCache();
-          const middle = dates[dates.length >> 1]!;
-          expect(createView(middle, middle, keep)).toEqual(createView(middle, middle));
+          const middleDate = dates[dates.length >> 1]!;
+          expect(createView(middleDate, middleDate, keep)).toEqual(createView(middleDate, middleDate));
           for (let twice = 0; twice < 2; twice++) expect(createView(null, null, keep)).toEqual(view);
           const computeHeadroom = (weights: readonly number[], t: number) =>
             LIMITS_BY_DEFINITION[rule](sumByIssuer(weights, listIssuersOn(days[t]!)));

@@ -70,13 +70,13 @@ describe('a file that was written', () => {
 
   test('and replaced by another of equal size and time is found', async () => {
     const path = await writeRunFile();
-    const other = join(folder, 'other');
-    await writeFile(other, BYTES);
-    flip(other);
+    const otherPath = join(folder, 'other');
+    await writeFile(otherPath, BYTES);
+    flip(otherPath);
     const { atime, mtime } = statSync(path);
     const { mtimeNs } = statSync(path, { bigint: true });
-    utimesSync(other, atime, mtime);
-    await rename(other, path);
+    utimesSync(otherPath, atime, mtime);
+    await rename(otherPath, path);
     expect(statSync(path, { bigint: true }).mtimeNs).toBe(mtimeNs);
     expect(expectRead(path)).toEqual(DAMAGED_FILE);
   });

@@ -23,14 +23,14 @@ function catchRefusal(work: () => unknown): Refusal {
 
 describe('a file of a stored run', () => {
   test('that is missing is refused as missing', () => {
-    const missing = join(folder, 'gone');
-    for (const readFile of [() => useRunFile(missing, () => 0), () => readBytes(missing, 0, new Uint8Array(1))]) {
+    const missingPath = join(folder, 'gone');
+    for (const readFile of [() => useRunFile(missingPath, () => 0), () => readBytes(missingPath, 0, new Uint8Array(1))]) {
       expect(catchRefusal(readFile)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: its file is missing.',
       });
     }
-    expect(hashFile(missing)).toBeNull();
+    expect(hashFile(missingPath)).toBeNull();
   });
 
   test('that the system does not read is refused with the reason of the system', () => {
@@ -107,9 +107,9 @@ describe('a stored file is compared with bytes', () => {
     expect(isContentOf(path, bytes)).toBe(true);
     const tail = Math.floor((bytes.length * 2) / 3);
     for (const offset of [0, 2 ** 17 - 1, 2 ** 17, tail - 1, tail, bytes.length - 1]) {
-      const other = bytes.slice();
-      other[offset]! ^= 1;
-      expect(isContentOf(path, other), `byte ${offset}`).toBe(false);
+      const otherBytes = bytes.slice();
+      otherBytes[offset]! ^= 1;
+      expect(isContentOf(path, otherBytes), `byte ${offset}`).toBe(false);
     }
   });
 

@@ -182,8 +182,8 @@ export function describeFigures(): void {
       const text = renderText({ kind: 'table', source, limit: 2 });
       expect(text.match(/^N\d{4} /gm)).toHaveLength(2);
       const [, , third, fourth] = contributions.map(({ contribution }) => contribution);
-      const rest = source === 'attribution' ? formatPercent(third! + fourth!) : formatPercent(0.1 + 0.1 + 0.001);
-      expect(text).toMatch(new RegExp(`^2 others .*${rest.replace('.', '\\.')}`, 'm'));
+      const restText = source === 'attribution' ? formatPercent(third! + fourth!) : formatPercent(0.1 + 0.1 + 0.001);
+      expect(text).toMatch(new RegExp(`^2 others .*${restText.replace('.', '\\.')}`, 'm'));
     });
 
     test.each([

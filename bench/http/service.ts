@@ -116,12 +116,12 @@ export function readProcessorTime({ pid }: RunningService): number {
 /** Waits for the success of a job by its events, which do not contain its result. */
 export async function waitForJob({ url }: Pick<RunningService, 'url'>, jobId: string): Promise<void> {
   for (;;) {
-    const events = await (await fetch(`${url}/jobs/${jobId}/events`)).text();
+    const eventsText = await (await fetch(`${url}/jobs/${jobId}/events`)).text();
     const last =
-      events
+      eventsText
         .match(/^data: .*$/gm)
         ?.at(-1)
-        ?.replace('data: ', '') ?? events;
+        ?.replace('data: ', '') ?? eventsText;
     const { status, error } = JSON.parse(last) as { status: string; error: unknown }; // type of the service's response
     if (status === 'succeeded') return;
     if (status !== 'pending' && status !== 'running')

@@ -86,13 +86,13 @@ function awaitMessage<T extends LoadMessage['type']>(
   });
 }
 
-const program = fileURLToPath(new URL('./load-nodes.js', import.meta.url));
+const programPath = fileURLToPath(new URL('./load-nodes.js', import.meta.url));
 const processes = await Promise.all(
   Array.from({ length: PROCESSES }, async (_, i): Promise<LoadProcess> => {
     const workers = Math.floor(((i + 1) * WORKERS) / PROCESSES) - Math.floor((i * WORKERS) / PROCESSES);
     const loadTerms = { workers, workMs: WORK_MS, hasListeners: HAS_LISTENERS, hasFront: i < FRONT_NODES };
     const order: LoadOrder = { url: server.url, name: `process-${i}`, ...loadTerms };
-    const child = fork(program, [JSON.stringify(order)]);
+    const child = fork(programPath, [JSON.stringify(order)]);
     const process = { child, ended: 0 };
     child.on('message', (news: LoadMessage) => news.type === 'ended' && (process.ended = news.count));
     await awaitMessage(child, 'ready');

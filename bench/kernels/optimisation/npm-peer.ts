@@ -130,8 +130,8 @@ async function createClarabelSolver(quadratic: Quadratic): Promise<() => Float64
   const upper = compressColumns(n, (j) => Array.from({ length: j + 1 }, (_, i) => [i, hessian[i * n + j]!]));
   const rows = compressColumns(n, (j) => matrix.map((row, r) => [r, -row[j]!]));
   const right = Float64Array.from(least, (value) => -value);
-  const cones = JSON.stringify({ zero: equalities, nonneg: matrix.length - equalities, soc: [], exp: 0, power: [] });
-  const settings = JSON.stringify({
+  const conesJson = JSON.stringify({ zero: equalities, nonneg: matrix.length - equalities, soc: [], exp: 0, power: [] });
+  const settingsJson = JSON.stringify({
     verbose: false,
     max_iter: 200,
     time_limit: 600,
@@ -144,8 +144,8 @@ async function createClarabelSolver(quadratic: Quadratic): Promise<() => Float64
       ...([rows.starts, rows.indices, rows.values, right] as const),
       n,
       matrix.length,
-      cones,
-      settings,
+      conesJson,
+      settingsJson,
     );
     if (status !== 'optimal') throw new Error(status);
     return Float64Array.from(x);

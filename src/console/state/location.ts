@@ -26,8 +26,8 @@ export function navigate(address: string, { replace = false }: { readonly replac
 
 /** Returns the address of a page with query parameters. Parameters that are null are left out. */
 export function formatAddress(path: string, query: Readonly<Record<string, string | null>> = {}): string {
-  const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== null);
-  const text = new URLSearchParams(given).toString();
+  const filledParameters = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== null);
+  const text = new URLSearchParams(filledParameters).toString();
   return text === '' ? path : `${path}?${text}`;
 }
 

@@ -20,7 +20,9 @@ function parseWords(text: string): (value: Value) => boolean {
   const wantedWords = allWords.filter((word) => !(word.length > 1 && word.startsWith('-')));
   return (value) => {
     const valueText = String(value ?? '').toLowerCase();
-    return wantedWords.every((word) => valueText.includes(word)) && !unwantedWords.some((word) => valueText.includes(word));
+    return (
+      wantedWords.every((word) => valueText.includes(word)) && !unwantedWords.some((word) => valueText.includes(word))
+    );
   };
 }
 

@@ -85,8 +85,8 @@ const BOOLEANS: Readonly<Record<string, boolean | undefined>> = { true: true, fa
 /** Returns the text for the default value of a field. */
 function formatDefault({ otherwise: given, help, choices, words }: FieldSpec): string {
   // If the schema has no default for an optional member, the help text may name one.
-  const named = choices?.find((choice) => help?.includes(`Default: ${choice}.`) === true);
-  const otherwise = given ?? named;
+  const defaultChoice = choices?.find((choice) => help?.includes(`Default: ${choice}.`) === true);
+  const otherwise = given ?? defaultChoice;
   if (otherwise === undefined || otherwise === null) return 'none';
   if (typeof otherwise === 'boolean') return otherwise ? 'yes, by default' : 'no, by default';
   const text = String(otherwise);

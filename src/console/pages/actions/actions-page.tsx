@@ -36,15 +36,15 @@ const LISTED_MAX = 1000;
  */
 export function ActionsPage() {
   const chosenState = getParameter('state') ?? 'all';
-  const open = getParameter('action');
+  const openAction = getParameter('action');
   const requestedStart = getParameter('from');
   const last = health.value?.store?.end ?? null;
-  const listed = useResource(`actions ${requestedStart} ${last}`, (signal) => load(requestedStart, last, signal), {
+  const actionList = useResource(`actions ${requestedStart} ${last}`, (signal) => load(requestedStart, last, signal), {
     keeps: true,
   });
   return (
     <Page title="Corporate actions" subtitle={<GuideLink page="desk">How the desk confirms actions</GuideLink>}>
-      <Answered resource={listed} what="the corporate actions">
+      <Answered resource={actionList} what="the corporate actions">
         {({ actions, total, span }) => (
           <>
             <Counts actions={actions} last={last} />
@@ -77,7 +77,7 @@ export function ActionsPage() {
               key={span}
               actions={actions}
               chosen={chosenState}
-              open={open}
+              open={openAction}
               last={last}
               from={requestedStart ?? findFirstDate(span, last)}
               isComing={span === 'usual' || span === 'next'}
@@ -90,7 +90,9 @@ export function ActionsPage() {
           </>
         )}
       </Answered>
-      {open !== null && <ActionPanel key={open} id={open} onClose={() => setParameters({ action: null })} />}
+      {openAction !== null && (
+        <ActionPanel key={openAction} id={openAction} onClose={() => setParameters({ action: null })} />
+      )}
     </Page>
   );
 }
@@ -129,8 +131,8 @@ async function load(from: string | null, last: string | null, signal: AbortSigna
     service.value.call('listActions', { query: { ...dates, limit: LISTED_MAX }, signal });
   if (from !== null) return { ...(await list({ from })), span: 'asked' as const };
   for (const span of ['usual', 'next'] as const) {
-    const found = await list(last === null ? {} : DATE_SPANS[span](last));
-    if (last === null || found.actions.length > 0) return { ...found, span };
+    const actions = await list(last === null ? {} : DATE_SPANS[span](last));
+    if (last === null || actions.actions.length > 0) return { ...actions, span };
   }
   return { ...(await list(DATE_SPANS.year(last ?? ''))), span: 'year' as const }; // without a last session, the loop returns the first list
 }
@@ -144,7 +146,7 @@ interface CountsProps {
 function Counts({ actions, last }: CountsProps) {
   const formatStateCount = (state: State) => formatCount(actions.filter((action) => action.state === state).length);
   const coming = actions.filter(({ ex_date: date }) => last !== null && date > last).length;
-  const flagged = actions.filter(({ flags }) => flags.length > 0).length;
+  const flaggedCount = actions.filter(({ flags }) => flags.length > 0).length;
   const overdue = actions.filter((action) => action.state === 'new' && isOverdue(action, last)).length;
   return (
     <Metrics
@@ -164,8 +166,8 @@ function Counts({ actions, last }: CountsProps) {
         },
         {
           term: 'Flagged',
-          value: formatCount(flagged),
-          kind: flagged > 0 ? 'down' : '',
+          value: formatCount(flaggedCount),
+          kind: flaggedCount > 0 ? 'down' : '',
           note: 'with a reason to review',
         },
         { term: 'Confirmed', value: formatStateCount('confirmed') },
@@ -264,10 +266,14 @@ interface ListedActions extends Pick<ActionListProps, 'last' | 'isComing'> {
  * or names, there is no column for them.
  */
 function createColumns({ rows, names, last, isComing }: ListedActions): readonly Column<DeskAction>[] {
-  const flagged = rows.some(({ flags }) => flags.length > 0) ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'flags');
+  const flagColumns = rows.some(({ flags }) => flags.length > 0) ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'flags');
   const isNamed = [...names.values()].some(({ name }) => name !== null);
-  const priced = flagged.toSpliced(flagged.findIndex(({ id }) => id === 'type') + 1, 0, termsColumn(names));
-  const columns = isNamed ? priced.toSpliced(2, 0, createCompanyColumn(names)) : priced;
+  const pricedColumns = flagColumns.toSpliced(
+    flagColumns.findIndex(({ id }) => id === 'type') + 1,
+    0,
+    termsColumn(names),
+  );
+  const columns = isNamed ? pricedColumns.toSpliced(2, 0, createCompanyColumn(names)) : pricedColumns;
   if (last === null || (!isComing && rows.every(({ ex_date: date }) => date <= last))) return columns;
   return columns.toSpliced(1, 0, createTimeColumn(last));
 }

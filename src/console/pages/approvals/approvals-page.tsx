@@ -32,24 +32,24 @@ const LISTED_MAX = 500;
 
 /** Page of changes that wait for approval. Each request opens to its figures and the decision. */
 export function ApprovalsPage() {
-  const open = getParameter('approval');
-  const listed = useResource('approvals', (signal) =>
+  const openApproval = getParameter('approval');
+  const approvalList = useResource('approvals', (signal) =>
     service.value.call('listApprovals', { query: { limit: LISTED_MAX }, signal }),
   );
   return (
     <Page title="Approvals" subtitle={<GuideLink page="approvals">How approvals work</GuideLink>}>
-      <Answered resource={listed} what="the approvals">
+      <Answered resource={approvalList} what="the approvals">
         {({ approvals, rules }) => (
           <>
             {approvals.length > 0 && <Counts approvals={approvals} />}
-            <ApprovalList approvals={approvals} open={open} />
-            {open === null && <FirstPending approvals={approvals} />}
+            <ApprovalList approvals={approvals} open={openApproval} />
+            {openApproval === null && <FirstPending approvals={approvals} />}
             <Rules rules={rules} />
           </>
         )}
       </Answered>
-      {open !== null && (
-        <ApprovalPanel key={open} id={Number(open)} onClose={() => setParameters({ approval: null })} />
+      {openApproval !== null && (
+        <ApprovalPanel key={openApproval} id={Number(openApproval)} onClose={() => setParameters({ approval: null })} />
       )}
     </Page>
   );

@@ -118,13 +118,13 @@ function NextFigures({ events }: { readonly events: readonly Event[] }) {
   const metrics = (Object.keys(FIGURE_TERMS) as EventKind[]).flatMap((kind) => {
     const [next] = coming.filter((event) => event.kind === kind);
     if (next === undefined) return [];
-    const same = coming.filter((event) => event.kind === kind && event.date === next.date);
+    const sameEvents = coming.filter((event) => event.kind === kind && event.date === next.date);
     const days = parseDayNumber(next.date) - parseDayNumber(today);
     const whenText = days === 0 ? 'today' : `in ${countValues(days, 'day')}`;
     const of =
       next.index_id === null
-        ? same.map(({ calendar }) => calendar).join(', ')
-        : countValues(same.length, 'index', 'indices');
+        ? sameEvents.map(({ calendar }) => calendar).join(', ')
+        : countValues(sameEvents.length, 'index', 'indices');
     return [{ term: FIGURE_TERMS[kind], value: next.date, note: `${whenText}, ${of}`, help: next.summary }];
   });
   return metrics.length === 0 ? null : <Metrics label="Next events by kind" metrics={metrics} />;

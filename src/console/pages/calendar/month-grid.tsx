@@ -104,7 +104,7 @@ interface DayProps {
 function Day({ date, isOther, isSelected, events }: DayProps) {
   const number = Number(date.slice(8));
   const isToday = date === formatToday();
-  const shown = events.slice(0, NAMED_MAX);
+  const shownEvents = events.slice(0, NAMED_MAX);
   return (
     <td class={isOther ? 'is-other' : isToday ? 'is-today' : ''}>
       {events.length === 0 ? (
@@ -120,7 +120,7 @@ function Day({ date, isOther, isSelected, events }: DayProps) {
             {date}: {countValues(events.length, 'event')}
           </span>
           <span class="month-number">{number}</span>
-          {shown.map((event, k) => (
+          {shownEvents.map((event, k) => (
             <span key={k} class={`month-event ${getBadge(event)}`}>
               {event.index_id === null ? (
                 <>

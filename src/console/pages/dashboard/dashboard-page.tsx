@@ -23,14 +23,14 @@ import './dashboard.css';
 export function DashboardPage() {
   const runs = useRuns();
   const [dragged, setDragged] = useState<string | null>(null);
-  const stored = pins.value;
-  const isOverview = stored.length === 0 && !isArranged();
+  const storedPins = pins.value;
+  const isOverview = storedPins.length === 0 && !isArranged();
   const overview = useMemo(() => createOverview(runs.data?.summaries ?? []).map(createPin), [runs.data]);
-  const all = isOverview ? overview : stored;
+  const all = isOverview ? overview : storedPins;
   const move = (id: string, to: number) => {
     const from = all.findIndex((one) => one.id === id);
-    const one = all[from];
-    if (one !== undefined) setPins(all.toSpliced(from, 1).toSpliced(Math.max(0, to), 0, one));
+    const movedPin = all[from];
+    if (movedPin !== undefined) setPins(all.toSpliced(from, 1).toSpliced(Math.max(0, to), 0, movedPin));
   };
   if (isOverview && runs.data === undefined && runs.trouble === null) return <PageSkeleton />;
   return (

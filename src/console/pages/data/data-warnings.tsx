@@ -51,13 +51,13 @@ interface WarningListProps {
 }
 
 function WarningList({ store, warnings, total }: WarningListProps) {
-  const chosen: ReadonlySet<string> = new Set(getParameter('repairs')?.split(','));
-  const open = getParameter('doubt');
-  const shown = warnings.find(({ id }) => id === open);
+  const chosenIds: ReadonlySet<string> = new Set(getParameter('repairs')?.split(','));
+  const openWarning = getParameter('doubt');
+  const shownWarning = warnings.find(({ id }) => id === openWarning);
   const cause = warnings.find(({ kind }) => kind === getParameter('cause'))?.kind ?? null;
   const repairable = warnings.filter(({ repair }) => repair !== null);
   const choose = (ids: readonly string[], isIn: boolean) => {
-    const otherIds = [...chosen].filter((id) => !ids.includes(id));
+    const otherIds = [...chosenIds].filter((id) => !ids.includes(id));
     const nextIds = isIn ? [...otherIds, ...ids] : otherIds;
     setParameters({ repairs: nextIds.length === 0 ? null : nextIds.join() });
   };
@@ -78,7 +78,7 @@ function WarningList({ store, warnings, total }: WarningListProps) {
               <input
                 type="checkbox"
                 class="doubt-pick"
-                checked={chosen.size === repairable.length}
+                checked={chosenIds.size === repairable.length}
                 onChange={(event) =>
                   choose(
                     repairable.map(({ id }) => id),
@@ -88,7 +88,7 @@ function WarningList({ store, warnings, total }: WarningListProps) {
               />
               All repairs
             </label>
-            <Repair store={store} chosen={[...chosen]} />
+            <Repair store={store} chosen={[...chosenIds]} />
           </div>
         )}
       </div>
@@ -96,23 +96,23 @@ function WarningList({ store, warnings, total }: WarningListProps) {
       <Table
         label="data warnings"
         name="doubts"
-        columns={selectNeeded(createColumns(chosen, choose, findOtherStore(store)), repairable)}
+        columns={selectNeeded(createColumns(chosenIds, choose, findOtherStore(store)), repairable)}
         rows={cause === null ? warnings : warnings.filter(({ kind }) => kind === cause)}
         getKey={({ id }) => id}
         onOpen={({ id }) => setParameters({ doubt: id })}
-        openKey={open}
+        openKey={openWarning}
         searchIn={({ kind, identifier, message, date }) => `${identifier} ${kind} ${date} ${message}`}
         sort={{ column: 'confidence', direction: 'desc' }}
         height={620}
       />
-      {shown === undefined ? (
+      {shownWarning === undefined ? (
         <FirstWarning warning={findSurest(warnings)} store={store} />
       ) : (
         <OpenWarning
-          warning={shown}
+          warning={shownWarning}
           store={store}
-          isChosen={chosen.has(shown.id)}
-          onChoose={(isIn) => choose([shown.id], isIn)}
+          isChosen={chosenIds.has(shownWarning.id)}
+          onChoose={(isIn) => choose([shownWarning.id], isIn)}
         />
       )}
     </div>
@@ -150,7 +150,7 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
   const [isWriting, setWriting] = useState(false);
   const write = async (onRefusal: OnRefusal) => {
     setWriting(true);
-    const made = await attempt(
+    const importResult = await attempt(
       () =>
         service.value.call('repairStore', {
           params: { store_id: store.store_id },
@@ -159,10 +159,10 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
       onRefusal,
     );
     setWriting(false);
-    if (made === undefined) return;
-    showToast('good', `${made.store.name} was written with ${countValues(chosen.length, 'repair')}.`);
+    if (importResult === undefined) return;
+    showToast('good', `${importResult.store.name} was written with ${countValues(chosen.length, 'repair')}.`);
     notifyChange();
-    navigate(storeAddress(made.store.store_id));
+    navigate(storeAddress(importResult.store.store_id));
   };
   return (
     <>

@@ -63,12 +63,12 @@ export function findTrouble(files: readonly ImportFile[]): string | null {
   if (files.some(isParquet) && !files.every(isParquet)) return 'Import Parquet files separately from other files.';
   if (files.filter((one) => isParquet(one) && one.table === 'market').length > 1)
     return 'One Parquet file must contain the whole market. To read a folder of Parquet files, connect the folder.';
-  const whole = files.find(({ table }) => table === null);
-  if (whole !== undefined && files.length > 1)
-    return `${whole.file.name} is a workbook. Import workbooks separately from other files.`;
+  const wholeFile = files.find(({ table }) => table === null);
+  if (wholeFile !== undefined && files.length > 1)
+    return `${wholeFile.file.name} is a workbook. Import workbooks separately from other files.`;
   const twice = TABLES.find((table) => table !== 'market' && files.filter((one) => one.table === table).length > 1);
   if (twice !== undefined) return `Two files are assigned to the table ${twice}.`;
-  if (whole === undefined && files.length > 0 && !files.some(({ table }) => table === 'market'))
+  if (wholeFile === undefined && files.length > 0 && !files.some(({ table }) => table === 'market'))
     return 'One file must be the market: prices by identifier and date.';
   const large = files.find((one) => !isParquet(one) && one.file.size > FILE_BYTES_MAX);
   return large === undefined

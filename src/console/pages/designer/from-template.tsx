@@ -34,8 +34,8 @@ export function useAbsent(documents: readonly JsonObject[] = []): readonly JsonO
   const indices = useResource(key, (signal) => service.value.call('listIndices', { signal }));
   if (documents.length === 0) return documents;
   if (indices.data === undefined) return indices.trouble === null ? undefined : [];
-  const stored = new Set(indices.data.indices.map(({ id }) => id));
-  return documents.filter(({ id }) => !stored.has(String(id)));
+  const storedIds = new Set(indices.data.indices.map(({ id }) => id));
+  return documents.filter(({ id }) => !storedIds.has(String(id)));
 }
 
 /** Renders the indices of a template that are not stored yet, and a button that stores them. */

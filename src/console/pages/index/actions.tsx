@@ -179,13 +179,13 @@ const DECIDED_PHRASES: Readonly<Partial<Record<IndexAction['type'], typeof OFFER
 /** Renders the outcomes of pending elections, by choice. */
 function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]; readonly asOf: string }) {
   // A merger is left out, because both of its securities list the same choices.
-  const open = actions.filter(({ choices, type }) => choices.length > 0 && type !== 'MERGER');
-  const identifiers = open.map(({ identifier }) => identifier);
+  const openActions = actions.filter(({ choices, type }) => choices.length > 0 && type !== 'MERGER');
+  const identifiers = openActions.map(({ identifier }) => identifier);
   const facts = useNames(identifiers, asOf);
   const findCurrency = (identifier: string) => facts.get(identifier)?.currency ?? null;
   return (
     <>
-      {open.map(
+      {openActions.map(
         ({ identifier, ex_date: date, type, weight_before: before, shares_before: sharesBefore, choices, ...rest }) => (
           <section key={`${identifier} ${date} ${type}`} aria-label={`Decision about ${identifier}`}>
             <h3>

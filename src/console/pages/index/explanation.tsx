@@ -60,7 +60,7 @@ export function RunNote({ stale }: Pick<ExplanationProps, 'stale'>) {
 function Chain({ explained }: { readonly explained: IndexExplanation }) {
   const { identifier, included, excluded_by: rule, derivation } = explained;
   const formatNameAddress = useNameAddress();
-  const quoted = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
+  const quoteCurrency = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const currency = indices.data?.indices.find(({ id }) => id === explained.index_id)?.currency ?? null;
   return (
@@ -74,7 +74,7 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
         )}
         {!explained.in_universe && 'not in the universe'}
       </p>
-      <Placing explained={explained} quoted={quoted} />
+      <Placing explained={explained} quoted={quoteCurrency} />
       <p>
         <a href={formatNameAddress(identifier)}>Prices, actions and reference data of {identifier}</a>
       </p>

@@ -46,12 +46,12 @@ export function Limits({ id, run }: LimitsProps) {
     (signal) => readLimits(id, requestedRule, signal),
     { keeps: true },
   );
-  const chosen = requestedRule ?? view.data?.rule ?? null;
+  const chosenRule = requestedRule ?? view.data?.rule ?? null;
   return (
     <div class="index-part">
       <div class="part-bar limits-bar">
         <RangeBar start={run.start} end={run.end} />
-        {chosen !== null && (
+        {chosenRule !== null && (
           <Select
             label="Rule"
             isLabelShown
@@ -62,11 +62,11 @@ export function Limits({ id, run }: LimitsProps) {
                 text: `set ${set}`,
               })),
             ]}
-            value={chosen}
+            value={chosenRule}
             onChoose={(rule) => setParameters({ rule })}
           />
         )}
-        {chosen?.startsWith(SET_PREFIX) === false && <Issuers id={id} run={run} />}
+        {chosenRule?.startsWith(SET_PREFIX) === false && <Issuers id={id} run={run} />}
         {sets.data?.constraint_sets.length === 0 && (
           <p class="quiet">
             Constraint sets are monitored, too. Save them on the page{' '}
@@ -190,9 +190,11 @@ const areAllWeights = ({ rows }: LimitsView): boolean => rows.every(({ unit }) =
  * breach.
  */
 function listBreachFigures({ breaches, distance }: LimitsView, formatAddressOf: (name: string) => string): Metric[] {
-  const open = breaches.find(({ end }) => end === null);
-  if (open !== undefined)
-    return [{ term: 'In breach', value: open.row, kind: 'down', note: `since ${open.begin}`, isLong: true }];
+  const openBreach = breaches.find(({ end }) => end === null);
+  if (openBreach !== undefined)
+    return [
+      { term: 'In breach', value: openBreach.row, kind: 'down', note: `since ${openBreach.begin}`, isLong: true },
+    ];
   if (distance === null) return [];
   return [
     {

@@ -115,7 +115,7 @@ function IndexPreview({ id, hasFailed }: IndexPreviewProps) {
   if (index === null || end === null) return null;
   const levels = sketch.data?.level;
   const [first = null] = levels?.data ?? [];
-  const earned = first === null || levels === undefined ? null : (levels.data.at(-1) ?? first) / first - 1;
+  const levelReturn = first === null || levels === undefined ? null : (levels.data.at(-1) ?? first) / first - 1;
   if (preview.data === undefined && sketch.data === undefined && (preview.trouble ?? sketch.trouble) === null)
     return <FiguresSkeleton />;
   const trouble = hasFailed ? null : (preview.trouble ?? sketch.trouble);
@@ -140,8 +140,8 @@ function IndexPreview({ id, hasFailed }: IndexPreviewProps) {
             : [
                 {
                   term: 'Return',
-                  value: formatChange(earned),
-                  kind: getSignClass(earned),
+                  value: formatChange(levelReturn),
+                  kind: getSignClass(levelReturn),
                   note: `${levels.index[0]} to ${levels.index.at(-1)}`,
                 },
                 {
@@ -196,16 +196,16 @@ function PreviewedLevel({ id, levels: { index: dates, data: values } }: Previewe
 }
 
 function Largest({ holdings, asOf }: { readonly holdings: readonly Asset[]; readonly asOf: string }) {
-  const shown = holdings.slice(0, usePhone() ? SHOWN_ON_PHONE : SHOWN);
+  const shownHoldings = holdings.slice(0, usePhone() ? SHOWN_ON_PHONE : SHOWN);
   const facts = useNames(
-    shown.map(({ identifier }) => identifier),
+    shownHoldings.map(({ identifier }) => identifier),
     asOf,
   );
   return (
-    <Section title="Largest weights" aside={`${formatCount(shown.length)} of ${formatCount(holdings.length)}`}>
+    <Section title="Largest weights" aside={`${formatCount(shownHoldings.length)} of ${formatCount(holdings.length)}`}>
       <Bars
         label="Largest weights"
-        bars={shown.map(({ identifier, weight }) => ({
+        bars={shownHoldings.map(({ identifier, weight }) => ({
           label: labelWithName(identifier, facts),
           value: weight ?? 0,
         }))}

@@ -15,8 +15,9 @@ const NO_OTHERS = 'none';
  * benchmark.
  */
 export function listOthers(underlying: string | null, performance: PerformanceView | null): readonly string[] {
-  const chosen = getParameter('with');
-  if (chosen !== null) return chosen === NO_OTHERS ? [] : chosen.split(',').filter(Boolean).slice(0, OTHERS_MAX);
+  const chosenText = getParameter('with');
+  if (chosenText !== null)
+    return chosenText === NO_OTHERS ? [] : chosenText.split(',').filter(Boolean).slice(0, OTHERS_MAX);
   return underlying === null || performance === null || performance.benchmark === underlying ? [] : [underlying];
 }
 

@@ -118,10 +118,10 @@ function useReference(id: string): Reference {
 function Contributions({ id }: { readonly id: string }) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const storedModels = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
-  const chosen = getParameter('risk_model');
-  const query = { ...readShownRun(), risk: true, ...(chosen === null ? {} : { risk_model: chosen }) };
+  const chosenModel = getParameter('risk_model');
+  const query = { ...readShownRun(), risk: true, ...(chosenModel === null ? {} : { risk_model: chosenModel }) };
   const holdings = useResource(
-    `weights risk ${formatRunKey(id)} ${chosen}`,
+    `weights risk ${formatRunKey(id)} ${chosenModel}`,
     (signal) => service.value.call('getWeights', { params: { index_id: id }, query, signal }),
     { keeps: true },
   );
@@ -137,12 +137,12 @@ function Contributions({ id }: { readonly id: string }) {
             isLabelShown
             options={[
               { value: '', text: 'the window of the run' },
-              ...[...new Set([...storedModels, ...(chosen === null ? [] : [chosen])])].map((model) => ({
+              ...[...new Set([...storedModels, ...(chosenModel === null ? [] : [chosenModel])])].map((model) => ({
                 value: model,
                 text: `model ${model}`,
               })),
             ]}
-            value={chosen ?? ''}
+            value={chosenModel ?? ''}
             onChoose={(model) => setParameters({ risk_model: model === '' ? null : model })}
           />
         </>
@@ -206,19 +206,19 @@ interface FactorsProps {
 
 /** Renders the active risk relative to the reference index, split by factor. */
 function Factors({ id, against }: FactorsProps) {
-  const stored = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const storedModels = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const models: readonly { readonly value: string; readonly text: string }[] = [
     ...MODELS,
-    ...(stored.data?.risk_models ?? [])
+    ...(storedModels.data?.risk_models ?? [])
       .filter(({ estimator }) => FACTOR_ESTIMATORS.has(estimator))
       .map(({ model_id: modelId }) => ({ value: `${STORED_PREFIX}${modelId}`, text: modelId })),
   ];
-  const chosenModel = getParameter('model') ?? 'market_sector';
-  const measure = chosenModel.startsWith(STORED_PREFIX)
-    ? { risk_model: chosenModel.slice(STORED_PREFIX.length) }
-    : { model: MODELS.find(({ value }) => value === chosenModel)?.value };
+  const model = getParameter('model') ?? 'market_sector';
+  const measure = model.startsWith(STORED_PREFIX)
+    ? { risk_model: model.slice(STORED_PREFIX.length) }
+    : { model: MODELS.find(({ value }) => value === model)?.value };
   const risk = useResource(
-    against === null ? null : `factors ${formatRunKey(id)} ${against} ${chosenModel}`,
+    against === null ? null : `factors ${formatRunKey(id)} ${against} ${model}`,
     (signal) =>
       service.value.call('getFactorRisk', {
         params: { index_id: id },
@@ -231,7 +231,7 @@ function Factors({ id, against }: FactorsProps) {
     <Section
       title={against === null ? 'Active risk by factor' : `Active risk against ${against} by factor`}
       aside={
-        <Choice label="Model" options={models} value={chosenModel} onChoose={(chosen) => setParameters({ model: chosen })} />
+        <Choice label="Model" options={models} value={model} onChoose={(chosen) => setParameters({ model: chosen })} />
       }
     >
       {against === null && <p class="quiet">Choose an index above: the active risk is measured against it.</p>}

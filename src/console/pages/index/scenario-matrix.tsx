@@ -57,7 +57,10 @@ export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
               ids={[id, ...otherIds]}
               scenarios={own.map(({ name, return: earned }) => ({
                 name,
-                returns: new Map([[id, earned], ...otherIds.map((one, k) => [one, all[k]?.get(name) ?? null] as const)]),
+                returns: new Map([
+                  [id, earned],
+                  ...otherIds.map((one, k) => [one, all[k]?.get(name) ?? null] as const),
+                ]),
               }))}
             />
           )}

@@ -44,7 +44,7 @@ export function ActiveBars({ run: { weights, index_id: index }, facts, point, bi
   const largest = sortBySize(active.filter(({ value }) => Math.abs(value) >= SHOWN_MIN)).slice(0, SHOWN);
   if (largest.length === 0) return null;
   const hasSectors = [...facts.values()].some(({ sector }) => sector !== null);
-  const limited =
+  const limitedNames =
     pointWeights === undefined
       ? listBindingMembers(bindingLabels, (row) => /^Active\w*Group/.test(row))
       : new Set<string>();
@@ -52,7 +52,7 @@ export function ActiveBars({ run: { weights, index_id: index }, facts, point, bi
   for (const { sector, exact } of active) sums.set(sector, (sums.get(sector) ?? 0) + exact);
   const sectors = sortBySize(
     [...sums].map(([sector, value]): BarEntry => ({
-      label: limited.has(sector) ? `${sector} (at limit)` : sector,
+      label: limitedNames.has(sector) ? `${sector} (at limit)` : sector,
       value,
     })),
   ).slice(0, SHOWN);

@@ -36,8 +36,8 @@ export function formatFirstExcess([excess]: readonly ExceededLimit[]): string | 
 export function formatOtherExcesses(exceeded: readonly ExceededLimit[]): string | null {
   const excesses = exceeded.filter(({ type }) => type !== 'TrackingError' && type !== 'Turnover').map(formatExcess);
   if (excesses.length === 0) return null;
-  const rest = excesses.length - NAMED_MAX;
-  return [...excesses.slice(0, NAMED_MAX), ...(rest > 0 ? [`${rest} more`] : [])].join('; ');
+  const restCount = excesses.length - NAMED_MAX;
+  return [...excesses.slice(0, NAMED_MAX), ...(restCount > 0 ? [`${restCount} more`] : [])].join('; ');
 }
 
 /** Maximum number of names in a sentence: of members of a constraint, or of bounds. */
@@ -52,8 +52,8 @@ export const countBindingConstraints = (labels: readonly string[]): number =>
 
 /** Returns the labels of the bounds that hold a solution back: the binding bounds without the violated soft bounds. */
 export function removeExceeded(labels: readonly string[], exceeded: readonly ExceededLimit[]): readonly string[] {
-  const violated = new Set(exceeded.map(({ label }) => label));
-  return labels.filter((label) => !violated.has(label));
+  const violatedLabels = new Set(exceeded.map(({ label }) => label));
+  return labels.filter((label) => !violatedLabels.has(label));
 }
 
 /**

@@ -33,7 +33,7 @@ interface FrontierProps {
  */
 export function Frontier({ frontier, hasReturns, formatAddress }: FrontierProps) {
   const { points, tangency, portfolio, index } = frontier;
-  const chosen = findChosenPoint(frontier, getParameter('point'));
+  const chosenPoint = findChosenPoint(frontier, getParameter('point'));
   const frame = useRef<HTMLDivElement>(null);
   const width = Math.max(WIDTH_MIN, Math.min(WIDTH_MAX, useWidth(frame)));
   const marks = createMarks(portfolio, index);
@@ -48,7 +48,7 @@ export function Frontier({ frontier, hasReturns, formatAddress }: FrontierProps)
     HEIGHT - BOTTOM_MARGIN,
     12,
   );
-  if (chosen === undefined) return null;
+  if (chosenPoint === undefined) return null;
   return (
     <Section title="Efficient frontier" aside="within the constraints, annualised">
       <p class="quiet">
@@ -70,7 +70,7 @@ export function Frontier({ frontier, hasReturns, formatAddress }: FrontierProps)
               x={x.at(one.volatility)}
               y={y.at(one.expected_return)}
               label={`Point ${i + 1}: ${formatPosition(one)}`}
-              isChosen={one === chosen.point}
+              isChosen={one === chosenPoint.point}
               onChoose={() => setParameters({ point: i === 0 ? null : String(i + 1) })}
             />
           ))}
@@ -80,7 +80,7 @@ export function Frontier({ frontier, hasReturns, formatAddress }: FrontierProps)
               x={x.at(tangency.volatility)}
               y={y.at(tangency.expected_return)}
               label={`Tangency portfolio, the highest Sharpe ratio: ${formatPosition(tangency)}`}
-              isChosen={tangency === chosen.point}
+              isChosen={tangency === chosenPoint.point}
               onChoose={() => setParameters({ point: TANGENCY_POINT })}
             />
           )}
@@ -95,9 +95,9 @@ export function Frontier({ frontier, hasReturns, formatAddress }: FrontierProps)
           ))}
         </svg>
         <div class="frontier-figures">
-          <PointFigures label={chosen.label} point={chosen.point} />
-          <Take point={chosen.point} address={formatAddress(chosen.point)} />
-          {tangency !== null && chosen.point !== tangency && (
+          <PointFigures label={chosenPoint.label} point={chosenPoint.point} />
+          <Take point={chosenPoint.point} address={formatAddress(chosenPoint.point)} />
+          {tangency !== null && chosenPoint.point !== tangency && (
             <PointFigures label="Tangency" point={tangency} sharpe={tangency.sharpe} />
           )}
         </div>
@@ -227,10 +227,10 @@ const TICK_COUNT = 5;
 /** Returns a linear scale with round ticks. It covers the values and a margin. */
 function scaleOf(values: readonly number[], from: number, to: number): Scale {
   const least = Math.min(...values);
-  const most = Math.max(...values);
-  const margin = (most - least || Math.abs(most) || 1) * 0.08;
+  const largest = Math.max(...values);
+  const margin = (largest - least || Math.abs(largest) || 1) * 0.08;
   const low = least - margin;
-  const span = most - least + 2 * margin;
+  const span = largest - least + 2 * margin;
   const rough = span / TICK_COUNT;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough) ?? rough;

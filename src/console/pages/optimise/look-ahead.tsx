@@ -36,8 +36,8 @@ export function LookAhead({ message, detail, indexId, onModel }: LookAheadProps)
   const estimate = async (onRefusal: OnRefusal) => {
     const body = await requestUpTo(modelId, date, indexId);
     const params = { model_id: id };
-    const started = await start(() => service.value.call('estimateRiskModel', { params, body }), onRefusal);
-    if (started !== undefined) setAsked(id);
+    const startedJob = await start(() => service.value.call('estimateRiskModel', { params, body }), onRefusal);
+    if (startedJob !== undefined) setAsked(id);
   };
   const formAddress = formatAddress('/console/risk-models', {
     id,

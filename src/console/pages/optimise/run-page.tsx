@@ -124,10 +124,10 @@ interface NotFeasibleProps {
  * the set.
  */
 function NotFeasible({ error, set, back }: NotFeasibleProps) {
-  const stored = useResource(set === null ? null : `constraint set ${set}`, (signal) =>
+  const storedSet = useResource(set === null ? null : `constraint set ${set}`, (signal) =>
     service.value.callWithEtag('getConstraintSet', { params: { constraint_set_id: set ?? '' }, signal }),
   );
-  const { answer, etag } = stored.data ?? {};
+  const { answer, etag } = storedSet.data ?? {};
   if (answer === undefined) return null;
   return (
     <Infeasible
@@ -187,8 +187,8 @@ function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: Re
   const changes = createChangeFormats(run, measure);
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const store = indices.data?.indices.find(({ id }) => id === run.index_id)?.store_id ?? undefined;
-  const named = getParameter('point');
-  const point = run.frontier === null || named === null ? undefined : findChosenPoint(run.frontier, named);
+  const namedPoint = getParameter('point');
+  const point = run.frontier === null || namedPoint === null ? undefined : findChosenPoint(run.frontier, namedPoint);
   const facts = useNames(
     run.weights.map(({ identifier }) => identifier),
     run.rebalance_date,

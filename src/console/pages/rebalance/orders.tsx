@@ -100,8 +100,8 @@ function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isC
         <Button
           onClick={() => {
             const accounts = listAccounts(asked);
-            const added = { name: `Account ${accounts.length + 1}`, cash: 0, holdings: [] };
-            setAsked({ ...asked, accounts: [...accounts, added] });
+            const addedAccount = { name: `Account ${accounts.length + 1}`, cash: 0, holdings: [] };
+            setAsked({ ...asked, accounts: [...accounts, addedAccount] });
           }}
         >
           Add an account
@@ -179,8 +179,8 @@ interface PackedOrdersProps {
 }
 
 function PackedOrders({ pack, currency }: PackedOrdersProps) {
-  const chosen = getParameter('account');
-  const account = pack.accounts.find(({ name }) => name === chosen) ?? pack.accounts[0];
+  const chosenAccount = getParameter('account');
+  const account = pack.accounts.find(({ name }) => name === chosenAccount) ?? pack.accounts[0];
   const { days_to_trade: days, liquidation, capacity, findings, basis, effective, reconciliation } = pack;
   return (
     <>

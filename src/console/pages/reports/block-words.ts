@@ -16,8 +16,12 @@ export const formatBlockKind = (kind: string): string => KIND_WORDS[kind] ?? for
 /** Returns the title of a block, for example `Largest constituents`. If it has none, describes its content. */
 export function formatBlockTitle({ kind, title, subtitle, source, lines }: JsonObject): string {
   const words = [title, kind === 'header' ? subtitle : null, source, Array.isArray(lines) ? lines[0] : null];
-  const found = words.find((word) => typeof word === 'string' && word !== '');
-  return found === undefined ? '' : found === title || found === subtitle ? found : formatLabel(found);
+  const firstWord = words.find((word) => typeof word === 'string' && word !== '');
+  return firstWord === undefined
+    ? ''
+    : firstWord === title || firstWord === subtitle
+      ? firstWord
+      : formatLabel(firstWord);
 }
 
 /** Summarises a block, for example `Contributors and detractors: contributions, half of the width, CORE-40`. */

@@ -32,16 +32,16 @@ export function ReportsPage() {
   const renders = useResource('jobs render', (signal) =>
     service.value.call('listJobs', { query: { kind: ['render'], limit: LISTED_MAX }, signal }),
   );
-  const open = getParameter('render');
+  const openRender = getParameter('render');
   return (
     <Page title="Reports" subtitle="Rendered as PDF from stored runs">
       <Answered resource={templates} what="the templates">
         {(all) => (
           <>
             {may('run') && <NewReport templates={all} />}
-            {open !== null && <Render key={open} ident={open} />}
+            {openRender !== null && <Render key={openRender} ident={openRender} />}
             <Answered resource={renders} what="the reports">
-              {({ jobs }) => <Renders jobs={jobs} open={open} template={all.built_in[0]} />}
+              {({ jobs }) => <Renders jobs={jobs} open={openRender} template={all.built_in[0]} />}
             </Answered>
             <Templates templates={all} />
           </>
@@ -171,13 +171,15 @@ function Renders({ jobs, open, template }: RendersProps) {
   const renders = useResource('renders', (signal) =>
     service.value.call('listRenders', { query: { limit: LISTED_MAX }, signal }),
   );
-  const unfinished = jobs.filter(({ status }) => status !== 'succeeded' && status !== 'cancelled');
-  const finished = renders.data?.renders ?? [];
+  const unfinishedJobs = jobs.filter(({ status }) => status !== 'succeeded' && status !== 'cancelled');
+  const renderResults = renders.data?.renders ?? [];
   return (
     <>
-      {renders.data !== undefined && <ReportStates renders={finished} total={renders.data.total} template={template} />}
-      {(renders.data !== undefined || unfinished.length > 0) && (
-        <Finished unfinished={unfinished} finished={finished} open={open} />
+      {renders.data !== undefined && (
+        <ReportStates renders={renderResults} total={renders.data.total} template={template} />
+      )}
+      {(renders.data !== undefined || unfinishedJobs.length > 0) && (
+        <Finished unfinished={unfinishedJobs} finished={renderResults} open={open} />
       )}
     </>
   );

@@ -114,18 +114,22 @@ export function listMoves(findings: readonly DayFinding[]): {
   readonly others: readonly DayFinding[];
 } {
   const moves: Move[] = [];
-  const others: DayFinding[] = [];
+  const otherFindings: DayFinding[] = [];
   let firstLimit: number | null = null;
   for (const finding of findings) {
     const { identifier, measure } = finding.detail as Partial<FindingDetail>; // the service wrote the detail
-    if (finding.check !== 'moves' || identifier == null || measure == null) others.push(finding);
-    else if (firstLimit !== null && measure.limit !== firstLimit) others.push(finding);
+    if (finding.check !== 'moves' || identifier == null || measure == null) otherFindings.push(finding);
+    else if (firstLimit !== null && measure.limit !== firstLimit) otherFindings.push(finding);
     else {
       firstLimit = measure.limit;
       moves.push({ identifier, value: measure.value });
     }
   }
-  return { limit: firstLimit, moves: moves.toSorted((a, b) => Math.abs(b.value) - Math.abs(a.value)), others };
+  return {
+    limit: firstLimit,
+    moves: moves.toSorted((a, b) => Math.abs(b.value) - Math.abs(a.value)),
+    others: otherFindings,
+  };
 }
 
 /** Detail of a finding. */

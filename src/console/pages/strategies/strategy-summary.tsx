@@ -41,23 +41,24 @@ export function StrategyFigures({ document, index, isStored, hasOrigin = true }:
   const hasRun = isStored && strategies.data?.strategies.find(({ strategy }) => strategy.id === id)?.has_run === true;
   const ofIndex = usePerformance(index?.has_run === true ? index.id : null, 'index');
   const ofStrategy = usePerformance(hasRun ? id : null, 'portfolio');
-  const shown = hasRun ? ofStrategy : ofIndex;
-  const rebalances = useResource(shown === undefined ? null : `rebalances ${shown.index_id}`, (signal) =>
-    service.value.call('listRebalances', { params: { index_id: shown!.index_id }, signal }),
+  const shownPerformance = hasRun ? ofStrategy : ofIndex;
+  const rebalances = useResource(
+    shownPerformance === undefined ? null : `rebalances ${shownPerformance.index_id}`,
+    (signal) => service.value.call('listRebalances', { params: { index_id: shownPerformance!.index_id }, signal }),
   );
-  if (index === undefined || !isKnown || shown === undefined) return null;
+  if (index === undefined || !isKnown || shownPerformance === undefined) return null;
   return (
     <>
-      {hasOrigin && <Origin run={shown} idle={hasRun ? null : isStored ? id : 'The strategy'} />}
+      {hasOrigin && <Origin run={shownPerformance} idle={hasRun ? null : isStored ? id : 'The strategy'} />}
       <Metrics
-        label={`Figures of ${shown.index_id}`}
+        label={`Figures of ${shownPerformance.index_id}`}
         metrics={[
           {
             term: `Return ${hasRun ? 'after' : 'before'} costs`,
-            value: formatChange(shown.metrics.total_return),
-            note: `${formatChange(shown.metrics.annualised_return)} per year`,
+            value: formatChange(shownPerformance.metrics.total_return),
+            note: `${formatChange(shownPerformance.metrics.annualised_return)} per year`,
           },
-          { term: 'Volatility', value: formatPercent(shown.metrics.volatility), note: 'per year' },
+          { term: 'Volatility', value: formatPercent(shownPerformance.metrics.volatility), note: 'per year' },
           ...listTradingFigures(rebalances.data?.rebalances ?? [], readNumber(document['transaction_cost_bps'], 0)),
         ]}
       />

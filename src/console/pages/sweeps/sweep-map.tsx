@@ -55,16 +55,21 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
     most: Math.max(...knownMetrics),
   };
   const write = (value: number | null) => (metric === 'sharpe_ratio' ? formatDecimal(value, 3) : formatPercent(value));
-  const fixed = parseJson(getParameter('fixed'));
-  const hidden = listHiddenParameters(rows, pointers, { across: acrossPointer, down: downPointer, fixed: isObject(fixed) ? fixed : {} });
+  const fixedValues = parseJson(getParameter('fixed'));
+  const hiddenParameters = listHiddenParameters(rows, pointers, {
+    across: acrossPointer,
+    down: downPointer,
+    fixed: isObject(fixedValues) ? fixedValues : {},
+  });
   const equals = new Map(identical.flatMap((group) => group.map((variant) => [variant, group] as const)));
-  const findShown = (column: string, line: string) => findShownVariant(rows, { across: acrossPointer, down: downPointer, column, line, hidden });
+  const findShown = (column: string, line: string) =>
+    findShownVariant(rows, { across: acrossPointer, down: downPointer, column, line, hidden: hiddenParameters });
   return (
     <Section
       title={metric === 'sharpe_ratio' ? 'Sharpe ratio, annualised' : formatLabel(metric)}
       aside={<MapChoices {...{ pointers, across: acrossPointer, down: downPointer, metric, told }} />}
     >
-      <Hidden {...{ rows, hidden, told, rankBy }} />
+      <Hidden {...{ rows, hidden: hiddenParameters, told, rankBy }} />
       <div
         class="sweep-map"
         data-part="Map"
@@ -87,7 +92,7 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
                       variant={variant}
                       text={write(value)}
                       colour={getColourAt(value, scale)}
-                      title={variant && formatHidden(variant, hidden, told)}
+                      title={variant && formatHidden(variant, hiddenParameters, told)}
                       remark={variant && findRemark(variant, equals.get(variant.variant))}
                       onOpen={onOpen}
                     />
@@ -192,11 +197,13 @@ interface RemarksProps {
 /** Explains the marks of cells. */
 function Remarks({ rows, equals }: RemarksProps) {
   const remarks = rows.flatMap((row) => findRemark(row, equals.get(row.variant)) ?? []);
-  const capped = remarks.find(({ isInfeasible }) => isInfeasible);
+  const infeasibleRemark = remarks.find(({ isInfeasible }) => isInfeasible);
   return (
     <>
-      {capped !== undefined && (
-        <p class="quiet">× {capped.text} of the index. The weights are then as for the lowest cap that can be kept.</p>
+      {infeasibleRemark !== undefined && (
+        <p class="quiet">
+          × {infeasibleRemark.text} of the index. The weights are then as for the lowest cap that can be kept.
+        </p>
       )}
       {remarks.some(({ isInfeasible }) => !isInfeasible) && (
         <p class="quiet">= The levels are identical to those of another variant; both count as one trial.</p>
@@ -241,14 +248,14 @@ interface MapChoicesProps extends MapAxes, Pick<SweepMapProps, 'pointers' | 'tol
 
 /** Renders selectors of the two parameters and the metric of the map. */
 function MapChoices({ pointers, across, down, metric, told }: MapChoicesProps) {
-  const named = pointers.map((pointer) => ({ value: pointer, text: told(pointer).label }));
+  const choices = pointers.map((pointer) => ({ value: pointer, text: told(pointer).label }));
   return (
     <>
       {pointers.length > 1 && (
         <Select
           label="Across"
           isLabelShown
-          options={named}
+          options={choices}
           value={across}
           onChoose={(chosen) => setParameters({ across: chosen })}
         />
@@ -257,7 +264,7 @@ function MapChoices({ pointers, across, down, metric, told }: MapChoicesProps) {
         <Select
           label="Down"
           isLabelShown
-          options={named}
+          options={choices}
           value={down}
           onChoose={(chosen) => setParameters({ down: chosen })}
         />
@@ -282,8 +289,8 @@ function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
   if (hidden.length === 0) return null;
   const openLabels = hidden.filter(({ fixed }) => fixed === null).map(({ pointer }) => told(pointer).label);
   const fixParameter = (pointer: string, value: string) => {
-    const chosen = hidden.map((one) => [one.pointer, one.pointer === pointer ? value : one.fixed] as const);
-    const next = Object.fromEntries(chosen.filter(([, one]) => one !== null && one !== ''));
+    const chosenValues = hidden.map((one) => [one.pointer, one.pointer === pointer ? value : one.fixed] as const);
+    const next = Object.fromEntries(chosenValues.filter(([, one]) => one !== null && one !== ''));
     setParameters({ fixed: Object.keys(next).length === 0 ? null : JSON.stringify(next) });
   };
   return (

@@ -61,10 +61,10 @@ function parseTyped(typed: string, securities: readonly Security[]): readonly st
     .filter((text) => text !== '')
     .map((text) => {
       const wantedText = text.toLowerCase();
-      const found = securities.find(
+      const foundSecurities = securities.find(
         ({ identifier, name }) => identifier.toLowerCase() === wantedText || name?.toLowerCase() === wantedText,
       );
-      return found?.identifier ?? text;
+      return foundSecurities?.identifier ?? text;
     });
 }
 

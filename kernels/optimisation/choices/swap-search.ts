@@ -127,7 +127,8 @@ export function searchSwaps(
     for (let k = 0; k < KICK_EXCHANGES; k++) {
       const i = leavingNames[random.integer(leavingNames.length)]!;
       const j = enteringNames[Math.floor(enteringNames.length * random.uniform() ** 2)]!;
-      if (nextChoice[i] === 0 || nextChoice[j] === 1 || !moves.isAllowed(moves.countHeldMembers(nextChoice), i, j)) continue;
+      if (nextChoice[i] === 0 || nextChoice[j] === 1 || !moves.isAllowed(moves.countHeldMembers(nextChoice), i, j))
+        continue;
       nextChoice[i] = 0;
       nextChoice[j] = 1;
     }

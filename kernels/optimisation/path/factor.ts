@@ -139,9 +139,9 @@ function createPathFactor({
     const place = positions[name]!;
     positions[name] = -1;
     for (let p = place; p < f - 1; p++) {
-      const below = (p + 1) * stride;
-      const a = l[below + p]!;
-      const b = l[below + p + 1]!;
+      const offset = (p + 1) * stride;
+      const a = l[offset + p]!;
+      const b = l[offset + p + 1]!;
       const length = Math.hypot(a, b);
       const c = a / length;
       const s = b / length;
@@ -152,7 +152,7 @@ function createPathFactor({
         l[position] = c * first + s * second;
         l[position + 1] = c * second - s * first;
       }
-      for (let q = 0; q <= p; q++) l[p * stride + q] = l[below + q]!;
+      for (let q = 0; q <= p; q++) l[p * stride + q] = l[offset + q]!;
       order[p] = order[p + 1]!;
       positions[order[p]!] = p;
     }

@@ -67,13 +67,13 @@ export function selectReportedFindings(
     warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
   const findings = [...warnings.values()];
   if (findings.length <= FINDINGS_MAX) return findings;
-  const more: Finding = {
+  const moreFinding: Finding = {
     severity: 'warning',
     code: 'MORE_FINDINGS',
     message: `${findings.length - FINDINGS_MAX} further findings are not listed.`,
     path: '',
   };
-  return [...findings.slice(0, FINDINGS_MAX), more];
+  return [...findings.slice(0, FINDINGS_MAX), moreFinding];
 }
 
 /** Codes of findings that are merged over all rebalances of a run, because they seldom differ between rebalances. */

@@ -114,9 +114,10 @@ export function createParameterSpecs(params: z.ZodObject): ParameterSpec[] {
 function createMemberSpecs(params: z.ZodObject): Readonly<Record<string, MemberSpec>> {
   const specs = Object.entries(params.shape).map(([name, schema], order) => {
     const { inner, meta, fallback } = unwrap(schema as z.ZodType);
-    const helpTexts = [meta.help ?? meta.description, meta.unit === undefined ? undefined : `Unit: ${meta.unit}.`].filter(
-      (part) => part !== undefined,
-    );
+    const helpTexts = [
+      meta.help ?? meta.description,
+      meta.unit === undefined ? undefined : `Unit: ${meta.unit}.`,
+    ].filter((part) => part !== undefined);
     const spec: MemberSpec = {
       name,
       label: meta.label ?? formatLabel(name),

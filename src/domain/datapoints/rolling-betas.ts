@@ -73,7 +73,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
     const [moveA, moveB, moveC, moveD] = [market.on(a), market.on(b), market.on(c), market.on(d)];
     const all = moveA + moveB + moveC + moveD;
     if (all !== all) {
-      for (const each of [a, b, c, d]) products.add(sums, each, followed);
+      for (const product of [a, b, c, d]) products.add(sums, product, followed);
       return;
     }
     const [valuesA, valuesB, valuesC, valuesD] = [readRow(a), readRow(b), readRow(c), readRow(d)];

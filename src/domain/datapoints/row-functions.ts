@@ -248,8 +248,8 @@ const defineArithmetic = (name: string, help: string, operate: (a: number, b: nu
   lists: 2,
   stepsPerValue: 1,
   size([all, others]) {
-    const rest = all === 0 ? 0 : all! % others!;
-    return rest === 0 ? all! : `the second list has ${others} values, which do not divide ${all}`;
+    const remainder = all === 0 ? 0 : all! % others!;
+    return remainder === 0 ? all! : `the second list has ${others} values, which do not divide ${all}`;
   },
   compute([values, others], _, out) {
     const period = others!.length;

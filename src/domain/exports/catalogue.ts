@@ -86,7 +86,9 @@ export const EXPORTS = {
       decision_date: createDateColumn(
         'Last day of the data of the decision, which is the effective date if there is no effective lag. Null for a separate rebalance of a strategy, and for rebalances before the latest 400.',
       ),
-      cause: createTextColumn('`schedule`, `breach`, or a change between reviews: `replacement`, `fast_exit`, `fast_entry`.'),
+      cause: createTextColumn(
+        '`schedule`, `breach`, or a change between reviews: `replacement`, `fast_exit`, `fast_entry`.',
+      ),
       review: createTextColumn(
         'Reviews that decided the rebalance, in order. Null for a change between reviews, and for rebalances before the latest 400.',
       ),

@@ -41,6 +41,7 @@ export const createStoreColumn = (name: string): ExportColumn<'text'> => ({
 });
 export const countColumn = createColumn('count');
 export const createNumberColumn = createColumn('number');
-export const createFractionColumn = (meaning: string): ExportColumn<'number'> => createNumberColumn(meaning, 'fraction');
+export const createFractionColumn = (meaning: string): ExportColumn<'number'> =>
+  createNumberColumn(meaning, 'fraction');
 export const createMoneyColumn = (meaning: string): ExportColumn<'number'> => createNumberColumn(meaning, 'money');
 export const createPointsColumn = (meaning: string): ExportColumn<'number'> => createNumberColumn(meaning, 'points');

@@ -1,7 +1,15 @@
-import { createDateColumn, createFractionColumn, createNumberColumn, createTextColumn, type ExportTable } from './export-table.js';
+import {
+  createDateColumn,
+  createFractionColumn,
+  createNumberColumn,
+  createTextColumn,
+  type ExportTable,
+} from './export-table.js';
 
 const definePercentile = (share: string, description: string) =>
-  createNumberColumn(`Value for which the securities with at most this value have ${share} of the weights ${description}.`);
+  createNumberColumn(
+    `Value for which the securities with at most this value have ${share} of the weights ${description}.`,
+  );
 
 /** Tables of the exposures of a run, with one row per date and item. Missing values are null. */
 export const EXPOSURE_TABLES = {

@@ -59,7 +59,9 @@ const columns = {
   market_value: createMoneyColumn('Index shares times price times exchange rate.'),
   weight: createFractionColumn('Market value divided by the market value of the index, including cash.'),
   dividend_points: createPointsColumn('Ordinary dividends of the session before tax, in points of the price return.'),
-  divisor: createNumberColumn('Divisor. The market value of the index, including cash, divided by this number is the level.'),
+  divisor: createNumberColumn(
+    'Divisor. The market value of the index, including cash, divided by this number is the level.',
+  ),
   variant: createTextColumn('Return variant of the level: price, total or net.'),
 };
 

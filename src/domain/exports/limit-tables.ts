@@ -1,4 +1,10 @@
-import { countColumn, createDateColumn, createNumberColumn, createTextColumn, type ExportTable } from './export-table.js';
+import {
+  countColumn,
+  createDateColumn,
+  createNumberColumn,
+  createTextColumn,
+  type ExportTable,
+} from './export-table.js';
 
 /** Tables of limits monitored over a run. Missing values are null. */
 export const LIMIT_TABLES = {

@@ -23,7 +23,9 @@ export const SCENARIO_TABLES = {
       ),
       start: createDateColumn('Close at which the window starts; null for shocks.'),
       end: createDateColumn('Close at which the window ends.'),
-      r_squared: createNumberColumn('R-squared of the regression of the composition on the factors; null without factors.'),
+      r_squared: createNumberColumn(
+        'R-squared of the regression of the composition on the factors; null without factors.',
+      ),
       observations: countColumn('Number of returns in the regression.'),
       finding: createTextColumn('Remarks, such as dates that the data does not contain; null if there are none.'),
     },
@@ -38,7 +40,9 @@ export const SCENARIO_TABLES = {
       return: createFractionColumn('Return of the security.'),
       contribution: createFractionColumn('Weight times return.'),
       standard_error: createFractionColumn('Standard error of a response by regression.'),
-      proxy: createTextColumn('Group whose return is used, or all securities; null if the return of the security is used.'),
+      proxy: createTextColumn(
+        'Group whose return is used, or all securities; null if the return of the security is used.',
+      ),
     },
   },
   groups: {
@@ -54,7 +58,11 @@ export const SCENARIO_TABLES = {
   sessions: {
     help: 'The worst sessions of the windows, beginning with the worst.',
     row: 'a session of a scenario',
-    columns: { scenario, date: createDateColumn('Session.'), return: createFractionColumn('Return of the composition.') },
+    columns: {
+      scenario,
+      date: createDateColumn('Session.'),
+      return: createFractionColumn('Return of the composition.'),
+    },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;
 

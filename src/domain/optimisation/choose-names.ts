@@ -63,7 +63,7 @@ export function createChoice(
   /** Drops securities until no group holds too many, first those whose loss raises the objective least. */
   function removeExcess(start: Uint8Array): Uint8Array | undefined {
     let heldFlags: Uint8Array = start.slice();
-    const retained = markRequiredSecurities(options.base.program);
+    const fixedSet = markRequiredSecurities(options.base.program);
     let solution = solveLoose(heldFlags);
     // An infeasible start is extended to every security.
     if (solution === undefined)
@@ -79,7 +79,7 @@ export function createChoice(
         total <= SINGLE_DROPS_MAX ? 1 : Math.min(total - SINGLE_DROPS_MAX, Math.ceil(DROP_SHARE * size));
       const removalCount = solves.isHurried() ? total : stepCount;
       order ??= sortBySaliency(algebra, problem.metric, heldFlags, solution.weights);
-      const next = removeSecurities(counts, heldFlags, { retained, order, excess, wanted: removalCount });
+      const next = removeSecurities(counts, heldFlags, { retained: fixedSet, order, excess, wanted: removalCount });
       if (next === undefined) return undefined;
       const solutionWithout = solveLoose(next.held);
       if (solutionWithout !== undefined) {
@@ -89,7 +89,7 @@ export function createChoice(
       }
       if (solves.isExhausted()) return undefined;
       // The remaining securities cannot replace a dropped one, so all dropped ones are kept.
-      for (const i of next.dropped) retained[i] = 1;
+      for (const i of next.dropped) fixedSet[i] = 1;
     }
   }
 
@@ -118,7 +118,8 @@ export function createChoice(
       const removalCount = smallHoldings.length <= SINGLE_DROPS_MAX ? 1 : Math.ceil(DROP_SHARE * smallHoldings.length);
       const nextFlags = heldFlags.slice();
       for (const i of order.slice(0, removalCount))
-        if (!counts.some((row) => row.members.includes(i) && countHoldings(row, nextFlags) <= row.minimum)) nextFlags[i] = 0;
+        if (!counts.some((row) => row.members.includes(i) && countHoldings(row, nextFlags) <= row.minimum))
+          nextFlags[i] = 0;
       if (nextFlags.every((value, i) => value === heldFlags[i])) return;
       heldFlags = nextFlags;
     }

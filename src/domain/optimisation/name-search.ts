@@ -91,10 +91,10 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
   function addDroppedSecurities({ choice: { held }, solution }: FoundChoice): FoundChoice | undefined {
     // Adds the most promising securities to the holdings and drops the cheapest ones again. One solve thus evaluates
     // many swaps.
-    const more = listPromisingSecurities(held, solution, { ...terms, most: GROWTH_SIZE });
-    if (more.length === 0 || isSpent()) return undefined;
+    const promisingSecurities = listPromisingSecurities(held, solution, { ...terms, most: GROWTH_SIZE });
+    if (promisingSecurities.length === 0 || isSpent()) return undefined;
     const extendedChoice = held.slice();
-    for (const { name } of more) extendedChoice[name] = 1;
+    for (const { name } of promisingSecurities) extendedChoice[name] = 1;
     const result = choose(extendedChoice);
     return result !== undefined && result.solution.value < computeImprovementBound(solution.value, GAIN_MIN)
       ? result

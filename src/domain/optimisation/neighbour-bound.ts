@@ -88,8 +88,8 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
         Math.abs(two.least) - Math.abs(movedSecurity.least) ||
         movedSecurity.name - two.name,
     );
-    const rest = inTurn.slice(2).reduce((sum, { least }) => sum + least, offset);
-    return rest + minimiseFirstTwo(inTurn, computeResponse);
+    const remainder = inTurn.slice(2).reduce((sum, { least }) => sum + least, offset);
+    return remainder + minimiseFirstTwo(inTurn, computeResponse);
   };
 }
 

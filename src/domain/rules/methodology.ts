@@ -195,13 +195,13 @@ function describeDerivation(derivation: NonNullable<IndexDocument['derivation']>
   const { entry, params } = readObjective(derivation.objective);
   const returns = readExpectedReturns(derivation);
   const cash = entry.cash(params);
-  const cashAdded = returns?.entry.isAboveCash === true && cash !== 0 ? `, above a rate of ${cash}` : '';
+  const cashText = returns?.entry.isAboveCash === true && cash !== 0 ? `, above a rate of ${cash}` : '';
   const rows = constraints.map(
     ({ id, type, params }, i) => `Constraint ${id === '' ? i + 1 : id}: ${type} with ${formatParameters(params)}.`,
   );
   return [
     `Its constituents are ${derivation.candidates === 'universe' ? `chosen from the universe of the index ${source_index_id}` : `those of the index ${source_index_id}`}, weighted by the objective ${entry.type}: ${entry.sentence(params)} within the constraints.`,
-    ...(returns === null ? [] : [`Expected returns are ${returns.entry.sentence(returns.params)}${cashAdded}.`]),
+    ...(returns === null ? [] : [`Expected returns are ${returns.entry.sentence(returns.params)}${cashText}.`]),
     ...describeUncertainty(derivation.uncertainty),
     ...(costs === null || costs === undefined ? [] : [describeTradingCosts(costs)]),
     ...(derivation.risk_model ? [describeRisk(derivation.risk_model)] : []),

@@ -1,5 +1,11 @@
 import { EXPORTS, type ExportTableName } from '../exports/catalogue.js';
-import { countColumn, createDateColumn, createNumberColumn, createTextColumn, type ExportColumn } from '../exports/export-table.js';
+import {
+  countColumn,
+  createDateColumn,
+  createNumberColumn,
+  createTextColumn,
+  type ExportColumn,
+} from '../exports/export-table.js';
 
 type Columns = Readonly<Record<string, ExportColumn>>;
 

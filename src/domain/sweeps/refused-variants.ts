@@ -77,7 +77,9 @@ const createMoreFinding = (path: string, count: number): Finding => ({
 
 /** Describes the changes of a variant, for example `/document/overlay/factor 0`. */
 export function formatVariantName(patch: Patch): string {
-  const assignments = Object.entries(patch).map(([pointer, value]) => `${pointer} ${shortenText(JSON.stringify(value) ?? '')}`);
+  const assignments = Object.entries(patch).map(
+    ([pointer, value]) => `${pointer} ${shortenText(JSON.stringify(value) ?? '')}`,
+  );
   return assignments.length === 0 ? 'the base' : assignments.join(', ');
 }
 
@@ -86,8 +88,8 @@ const shortenText = (text: string): string => (text.length <= VALUE_MAX ? text :
 /** Returns a list of variants in words: `variant 3`, or `variants 0, 3 and 7`. */
 function formatVariants(variants: readonly number[]): string {
   const namedVariants = variants.slice(0, NAMED_MAX).map(String);
-  const rest = variants.length - namedVariants.length;
-  if (rest > 0) return `variants ${namedVariants.join(', ')} and ${rest} more`;
+  const restCount = variants.length - namedVariants.length;
+  if (restCount > 0) return `variants ${namedVariants.join(', ')} and ${restCount} more`;
   return namedVariants.length === 1
     ? `variant ${namedVariants[0]}`
     : `variants ${namedVariants.slice(0, -1).join(', ')} and ${namedVariants.at(-1)}`;

@@ -30,17 +30,17 @@ const MEMBERS_MAX = 20;
 
 function describeIdentical(identical: SweepTable['identical']): string {
   const groups = identical.slice(0, GROUPS_MAX).map((group) => {
-    const more = group.length - MEMBERS_MAX;
+    const moreCount = group.length - MEMBERS_MAX;
     return joinWords(
       group
         .slice(0, MEMBERS_MAX)
         .map(String)
-        .concat(more > 0 ? [`${more} more`] : []),
+        .concat(moreCount > 0 ? [`${moreCount} more`] : []),
     );
   });
-  const more = identical.length - GROUPS_MAX;
+  const moreGroups = identical.length - GROUPS_MAX;
   if (groups.length === 1) return `Variants ${groups[0]} have identical levels and count as one trial.`;
-  return `Variants with identical levels count as one trial each: ${groups.join('; ')}${more > 0 ? `; and ${more} more groups` : ''}.`;
+  return `Variants with identical levels count as one trial each: ${groups.join('; ')}${moreGroups > 0 ? `; and ${moreGroups} more groups` : ''}.`;
 }
 
 /** Joins two or more words, as in `0, 2 and 5`. */

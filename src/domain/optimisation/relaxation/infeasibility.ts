@@ -231,11 +231,13 @@ export function describeInfeasibility(
   { conflict, relaxations, exhaustive }: Pick<Infeasibility, 'conflict' | 'relaxations' | 'exhaustive'>,
   remaining: readonly UnresolvedConflict[] = [],
 ): string {
-  const more = relaxations.length - DESCRIBED_CHANGES_MAX;
+  const moreCount = relaxations.length - DESCRIBED_CHANGES_MAX;
   return [
     describeConflict(conflict),
     ...relaxations.slice(0, DESCRIBED_CHANGES_MAX).map(describeReach),
-    ...(more > 0 ? [`${more} more such ${more === 1 ? 'change is' : 'changes are'} in the detail.`] : []),
+    ...(moreCount > 0
+      ? [`${moreCount} more such ${moreCount === 1 ? 'change is' : 'changes are'} in the detail.`]
+      : []),
     ...remaining.map(describeRemaining),
     ...describeMissingSecurities(problem, conflict),
     ...describeParity(problem, conflict),

@@ -77,10 +77,10 @@ const encodeZigzag = (value: number) => (value >= 0 ? value * 2 : -value * 2 - 1
 
 /** Appends an unsigned integer up to 2^53, seven bits per byte. */
 export function putVarint(bytes: number[], value: number): void {
-  let rest = value;
-  while (rest >= 0x80) {
-    bytes.push((rest % 0x80) | 0x80);
-    rest = Math.floor(rest / 0x80);
+  let remainder = value;
+  while (remainder >= 0x80) {
+    bytes.push((remainder % 0x80) | 0x80);
+    remainder = Math.floor(remainder / 0x80);
   }
-  bytes.push(rest);
+  bytes.push(remainder);
 }

@@ -198,7 +198,10 @@ function ignoreColumns(
   }
   const namesText = columns.join(',');
   const question = `Some values of ${columns.join(', ')} are not numbers (${formatLocation(nonNumeric[0]!)}). ${columns.length === 1 ? 'The column is' : 'The columns are'} ignored.${formatFileHint(mapping, nonNumeric)}`;
-  return { mapping: reducedMapping, question: { field: 'ignore', question, taken: namesText, others: [], required: true } };
+  return {
+    mapping: reducedMapping,
+    question: { field: 'ignore', question, taken: namesText, others: [], required: true },
+  };
 }
 
 /** Formats the location of a finding and its text. */

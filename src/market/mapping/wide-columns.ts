@@ -116,7 +116,9 @@ export function createTwoRowColumns(
   );
   const isDay = markDateColumns(mapping, firstDateColumn >= 0 ? first : secondRow);
   let spannedLabel = '';
-  const upperLabels = first.map((text, i) => (i === date && !isDay[i] ? text : (spannedLabel = text.trim() || spannedLabel)));
+  const upperLabels = first.map((text, i) =>
+    i === date && !isDay[i] ? text : (spannedLabel = text.trim() || spannedLabel),
+  );
   return {
     ...createDayColumns(date, isDay),
     columns: first.map((_, i) =>

@@ -62,7 +62,8 @@ function reportMissing({ dataset: table, label, written, missing }: MissingColum
   const customColumns = written.filter((column) => !isKnownColumn(table, column));
   for (const column of missing) {
     const similarName = findNearestName(column, customColumns);
-    const suggestion = similarName === undefined ? '' : ` There is ${similarName.slice(0, 80)}: did you mean ${column}?`;
+    const suggestion =
+      similarName === undefined ? '' : ` There is ${similarName.slice(0, 80)}: did you mean ${column}?`;
     const columns =
       written.length === 0
         ? 'none'

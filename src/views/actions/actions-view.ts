@@ -137,7 +137,8 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
           ...findActualOutcome(terms, action, { session: sm.sessionAt(days[t]!), column, shares, level: level[t]! }),
         };
     const offer = offers.get(action);
-    const choices = offer === undefined ? listSecurityChoices(action, state) : computeOfferChoices(offer, state, readWorth);
+    const choices =
+      offer === undefined ? listSecurityChoices(action, state) : computeOfferChoices(offer, state, readWorth);
     const election = offer === undefined ? action : { ...offer.shares, ...offer.cash };
     const isElective = offer !== undefined || action.type === 'RIGHTS_ISSUE' || action.scripRatio !== undefined;
     const awaitsDecision = isElective && (election.electionDay === undefined ? isComing : election.electionDay >= last);

@@ -78,7 +78,12 @@ export function completeFigures(
     const unknownMakers = makers.filter(({ figures }) => figures.known[position] === 0);
     if (unknownMakers.length === 0) return;
     onDate();
-    const date: HoldingsOnDate = { at: position, day: days[k]!, own: readOwnWeights(k), benchmark: readBenchmarkWeights(k) };
+    const date: HoldingsOnDate = {
+      at: position,
+      day: days[k]!,
+      own: readOwnWeights(k),
+      benchmark: readBenchmarkWeights(k),
+    };
     for (const { figures, make } of unknownMakers) {
       make(date);
       figures.known[position] = 1;

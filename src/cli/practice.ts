@@ -66,5 +66,6 @@ async function runJob(url: string, headers: Readonly<Record<string, string>>, pa
   const { job_id: id } = (await submission.json()) as { readonly job_id?: string }; // status of the job
   await (await fetch(`${url}/jobs/${id}/events`, { headers })).text();
   const jobText = await (await fetch(`${url}/jobs/${id}`, { headers })).text();
-  if ((JSON.parse(jobText) as { readonly status?: string }).status !== 'succeeded') throw new Error(`${path}: ${jobText}`);
+  if ((JSON.parse(jobText) as { readonly status?: string }).status !== 'succeeded')
+    throw new Error(`${path}: ${jobText}`);
 }

@@ -69,7 +69,7 @@ export function createJobSystem({
   /** Resolves once no thread works, or after the maximum time. */
   async function awaitCalm(msMax: number, signal: AbortSignal | undefined): Promise<void> {
     const isBusy = (): boolean => pool.load('heavy') > 0 || pool.load('light') > 0;
-    for (let waited = 0; waited < msMax && isBusy(); waited += CALM_LOOK_MS) {
+    for (let waitedMs = 0; waitedMs < msMax && isBusy(); waitedMs += CALM_LOOK_MS) {
       await new Promise<void>((resolve) => void clock.after(CALM_LOOK_MS, resolve));
       signal?.throwIfAborted();
     }

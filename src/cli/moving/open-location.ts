@@ -70,10 +70,10 @@ export async function openDatabaseLocation(
   try {
     clock.ms = Date.now();
     const artifacts = readArtifactLocation(settings);
-    const shared = artifacts && (await openFiles(settings, await claimStore(documents, artifacts)));
+    const sharedFiles = artifacts && (await openFiles(settings, await claimStore(documents, artifacts)));
     return {
       documents,
-      files: shared?.files,
+      files: sharedFiles?.files,
       async begin() {
         const isContinued = await isMarked(documents);
         if (isContinued) await clear(documents);
@@ -86,7 +86,7 @@ export async function openDatabaseLocation(
       },
       async close() {
         await documents.close();
-        await shared?.close();
+        await sharedFiles?.close();
       },
     };
   } catch (thrown) {

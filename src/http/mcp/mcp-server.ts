@@ -186,7 +186,11 @@ function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, cl
     const isText = /^(?:text\/|application\/(?:json|x-ndjson))/.test(type);
     return {
       contents: [
-        { uri, mimeType: type, ...(isText ? { text: textBytes.toString('utf8') } : { blob: textBytes.toString('base64') }) },
+        {
+          uri,
+          mimeType: type,
+          ...(isText ? { text: textBytes.toString('utf8') } : { blob: textBytes.toString('base64') }),
+        },
       ],
     };
   });

@@ -45,11 +45,11 @@ export async function toToolResult(
   if (text === '') return { content: [{ type: 'text', text: `Done (${answer.status}).` }] };
   const bodyBytesMax = bytesMax - NOTICE_BYTES;
   if (bytes.byteLength <= bodyBytesMax) return { content: [{ type: 'text', text }] };
-  const shortened = type.startsWith('application/json')
+  const shortText = type.startsWith('application/json')
     ? shortenJson(JSON.parse(text), bodyBytesMax)
     : shortenText(text, bodyBytesMax);
   return {
-    content: [{ type: 'text', text: shortened.text }, ...createNotices(shortened.cuts, type, address, bytesMax)],
+    content: [{ type: 'text', text: shortText.text }, ...createNotices(shortText.cuts, type, address, bytesMax)],
   };
 }
 

@@ -141,7 +141,8 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
       };
       // Each half of the query has a separate index.
       const laneCounts = ['pending', 'running'].map(
-        (status) => `SELECT ${CLASS} AS name, status, queued_at, node, job_id FROM ${jobsTable} WHERE status = '${status}'`,
+        (status) =>
+          `SELECT ${CLASS} AS name, status, queued_at, node, job_id FROM ${jobsTable} WHERE status = '${status}'`,
       );
       // Ignores the jobs of a command, which ends when its job is done. These jobs must not make an autoscaler add or
       // remove machines.

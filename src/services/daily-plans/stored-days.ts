@@ -88,7 +88,11 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
     const openDates = hasEnded(day) ? otherDates : [...otherDates, day.date].toSorted();
     const mayHaveFiles = state.files_from !== undefined && day.date < state.files_from;
     if (openDates.join() === state.open.join() && !mayHaveFiles) return;
-    await tx.put('schedule-state', day.schedule_id, { ...state, open: openDates, ...(mayHaveFiles && { files_from: day.date }) });
+    await tx.put('schedule-state', day.schedule_id, {
+      ...state,
+      open: openDates,
+      ...(mayHaveFiles && { files_from: day.date }),
+    });
   }
 
   return {

@@ -71,7 +71,8 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       );
       if (result.kind === 'refused') throw recordFailure(result.findings, 'location');
       const currentTimestamp = timestamp();
-      const servedMarket = result.handle === null ? undefined : await prepareServedMarket(result.handle, currentTimestamp);
+      const servedMarket =
+        result.handle === null ? undefined : await prepareServedMarket(result.handle, currentTimestamp);
       if (servedMarket !== undefined) await activations.prepare(servedMarket);
       const after: DatasetDocument = {
         ...createWritingDataset(payload),

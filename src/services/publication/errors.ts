@@ -43,13 +43,13 @@ export function treatErrors(
     const sizes = listChangesOn(date, row, differingCloses).map(({ change_bps }) => Math.abs(change_bps));
     return { date, bps: Math.max(0, ...sizes), age: closes.dates.length - row };
   });
-  const decided = decideError(policy, differences);
-  const { decision, materialFrom } = decided;
-  if (decision !== 'restated') return { decided, restated: [] };
-  const restated = disagreements.filter(({ date, position }) => position !== null && date >= materialFrom!);
-  if (restated.length > 0) return { decided, restated };
-  const reason = `${decided.reason} A close on a day without a session cannot be restated.`;
-  return { decided: { ...decided, decision: 'announced', reason }, restated };
+  const decidedError = decideError(policy, differences);
+  const { decision, materialFrom } = decidedError;
+  if (decision !== 'restated') return { decided: decidedError, restated: [] };
+  const restatements = disagreements.filter(({ date, position }) => position !== null && date >= materialFrom!);
+  if (restatements.length > 0) return { decided: decidedError, restated: restatements };
+  const reason = `${decidedError.reason} A close on a day without a session cannot be restated.`;
+  return { decided: { ...decidedError, decision: 'announced', reason }, restated: restatements };
 }
 
 /**

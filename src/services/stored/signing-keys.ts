@@ -46,7 +46,11 @@ export function createSigningKeys({
 
   async function replaceKey(tx: DocumentTransaction, now: string): Promise<SigningKey> {
     const currentKey = await readKeyInUse(tx);
-    const latestTimestamp = findLatestTime(await chooseTimeAfterLogs(tx, now), currentKey?.valid_from, await findLastSealTime(tx));
+    const latestTimestamp = findLatestTime(
+      await chooseTimeAfterLogs(tx, now),
+      currentKey?.valid_from,
+      await findLastSealTime(tx),
+    );
     if (currentKey !== undefined) {
       await signAuditLog(tx, currentKey, latestTimestamp); // The previous key signs the entries up to this time.
       await tx.put('signing-key', currentKey.key_id, removePrivateKey({ ...currentKey, valid_until: latestTimestamp }));

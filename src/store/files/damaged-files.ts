@@ -35,7 +35,8 @@ export function createDamageCheck({ path, isIntact, call }: DamageCheckInput) {
     const result = await call(() => stat(path(ref.name)).catch(ignoreAbsent));
     if (result?.size !== ref.bytes) return true;
     const stateText = formatState(result);
-    if (result.mtimeMs <= madeAt || verifiedStates.get(ref.name) === stateText || budget.bytes < ref.bytes) return false;
+    if (result.mtimeMs <= madeAt || verifiedStates.get(ref.name) === stateText || budget.bytes < ref.bytes)
+      return false;
     budget.bytes -= ref.bytes;
     if (!(await isIntact(ref))) return true;
     remember(ref.name, stateText);

@@ -66,7 +66,10 @@ export async function backUpHome({
     await assertFreeSpace(dirname(target), snapshot.pinned);
     const { files, damaged } = await copyPinned(draftFolder, pinsFolder, snapshot, onProgress);
     const content = { home_format: format, engine_version: engineVersion, created_at: createdAt };
-    const manifest = await finishBackup({ draft: draftFolder, target }, { ...content, documents: snapshot.documents, files });
+    const manifest = await finishBackup(
+      { draft: draftFolder, target },
+      { ...content, documents: snapshot.documents, files },
+    );
     return { manifest, damaged: [...snapshot.missing, ...damaged] };
   } finally {
     await rm(draftFolder, { recursive: true, force: true });

@@ -25,16 +25,16 @@ export function listSteps(schema: string): readonly string[] {
     formatFirstCommitFunction,
     formatTidyFunction,
   ];
-  const firstStep = parts.map((part) => part(schema)).join('');
-  const fifthStep = [formatSealedDocuments(schema, STRIPES), formatPulseFunction(schema), formatPreparation(schema)].join(
+  const step1 = parts.map((part) => part(schema)).join('');
+  const step5 = [formatSealedDocuments(schema, STRIPES), formatPulseFunction(schema), formatPreparation(schema)].join(
     '',
   );
-  const sixthStep = [formatStarts(schema), formatJobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
-  const seventhStep = writeDelayedMoves(schema, STRIPES);
-  const eighthStep = writeSealedKinds(schema, STRIPES);
-  const secondStep = secondCommitFunction(schema, STRIPES);
-  const ninthStep = formatIndexUpdate(schema);
-  return [firstStep, formatNodeTables(schema), formatPartTable(schema), secondStep, fifthStep, sixthStep, seventhStep, eighthStep, ninthStep];
+  const step6 = [formatStarts(schema), formatJobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
+  const step7 = writeDelayedMoves(schema, STRIPES);
+  const step8 = writeSealedKinds(schema, STRIPES);
+  const step4 = secondCommitFunction(schema, STRIPES);
+  const step9 = formatIndexUpdate(schema);
+  return [step1, formatNodeTables(schema), formatPartTable(schema), step4, step5, step6, step7, step8, step9];
 }
 
 /**

@@ -69,9 +69,9 @@ function rehashEntries(log: readonly AuditEntry[]): AuditEntry[] {
 
 test('an unchanged log is valid, and its signed part is reported', async () => {
   const [last] = entries.slice(-1);
-  const soundText = `0 The hash chain is intact, signed up to entry 5: 5 entries, last hash ${last!.hash}.`;
-  expect(await verifyAudit({})).toBe(soundText);
-  expect(await verifyAudit({}, ['--head', last!.hash])).toBe(soundText);
+  const intactText = `0 The hash chain is intact, signed up to entry 5: 5 entries, last hash ${last!.hash}.`;
+  expect(await verifyAudit({})).toBe(intactText);
+  expect(await verifyAudit({}, ['--head', last!.hash])).toBe(intactText);
 });
 
 test('each edited, removed, repeated or moved entry is reported, even after all hashes are recomputed', async () => {
@@ -102,8 +102,8 @@ test('each edited, removed, repeated or moved entry is reported, even after all 
 
 test('a signature by another key, an edited signature and a missing signature are detected', async () => {
   expect(await verifyAudit({ key: OTHER_KEY })).toBe(`1 Entry 3: in its seal, its key ${KEY.key_id} is unknown.`);
-  const disguised = { ...OTHER_KEY, key_id: KEY.key_id };
-  expect(await verifyAudit({ key: disguised })).toMatch(
+  const disguisedKey = { ...OTHER_KEY, key_id: KEY.key_id };
+  expect(await verifyAudit({ key: disguisedKey })).toMatch(
     /^1 Entry 3: in its seal, its signature does not match the key/,
   );
   const forgedSeals = seals.map((seal, i) => (i === 1 ? { ...seal, signature: seals[0]!.signature } : seal));

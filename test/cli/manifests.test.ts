@@ -165,9 +165,14 @@ test('of Kubernetes refer to existing labels, volumes, ports and configurations'
     const { spec } = createItem('Deployment', name);
     expect(spec?.['selector']).toEqual({ matchLabels: spec?.template?.metadata.labels });
   }
-  const front = createItem('Deployment', 'divisor-front').spec!.template!.metadata.labels;
-  expect(createItem('Service', 'divisor').spec).toMatchObject({ selector: front, ports: [{ targetPort: 'http' }] });
-  expect(createItem('PodDisruptionBudget', 'divisor-front').spec).toMatchObject({ selector: { matchLabels: front } });
+  const frontLabels = createItem('Deployment', 'divisor-front').spec!.template!.metadata.labels;
+  expect(createItem('Service', 'divisor').spec).toMatchObject({
+    selector: frontLabels,
+    ports: [{ targetPort: 'http' }],
+  });
+  expect(createItem('PodDisruptionBudget', 'divisor-front').spec).toMatchObject({
+    selector: { matchLabels: frontLabels },
+  });
 });
 
 test('of Kubernetes check the health of both roles, and let a stop complete', () => {

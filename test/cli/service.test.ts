@@ -59,7 +59,9 @@ test.each([
 });
 
 test('the conformity check finds invalid responses', () => {
-  expect(findViolations('getLiveness', { status: 200, type: 'application/json', body: { status: 'dead' } })).toHaveLength(1);
+  expect(
+    findViolations('getLiveness', { status: 200, type: 'application/json', body: { status: 'dead' } }),
+  ).toHaveLength(1);
   expect(findViolations('getLiveness', { status: 418, type: null, body: undefined })).toEqual([
     'getLiveness does not declare 418',
   ]);

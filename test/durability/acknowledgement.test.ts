@@ -51,14 +51,14 @@ test.skipIf(!canTrace)(
       'off',
     ]);
     try {
-      const url = await new Promise<string>((listening, failed) => {
+      const url = await new Promise<string>((resolve, reject) => {
         let output = '';
         child.stdout.setEncoding('utf8').on('data', (text: string) => {
           output += text;
           const address = /listening on (\S+)/.exec(output)?.[1];
-          if (address !== undefined) listening(address);
+          if (address !== undefined) resolve(address);
         });
-        child.once('exit', (code) => failed(new Error(`ended with ${code}`)));
+        child.once('exit', (code) => reject(new Error(`ended with ${code}`)));
       });
       for (let i = 0; i < WRITES; i++) {
         const body = JSON.stringify({ name: `v${i}`, identifiers: ['A'] });

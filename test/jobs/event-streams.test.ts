@@ -51,9 +51,9 @@ describe('GET /jobs/{job_id}/events', () => {
     expect(refusal.status).toBe(503);
     expect(await refusal.json()).toMatchObject({ error: { code: 'OVERLOADED' } });
     for (const stream of streams) await stream.body!.cancel();
-    const accepted = await ask(app, '/jobs/backtest:a/events');
-    expect(accepted.status).toBe(200);
-    await accepted.body!.cancel();
+    const acceptedAnswer = await ask(app, '/jobs/backtest:a/events');
+    expect(acceptedAnswer.status).toBe(200);
+    await acceptedAnswer.body!.cancel();
   });
 
   test('gives a key at most its share of slots, without affecting other keys', async () => {
@@ -128,9 +128,9 @@ describe('GET /jobs/{job_id}/events', () => {
       await expect(readUntilFailure(reader)).rejects.toThrow(/does not answer/);
       find.mockRestore();
     }
-    const accepted = await follow('/jobs/backtest:a/events');
-    expect(accepted.status).toBe(200);
-    await accepted.body!.cancel();
+    const acceptedAnswer = await follow('/jobs/backtest:a/events');
+    expect(acceptedAnswer.status).toBe(200);
+    await acceptedAnswer.body!.cancel();
   });
 
   test('a wait for a job returns nothing to a key that has ended meanwhile', async () => {

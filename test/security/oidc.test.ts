@@ -273,7 +273,12 @@ test('a cookie is invalid after its expiry, when it is cut, changed or sealed by
 test('a provider elsewhere is contacted over HTTPS only', async () => {
   for (const localIssuer of ['http://localhost:8080/realms/a', 'http://127.0.0.1', 'http://[::1]:9'])
     expect(isLocalIssuer(localIssuer)).toBe(true);
-  for (const otherIssuer of ['http://idp.example', 'http://localhost:x@idp.example', 'http://localhost.idp.example', ''])
+  for (const otherIssuer of [
+    'http://idp.example',
+    'http://localhost:x@idp.example',
+    'http://localhost.idp.example',
+    '',
+  ])
     expect(isLocalIssuer(otherIssuer)).toBe(false);
   await expect(runService(['--oidc-issuer', 'http://idp.example', '--oidc-audience', 'divisor'])).rejects.toThrow(
     /https/,

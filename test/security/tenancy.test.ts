@@ -67,7 +67,7 @@ async function settle(tenant: Tenant): Promise<void> {
   await requireOk(tenant, 'PUT', `/data/watchlists/${tenant}list`, { name: `${tenant}list secret`, identifiers: [] });
   const runJob = async (path: string, body: unknown) => {
     const { job_id: id } = await requireOk<{ job_id: string }>(tenant, 'POST', path, body);
-    const job = await service.finished(id, asTenant(tenant));
+    const job = await service.waitForJob(id, asTenant(tenant));
     expect([id, job.status, job.error]).toEqual([id, 'succeeded', null]);
     return id.slice(id.indexOf(':') + 1);
   };
@@ -97,7 +97,7 @@ beforeAll(async () => {
   service = await runService(['--tenancy', 'prefix', ...oidcFlags, ...grants], { DIVISOR_API_KEYS });
   const market = { store_id: 'market', seed: 3, assets: 6, start: '2022-01-03', end: '2024-06-28' };
   await service.ask('POST', '/data/synthetic', market, asKey(operator.key));
-  await service.finished('generate:market', asKey(operator.key));
+  await service.waitForJob('generate:market', asKey(operator.key));
   for (const tenant of TENANTS) await settle(tenant);
   clients['key'] = { 'alpha-': asTenant('alpha-'), 'bravo-': asTenant('bravo-') };
   clients['token'] = { 'alpha-': await asBearer(toPerson('alpha-')), 'bravo-': await asBearer(toPerson('bravo-')) };
@@ -284,8 +284,8 @@ describe('a reference does not reach documents of another tenant', () => {
     );
     const deviations: string[] = [];
     await processInTurns(asks, async ({ path, method, body }) => {
-      const at = formatPath({ path } as Route, 'alpha-');
-      const { status, body: answer } = await service.ask(method.toUpperCase(), at, body, asTenant('alpha-'));
+      const address = formatPath({ path } as Route, 'alpha-');
+      const { status, body: answer } = await service.ask(method.toUpperCase(), address, body, asTenant('alpha-'));
       const isShown = /bravo-\w+ secret/.test(JSON.stringify(answer));
       if (isShown || status >= 500)
         deviations.push(`${method} ${path} ${status} ${JSON.stringify(body).slice(0, 300)}`);

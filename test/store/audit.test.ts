@@ -115,8 +115,8 @@ test('a hash is the SHA-256 of the entry as canonical JSON: members in order, wi
   let previousHash = '0'.repeat(64);
   for (const { hash, ...stated } of entries) {
     expect(stated.previous).toBe(previousHash);
-    const sorted = Object.fromEntries(Object.entries(stated).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-    previousHash = createHash('sha256').update(JSON.stringify(sorted)).digest('hex');
+    const sortedEntry = Object.fromEntries(Object.entries(stated).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    previousHash = createHash('sha256').update(JSON.stringify(sortedEntry)).digest('hex');
     expect(hash).toBe(previousHash);
   }
 });

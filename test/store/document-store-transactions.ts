@@ -97,9 +97,9 @@ function describeWhole(stores: Stores): void {
       const result = await store.transaction(async (tx) => {
         const before = await tx.lastNumber('version', 'a');
         for (const number of [3, 2]) await tx.delete('version', formatNumberedId('a', number));
-        const between = await tx.lastNumber('version', 'a');
+        const numberBetween = await tx.lastNumber('version', 'a');
         await put(tx, 'a', 2);
-        return [before, between, await tx.lastNumber('version', 'a')];
+        return [before, numberBetween, await tx.lastNumber('version', 'a')];
       });
       expect(result).toEqual([3, 1, 2]);
       expect(await store.lastNumber('version', 'a')).toBe(2);
@@ -232,8 +232,8 @@ function describeConcurrent(stores: Stores): void {
         await Promise.all(
           ['left', 'right'].map((side) =>
             store.transaction(async (tx) => {
-              const both = await Promise.all(['left', 'right'].map((id) => tx.get('index', id)));
-              const sum = both.reduce((total, document) => total + readBody<{ n: number }>(document).n, 0);
+              const bothDocuments = await Promise.all(['left', 'right'].map((id) => tx.get('index', id)));
+              const sum = bothDocuments.reduce((total, document) => total + readBody<{ n: number }>(document).n, 0);
               if (sum > 1) await tx.put('index', side, { n: 0 });
             }),
           ),
@@ -323,7 +323,8 @@ function createHistory(): {
           if (prefixNames.join() !== names.join()) faults.push(`${id} saw of ${document} what never was`);
         }
         for (const documentId of wrote)
-          if (final.get(documentId)?.filter((name) => name === id).length !== 1) faults.push(`${documentId} lost ${id}`);
+          if (final.get(documentId)?.filter((name) => name === id).length !== 1)
+            faults.push(`${documentId} lost ${id}`);
       }
       let remainingSteps = [...steps];
       while (remainingSteps.length > 0) {

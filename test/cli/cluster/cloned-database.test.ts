@@ -25,7 +25,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     liveService = await runService(['--workers', '1'], environment);
     await prepare(liveService, ['EVEN']);
     const { body } = await liveService.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
-    await liveService.finished(body.job_id);
+    await liveService.waitForJob(body.job_id);
     clone = { ...environment, DATABASE_URL: await copyDatabase(url) };
   });
   afterAll(async () => {

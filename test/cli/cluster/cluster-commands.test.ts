@@ -24,10 +24,10 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     base = await mkdtemp(join(tmpdir(), 'divisor-commands-'));
     cluster = await openCluster();
     await cluster.startFront(['--workers', '1']); // this front runs the heavy job
-    await prepare(cluster.front, ['EVEN']);
-    const { body } = await cluster.front.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
-    await cluster.front.finished(body.job_id);
-    expected = await readShownBy(cluster.front.url());
+    await prepare(cluster.frontEnd, ['EVEN']);
+    const { body } = await cluster.frontEnd.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
+    await cluster.frontEnd.waitForJob(body.job_id);
+    expected = await readShownBy(cluster.frontEnd.url());
   });
   afterAll(async () => {
     await cluster?.close();
@@ -246,7 +246,10 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
         { status: 'degraded', jobs, checks: expect.arrayContaining([check]) },
       ]);
       const metricsText = await (await fetch(`${url}/metrics`)).text();
-      expect([metricsText.includes('divisor_build_info{'), metricsText.includes('divisor_jobs{')]).toEqual([true, false]);
+      expect([metricsText.includes('divisor_build_info{'), metricsText.includes('divisor_jobs{')]).toEqual([
+        true,
+        false,
+      ]);
     } finally {
       await stop();
     }

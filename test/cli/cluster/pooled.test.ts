@@ -64,11 +64,11 @@ default_pool_size = ${POOL_SIZE}
       if (tries === 200) throw new Error('pgbouncer does not listen');
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    const pooled = new URL(database.url);
-    pooled.host = `127.0.0.1:${poolPort}`;
+    const pooledUrl = new URL(database.url);
+    pooledUrl.host = `127.0.0.1:${poolPort}`;
     const environment = { DATABASE_URL: database.url, DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}` };
     await runHere(['migrate'], environment);
-    service = await runService(['--workers', '1'], { ...environment, DATABASE_POOLER_URL: pooled.href });
+    service = await runService(['--workers', '1'], { ...environment, DATABASE_POOLER_URL: pooledUrl.href });
   });
   afterAll(async () => {
     await service?.close();
@@ -80,7 +80,7 @@ default_pool_size = ${POOL_SIZE}
   test('serves concurrent clients, runs jobs and stores writes on few connections', async () => {
     await prepare(service, ['EVEN']);
     const { body } = await service.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
-    await service.finished(body.job_id);
+    await service.waitForJob(body.job_id);
     expect((await service.ask('GET', '/analytics/EVEN/levels')).status).toBe(200);
     const puts = Array.from({ length: 60 }, (_, i) =>
       service.ask('PUT', `/data/watchlists/w${i % 20}`, { name: `W${i}`, identifiers: ['A'] }),

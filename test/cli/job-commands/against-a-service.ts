@@ -119,12 +119,12 @@ export function describeAgainstAService(): void {
     test('views are printed as one JSON object per row in a pipe, and as CSV with the same values', async () => {
       await runCommand(['backtest', 'EVEN', '--if-stale']);
       const lines = toLines((await runCommand(['levels', 'EVEN', '--start', '2022-12-01'])).out);
-      const csvLines = (await runCommand(['levels', 'EVEN', '--start', '2022-12-01', '--csv'])).out.trim().split('\r\n');
-      expect(csvLines[0]).toBe('date,price,divisor');
+      const table = (await runCommand(['levels', 'EVEN', '--start', '2022-12-01', '--csv'])).out.trim().split('\r\n');
+      expect(table[0]).toBe('date,price,divisor');
       const rows = lines
         .slice(0, -1)
         .map(({ date, price, divisor }) => [date, price, divisor].map((cell) => cell ?? '').join(','));
-      expect(csvLines.slice(1)).toEqual(rows);
+      expect(table.slice(1)).toEqual(rows);
       expect(rows.length).toBeGreaterThan(15);
     });
 
@@ -156,10 +156,10 @@ export function describeAgainstAService(): void {
       expect(curve[0]!['fair_value']).toBeCloseTo(spot * Math.exp((0.05 * 182) / 365), 8);
       const [curveWith] = await readRows(['term-structure', 'EVEN', '2023-06-30', '--dividends', '2023-01-20:2']);
       expect(curveWith!['dividend_points']).toBe(2);
-      const yearWords = ['events', '--from', '2023-01-01', '--to', '2023-12-31', '--index', 'EVEN', '--kinds', 'expiry'];
+      const command = ['events', '--from', '2023-01-01', '--to', '2023-12-31', '--index', 'EVEN', '--kinds', 'expiry'];
       const thirdFridays = ['2023-03-17', '2023-06-16', '2023-09-15', '2023-12-15'];
-      expect((await readRows(yearWords)).map(({ date }) => date)).toEqual(thirdFridays);
-      expect((await runCommand([...yearWords, '--out', toPath('year.ics')])).status).toBe(0);
+      expect((await readRows(command)).map(({ date }) => date)).toEqual(thirdFridays);
+      expect((await runCommand([...command, '--out', toPath('year.ics')])).status).toBe(0);
       const calendarText = await readFile(toPath('year.ics'), 'utf8');
       expect([...calendarText.matchAll(/^DTSTART;VALUE=DATE:(\d+)/gm)].map(([, day]) => day)).toEqual(
         thirdFridays.map((day) => day.replaceAll('-', '')),

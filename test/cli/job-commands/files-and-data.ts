@@ -316,8 +316,8 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     await mkdir(toPath('daily'));
     const csvPath = toPath('daily/market.csv');
     const formatBars = (date: string, names: readonly string[]) => names.map((name) => `${date},${name},10\n`).join('');
-    const allNames = ['A', 'B', 'C', 'D'];
-    const csvBefore = `date,identifier,CLOSE\n${formatBars('2024-01-02', allNames)}${formatBars('2024-01-03', allNames)}`;
+    const members = ['A', 'B', 'C', 'D'];
+    const csvBefore = `date,identifier,CLOSE\n${formatBars('2024-01-02', members)}${formatBars('2024-01-03', members)}`;
     await writeFile(csvPath, csvBefore);
     const servedStore = toLines((await ask(['stores'])).out).find(({ active }) => active === true)!;
     expect((await ask(['import', toPath('daily'), '--id', 'daily', '--activate'])).status).toBe(0);
@@ -339,7 +339,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(toLines(trial.out).at(-1)).toMatchObject({ result: { dry_run: true, rows_added: 1, end: '2024-01-05' } });
     expect(await readEnd()).toBe('2024-01-04');
     // A complete day is accepted. The report and the exit status mention the partial day of the store.
-    await writeFile(csvPath, `${csvBefore}${formatBars('2024-01-04', ['A', 'B'])}${formatBars('2024-01-05', allNames)}`);
+    await writeFile(csvPath, `${csvBefore}${formatBars('2024-01-04', ['A', 'B'])}${formatBars('2024-01-05', members)}`);
     const { status, out } = await runRefresh('PARTIAL_DATE');
     expect(status).toBe(3);
     const findings = [{ code: 'PARTIAL_DATE', path: 'market[2024-01-04]' }];

@@ -27,7 +27,7 @@ async function openOn(
   const queue = createLocalQueue({ store: documents, clock, limits, log: quietLog, onEnded, paused: pausedKinds });
   let isOpen = true;
   const end = async (): Promise<void> => {
-    if (isOpen) for (const room of [{ close }, home]) await room.close();
+    if (isOpen) for (const resource of [{ close }, home]) await resource.close();
     isOpen = false;
   };
   let laterQueue: OpenedQueue | undefined;
@@ -67,8 +67,8 @@ const job: NewJob = {
   message: undefined,
   origin: null,
 };
-const room = () => ({ lanes: [], freeBytes: 0 });
-const node = { onWork: () => {}, findProgress: () => undefined, getFreeCapacity: room };
+const getCapacity = () => ({ lanes: [], freeBytes: 0 });
+const node = { onWork: () => {}, findProgress: () => undefined, getFreeCapacity: getCapacity };
 const order = { lane: 'heavy', exceptOwners: new Set<string>(), freeBytes: 1, take: () => true } as const;
 
 /** Runs a test on a queue with one worker and one waiting job. */

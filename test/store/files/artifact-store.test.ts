@@ -49,14 +49,14 @@ test('a file of any size is stored byte by byte, and one changed byte of it is d
 
 test('a claimed file is stored without a copy, and is kept after its first name is removed', async () => {
   const artifacts = await openArtifacts(await createFolder());
-  const claimedRoom = await artifacts.claim(CONTENT.length);
-  const path = await artifacts.file({ name: claimedRoom });
+  const claimedName = await artifacts.claim(CONTENT.length);
+  const path = await artifacts.file({ name: claimedName });
   await writeFile(path, CONTENT);
   const { ino } = await stat(path);
   const ref = await artifacts.writeFile(path);
   expect(ref).toMatchObject({ bytes: CONTENT.length, sha256: SHA256 });
   expect(await stat(await artifacts.file(ref))).toMatchObject({ ino });
-  await artifacts.remove([claimedRoom]);
+  await artifacts.remove([claimedName]);
   expect(Buffer.compare(await artifacts.read(ref), CONTENT)).toBe(0);
 });
 
@@ -121,7 +121,11 @@ test('no message names a file', async () => {
   const artifacts = await openArtifacts(await createFolder());
   const ref = await artifacts.write(CONTENT, SHA256);
   await artifacts.remove([ref.name]);
-  for (const pendingRead of [artifacts.stream(ref), artifacts.read(ref), artifacts.link([{ ref, name: artifacts.newName() }])])
+  for (const pendingRead of [
+    artifacts.stream(ref),
+    artifacts.read(ref),
+    artifacts.link([{ ref, name: artifacts.newName() }]),
+  ])
     await expect(pendingRead).rejects.toThrow(/^The stored bytes are missing or damaged\.$/);
 });
 

@@ -139,11 +139,11 @@ describe('a damaged file', () => {
 
   test('with bits flipped anywhere is refused or read without a wrong value', async () => {
     const folder = await createFolderWithDocuments();
-    const soundBytes = await readFile(formatDataPath(folder));
+    const intactBytes = await readFile(formatDataPath(folder));
     const random = seeded(4);
     const wholeText = JSON.stringify({ text: 'x'.repeat(500) });
     for (let mutant = 0; mutant < 6; mutant++) {
-      const file = Buffer.from(soundBytes);
+      const file = Buffer.from(intactBytes);
       for (let flip = 0; flip < 3; flip++) file[Math.floor(random() * file.length)]! ^= 1 << Math.floor(random() * 8);
       await writeFile(formatDataPath(folder), file);
       const store = await openDocumentStore({ folder }).catch((refusal: Error) => refusal);

@@ -98,8 +98,8 @@ test('a database restored elsewhere from a dump cannot start on the place of the
 
 test('a physical copy of the database, of the same server and name, ends and removes nothing; the live one continues', async () => {
   const { folder, documents, ownership, lost } = await createLivingCluster();
-  const copied = await createCopy(documents);
-  const clone = await begin(copied, folder);
+  const copiedDocuments = await createCopy(documents);
+  const clone = await begin(copiedDocuments, folder);
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId: 'of-nobody' });
   const artifactPath = join(folder, `${'a'.repeat(32)}.art`);
   await writeFile(artifactPath, CONTENT); // a result that only the live database references

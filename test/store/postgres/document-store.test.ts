@@ -28,7 +28,7 @@ if (hasPostgresql) {
           return other;
         },
         async discard() {
-          for (const each of [store, ...otherEngines]) await each.close();
+          for (const engine of [store, ...otherEngines]) await engine.close();
           await world.drop();
         },
       };

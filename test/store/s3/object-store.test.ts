@@ -191,14 +191,14 @@ test('a stalled object read restarts from the beginning, up to the retry limit',
   expect([Buffer.compare(await readFile(path), CONTENT), reads]).toEqual([0, 3]);
   expect((await readdir(cache.folder)).filter((name) => name.endsWith('.part'))).toEqual([]);
   brokenCount = 1;
-  const hurried = createS3Client(access, { patienceMs: 0 });
-  await expect(hurried.get('a', ({ body }) => buffer(body))).rejects.toMatchObject({
+  const hurriedClient = createS3Client(access, { patienceMs: 0 });
+  await expect(hurriedClient.get('a', ({ body }) => buffer(body))).rejects.toMatchObject({
     code: 'STORE_UNAVAILABLE',
     message: `The object store ${endpoint} broke off a response.`,
   });
   // If the storage of the reader causes an error, it is reported unchanged and immediately.
   const full = new Error('ENOSPC');
-  await expect(hurried.get('a', () => Promise.reject(full))).rejects.toBe(full);
+  await expect(hurriedClient.get('a', () => Promise.reject(full))).rejects.toBe(full);
   await new Promise((resolve) => server.close(resolve));
 });
 

@@ -44,7 +44,12 @@ describe('a security that leaves between rebalances', () => {
         lastBar: parseDay('2024-03-06'),
         orderedOn: null,
       });
-      expect(after.entered).toMatchObject({ date: parseDay('2024-03-04'), event: 'rebalance', price: 100, weight: 0.5 });
+      expect(after.entered).toMatchObject({
+        date: parseDay('2024-03-04'),
+        event: 'rebalance',
+        price: 100,
+        weight: 0.5,
+      });
       expect(after.drift).toEqual({ held: null, change: -0.5 });
     }
     expect(ask('B', '2024-03-11')).toMatchObject({ held: 1, left: null });
@@ -85,7 +90,13 @@ describe('a security that leaves between rebalances', () => {
       close: { A: [100, 100, 90, null, null, null], B: repeatPrice(50), N: [null, null, null, 95, 96, 97] },
       actions: [{ name: 'A', type: 'TICKER_CHANGE', value: 1, ex: '2024-03-07', related: 'N' }],
     });
-    const change = { date: parseDay('2024-03-07'), exDay: parseDay('2024-03-07'), event: 'ticker_change', ratio: 1, price: 95 };
+    const change = {
+      date: parseDay('2024-03-07'),
+      exDay: parseDay('2024-03-07'),
+      event: 'ticker_change',
+      ratio: 1,
+      price: 95,
+    };
     expect(ask('A', '2024-03-11')).toMatchObject({ held: null, left: { ...change, related: 'N' } });
     expect(ask('N', '2024-03-07')).toMatchObject({
       weight: null,

@@ -24,7 +24,13 @@ describe('an index that waits for a bar', () => {
       held: 1,
       order: null,
       drift: { held: 1, change: 0 },
-      entered: { date: parseDay('2024-03-07'), event: 'order', orderedOn: parseDay('2024-03-06'), price: 55, weight: 1 },
+      entered: {
+        date: parseDay('2024-03-07'),
+        event: 'order',
+        orderedOn: parseDay('2024-03-06'),
+        price: 55,
+        weight: 1,
+      },
     });
     // A was sold at once. The proceeds remain cash until B trades.
     expect(ask('A', '2024-03-06')).toMatchObject({
@@ -115,10 +121,10 @@ test('the report of a day equals the holdings of a run at its close, whatever ca
           left,
         } = findHolding(findComposition(composer, 'X', until), column, undefined);
         const path = Array.from({ length: position + 1 }, (_, t) => weights[t * columns.length + slot]!);
-        const on = sm.sessionAt(resolved) - from;
-        expect(held).toBe(path[on] === 0 ? null : path[on]);
+        const resolvedPosition = sm.sessionAt(resolved) - from;
+        expect(held).toBe(path[resolvedPosition] === 0 ? null : path[resolvedPosition]);
         const findLastChange = (isChange: (t: number) => boolean) =>
-          path.findLastIndex((_, t) => t <= on && isChange(t));
+          path.findLastIndex((_, t) => t <= resolvedPosition && isChange(t));
         const came = findLastChange((t) => path[t] !== 0 && (path[t - 1] ?? 0) === 0);
         const went = findLastChange((t) => path[t] === 0 && (path[t - 1] ?? 0) !== 0);
         // A security that was spun off may be sold at the close of its first price. Then no row of weights contains it.

@@ -141,7 +141,9 @@ describe('a security whose bars stop without an action', () => {
     expect(listCodes(run)).toEqual(['SILENT_DELISTING']);
     expect(run.gaps.map(({ session }) => session)).toEqual([2, 3]);
     const methodologyText = createMethodology(createDefinition(sketch)).join(' ');
-    expect(methodologyText).toContain(`without a price on ${run.gaps.length} consecutive sessions of its exchange leaves`);
+    expect(methodologyText).toContain(
+      `without a price on ${run.gaps.length} consecutive sessions of its exchange leaves`,
+    );
     expect(methodologyText).toContain('are distributed over the others');
   });
 

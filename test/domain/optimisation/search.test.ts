@@ -317,9 +317,9 @@ describe('other choices', () => {
         const { weights, isHeuristic, objective } = requireSolution(
           buildProblem({ names, seed: 7, rows: [{ type, params: {} }] }),
         );
-        const above = weights.filter((weight) => weight > trigger + 1e-9).reduce((sum, weight) => sum + weight, 0);
+        const largeSum = weights.filter((weight) => weight > trigger + 1e-9).reduce((sum, weight) => sum + weight, 0);
         expect(Math.max(...weights)).toBeLessThanOrEqual(single + 1e-9);
-        expect(above).toBeLessThanOrEqual(aggregate + 1e-9);
+        expect(largeSum).toBeLessThanOrEqual(aggregate + 1e-9);
         expect(isHeuristic).toBe(names > 40 && objective > 0);
       }
     }

@@ -70,7 +70,7 @@ describe('laws of selection', () => {
     const newNames = market.identifiers.map((_, i) => `Z${String(order[i]).padStart(3, '0')}`);
     // Without ties, the holdings do not depend on identifiers. Here the identifiers sort in the opposite order.
     const columns = newNames.map((_, i) => i).toSorted((a, b) => (newNames[a]! < newNames[b]! ? -1 : 1));
-    const shuffled = {
+    const shuffledMarket = {
       ...market,
       identifiers: columns.map((column) => newNames[column]!),
       fields: new Map(
@@ -90,7 +90,7 @@ describe('laws of selection', () => {
         identifier: newNames[market.identifiers.indexOf(action.identifier)]!,
       })),
     };
-    const other = alignDays(shuffled);
+    const other = alignDays(shuffledMarket);
     for (const type of [
       'MarketCapFilter',
       'LiquidityFilter',
@@ -100,7 +100,9 @@ describe('laws of selection', () => {
       'CumulativeCoverage',
     ]) {
       const { params } = CASES.find((one) => one.type === type)!;
-      const originalNames = selectByRule(sm, { type, params }).map((name) => newNames[market.identifiers.indexOf(name)]!);
+      const originalNames = selectByRule(sm, { type, params }).map(
+        (name) => newNames[market.identifiers.indexOf(name)]!,
+      );
       expect(selectByRule(other, { type, params })).toEqual(originalNames.toSorted());
     }
   });

@@ -185,9 +185,11 @@ export const computeMean = (values: readonly number[]) =>
   values.reduce((total, value) => total + value, 0) / values.length;
 
 export function computeMedian(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length / 2;
-  return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+  const sortedValues = values.toSorted((a, b) => a - b);
+  const middle = sortedValues.length / 2;
+  return sortedValues.length % 2 === 1
+    ? sortedValues[Math.floor(middle)]!
+    : (sortedValues[middle - 1]! + sortedValues[middle]!) / 2;
 }
 
 export function computeDeviation(values: readonly number[]): number {

@@ -56,7 +56,12 @@ describe('a buffer', () => {
     // Ranks 1 and 2 enter. The constituent with rank 6 stays within 7. Ranks 3 and 4 complete the count of five.
     const explainRank = explainBuffered({ count: 5, enter_rank: 2, exit_rank: 7 }, [1, 6, 9]);
     expect(explainRank(1)).toMatchObject({ kept: true, threshold: 40, cutoff: 7, distance: 0, incumbent: false });
-    expect(explainRank(2)).toMatchObject({ kept: true, threshold: 90, cutoff: 2, thresholds: [{ type: 'enter_rank' }] });
+    expect(explainRank(2)).toMatchObject({
+      kept: true,
+      threshold: 90,
+      cutoff: 2,
+      thresholds: [{ type: 'enter_rank' }],
+    });
     expect(explainRank(4)).toMatchObject({ kept: true, threshold: 70, cutoff: 4, thresholds: [{ type: 'fill_up' }] });
     expect(explainRank(6)).toMatchObject({ kept: true, threshold: 40, cutoff: 7, distance: 0, incumbent: true });
     expect(explainRank(5)).toMatchObject({
@@ -96,7 +101,12 @@ describe('a buffer', () => {
       { ...places, distance: 40 },
     ]);
     // The remaining places stay empty, because a newcomer must reach the enter rank.
-    expect(explainRank(7)).toMatchObject({ threshold: 80, cutoff: 3, distance: 40, thresholds: [{ type: 'enter_rank' }] });
+    expect(explainRank(7)).toMatchObject({
+      threshold: 80,
+      cutoff: 3,
+      distance: 40,
+      thresholds: [{ type: 'enter_rank' }],
+    });
   });
 
   test('does not apply at the first rebalance', () => {
@@ -114,7 +124,12 @@ describe('a buffer', () => {
       constituents: [4, 6],
     });
     expect(explainRank(3)).toMatchObject({ kept: true, cutoff: 3, thresholds: [{ type: 'coverage' }] });
-    expect(explainRank(4)).toMatchObject({ kept: true, cutoff: 4, incumbent: true, thresholds: [{ type: 'coverage_buffer' }] });
+    expect(explainRank(4)).toMatchObject({
+      kept: true,
+      cutoff: 4,
+      incumbent: true,
+      thresholds: [{ type: 'coverage_buffer' }],
+    });
     expect(explainRank(5)).toMatchObject({ kept: false, cutoff: 3, threshold: 80, distance: 20 });
     expect(explainRank(6)).toMatchObject({ kept: false, cutoff: 4, threshold: 70, distance: 20 });
   });
@@ -134,7 +149,10 @@ describe('a bound', () => {
       maximum,
     ]);
     expect(explainRank(2)).toMatchObject({ kept: false, threshold: 12, distance: 2, incumbent: false });
-    expect(explainRank(2).thresholds).toEqual([{ type: 'minimum', rank: null, value: 12, met: false, distance: 2 }, maximum]);
+    expect(explainRank(2).thresholds).toEqual([
+      { type: 'minimum', rank: null, value: 12, met: false, distance: 2 },
+      maximum,
+    ]);
   });
 
   test('on a score is reported next to the rank, the tighter of the two first', () => {
@@ -219,10 +237,10 @@ describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
 });
 
 describe('with its example', () => {
-  const generated = createGeneratedMarket({ names: 60, sessions: 330, seed: 9 });
-  const { columns, rows } = generated.reference;
+  const generatedMarket = createGeneratedMarket({ names: 60, sessions: 330, seed: 9 });
+  const { columns, rows } = generatedMarket.reference;
   const market = {
-    ...generated,
+    ...generatedMarket,
     reference: {
       columns: [...columns, 'CURRENCY'],
       rows: new Map(

@@ -35,7 +35,10 @@ describe('a convex account', () => {
     (seed) => {
       const program = createRandomConvexAccount(seed);
       const inputJson = toJson(program, solveAccount(program, { nodes: 0 }));
-      const { stdout, stderr } = spawnSync('python3', ['test/kernels/lots/check-kkt.py'], { input: inputJson, encoding: 'utf8' });
+      const { stdout, stderr } = spawnSync('python3', ['test/kernels/lots/check-kkt.py'], {
+        input: inputJson,
+        encoding: 'utf8',
+      });
       expect(stderr).toBe('');
       const { worst } = JSON.parse(stdout) as { readonly worst: number };
       expect(worst).toBeLessThan(1e-7);

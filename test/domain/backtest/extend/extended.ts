@@ -137,7 +137,10 @@ export function readContent(columns: RunColumns) {
       const width = ROW_WIDTHS[name];
       const values = columns[block!.type](name as never);
       const sortedValues = width === undefined ? values : sortRowsByName([...values], width);
-      return [name, Buffer.from(sortedValues.buffer, sortedValues.byteOffset, sortedValues.byteLength).toString('base64')];
+      return [
+        name,
+        Buffer.from(sortedValues.buffer, sortedValues.byteOffset, sortedValues.byteLength).toString('base64'),
+      ];
     });
   return {
     header,

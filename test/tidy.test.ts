@@ -10,7 +10,7 @@ function listSources(room: string): string[] {
   return files.filter((file) => /\.(c?ts|tsx)$/.test(file) && !file.endsWith('.d.ts')).toSorted();
 }
 
-const ROOM_FOLDERS: Record<string, string> = { kernels: 'kernels', workers: 'workers' };
+const MODULE_FOLDERS: Record<string, string> = { kernels: 'kernels', workers: 'workers' };
 
 /**
  * Returns the source files to which a file refers. It refers to a file by an import, or by the path of a module that it
@@ -25,8 +25,8 @@ function listReferences(file: string): string[] {
   ].map((match) => match[1]!);
   const paths = specifiers
     .flatMap((specifier) => {
-      const room = /^#([a-z]+)\/(.*)$/.exec(specifier);
-      if (room !== null) return [`${ROOM_FOLDERS[room[1]!] ?? `src/${room[1]}`}/${room[2]}`];
+      const match = /^#([a-z]+)\/(.*)$/.exec(specifier);
+      if (match !== null) return [`${MODULE_FOLDERS[match[1]!] ?? `src/${match[1]}`}/${match[2]}`];
       if (specifier === '#bundle') return ['src/bundle.ts'];
       if (specifier === '#artifact-writer') return ['src/store/artifact-writer.ts'];
       return specifier.startsWith('.') ? [normalize(join(dirname(file), specifier))] : [];
@@ -35,7 +35,9 @@ function listReferences(file: string): string[] {
   return paths.map((path) => (existsSync(path) ? path : path.replace(/\.ts$/, '.tsx')));
 }
 
-const programFiles = ['src', 'kernels', 'workers'].flatMap(listSources).filter((file) => !file.startsWith('kernels/wasm/'));
+const programFiles = ['src', 'kernels', 'workers']
+  .flatMap(listSources)
+  .filter((file) => !file.startsWith('kernels/wasm/'));
 const graph = new Map(programFiles.map((file) => [file, listReferences(file)]));
 
 function listReachable(roots: readonly string[]): Set<string> {
@@ -91,8 +93,8 @@ test.each(calledKernels)('%s is tested, and documents its cost and its source', 
 });
 
 test('no test is exclusive, none is disabled without a condition', () => {
-  const marked = /\b(?:it|test|describe)\.(?:only|todo)\b|^(?:it|test|describe)\.skip\b/m;
-  expect(listSources('test').filter((file) => marked.test(readFileSync(file, 'utf8')))).toEqual([]);
+  const pattern = /\b(?:it|test|describe)\.(?:only|todo)\b|^(?:it|test|describe)\.skip\b/m;
+  expect(listSources('test').filter((file) => pattern.test(readFileSync(file, 'utf8')))).toEqual([]);
 });
 
 test('no source contains a to-do comment', () => {
@@ -124,11 +126,15 @@ test('properties are drawn alike in every run: only one file imports fast-check 
 const NO_OTHER_POWER = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'[^'\n]*'|`[^`]*`|(?<![\w.])2 \*\*|\*\* 2\b(?!\.)|\d+n \*\*/g;
 
 test('powers come from a kernel, because those of V8 differ between versions', () => {
-  const rooms = /^(kernels|workers|src\/(domain|market|services|views))\//;
+  const modulePattern = /^(kernels|workers|src\/(domain|market|services|views))\//;
   // The texts of these files are Markdown.
-  const numericFiles = programFiles.filter((file) => rooms.test(file) && !file.startsWith('src/domain/reports/'));
+  const numericFiles = programFiles.filter(
+    (file) => modulePattern.test(file) && !file.startsWith('src/domain/reports/'),
+  );
   const removeNamedFragments = (file: string): string => readFileSync(file, 'utf8').replace(NO_OTHER_POWER, '');
-  expect(numericFiles.filter((file) => /\*\*|Math\.pow/.test(removeNamedFragments(file)))).toEqual(['kernels/power.ts']);
+  expect(numericFiles.filter((file) => /\*\*|Math\.pow/.test(removeNamedFragments(file)))).toEqual([
+    'kernels/power.ts',
+  ]);
 });
 
 /** Folders whose pages are for developers. The guide and the changelog also mention files of users. */

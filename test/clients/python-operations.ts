@@ -87,8 +87,8 @@ function listArguments({ parameters, requestBody }: Operation): Argument[] {
             description: undefined,
           },
         ];
-  const required = [...parameterArguments, ...body].filter(({ isRequired }) => isRequired);
-  return [...required, ...[...body, ...parameterArguments].filter(({ isRequired }) => !isRequired)];
+  const requiredArguments = [...parameterArguments, ...body].filter(({ isRequired }) => isRequired);
+  return [...requiredArguments, ...[...body, ...parameterArguments].filter(({ isRequired }) => !isRequired)];
 }
 
 /** Returns the type of a request body. If the body is optional, the type includes null. */

@@ -106,11 +106,11 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
               .join(','),
           ] as const,
       );
-    const required = parameters.filter((parameter) => parameter.required).map(createOneParameter);
+    const requiredArbitraries = parameters.filter((parameter) => parameter.required).map(createOneParameter);
     const optional = parameters
       .filter((parameter) => !parameter.required)
       .map((parameter) => fc.option(createOneParameter(parameter), { nil: undefined, freq: 2 }));
-    return fc.tuple(...required, ...optional).map((pairs) => pairs.filter((pair) => pair !== undefined));
+    return fc.tuple(...requiredArbitraries, ...optional).map((pairs) => pairs.filter((pair) => pair !== undefined));
   }
 
   function createHeaderArbitrary({ method, responses }: Operation): fc.Arbitrary<Readonly<Record<string, string>>> {

@@ -102,7 +102,13 @@ function listLoadedFiles(entry: string, seenFiles = new Set<string>()): Readonly
 }
 
 test('a command loads nothing that only a service or another command needs', () => {
-  const folders = ['dist/src/domain/rules/', 'dist/src/market/', 'dist/src/services/', 'dist/kernels/', 'dist/workers/'];
+  const folders = [
+    'dist/src/domain/rules/',
+    'dist/src/market/',
+    'dist/src/services/',
+    'dist/kernels/',
+    'dist/workers/',
+  ];
   const loadedFiles = [...listLoadedFiles('dist/src/cli/dispatch.js')];
   expect(loadedFiles).toContain('dist/src/cli/view-commands/indices.js');
   expect(loadedFiles.filter((module) => folders.some((room) => module.startsWith(room)))).toEqual([]);

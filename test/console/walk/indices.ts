@@ -100,9 +100,9 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('radio', { name: 'Base value Theirs 500' }).press('Space');
     await page.getByRole('button', { name: 'Save the selection' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
-    const merged = await service.ask('GET', '/indices/CORE');
-    expect(merged.body).toMatchObject({ base_value: 500, name: 'Mine' });
-    expect((await service.ask('PUT', '/indices/CORE', { ...(merged.body as object), name: 'Core' })).status).toBe(200);
+    const answer = await service.ask('GET', '/indices/CORE');
+    expect(answer.body).toMatchObject({ base_value: 500, name: 'Mine' });
+    expect((await service.ask('PUT', '/indices/CORE', { ...(answer.body as object), name: 'Core' })).status).toBe(200);
     await other.close();
     expect(complaints).toEqual([]);
   });

@@ -209,7 +209,7 @@ async function measureFirstLoad({ page, service }: Desk): Promise<readonly strin
 /** Tests requirements that apply to every page. */
 export function describePages(desk: () => Desk): void {
   /** Elements that tab navigation did not reach, by page. They are collected while all pages are visited once. */
-  let untabbed: Record<string, readonly string[]> | undefined;
+  let skippedElements: Record<string, readonly string[]> | undefined;
 
   const inViews = IS_SOAK ? 'in light and dark, wide and narrow' : 'wide in light or narrow in dark, by turns';
   test(`every page meets WCAG 2.2 AA ${inViews}, and fits a telephone`, async () => {
@@ -219,7 +219,7 @@ export function describePages(desk: () => Desk): void {
     // The parts of a dashboard are other pages in frames. They would be tested a second time.
     await page.evaluate(`localStorage.setItem('divisor.dashboard', '[]')`);
     const result: Record<string, readonly string[]> = {};
-    const unreached: Record<string, readonly string[]> = {};
+    const unreachedElements: Record<string, readonly string[]> = {};
     const note = (where: string, lines: readonly string[]) => {
       if (lines.length > 0) result[where] = lines;
     };
@@ -229,7 +229,7 @@ export function describePages(desk: () => Desk): void {
       note(`${address} charts`, await page.evaluate<readonly string[]>(FIND_UNLABELLED_CHARTS));
       if (IS_SOAK) await checkOtherShade(address, { shade: 'dark', rules: OF_COLOURS, isFirst });
       const problems = await listTabProblems(page, isFirst);
-      if (problems.length > 0) unreached[address] = problems;
+      if (problems.length > 0) unreachedElements[address] = problems;
     }
     /**
      * Checks the rules that depend on colours and widths. Checks the other rules as well if the wide page was not
@@ -237,8 +237,8 @@ export function describePages(desk: () => Desk): void {
      */
     async function checkNarrowDark(address: string, { isFirst, isChecked }: ViewPosition): Promise<void> {
       await page.evaluate('scrollTo(0, 0)'); // the bar at the top covers elements that are scrolled below it
-      const looked = { ...(IS_SOAK && { rules: OF_WIDTHS }), view: 'narrow dark', isFirst };
-      if (isChecked) note(`${address} dark narrow`, await readViolations(page, looked));
+      const look = { ...(IS_SOAK && { rules: OF_WIDTHS }), view: 'narrow dark', isFirst };
+      if (isChecked) note(`${address} dark narrow`, await readViolations(page, look));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
       if (IS_SOAK) await checkOtherShade(address, { shade: 'light', rules: OF_WIDTHS, isFirst });
@@ -271,13 +271,13 @@ export function describePages(desk: () => Desk): void {
     }
     await page.setViewportSize(WIDE_SIZE);
     await page.emulateMedia({ colorScheme: 'light' });
-    untabbed = unreached;
+    skippedElements = unreachedElements;
     expect(result).toEqual({});
     expect(complaints).toEqual([]);
   });
 
   test('the tab key reaches every control of every page, each with a focus ring', () => {
-    expect(untabbed).toEqual({});
+    expect(skippedElements).toEqual({});
   });
 
   test('pages, rows, marks of charts and order of rules are reached by keys alone', async () => {

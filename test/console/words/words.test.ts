@@ -167,8 +167,8 @@ test('scales have round numbers at equal distances, and cover the shown values',
   expect(limitToRange(dates, { from: '2024-01-03', to: '2024-01-04' })).toEqual([1, 1]);
   expect(limitToRange(dates, { from: '2025-01-01', to: '2025-02-01' })).toEqual([0, 2]);
   const findLine = (values: (number | null)[]) => ({ id: 'a', label: 'a', values, colour: 1 });
-  const stacked = stackLines([findLine([1, null]), findLine([2, 3])]);
-  expect(stacked.map(({ values }) => values.join())).toEqual(['1,0', '3,3']);
+  const stackedLines = stackLines([findLine([1, null]), findLine([2, 3])]);
+  expect(stackedLines.map(({ values }) => values.join())).toEqual(['1,0', '3,3']);
 });
 
 test('dates stay in their month, and long durations are written in words', () => {
@@ -290,11 +290,11 @@ describe('files that are to be imported', () => {
   const createTables = (files: Parameters<typeof removeFile>[0]) => files.map(({ table }) => table);
 
   test('are workbooks of one table each if there are several, and a workbook of all tables if it is alone', () => {
-    const one = addFiles([], [createFile('AAPL.xlsx')]);
-    const threeFiles = addFiles(one, [createFile('IBM.xlsx'), createFile('reference.xlsx')]);
-    expect([createTables(one), createTables(threeFiles)]).toEqual([[null], ['market', 'market', 'reference']]);
+    const oneFile = addFiles([], [createFile('AAPL.xlsx')]);
+    const threeFiles = addFiles(oneFile, [createFile('IBM.xlsx'), createFile('reference.xlsx')]);
+    expect([createTables(oneFile), createTables(threeFiles)]).toEqual([[null], ['market', 'market', 'reference']]);
     expect(createTables(removeFile(removeFile(threeFiles, 2), 1))).toEqual([null]);
-    expect([one, threeFiles].map((files) => findTrouble(files))).toEqual([null, null]);
+    expect([oneFile, threeFiles].map((files) => findTrouble(files))).toEqual([null, null]);
   });
 
   test('keep the chosen table when other files are added or removed', () => {

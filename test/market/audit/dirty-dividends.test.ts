@@ -60,22 +60,22 @@ async function listFlaggedDates(rows: readonly Row[]): Promise<ReadonlySet<strin
  * differs.
  */
 function listWrongDividends(rows: readonly Row[], repaired: readonly Row[]): ReadonlySet<string> {
-  const twins = new Map(repaired.map((row) => [row.date, row]));
+  const repairedRows = new Map(repaired.map((row) => [row.date, row]));
   const computeAdjustmentFactor = (row: Row) => readNumber(row['Adj Close']) / readNumber(row['Close']);
   const wrongDates = new Set<string>();
   rows.forEach((row, i) => {
-    const twin = twins.get(row.date);
-    if (twin === undefined || !(readNumber(row['Dividends']) > 0)) return;
+    const repairedRow = repairedRows.get(row.date);
+    if (repairedRow === undefined || !(readNumber(row['Dividends']) > 0)) return;
     const before = rows[i - 1];
-    const twinBefore = before && twins.get(before.date);
-    if (Math.abs(readNumber(row['Dividends']) - readNumber(twin['Dividends'])) > 1e-9) wrongDates.add(row.date);
+    const repairedBefore = before && repairedRows.get(before.date);
+    if (Math.abs(readNumber(row['Dividends']) - readNumber(repairedRow['Dividends'])) > 1e-9) wrongDates.add(row.date);
     else if (
       before !== undefined &&
-      twinBefore !== undefined &&
+      repairedBefore !== undefined &&
       !(
         Math.abs(
           computeAdjustmentFactor(row) / computeAdjustmentFactor(before) -
-            computeAdjustmentFactor(twin) / computeAdjustmentFactor(twinBefore),
+            computeAdjustmentFactor(repairedRow) / computeAdjustmentFactor(repairedBefore),
         ) < 2e-3
       )
     )

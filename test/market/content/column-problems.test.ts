@@ -30,8 +30,8 @@ describe('a file whose columns are wrong', () => {
     ['series', 'identifier,dat,CLOSE', 'date', 'RATE,2024-01-02,1'],
     ['series', 'identifier,date,CLSOE', 'CLOSE', 'RATE,2024-01-02,x'],
   ])('of %s has one finding, whatever its rows say: %s', async (dataset, header, column, row) => {
-    const soundFiles = dataset === 'market' ? {} : { 'market.csv': 'identifier,date,CLOSE\nAAPL,2024-01-02,1\n' };
-    const findings = await checkFolder({ ...soundFiles, [`${dataset}.csv`]: `${header}\n${row}\n${row}\n` });
+    const otherFiles = dataset === 'market' ? {} : { 'market.csv': 'identifier,date,CLOSE\nAAPL,2024-01-02,1\n' };
+    const findings = await checkFolder({ ...otherFiles, [`${dataset}.csv`]: `${header}\n${row}\n${row}\n` });
     expect(formatFindingPaths(findings)).toEqual([`MISSING_COLUMN ${dataset}.${column}`]);
     expect(findings[0]!.message).toContain(`did you mean ${column}?`);
   });

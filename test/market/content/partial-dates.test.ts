@@ -43,9 +43,9 @@ test('a date with bars of 2 of 20 names is partial, with how many lack one and w
 
 test('the partial date after a partial date is one, too, and one inside the history that is filled later stays one', async () => {
   const partNames = NAMES.slice(0, 2);
-  expect(await readPaths({ '2020-12-31': NAMES, '2021-01-04': partNames, '2021-01-05': partNames, '2021-01-06': NAMES })).toEqual(
-    ['market[2021-01-05]', 'market[2021-01-04]'],
-  );
+  expect(
+    await readPaths({ '2020-12-31': NAMES, '2021-01-04': partNames, '2021-01-05': partNames, '2021-01-06': NAMES }),
+  ).toEqual(['market[2021-01-05]', 'market[2021-01-04]']);
 });
 
 test('names that ended, one name alone and less than a tenth of the securities make no date partial', async () => {

@@ -45,7 +45,7 @@ function splitSecurity(ratio: number, decimals: number, { seed = 1, price = 500 
     close: (Number(prices[t]!.toFixed(decimals)) * factor).toFixed(decimals),
     volume: Math.round(volumes[t]! / factor),
   });
-  const asTraded = DAYS.slice(0, -1).map((date, t) => createBar(date, t, 1));
+  const tradedBars = DAYS.slice(0, -1).map((date, t) => createBar(date, t, 1));
   const restatedBars = [
     ...DAYS.slice(0, -1).map((date, t) => createBar(date, t, 1 / ratio)),
     {
@@ -55,7 +55,7 @@ function splitSecurity(ratio: number, decimals: number, { seed = 1, price = 500 
       volume: Math.round(volumes.at(-1)! * ratio),
     },
   ];
-  return { asTraded, restated: restatedBars };
+  return { asTraded: tradedBars, restated: restatedBars };
 }
 
 const OTHER_BARS = DAYS.map((date, t): Bar => ({ date, open: 20 + t, close: 20 + t, volume: 1000 + t }));

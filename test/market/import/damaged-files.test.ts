@@ -82,7 +82,7 @@ describe('damage to a file always results in findings or a sound market', () => 
     const csvText = Array.from({ length: 20 }, (_, i) =>
       JSON.stringify({ identifier: `N${i}`, date: '2024-01-02', CLOSE: i + 1 }),
     ).join('\n');
-    const soundFile = name.endsWith('.parquet')
+    const intactFile = name.endsWith('.parquet')
       ? await createMarketFile()
       : name.endsWith('.jsonl')
         ? Buffer.from(csvText)
@@ -90,7 +90,7 @@ describe('damage to a file always results in findings or a sound market', () => 
           ? gzipSync(csv)
           : Buffer.from(csv);
     let kinds = 0;
-    for (const [what, bytes] of listDamages(soundFile)) {
+    for (const [what, bytes] of listDamages(intactFile)) {
       const folder = await createFolder();
       await writeFiles(folder, { [name]: bytes });
       const { read, findings } = await readFolder(folder);

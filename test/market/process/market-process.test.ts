@@ -269,7 +269,14 @@ test('panels in a file that this process cannot map are read from it, with their
   try {
     incoming.take({ kind: 'shape', days, assets, fields: ['CLOSE'], files: [file] });
     const edges = { offset: 0, bytes: panel.length - file.bytes };
-    incoming.take({ kind: 'rest', file: restPath, dates: emptyRange, tables: emptyRange, actionPlaces: emptyRange, edges });
+    incoming.take({
+      kind: 'rest',
+      file: restPath,
+      dates: emptyRange,
+      tables: emptyRange,
+      actionPlaces: emptyRange,
+      edges,
+    });
     const { fields } = await incoming.market()!;
     expect(Buffer.from(fields[0]!.values, 0, panel.length).equals(panel)).toBe(true);
     expect(readdirSync(base)).toEqual([]);

@@ -34,7 +34,7 @@ function createKey(name: string, scopes: readonly Scope[]): string {
 const actAs = (who: string): RunningService => ({
   ...service,
   ask: (method, path, body, headers) => service.ask(method, path, body, { ...keys[who], ...headers }),
-  finished: (jobId) => service.finished(jobId, keys[who]),
+  waitForJob: (jobId) => service.waitForJob(jobId, keys[who]),
 });
 
 interface Failure {
@@ -138,7 +138,7 @@ test('the requester of a change cannot decide it, also with another key of the s
 /** Refreshes the store with the changed history again. */
 async function refreshHistory(): Promise<void> {
   const { body } = await actAs('ada').ask<{ job_id: string }>('POST', '/data/sync', { full: true });
-  expect((await actAs('ada').finished(body.job_id)).status).toBe('succeeded');
+  expect((await actAs('ada').waitForJob(body.job_id)).status).toBe('succeeded');
 }
 
 test('a rejected change is requested again, and its approval covers exactly its figures', async () => {
@@ -167,7 +167,7 @@ test('a restatement follows the rule of restatements, and counts each person onc
   await folder.write(createFiles(day3));
   await refreshHistory();
   const { body: run } = await actAs('ada').ask<{ job_id: string }>('POST', '/analytics/CORE/backtest', {});
-  await actAs('ada').finished(run.job_id);
+  await actAs('ada').waitForJob(run.job_id);
   const restatement = { restate: true, reason: 'The price of BB was wrong' };
   const ask = () => actAs('ada').ask<Failure & { restated: number }>('POST', '/analytics/CORE/publish', restatement);
   const refusal = await ask();
@@ -272,7 +272,7 @@ test('a corporate action is decided by two persons, and the second sees its effe
   const actionsCsv = `identifier,type,value,ex_date\nAA,SPLIT,2,${coming}\n`;
   await folder.write({ ...createFiles(session), 'corporate_actions.csv': actionsCsv });
   const { body: job } = await actAs('ada').ask<{ job_id: string }>('POST', '/data/sync', {});
-  expect((await actAs('ada').finished(job.job_id)).status).toBe('succeeded');
+  expect((await actAs('ada').waitForJob(job.job_id)).status).toBe('succeeded');
   const queue = await actAs('ada').ask<{ actions: readonly DeskAction[] }>('GET', '/actions');
   const path = `/actions/${queue.body.actions[0]!.action_id}/decisions`;
   const decideAction = (decision: string) =>

@@ -156,7 +156,7 @@ test('a skip needs a reason, ends the day and is registered and audited; the nex
   await folder.write({ ...createFiles(day3), ...createFiles(day4) });
   await service.ask('PUT', '/indices/EVEN', (await service.ask('GET', '/indices/EVEN/versions/1')).body);
   await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
-  await service.finished('refresh:vendor');
+  await service.waitForJob('refresh:vendor');
   expect(await performDay(service, day4)).toMatchObject({ state: 'done' });
   expect((await listPublishedDates(service, 'CORE')).slice(-3)).toEqual([day2, day3, day4]);
 });

@@ -86,7 +86,7 @@ describe('after a restart', () => {
     expect(activation).toMatchObject({ status: 409, code: 'STORE_ACTIVE' });
     expect(sync).toMatchObject({ status: 409, code: 'NOTHING_TO_REFRESH' });
     expect((await second).status).toBe(202);
-    expect((await service.finished('generate:second')).status).toBe('succeeded');
+    expect((await service.waitForJob('generate:second')).status).toBe('succeeded');
   });
 
   test('the service is ready once its data is known to be unreadable, and reports what could not be read and why', async () => {
@@ -112,7 +112,7 @@ describe('after a restart', () => {
     });
     await rename(awayFolder, body.location);
     expect((await service.ask('POST', '/data/stores/held/activate')).status).toBeLessThan(300);
-    await service.finished('load:held');
+    await service.waitForJob('load:held');
     expect((await service.ask('GET', '/data/prices/A')).status).toBe(200);
   });
 

@@ -30,7 +30,7 @@ describe('a pending request for synthetic data', () => {
     resumeReaders();
     expect([first.status, second.status, third.status]).toEqual([202, 202, 202]);
     expect(new Set([first.body.job_id, second.body.job_id, third.body.job_id]).size).toBe(1);
-    expect((await service.finished(first.body.job_id)).status).toBe('succeeded');
+    expect((await service.waitForJob(first.body.job_id)).status).toBe('succeeded');
     const { stores } = (await service.ask<DataStoreCollection>('GET', '/data/stores')).body;
     expect(stores.filter(({ store_id }) => `generate:${store_id}` === first.body.job_id)).toHaveLength(1);
     expect(stores.filter(({ store_id }) => store_id.startsWith('synthetic-77')).length).toBeLessThanOrEqual(1);
@@ -47,7 +47,7 @@ describe('a pending request for synthetic data', () => {
       code: 'STORE_EXISTS',
     });
     resumeReaders();
-    await service.finished(body.job_id);
+    await service.waitForJob(body.job_id);
     expect(await service.refusal('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'other' })).toMatchObject({
       status: 409,
       code: 'STORE_EXISTS',
@@ -92,14 +92,14 @@ describe('a synthetic market beyond the sessions that are known', () => {
 
   test('is refused by both dates when it would be extended beyond them', async () => {
     await service.ask('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'short' });
-    await service.finished('generate:short');
+    await service.waitForJob('generate:short');
     expect(await listFindings('/data/stores/short/refresh', { until: '2041-06-28' })).toEqual([
       422,
       'OUT_OF_RANGE until: until is 2041-06-28; sessions of XNYS are known and generated up to 2030-12-31.',
     ]);
     expect((await service.ask<DataStore>('GET', '/data/stores/short')).body.end).toBe('2020-06-30');
     expect((await service.ask('POST', '/data/stores/short/refresh', { until: '2020-07-31' })).status).toBe(202);
-    expect((await service.finished('refresh:short')).result).toMatchObject({ end: '2020-07-31' });
+    expect((await service.waitForJob('refresh:short')).result).toMatchObject({ end: '2020-07-31' });
   });
 });
 

@@ -60,6 +60,6 @@ test('a new day after a start from the copy is found by a refresh', async () => 
   await writeFile(file, formatCsv(10, 11, 12, 13));
   await service.ask('POST', '/data/stores/desk/refresh');
   // Includes the row that a start added.
-  expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded', result: { rows_added: 2 } });
+  expect(await service.waitForJob('refresh:desk')).toMatchObject({ status: 'succeeded', result: { rows_added: 2 } });
   expect(await fetchStore()).toMatchObject({ end: '2024-01-05' });
 });

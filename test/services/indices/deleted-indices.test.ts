@@ -16,7 +16,7 @@ beforeAll(async () => {
     start: '2020-01-02',
     end: '2023-12-29',
   });
-  expect((await service.finished('generate:market')).error).toBeNull();
+  expect((await service.waitForJob('generate:market')).error).toBeNull();
 });
 afterAll(() => service.close());
 
@@ -43,7 +43,7 @@ const listArtifactFiles = async () => (await readdir(join(service.root, 'home', 
 
 async function runJob(path: string, body: unknown = {}): Promise<JobStatus> {
   const { body: status } = await service.ask<JobStatus>('POST', path, body);
-  return service.finished(status.job_id);
+  return service.waitForJob(status.job_id);
 }
 
 /** Creates an index with a run. Runs every kind of job about it, so that each has a result. */

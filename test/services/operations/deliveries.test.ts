@@ -147,6 +147,10 @@ test('private networks are reached if they are allowed, but never cloud metadata
   const embeddedAddresses = ['::169.254.169.254', '::127.0.0.1', '::ffff:169.254.169.254', '::ffff:0:169.254.169.254'];
   expect([...embeddedAddresses, '2002:a9fe:a9fe::', '64:ff9b::a9fe:a9fe'].filter(isAllowed)).toEqual([]);
   expect(['::1', '::ffff:127.0.0.1'].filter(isAllowed)).toHaveLength(2);
-  const isPublicAddress = createCallbackDestinations({ hosts: [], isPrivateAllowed: false, hasSecret: true }).isAddressAllowed;
+  const isPublicAddress = createCallbackDestinations({
+    hosts: [],
+    isPrivateAllowed: false,
+    hasSecret: true,
+  }).isAddressAllowed;
   expect(['127.0.0.1', '::1', '::ffff:10.0.0.1', 'fd00::1'].map(isPublicAddress)).toEqual(Array(4).fill(false));
 });

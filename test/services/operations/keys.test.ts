@@ -74,9 +74,9 @@ test('unknown, wrong, malformed, revoked and expired keys are all rejected', asy
 test('a revoked key stays revoked, and a service whose keys are all revoked is not open', async () => {
   const { key, record } = await (await open()).create({ name: 'a', scopes: ['admin'], expires: null });
   const keys = await open();
-  const revoked = await keys.revoke(record.id);
+  const revokedKey = await keys.revoke(record.id);
   expect(keys.verify(key)).toBeUndefined();
-  expect(await keys.revoke(record.id)).toEqual(revoked);
+  expect(await keys.revoke(record.id)).toEqual(revokedKey);
   expect((await open()).verify(key)).toBeUndefined();
   expect((await open()).areConfigured()).toBe(true);
 });
@@ -113,10 +113,10 @@ test('a rotated key is accepted together with its successor for the overlap, wit
 test('a key that is limited to addresses is rejected elsewhere', async () => {
   const keys = await open();
   const { key } = await keys.create({ name: 'desk', scopes: ['read'], expires: null, sources: ['10.0.0.0/8', '::1'] });
-  const accepted = ['10.9.9.9', '::ffff:10.0.0.1', '::1', '11.0.0.1', undefined].map(
+  const outcomes = ['10.9.9.9', '::ffff:10.0.0.1', '::1', '11.0.0.1', undefined].map(
     (address) => keys.verify(key, address) !== undefined,
   );
-  expect(accepted).toEqual([true, true, true, false, false]);
+  expect(outcomes).toEqual([true, true, true, false, false]);
 });
 
 test('the last use of a key is known, to the minute, also after a restart', async () => {

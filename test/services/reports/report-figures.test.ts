@@ -187,9 +187,9 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
           Math.abs(computeTurnoverOn(portfolio, date) - Number(printed.replace('%', '')) / 100),
           `turnover of ${date}`,
         ).toBeLessThan(0.0002);
-      const printed = text.match(FIGURE) ?? [];
-      expect(printed.length).toBeGreaterThan(80);
-      expect(printed.filter((figure) => !figures.has(figure) && ![...turnovers.values()].includes(figure))).toEqual([]);
+      const numbers = text.match(FIGURE) ?? [];
+      expect(numbers.length).toBeGreaterThan(80);
+      expect(numbers.filter((figure) => !figures.has(figure) && ![...turnovers.values()].includes(figure))).toEqual([]);
     }
   });
 
@@ -198,12 +198,12 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     const { weights, concentration } = await client.call('getWeights', { params: { index_id: id } });
     const { sharpe_ratio: sharpe, ...fractions } = metrics;
     for (const text of texts) {
-      const printed = new Set(text.match(FIGURE));
+      const figures = new Set(text.match(FIGURE));
       for (const value of [...Object.values(fractions), ...Object.values(exposure ?? {})])
-        expect(printed).toContain(formatPercent(value));
-      for (const value of [sharpe, concentration.effective_assets]) expect(printed).toContain(formatRatio(value));
+        expect(figures).toContain(formatPercent(value));
+      for (const value of [sharpe, concentration.effective_assets]) expect(figures).toContain(formatRatio(value));
       for (const { weight } of weights.toSorted((a, b) => b.weight - a.weight).slice(0, 10))
-        expect(printed).toContain(formatPercent(weight));
+        expect(figures).toContain(formatPercent(weight));
     }
   });
 

@@ -78,7 +78,7 @@ async function reportBreaches(service: RunningService) {
   await writeMarket(folder, cutMarket(FIRST), () => {});
   const store = { store_id: 'desk', name: 'Desk', kind: 'folder', location: folder, activate: true } as const;
   await client.call('createStore', { body: store });
-  await service.finished('load:desk');
+  await service.waitForJob('load:desk');
   await client.call('createIndex', { body: INDEX });
   await client.run('startBacktest', { params, body: {} });
   for (let rows = FIRST + 1; rows <= LAST; rows++) {
@@ -143,9 +143,9 @@ test('after a change of the definition the breach is reported on its date', asyn
   expect(breachPreview.after.limits).toBeUndefined();
   const first = await requestWhatIf(rebalances[0]!.decision_date!);
   expect([first.before.cause, first.after.cause]).toEqual(['schedule', 'schedule']);
-  const between = new Set(rebalances.map(({ decision_date }) => decision_date));
+  const decisionDates = new Set(rebalances.map(({ decision_date }) => decision_date));
   const quietDay = Array.from({ length: LAST }, (_, row) => formatIsoDay(row)).find(
-    (day) => day > INDEX.base_date && !between.has(day),
+    (day) => day > INDEX.base_date && !decisionDates.has(day),
   )!;
   expect((await requestWhatIf(quietDay)).before.cause).toBeNull();
 });

@@ -24,7 +24,7 @@ const DAYS = ['2022-12-21', '2022-12-22', '2022-12-23', '2022-12-27', '2022-12-2
 
 async function runToEnd(path: string, body: unknown) {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
-  const { status, result } = await service.finished(started.job_id);
+  const { status, result } = await service.waitForJob(started.job_id);
   expect(status, path).toBe('succeeded');
   return result as { readonly extended_from: string | null; readonly full_run_reason: string | null };
 }
@@ -59,7 +59,7 @@ async function extendAndReadFiles(id: string) {
   const events = await service.download(`/jobs/${body.job_id}/events`);
   await events.text();
   const read = readSoFar() - before;
-  const { result } = await service.finished(body.job_id);
+  const { result } = await service.waitForJob(body.job_id);
   const { extended_from: from, full_run_reason: reason } = result as Awaited<ReturnType<typeof runToEnd>>;
   return { from, reason, read };
 }

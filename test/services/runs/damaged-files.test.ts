@@ -34,7 +34,7 @@ async function damageAll(damage: (path: string) => Promise<void>): Promise<void>
 
 async function runToEnd(path: string, body: unknown) {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
-  const job = await service.finished(started.job_id);
+  const job = await service.waitForJob(started.job_id);
   expect(job, path).toMatchObject({ status: 'succeeded' });
   return job;
 }
@@ -90,7 +90,7 @@ test('a damaged run is not treated as current', async () => {
     if_stale: true,
   });
   expect(secondRun.status).toBe(202);
-  expect(await service.finished(secondRun.body.job_id)).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob(secondRun.body.job_id)).toMatchObject({ status: 'succeeded' });
   expect(await requestStatus('/analytics/EQ/record')).toBe(200);
 });
 

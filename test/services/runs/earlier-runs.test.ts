@@ -23,7 +23,7 @@ const createDefinition = (weighting: object) => ({
 
 async function runToEnd(path: string, body: unknown): Promise<void> {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
-  expect(await service.finished(started.job_id)).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob(started.job_id)).toMatchObject({ status: 'succeeded' });
 }
 
 const listRuns = async (query = ''): Promise<StoredRuns> =>
@@ -196,7 +196,7 @@ test('a replay of an earlier run uses the definition of that run', async () => {
     'POST',
     formatRunView('replay', publishedRuns.run_id),
   );
-  expect(await service.finished(started.job_id)).toMatchObject({ result: { equal: true, inputs_equal: true } });
+  expect(await service.waitForJob(started.job_id)).toMatchObject({ result: { equal: true, inputs_equal: true } });
 });
 
 test('an index deletes its runs with its record, except published ones', async () => {

@@ -81,7 +81,10 @@ function readObjects(source: string): Map<number, PdfObject> {
       const length = Number(/\/Length (\d+)/.exec(dictionary)![1]);
       const from = streamAt + '\nstream\n'.length;
       const rawBytes = Buffer.from(source.slice(from, from + length), 'latin1');
-      objects.set(Number(match[1]), { dictionary, stream: /FlateDecode/.test(dictionary) ? inflateSync(rawBytes) : rawBytes });
+      objects.set(Number(match[1]), {
+        dictionary,
+        stream: /FlateDecode/.test(dictionary) ? inflateSync(rawBytes) : rawBytes,
+      });
       pattern.lastIndex = from + length;
     } else {
       objects.set(Number(match[1]), { dictionary: source.slice(start, endAt), stream: null });
@@ -212,11 +215,11 @@ export function listOverlaps({ texts }: PdfPage): [string, string][] {
       top: y + 0.6 * size,
     }))
     .filter(({ text }) => text.trim() !== '');
-  const sorted = boxes.toSorted((a, b) => a.bottom - b.bottom);
+  const sortedBoxes = boxes.toSorted((a, b) => a.bottom - b.bottom);
   const results: [string, string][] = [];
-  sorted.forEach((box, i) => {
-    for (let k = i + 1; k < sorted.length && sorted[k]!.bottom < box.top; k++) {
-      const other = sorted[k]!;
+  sortedBoxes.forEach((box, i) => {
+    for (let k = i + 1; k < sortedBoxes.length && sortedBoxes[k]!.bottom < box.top; k++) {
+      const other = sortedBoxes[k]!;
       if (other.left < box.right && box.left < other.right) results.push([box.text, other.text]);
     }
   });

@@ -150,12 +150,12 @@ describe('after a restart', () => {
 });
 
 test('the number of remembered files is limited, and the last one is always remembered', async () => {
-  const room = 32;
-  checkedFiles = new BigUint64Array(new SharedArrayBuffer(room * 2 * BigUint64Array.BYTES_PER_ELEMENT));
+  const bytes = 32;
+  checkedFiles = new BigUint64Array(new SharedArrayBuffer(bytes * 2 * BigUint64Array.BYTES_PER_ELEMENT));
   const zeros = new Uint8Array(REMEMBERED_BYTES_MIN);
   const hash = sha256(zeros);
   const paths: string[] = [];
-  for (let i = 0; i < 3 * room; i++) {
+  for (let i = 0; i < 3 * bytes; i++) {
     paths.push(await writeRunFile(zeros, `${i}.art`));
     expect(expectRead(paths.at(-1)!, hash)).toEqual(UNREAD_FILE);
   }
@@ -164,8 +164,8 @@ test('the number of remembered files is limited, and the last one is always reme
     copy.set(checkedFiles);
     return !expectRead(path, hash, copy).isRead;
   });
-  expect(unreadPaths.length).toBeGreaterThan(room / 2);
-  expect(unreadPaths.length).toBeLessThanOrEqual(room);
+  expect(unreadPaths.length).toBeGreaterThan(bytes / 2);
+  expect(unreadPaths.length).toBeLessThanOrEqual(bytes);
   expect(createCheckedFiles(destination)!.byteLength).toBe(CHECKED_FILES_BYTES);
 });
 

@@ -24,7 +24,10 @@ function catchRefusal(work: () => unknown): Refusal {
 describe('a file of a stored run', () => {
   test('that is missing is refused as missing', () => {
     const missingPath = join(folder, 'gone');
-    for (const readFile of [() => useRunFile(missingPath, () => 0), () => readBytes(missingPath, 0, new Uint8Array(1))]) {
+    for (const readFile of [
+      () => useRunFile(missingPath, () => 0),
+      () => readBytes(missingPath, 0, new Uint8Array(1)),
+    ]) {
       expect(catchRefusal(readFile)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: its file is missing.',
@@ -52,12 +55,12 @@ describe('the hash of a file that is read around the cache', () => {
   const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
   test('is that of its bytes, around sectors and blocks, below the size as above it', () => {
-    for (const more of [-1, 0, 1, 4095, 4096, 2 ** 21 - 1, 2 ** 21, 2 ** 21 + 4097]) {
-      const bytes = createBytes(LARGE_BYTES_MIN + more);
+    for (const extraBytes of [-1, 0, 1, 4095, 4096, 2 ** 21 - 1, 2 ** 21, 2 ** 21 + 4097]) {
+      const bytes = createBytes(LARGE_BYTES_MIN + extraBytes);
       writeFileSync(path, bytes); // The file is read from the page cache, which may be ahead of the disk.
       let looks = 0;
       expect(hashOnce(path, bytes.length, () => looks++)).toBe(sha256(bytes));
-      expect(looks).toBe(more < 0 ? 32 : 1 + Math.floor(bytes.length / 2 ** 21));
+      expect(looks).toBe(extraBytes < 0 ? 32 : 1 + Math.floor(bytes.length / 2 ** 21));
     }
   });
 

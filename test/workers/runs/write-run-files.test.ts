@@ -37,8 +37,8 @@ async function runBeside(content: Uint8Array, { securities }: { readonly securit
 }
 
 test('the first run of a thread writes its prices; after a warm-up it neither writes nor reads them', async () => {
-  const unprepared = await runBeside(PRICES, { securities: 'A' });
-  const first = await writeRunFiles(unprepared.input, unprepared.made);
+  const unpreparedRun = await runBeside(PRICES, { securities: 'A' });
+  const first = await writeRunFiles(unpreparedRun.input, unpreparedRun.made);
   expect(first.prices).toMatchObject({ sha256, written: { name: 'prices' } });
   const { input, made, looks } = await runBeside(PRICES, { securities: 'B' });
   practiseRunFiles(input, made);

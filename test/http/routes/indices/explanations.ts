@@ -36,8 +36,8 @@ export function describeExplanations(): void {
           1e-12,
         );
         expect(explanation.weight).toBeCloseTo(weight, 14);
-        const joined = rounds.findIndex(({ capped }) => capped.includes(name));
-        expect(joined >= 0).toBe(explanation.capping!.capped);
+        const round = rounds.findIndex(({ capped }) => capped.includes(name));
+        expect(round >= 0).toBe(explanation.capping!.capped);
         expect(explanation.datapoints).toContainEqual({
           path: 'pipeline.selection[0].params.field',
           field: 'MARKET_CAP',

@@ -236,9 +236,9 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
   });
 
   test('whose server dies during a read is reported, without the password', async () => {
-    const own = await startPostgresql();
+    const ownServer = await startPostgresql();
     // Rows before the first progress report. When the server is killed, it is still processing the last row.
-    await own.query(
+    await ownServer.query(
       `CREATE VIEW market AS
         SELECT 'N' || (i % 500) AS identifier, DATE '2000-01-01' + (i / 500) AS date, 1.0::float8 AS "CLOSE"
         FROM generate_series(0, 269999) i
@@ -246,15 +246,15 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     );
     const problems = createProblems();
     const reading = readDatabase(
-      { ...place(), port: own.port, database: 'postgres' } as DatabaseLocation,
+      { ...place(), port: ownServer.port, database: 'postgres' } as DatabaseLocation,
       {},
       problems,
       (fraction) => {
-        if (fraction > 0.05) own.kill();
+        if (fraction > 0.05) ownServer.kill();
       },
     );
     expect(await reading).toBeUndefined();
-    await own.stop();
+    await ownServer.stop();
     expect(formatFindingPaths(problems.findings())).toEqual(['UNREADABLE_FILE ']);
     expect(JSON.stringify(problems.findings())).not.toContain('secret-of-the-test');
   });
@@ -273,10 +273,10 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     const locker = new Client(server.url);
     await locker.connect();
     await locker.query('BEGIN; LOCK TABLE market IN ACCESS EXCLUSIVE MODE');
-    const locked = await read(place());
+    const result = await read(place());
     await locker.query('ROLLBACK');
     await locker.end();
-    expect(locked.findings).toMatchObject([
+    expect(result.findings).toMatchObject([
       { code: 'UNREADABLE_FILE', message: 'The database cannot be read: canceling statement due to lock timeout' },
     ]);
   });

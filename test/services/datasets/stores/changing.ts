@@ -52,7 +52,9 @@ export function describeChanging(): void {
         detail: { store_id: 'taken' },
       });
       const nextFolder = await createFolderWith('next', { 'market.csv': formatMarketCsv(['A']) });
-      expect((await service.ask<DataStore>('PATCH', '/data/stores/taker', { source: nextFolder })).body.source).toBe(nextFolder);
+      expect((await service.ask<DataStore>('PATCH', '/data/stores/taker', { source: nextFolder })).body.source).toBe(
+        nextFolder,
+      );
       expect((await service.ask('PATCH', '/data/stores/taker', { source: nextFolder })).status).toBe(200);
       expect(
         await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: nextFolder }),

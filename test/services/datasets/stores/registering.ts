@@ -56,7 +56,12 @@ export function describeRegistering(): void {
       ).toMatchObject({ status: 409, code: 'FOLDER_REGISTERED' });
       const otherFolder = await createFolderWith('once-more', { 'market.csv': formatMarketCsv(['A']) });
       expect(
-        await service.refusal('POST', '/data/stores', { store_id: 'once', name: 'x', kind: 'folder', location: otherFolder }),
+        await service.refusal('POST', '/data/stores', {
+          store_id: 'once',
+          name: 'x',
+          kind: 'folder',
+          location: otherFolder,
+        }),
       ).toMatchObject({ status: 409, code: 'STORE_EXISTS' });
     });
 

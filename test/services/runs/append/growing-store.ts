@@ -36,7 +36,7 @@ export function describeGrowingStore(): void {
         const shownViews = await readViews();
         if (rows === 424) {
           const replayedAnswer = await service.ask<{ job_id: string }>('POST', '/analytics/GROWS/replay');
-          expect((await service.finished(replayedAnswer.body.job_id)).result).toMatchObject({
+          expect((await service.waitForJob(replayedAnswer.body.job_id)).result).toMatchObject({
             equal: true,
             inputs_equal: true,
             first_difference: null,
@@ -122,7 +122,7 @@ export function describeGrowingStore(): void {
       );
       for (const id of ['JOINS', 'HALF']) {
         const { body } = await service.ask<{ job_id: string }>('POST', `/analytics/${id}/replay`);
-        expect((await service.finished(body.job_id)).result).toMatchObject({ equal: true, first_difference: null });
+        expect((await service.waitForJob(body.job_id)).result).toMatchObject({ equal: true, first_difference: null });
         expect(JSON.parse(await readText(`/analytics/${id}/reconcile`)).reconciles).toBe(true);
       }
       await runWhole('JOINS');

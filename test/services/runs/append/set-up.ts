@@ -65,7 +65,7 @@ export async function put(content: MarketContent, body: object = {}): Promise<vo
   await writeMarket(folder, content, () => {});
   const { status, body: refreshing } = await service.ask('POST', '/data/stores/desk/refresh', body);
   expect(status, JSON.stringify(refreshing)).toBe(202);
-  expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob('refresh:desk')).toMatchObject({ status: 'succeeded' });
   sessions = content.dates.length;
 }
 
@@ -78,7 +78,7 @@ export type Body = any;
 
 export async function startBacktest(id = 'GROWS', request: object = REQUEST): Promise<Body> {
   expect((await service.ask('POST', `/analytics/${id}/backtest`, request)).status).toBe(202);
-  const { error, result } = await service.finished(`backtest:${id}`);
+  const { error, result } = await service.waitForJob(`backtest:${id}`);
   expect(error).toBeNull();
   return result;
 }
@@ -136,7 +136,7 @@ beforeAll(async () => {
       })
     ).status,
   ).toBeLessThan(300);
-  await service.finished('load:desk');
+  await service.waitForJob('load:desk');
   for (const document of [
     INDEX,
     { ...DEFINITION, id: 'EQUAL', name: 'Equal', pipeline: { weighting: { type: 'EqualWeight' } } },

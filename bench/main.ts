@@ -21,8 +21,8 @@ const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const unknownFlags = [...flags].filter((flag) => flag !== '--help');
 if (unknownFlags.length > 0) refuse(`unknown option ${unknownFlags.join(', ')}; --help is known`);
-const misnamed = findUnknownVariable(process.env);
-if (misnamed !== undefined) refuse(misnamed);
+const unknownVariable = findUnknownVariable(process.env);
+if (unknownVariable !== undefined) refuse(unknownVariable);
 
 /** Words that select several benches. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {

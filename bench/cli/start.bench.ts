@@ -88,10 +88,10 @@ async function measureStart(
 
 /** Returns the sum of a figure over a process and its descendants. */
 function sum(pid: number, measure: (pid: number) => number): number {
-  const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+  const childPids = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
   );
-  return children.reduce((total, child) => total + sum(child, measure), measure(pid));
+  return childPids.reduce((total, child) => total + sum(child, measure), measure(pid));
 }
 
 function readTicks(pid: number): number {

@@ -53,7 +53,8 @@ for (const [assets, observations] of [
   console.log(
     `${assets} names x ${observations} returns: first ${times[0]!.toFixed(0)} ms, then ${Math.min(...times.slice(1)).toFixed(0)} ms of the processor${assets === 3000 ? `; peak memory grew by ${matrices.toFixed(2)} matrices` : ''}`,
   );
-  if (typeof peer !== 'string' && (assets === 1500 || observations === 2520)) await compare(peer, market, assets, runTask);
+  if (typeof peer !== 'string' && (assets === 1500 || observations === 2520))
+    await compare(peer, market, assets, runTask);
 }
 if (typeof peer !== 'string') await peer.stop();
 rmSync(folder, { recursive: true });

@@ -65,7 +65,7 @@ for (const [type, names, maximum] of CASES) {
 
 const highs = await openHighs();
 if (typeof highs === 'string') console.log(`no comparison: ${highs}`);
-else for (const each of LINEAR) compare(highs, each);
+else for (const type of LINEAR) compare(highs, type);
 
 function compare(peer: Exclude<typeof highs, string>, [type, names, maximum, sessions]: (typeof LINEAR)[number]): void {
   const entry = findObjectiveClass(type)!;

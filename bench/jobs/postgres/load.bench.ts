@@ -194,13 +194,13 @@ async function measureParts(): Promise<void> {
   /** Computes parts of the other node's job. @returns number of computed parts */
   async function computeHelp(over: AbortSignal): Promise<number> {
     const parts = getParts('other');
-    for (let helped = 0; ;) {
+    for (let helpedCount = 0; ;) {
       parts.note(true);
       const claim = await parts.claim(order);
-      if (claim === undefined && over.aborted) return helped;
+      if (claim === undefined && over.aborted) return helpedCount;
       if (claim === undefined) await waitMs(20);
       else {
-        helped += claim.parts!.length; // the claim is of parts
+        helpedCount += claim.parts!.length; // the claim is of parts
         await parts.complete(claim.lease, { type: 'succeed', result: { artifact: await write() }, message: '' });
       }
     }

@@ -1,5 +1,5 @@
-// Brings `dist` up to date. A step runs when its inputs differ in content from those of its last run, or when something it
-// makes is missing; with nothing changed the build reads the inputs and ends, in about 0.1 s.
+// Brings `dist` up to date. A step runs if the contents of its inputs differ from those of its last run, or if one of
+// its outputs is missing. If nothing changed, the build only reads the inputs and ends in about 0.1 s.
 //
 //   node scripts/build.mjs             everything
 //   node scripts/build.mjs --compile   only the sources, as tests, lint and the inner loop need
@@ -131,6 +131,7 @@ const LINT = [process.env.npm_execpath, 'run', '--silent', 'lint'];
 const COMMANDS_MAX = availableParallelism();
 
 /**
+ * Brings `dist` up to date.
  * @param compileOnly omits the optional products
  * @param lint runs the linter on the sources in parallel
  * @returns the names of the steps that ran

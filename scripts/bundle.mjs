@@ -11,7 +11,7 @@ import { rolldown } from 'rolldown';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUT = join(ROOT, 'dist/bundle');
 
-/** Entry points by the names of `Entry` in `src/bundle.ts`. */
+/** Entry points by the names of `BundleEntry` in `src/bundle.ts`. */
 const ENTRIES = {
   dispatch: 'dist/src/cli/dispatch.js',
   'market-process-tasks': 'dist/src/market/process/market-process-tasks.js',

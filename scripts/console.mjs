@@ -1,7 +1,7 @@
 // Builds the console into dist/console: a page, and assets named by a hash of their content, each also compressed.
 //
 //   node scripts/console.mjs            the build
-//   node scripts/console.mjs --watch    a server of Vite's that hands requests of the API on to a running service
+//   node scripts/console.mjs --watch    a Vite server that passes requests of the API on to a running service
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -98,6 +98,7 @@ function writeLicences() {
     '@preact/signals-core',
     'uplot',
     'marked',
+    'pdfjs-dist',
     '@tanstack/table-core',
     '@tanstack/store',
     '@codemirror/autocomplete',
@@ -129,7 +130,7 @@ function writeLicences() {
 
 /** Compresses assets except fonts and pictures, which are compressed already. */
 function compress() {
-  const files = readdirSync(OUT, { recursive: true }).filter((file) => /\.(?:html|js|css|svg|txt)$/.test(file));
+  const files = readdirSync(OUT, { recursive: true }).filter((file) => /\.(?:html|m?js|css|svg|txt)$/.test(file));
   for (const file of files.map((name) => join(OUT, name))) {
     const bytes = readFileSync(file);
     const params = {

@@ -38,7 +38,7 @@ const embeddedModulePlugin = {
   },
 };
 
-/** Plugin that separates the schemas of Zod, which it keeps in a global, from those of the host program. */
+/** Plugin that replaces the global object of Zod, so that its schemas stay apart from those of the host program. */
 const schemaPlugin = {
   name: 'own-schemas',
   transform: (code, id) =>

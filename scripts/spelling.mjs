@@ -1,6 +1,6 @@
 // `npm run spelling`: checks documents and sources of the program with cspell. A word is checked once, however often it
-// occurs, in a quarter of the processor time. Files with unknown words are then checked as they are, which decides and
-// names the positions.
+// occurs, in a quarter of the processor time. Files with unknown words are then checked whole. This second check
+// decides the result and prints the positions.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

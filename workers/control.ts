@@ -6,7 +6,9 @@ export class CancelledError extends Error {
   override readonly name = 'CancelledError';
 }
 
-/** Maximum length of a message. A message then fits its cell in any script. */
+/**
+ * Maximum number of characters of a message. The shared memory of a message holds this many characters of any script.
+ */
 const MESSAGE_CHARACTERS_MAX = 200;
 
 /**

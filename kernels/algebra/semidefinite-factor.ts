@@ -8,7 +8,7 @@ const PIVOT_MIN = 1e-10;
 
 /** Cholesky factor of a matrix that may be singular. */
 export interface SemidefiniteFactor {
-  /** Lower triangle, [n x n] row-major; row i contains the coefficients of security i on the independent columns. */
+  /** Lower triangle, [n x n] row-major; row i contains the coefficients of column i on the independent columns. */
   readonly lower: Float64Array;
   /** Number of independent columns. */
   readonly rank: number;

@@ -22,8 +22,8 @@ export interface FollowerData {
 export const CELL = { state: 0, board: 1, scratch: 2 } as const;
 
 /**
- * States of an additional thread. Only the leader changes `ready` to `chosen` and `chosen` to `called`. Only the
- * additional thread sets `ready`.
+ * States of an additional thread. Only the leader changes `ready` to `chosen` and `chosen` to `called`. The additional
+ * thread sets `ready`, and so does the leader when it releases a thread that it chose.
  */
 export const STATE = { starting: 0, ready: 1, chosen: 2, called: 3, gone: 4 } as const;
 
@@ -56,8 +56,8 @@ export interface TeamOptions {
  */
 export interface Team {
   /**
-   * Runs a large kernel with `count` threads, including this one. Uses only this thread if no other thread is
-   * available.
+   * Runs a large kernel with `count` threads, including this one. Uses only this thread if not all of these threads are
+   * ready in time.
    * @cost 20 to 40 ms and 10 MB to start each missing thread
    */
   gather<T>(count: number, work: () => T): T;

@@ -135,7 +135,7 @@ async function loadWasm(load: Loader | undefined): Promise<{ tf: TensorFlow; fro
   return { tf, from: WASM_PACKAGE };
 }
 
-/** A CommonJS package has its members on `default`. */
+/** Returns the members of a loaded module. A CommonJS package has its members on `default`. */
 function unwrapModule(loaded: unknown): TensorFlow {
   const module = loaded as Partial<TensorFlow> & { default?: TensorFlow };
   return typeof module.matMul === 'function' ? (module as TensorFlow) : module.default!;

@@ -4,7 +4,7 @@ import { assert } from '../assert.js';
  * Optimisation problem of an account that trades towards a target, with taxes by lot. All amounts are fractions of the
  * account value.
  *
- * minimise aversion f(w) + trading costs + taxWeight T(S, L) + penalties of soft rows
+ * minimise aversion f(w) + trading costs + taxWeight T(S, L) + penalties of violated rows
  *
  * w_i   weight after trading: held_i + bought_i - sum of sales of its lots
  *   f     (w - target)' (B B' + diag(specific)) (w - target), the variance of the active return
@@ -77,7 +77,7 @@ export interface AccountRow {
   readonly long: number;
   readonly cost: number;
   readonly constant: number;
-  /** Price per unit of violation; Infinity for a hard row. */
+  /** Penalty per unit of violation. Infinity for a constraint that must hold. */
   readonly penalty: number;
 }
 

@@ -26,7 +26,7 @@ const STEP_SHARE = 0.995;
 const STEP_MIN = 1e-10; // Minimum step length; shorter steps make no progress.
 /** Maximum distance at which a trade counts as at a bound with a positive multiplier. */
 const CONTACT_MAX = 1e-9;
-/** Maximum violation of rows and weight bounds during the search. */
+/** Maximum violation of rows and weight bounds that counts as feasible. */
 const VIOLATION_MAX = 1e-7;
 
 /**

@@ -3,7 +3,10 @@ import { widenBounds, type Bound, type Iterate } from './interior-steps.js';
 import type { Multipliers, StartingSolution, Relaxation } from './relaxation.js';
 import { createFarPoint, createNearPoint } from './starting-point.js';
 
-/** Price per unit of violation of a hard row; the multiplier of the variance row is unbounded near a limit of 0. */
+/**
+ * Penalty per unit of violation of a row that must hold. It is finite, because the multiplier of the variance row is
+ * unbounded near a limit of 0.
+ */
 export const HARD_PENALTY = 100;
 
 /** Iterate of the interior-point method, with the values that follow from it. */

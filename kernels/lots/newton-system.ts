@@ -23,7 +23,10 @@ import type { Relaxation } from './relaxation.js';
  * the trades. The order of the remaining matrix is the number of factors plus the number of rows.
  */
 export interface NewtonSystem {
-  /** @param curvature e [n] @param barrier z [trades] @param slack v [rows] @param gradients variance row in w, or null */
+  /**
+   * @param curvature e [n] @param barrier z [trades] @param slack v [rows] @param variance gradient of the variance row
+   *   in w, empty without a limit
+   */
   factor(point: {
     readonly kappa: number;
     readonly curvature: Float64Array;

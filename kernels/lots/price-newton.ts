@@ -23,8 +23,8 @@ const CENTRING_NEAR = 0.02;
 const RESIDUAL_MAX = 1e-11;
 const LOOSE_RESIDUAL = 1e-6;
 /**
- * Steps below this length count as short. The method has stalled after `SHORT_MAX` consecutive short steps with a small
- * barrier parameter.
+ * Steps below this length count as short. The method has stalled after `SHORT_STEPS_MAX` consecutive short steps with a
+ * small barrier parameter.
  */
 const SHORT_STEP = 0.3;
 const SHORT_STEPS_MAX = 3;
@@ -45,7 +45,8 @@ const PRICE_MIN = 1e-7;
  * each security have a closed form, so the number of unknowns is factors plus rows, whatever the number of lots. Only
  * the rows have a barrier.
  *
- * @returns an answer with status `stalled` if the steps make no progress; undefined for a form with a variance limit
+ * @returns an answer with status `stalled` if the steps make no progress; undefined for a form with a variance limit or
+ *   without risk aversion
  * @cost per step: 2 n k, and k^2 / 2 for each security that begins or stops trading in part
  * @source Qi & Sun (1993), A nonsmooth version of Newton's method; Nocedal & Wright (2006), Numerical Optimization, 2nd
  * ed., sections 12.9 and 19.6

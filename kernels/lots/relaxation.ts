@@ -41,7 +41,10 @@ export interface StartingSolution {
 }
 
 export interface RelaxationSolution {
-  /** `infeasible` if a hard row is violated by more than 1e-7; `stalled` if the method did not converge. */
+  /**
+   * `infeasible` if a row that must hold or a weight bound is violated by more than 1e-7; `stalled` if the method did
+   * not converge.
+   */
   readonly status: 'solved' | 'infeasible' | 'stalled';
   /** Traded amount of each trade. */
   readonly traded: Float64Array;

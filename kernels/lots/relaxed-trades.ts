@@ -31,7 +31,7 @@ export const SELLS_ONLY = -1;
 /**
  * Returns the continuous trades of an account. Lots of an ordered security become one trade if they are only sold
  * together: such a trade is a segment of the lower hull of the cumulative cost at the given prices.
- * @param decided  [n] EITHER, BUYS or SELLS
+ * @param decided  [n] BOTH_DIRECTIONS, BUYS_ONLY or SELLS_ONLY
  * @param offered  [lots] 0 for omitted lots; null: all lots are trades
  */
 export function relaxTrades(

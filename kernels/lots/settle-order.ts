@@ -256,8 +256,8 @@ function findMargin(program: AccountProgram, terms: Terms): SettledTrades {
 }
 
 /**
- * Returns trades that no change of a single security improves. Gains and rows have the prices of the multipliers, and
- * the variance is exact.
+ * Returns trades that no change of a single security improves, if at most `PASSES_MAX` passes suffice. Gains and rows
+ * have the prices of the multipliers, and the variance is exact.
  */
 function settleTrades(program: AccountProgram, { net: from, multipliers, rows }: Terms): Float64Array {
   const { n, k, loadings, specific, target, heldWeights } = program;

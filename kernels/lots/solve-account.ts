@@ -39,7 +39,7 @@ export interface AccountSolution {
 }
 
 export interface SearchLimits {
-  /** Maximum number of branches of a search; 0: only rounding. */
+  /** Maximum number of nodes of the branch and bound search of each side of the tax; 0 disables this search. */
   readonly nodes: number;
 }
 

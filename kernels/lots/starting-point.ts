@@ -7,7 +7,7 @@ export interface StartingPoint {
   readonly prices: Float64Array;
   /** Sum of the products of all complementary pairs. */
   readonly gap: number;
-  /** Minimum slack of the rows, and of t above the tax pieces. */
+  /** Minimum slack of the rows, and minimum distance of the tax variable from its linear pieces. */
   readonly slack: number;
   readonly aboveTax: number;
 }

@@ -19,7 +19,10 @@ export interface TradeFigures {
   readonly weights: Float64Array;
   /** Violation of each row of the program. */
   readonly violations: Float64Array;
-  /** Largest violation of hard rows, weight bounds and the variance limit; the latter is measured as tracking error. */
+  /**
+   * Largest violation of rows without a penalty, weight bounds and the variance limit; the latter is measured as
+   * tracking error.
+   */
   readonly worst: number;
 }
 
@@ -69,7 +72,7 @@ export function computeFigures(program: AccountProgram, { bought, sold }: Accoun
   return { objective, variance, short, long, cost, tax, weights, violations, worst };
 }
 
-/** Returns the objective of trades plus a price on the violation of hard rows. */
+/** Returns the objective of trades, plus a penalty on their largest violation unless it is a rounding error. */
 export const computeMerit = ({ objective, worst }: TradeFigures): number =>
   objective + (worst > VIOLATION_MAX ? HARD_PENALTY * worst + 1 : 0);
 

@@ -41,7 +41,7 @@ export interface TradeMerit {
   allow(strength: number): void;
   /** Returns the objective of the present trades. */
   objective(): number;
-  /** Returns true if no hard row is violated. */
+  /** Returns true if no row without a penalty, weight bound or variance limit is violated. */
   isFeasible(): boolean;
   /** Returns the decrease of the objective if a security trades another amount. */
   gain(i: number, trade: number): number;

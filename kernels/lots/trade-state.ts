@@ -2,7 +2,7 @@ import { computeFactorExposures, computeTax, type AccountProgram } from './accou
 import { HARD_PENALTY } from './interior-state.js';
 import { sortSales, type GainPrices } from './relaxed-trades.js';
 
-/** Maximum violation of a hard row that counts as a rounding error in the search. */
+/** Maximum sum of violations that counts as a rounding error while trades are improved. */
 export const VIOLATION_MAX = 1e-9;
 
 /** Net trades with the sums that couple the securities. */

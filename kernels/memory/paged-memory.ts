@@ -322,7 +322,7 @@ function findWholePages(memory: ArrayBufferLike): Pages {
 
 /** Replaces pages of memory by a mapping of a file. */
 function mapFile(file: number, { from, bytes }: Pages): void {
-  const { reserve, map } = loadSystemCalls()!; // as above
+  const { reserve, map } = loadSystemCalls()!; // callers have checked that system calls are available
   const failure = reserve(file, 0, bytes);
   if (failure !== 0) throw new PagingFault(failure === ENOSPC ? 'ENOSPC' : `error ${failure}`, bytes);
   if (map(from, bytes, READ_AND_WRITE, SHARED_AND_FIXED, file, 0) !== from) throw new PagingFault('not mapped', bytes);

@@ -75,12 +75,12 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
 
   return {
     beginIn(room, memory, offset) {
-      const { pages } = findWritableFile(memory)!; // checked above
+      const { pages } = findWritableFile(memory)!; // checked when the writer was opened
       return computeRemainder(offset - pages.before - loadSystemCalls()!.addressOf(room), SECTOR_BYTES);
     },
     write(memory, offset, bytes) {
       const file = files.get(memory);
-      const { pages } = findWritableFile(memory)!; // checked above
+      const { pages } = findWritableFile(memory)!; // checked when the writer was opened
       const inFile = offset - pages.before;
       const head = Math.max(-inFile, computeRemainder(-inFile, SECTOR_BYTES));
       const end = Math.min(bytes.length, pages.bytes - inFile);

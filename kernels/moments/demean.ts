@@ -23,8 +23,8 @@ export interface RowMoments {
 /**
  * Subtracts the (weighted) mean of each column in place and multiplies the rows so that products become covariances.
  *
- * @param x        [observations x assets] row-major returns, finite; becomes deviations from the column means by the
- *   square roots of the row factors.
+ * @param x        [observations x assets] row-major returns, finite; becomes the deviations from the column
+ *                 means, times the square roots of the row factors.
  * @param assets   Columns of `x`, at least 1.
  * @param weights  [observations] summing to 1, or undefined for equal weights (factors 1/(observations - 1), ddof 1).
  * @param means    [assets], overwritten with the column means.

@@ -14,7 +14,7 @@ import { repairCovariance } from './repair-covariance.js';
 import { computeAverageCorrelation } from './shrinkage-target.js';
 
 /**
- * Smallest ratio of the smallest to the largest eigenvalue at which a negative eigenvalue counts as a rounding error.
+ * Smallest eigenvalue that counts as a rounding error, divided by the largest eigenvalue or by 1, whichever is larger.
  */
 const SEMIDEFINITE_RATIO = -1e-10;
 
@@ -59,7 +59,7 @@ export type EstimateStage = 'moments' | 'product' | 'eigenvalues' | 'repair';
  * @param out      [assets x assets] row-major, overwritten; exactly symmetric.
  * @param onStage  Called at the start of each stage; may throw to stop.
  * @returns        Diagnostics of the matrix in `out`.
- * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
+ * @throws         KernelFault in the cases of `estimateLowRankCovariance`; Error if the panel is not finite.
  * @cost           observations * assets^2 / 2 + 4/3 assets^3 multiply-adds; if the panel has fewer rows than assets and
  *                 the target permits it, the eigenvalues cost observations^3 instead. Needs scratch of order assets^2
  *                 only for a repair.

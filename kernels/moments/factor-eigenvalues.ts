@@ -36,7 +36,7 @@ export function boundFactorEigenvalues(
   const [least, most] = [sortedSpecific[0]!, sortedSpecific[n - 1]!];
   const countEigenvalues = (value: number) => countBelow(engine, loadings, specific, value);
   return {
-    // Each factor raises the eigenvalue that was equal to a specific variance.
+    // With k factors, the smallest eigenvalue is at most the (k + 1)-th smallest specific variance.
     smallest: bisect(least, k < n ? sortedSpecific[k]! : most + sum, (value) => countEigenvalues(value) >= 1),
     largest: bisect(most, most + sum, (value) => countEigenvalues(value) === n),
   };

@@ -7,7 +7,7 @@ import { assert } from '../assert.js';
  * @param out       Weights, [observations], overwritten; the last one is the largest, and the sum is 1.
  * @returns         Nothing; the weights are in `out`.
  * @throws          KernelFault if the half-life is not positive.
- * @cost            One power per observation; no scratch.
+ * @cost            One multiplication and one division per observation; no scratch.
  * @source          RiskMetrics Technical Document, 4th ed. (1996), section 5.2, with decay 0.5^(1/half-life).
  */
 export function fillHalfLifeWeights(halfLife: number, out: Float64Array): void {

@@ -65,7 +65,8 @@ export function measureTargetDistances(covariance: Float64Array, target: Target)
  * @throws           KernelFault on a shape mismatch.
  * @cost             Two passes over the panel, without another product of order observations * assets^2.
  * @source           Ledoit & Wolf (2004), J. Multivariate Analysis 88(2), 365-411 (identity); Ledoit & Wolf (2004),
- *                   J. Portfolio Management 30(4), 110-119, appendix B (constant correlation); with n = T - 1 as in the authors' code.
+ *                   J. Portfolio Management 30(4), 110-119, appendix B (constant correlation); with n = T - 1 as in
+ *                   the authors' code.
  */
 export function computeLedoitWolfIntensity(
   panel: Float64Array,

@@ -39,8 +39,8 @@ export interface SampleMoments {
 }
 
 /**
- * Shrunk covariance in low-rank form, Sigma = scale (keep X'X + common s s' + diag(own)). A product with it takes two
- * passes over X and needs no matrix of order assets^2.
+ * Shrunk covariance in low-rank form, Sigma = scale ((1 - intensity) X'X + intensity F) with the shrinkage target F. A
+ * product with it takes two passes over X and needs no matrix of order assets^2.
  */
 export interface LowRankCovariance {
   /** X, [observations x assets] row-major: X'X is the sample covariance. */
@@ -108,7 +108,7 @@ export function estimateLowRankCovariance(
  * @returns           Nothing; the product is in `out`.
  * @throws            KernelFault on a shape mismatch.
  * @cost              2 * observations * assets multiply-adds, two passes over the panel.
- * @source            Definition: scale (keep X'X + common s s' + D) v, evaluated from the right.
+ * @source            Definition: scale ((1 - intensity) X'X + intensity F) v, evaluated from the right.
  */
 export function multiplyLowRank(
   engine: PanelEngine,

@@ -7,7 +7,7 @@ import { sumCorrelations } from './shrinkage-target.js';
 /** Number of columns that are multiplied in one block: 10 MB with 1,250 observations. */
 const BLOCK_COLUMNS = 1024;
 
-/** Covariance defined by a panel: scale (keep X'X + common s s' + diag(own)). */
+/** Covariance defined by a panel: keep X'X + common s s' + diag(addedVariances). */
 export interface PanelCovariance {
   /** X, [rows x assets] row-major. */
   readonly panel: Float64Array;
@@ -16,7 +16,7 @@ export interface PanelCovariance {
   readonly common: number;
   /** s, [assets]. */
   readonly scale: Float64Array;
-  /** Diagonal term `addedVariances`, [assets]. */
+  /** Diagonal term, [assets]. */
   readonly addedVariances: Float64Array;
 }
 

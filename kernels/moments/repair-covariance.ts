@@ -37,7 +37,10 @@ function scaleRow(vectors: Float64Array, row: number, n: number, factor: number)
   for (let i = row; i < row + n; i++) vectors[i]! *= factor;
 }
 
-/** A security whose variance became 0 keeps its diagonal entry and loses its covariances. */
+/**
+ * Restores the diagonal by scaling rows and columns. A security whose variance became 0 keeps its diagonal entry and
+ * loses its covariances.
+ */
 function restoreDiagonal(covariance: Float64Array, diagonal: Float64Array): void {
   const n = diagonal.length;
   const factors = diagonal.map((variance, i) => {

@@ -5,8 +5,9 @@ export const SHRINKAGE_TARGETS = ['constant_correlation', 'scaled_identity'] as 
 export type ShrinkageTarget = (typeof SHRINKAGE_TARGETS)[number];
 
 /**
- * Shrinkage target in low-rank form: F = common s s' + diag(own), where s is `scale`. Constant correlation: common =
- * rbar, s the volatilities, own_i = (1 - rbar) s_i^2. Scaled identity: common = 0, own = mean variance.
+ * Shrinkage target in low-rank form: F = common s s' + diag(d), where s is `scale` and d is `addedVariances`. Constant
+ * correlation: common = rbar, s the volatilities, d_i = (1 - rbar) s_i^2. Scaled identity: common = 0, d_i = mean
+ * variance.
  */
 export interface Target {
   readonly kind: ShrinkageTarget;

@@ -5,15 +5,15 @@ import type { Solver } from './solve-program.js';
 
 export interface FeasibilityResult {
   /**
-   * Smallest possible violation. It is the sum of violations of rows (relative to their largest coefficient), a sum of
-   * kinks, or the violation of one norm relative to its radius.
+   * Smallest possible violation: the sum of the violations of rows, each divided by its largest coefficient, and of
+   * limits on kinks; if these can be satisfied, the excess of the last checked norm over its radius.
    */
   readonly violation: number;
-  /** Point with the smallest sum of violations, [n]. */
+  /** Point with this violation, [n]. */
   readonly x: Float64Array;
-  /** Proof of infeasibility, present if the violation is above the tolerance. */
+  /** Proof of infeasibility; null if the violation is within the tolerance or infeasibility cannot be proved. */
   readonly certificate: Certificate | null;
-  /** True if the optimality conditions of the smallest violation hold. */
+  /** True if infeasibility is proved, the violation is within the tolerance, or its optimality conditions hold. */
   readonly isReliable: boolean;
 }
 
@@ -21,8 +21,9 @@ export interface FeasibilityResult {
 export const FEASIBILITY_TOLERANCE = 1e-9;
 
 /**
- * Decides if any point satisfies the hard rows, kinks and norms of a program within its bounds. First a linear program
- * minimises the total violation of rows and kinks; then each norm is minimised subject to the other constraints.
+ * Decides if any point within the bounds satisfies the norms of a program, and the rows and limits on kinks that have
+ * no penalty. First a linear program minimises the total violation of rows and kinks; then each norm is minimised
+ * subject to the rows, the kinks and the previous norms.
  *
  * @cost    One linear program, and one quadratic program per norm.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 11.4: phase I, as the least sum of violations.
@@ -79,7 +80,7 @@ function minimiseLinearViolation(solver: Solver, program: Program): FeasibilityR
 
 /**
  * Returns the multipliers, corrected for rows without a free variable. Such a row is satisfied or violated regardless
- * of the other rows. The multiplier of a violated row is its price.
+ * of the other rows. The multiplier of a violated row is its penalty.
  */
 function addEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }: Point): Float64Array {
   return rowMultipliers.map((multiplier, r) => {
@@ -94,7 +95,7 @@ function addEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }:
   });
 }
 
-/** Minimises norm q subject to the rows and the previous norms. */
+/** Minimises norm q subject to the rows and kinks without a penalty and the previous norms. */
 function minimiseNorm(solver: Solver, program: Program, q: number): FeasibilityResult {
   const norm = program.norms[q]!;
   const hasOwnMetric = typeof norm.metric !== 'string';
@@ -139,7 +140,7 @@ function addMetric(norm: Norm, { metric }: Program): Norm {
   return norm.metric === 'metric' ? { ...norm, metric: metric! } : norm; // The metric exists because the norm refers to it.
 }
 
-/** Soft rows do not restrict the feasible set. */
+/** Returns the rows without the bounds of rows that have a penalty, because these do not restrict the feasible set. */
 function selectHardRows({ rows }: Program): Program['rows'] {
   const isSoft = (r: number) => Number.isFinite(rows.penalty[r]!);
   return {

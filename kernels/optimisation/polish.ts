@@ -21,8 +21,8 @@ export const ROUTES_INSIDE: Routes = ['interior-point', 'interior-point-unpolish
 export const ROUTES_CORNER: Routes = ['simplex', 'simplex'];
 
 /**
- * Polishes a solution, first with an active set that may change, then with a fixed one. Returns the first optimal
- * solution, otherwise the solution nearest to an optimum.
+ * Polishes a solution, first with an active set that may change, then with a fixed one, then leaves it unchanged.
+ * Returns the first optimal solution, otherwise the solution nearest to an optimum.
  */
 export function polish(
   program: Program,

@@ -19,8 +19,8 @@ const PRICES_MAX = 60;
 const NEWTON_DISTANCE = 1e-7;
 
 /**
- * Relative distance of a radius from the least possible radius. At a smaller distance, Newton's method fails, because
- * the least radius has no finite price.
+ * Relative distance to the radius at which the search ends if Newton's method has failed. It fails near the least
+ * possible radius, which has no finite price.
  */
 const RADIUS_DISTANCE_MIN = 1e-10;
 
@@ -36,9 +36,7 @@ const PRICE_RATIO_MAX = 2;
 /** Factor on a price that is too low. */
 const PRICE_GROWTH = 4;
 
-/**
- * Maximum number of states that Newton's method changes per step near a known solution, and at the end of the search.
- */
+/** Maximum number of active-set iterations near a known solution, and at the end of the search. */
 const NEARBY_STATES_MAX = 5;
 const FINAL_STATES_MAX = 10;
 
@@ -206,7 +204,7 @@ function findMostExceeded(program: Program, x: Float64Array): number {
 
 /**
  * Returns a price of the order of magnitude of the objective's curvature. For a linear objective, returns the price at
- * which the norm reaches its radius.
+ * which the norm would reach its radius without other constraints.
  */
 export function computePriceScale(program: Program, norm: Norm): number {
   const { metric, curvature, ridge, linear, n } = program;

@@ -171,7 +171,8 @@ function solveByPath(
 }
 
 /**
- * Maximum amount by which bounds of rows are perturbed, relative to 1 + |bound|. The polish removes the perturbation.
+ * Minimum perturbation of the bounds of rows, relative to 1 + |bound|; some rows have up to twice this perturbation.
+ * The polish removes it.
  */
 const PERTURBATION_MAX = 1e-9;
 
@@ -247,17 +248,17 @@ function solveByPrices(
 }
 
 /**
- * Maximum fraction of the variables that may become free on the path from the empty start. Above it, a factorisation of
- * all variables is cheaper.
+ * Maximum number of variables that may become free on the path from the empty start, as a fraction of the number of
+ * variables and rows. Above it, a factorisation of all variables is cheaper.
  */
 const PATH_FREE_FRACTION_MAX = 0.3;
 
-/** Maximum number of events on the path from the empty start, per variable. */
+/** Maximum number of events on the path from the empty start, per variable and row. */
 const PATH_EVENTS_MAX = 2;
 
 /**
- * Finds the optimum by the path from the empty start. If the optimum holds few variables, hundreds of cheap events cost
- * less than twenty full factorisations.
+ * Finds the optimum by the path from the empty start. If few variables are free at the optimum, hundreds of cheap
+ * events cost less than twenty full factorisations.
  */
 function solveFromEmpty(program: Program, tools: SolverTools): ProgramResult | undefined {
   const start = startEmpty(program);
@@ -307,8 +308,8 @@ function solveByStates(
 ): { answer?: ProgramResult; iterations: number } {
   let iterations = before;
   if (!(program.curvature > 0 || program.ridge > 0)) return { iterations };
-  // Block pivoting from a distant start activates all violated soft rows at once. It converges slowly if there are
-  // many.
+  // Block pivoting from a distant start activates all violated rows that have a penalty at once. It converges slowly if
+  // there are many.
   const isCold = !isFolded(program, program.n);
   for (const { state, nearby } of listStartingStates(program, warm, isCold)) {
     const iterate = createIterate(program);

@@ -70,8 +70,8 @@ export function solveScaled(program: Program, curvatures: Curvatures, before: nu
 const FLAT_SHARE = 0.5;
 
 /**
- * Returns true if most variables have no curvature, and the program has only hard rows and bounds. Block pivoting then
- * has no factor, and the centre is unrelated to the optimum.
+ * Returns true if most variables have no curvature, and the program has no kinks, norms or rows with a penalty. Block
+ * pivoting then has no factor, and the centre is unrelated to the optimum.
  */
 export function isFlat({ n, metric, curvature, ridge, rows, kinks, norms }: Program): boolean {
   if (metric?.form !== 'dense' || !(curvature > 0) || ridge > 0 || kinks.length > 0 || norms.length > 0) return false;

@@ -2,7 +2,7 @@ import { KernelFault } from '../assert.js';
 import { computeNaturalLog } from './natural-log.js';
 
 /**
- * Quantile of the standard normal distribution.
+ * Computes a quantile of the standard normal distribution.
  *
  * @param p  Probability in (0, 1).
  * @returns  z with P(Z <= z) = p, to about 1e-16 relative; the same bits on every engine.

@@ -32,8 +32,8 @@ export function countHalves(blocks: number): number {
  * @param sums  Moments of an even number of blocks, at most `BLOCKS_MAX`, in order of time.
  * @param out   [halves x 2], overwritten with two figures per choice: its rank on the other half (1 for the lowest;
  *              ties share the mean of their ranks) and its ratio there. Each division of the blocks gives two choices,
- *              first the one on the half that contains the first block; in the order of divisions, a block is in this
- *              half before it is in the other half.
+ *              first the one on the half that contains the first block. Divisions that agree up to a block are ordered
+ *              by it: first those with the block in this half.
  * @returns     Nothing; `out` holds the figures.
  * @throws      KernelFault on a shape mismatch.
  * @cost        About 4 C(S, S/2) N: 13 million ratios for 1,000 variants over 16 blocks.

@@ -17,7 +17,7 @@ export const AVERAGE_COUNT = 2;
 const SLACK_SHARE = 1e-12;
 
 /**
- * Mean, coverage and percentiles of weighted values.
+ * Computes the mean, the coverage and percentiles of weighted values.
  *
  * @param weightedValues      The values and their weights.
  * @param shares  Ascending, from 0 to 1.

@@ -7,7 +7,7 @@ export const SQUARES: i32 = 2;
 export const LOEWNER: i32 = 3;
 export const ROW: i32 = 4;
 export const VALUES: i32 = 5;
-export const INTEGERS: i32 = 6; // ORDER, SORTED, KIND, SOURCE, PLACE, DEFLATED: n int32 each
+export const INTEGERS: i32 = 6; // ORDER, SORTED, KIND, SOURCE, POSITION, DEFLATED: n int32 each
 export const VECTORS: i32 = 9;
 
 export function mergeScratch(n: i32): usize {

@@ -1,4 +1,4 @@
-/** Powers of ten from 10^-292 to 10^324, 128 bits each, high half first. */
+/** Exponent of the first entry in the table of powers of ten: 10^-292 to 10^324, 128 bits each, high half first. */
 const POWER_MIN: i32 = -292;
 
 /** Digit 0 in eight bytes. */
@@ -88,8 +88,8 @@ function writeShortest(c: u64, q: i32, lowerIsCloser: bool, address: usize, powe
 }
 
 /**
- * Returns the high part of a product of 192 bits, and ignores the low part. The last bit is set if any ignored bit is
- * set.
+ * Returns the high part of a product of 192 bits, and ignores the low part. The last bit is set if the middle part is
+ * above 1; a middle part of 1 can be an error of the rounded power.
  */
 @inline
 function toOdd(top: u64, mid: u64): u64 {
@@ -128,7 +128,7 @@ function multiplyHigh(a: u64, b: u64): u64 {
   return a1 * b1 + (p01 >> 32) + (p10 >> 32) + (mid >> 32);
 }
 
-/** Divides by 10 and by 10^8 by a multiplication, which is faster. The result is exact for all 64-bit values. */
+/** Divides by 10 by a multiplication, which is faster. The result is exact for all 64-bit values. */
 @inline
 function divideByTen(value: u64): u64 {
   return multiplyHigh(value, 0xcccccccccccccccd) >> 3;

@@ -21,7 +21,10 @@ const GROUP: i32 = 8;
  */
 const BLOCK: i32 = 32;
 
-/** Number of bytes of zeros from which every row of a first tile starts. Scratch for a tile over an edge follows. */
+/**
+ * Number of bytes of zeros from which every row of a tile of the first slab starts. Scratch for a tile over an edge
+ * follows.
+ */
 const ZERO_BYTES: usize = 48;
 const EDGE_BYTES: usize = 144;
 

@@ -7,7 +7,7 @@ import { writeNumber } from './number-text';
 const NUMBER: u8 = 0;
 const COUNT: u8 = 1;
 
-/** Value of a missing count or day. */
+/** Value of a missing count. */
 const NONE: i32 = -0x80000000;
 
 /**

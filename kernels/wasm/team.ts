@@ -54,7 +54,7 @@ const SYMV_PARTS: i32 = 8;
 const SYMV_PARTED: i32 = 512;
 
 /**
- * Maximum number of parts of a matrix product. It is twice the number of threads, so that other threads can process the
+ * Number of parts of a matrix product. It is twice the maximum number of threads, so that other threads can process the
  * parts of a late thread.
  */
 const GEMM_PARTS: i32 = 8;

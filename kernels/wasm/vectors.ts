@@ -3,8 +3,8 @@ import { isNative, nativeSymvRows } from './native';
 // Passes over contiguous vectors. If the operands exceed the cache, the speed of the memory limits each of them.
 
 /**
- * Returns the dot product of two contiguous vectors. It uses four pairs of lanes, and adds the last one to seven terms
- * to the first pair.
+ * Returns the dot product of two contiguous vectors. It uses four pairs of lanes. Of the last one to seven terms, four
+ * go to the first two pairs, two to the third pair, and one to the total.
  */
 export function dot(x: usize, y: usize, n: i32): f64 {
   let s0 = f64x2.splat(0);

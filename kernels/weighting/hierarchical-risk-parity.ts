@@ -110,7 +110,7 @@ export function linkClusters(distances: Float64Array, n: number, linkage: Linkag
 interface Clusters {
   readonly n: number;
   readonly distances: Float64Array;
-  /** Cluster in each slot. */
+  /** Cluster in each slot, a row and column of `distances`. */
   readonly id: Int32Array;
   readonly size: Int32Array;
   /** Slots that contain a cluster. */

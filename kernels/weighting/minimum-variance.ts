@@ -30,7 +30,7 @@ export interface MinimumVarianceOutcome {
   readonly status: 'solved' | 'iteration-limit';
   /** Number of exact solves on an active set. */
   readonly solves: number;
-  /** True if the matrix was singular and a ridge made the solution unique. */
+  /** True if the search failed without a ridge, as for a singular matrix, and a ridge made the solution unique. */
   readonly ridged: boolean;
 }
 
@@ -180,7 +180,7 @@ function findBestPartner({
 
 /**
  * Minimises the variance with fixed securities at their bounds: S_FF w_F = lambda 1 - S_FU u, sum w = 1.
- * @returns false if no security is free or the free block is singular
+ * @returns false if the free block is singular, or no security is free and the weights at bounds do not sum to 1
  */
 function solveOnSides(covariance: Float64Array, sides: Int8Array, upper: number, out: Float64Array): boolean {
   const n = sides.length;
@@ -232,7 +232,8 @@ interface SolvedWeights {
 }
 
 /**
- * Moves every security that violates its optimality condition to its other bound or releases it.
+ * Fixes every free security that is outside its bounds, and releases every fixed security whose gradient violates its
+ * optimality condition.
  * @returns the number of changed securities
  */
 function correctSides({ w, gradient, sides, upper }: SolvedWeights): number {

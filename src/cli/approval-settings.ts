@@ -13,8 +13,8 @@ const RULE_SYNTAX = `must be ACTION=PERSONS or ACTION=PERSONS:name+name, with ${
 const isAction = (word: string): word is ApprovalAction => (APPROVAL_ACTION_NAMES as readonly string[]).includes(word);
 
 /**
- * Parses rules such as `publish=2,restate=3:ada+ben`. A rule for one person has no effect. If restatements have no
- * rule, the rule for publications applies, because a restatement publishes.
+ * Parses rules such as `publish=2,restate=3:ada+ben`. With a rule for one person, no second person is needed. If
+ * restatements have no rule, the rule for publications applies, because a restatement publishes.
  */
 const approvalRules = createListSchema(',').transform((texts, context): ApprovalRules => {
   const rules: { [A in ApprovalAction]?: ApprovalRules[A] } = {};

@@ -21,8 +21,8 @@ const isIdKind = (word: string): word is IdKind => Object.hasOwn(DOCUMENTS, word
 
 /**
  * Runs `divisor completion ids KIND` for the completion scripts. Prints the ids of a running service (`DIVISOR_URL`) or
- * of the home, one per line. The ids of `names` are the securities of the served store. Writes nothing. @throws
- * UsageError
+ * of the home, one per line. The ids of `names` are the securities of the served store. Changes nothing in the home.
+ * @throws UsageError
  */
 export async function runCompletionIds(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const [kind = '', ...rest] = argv;

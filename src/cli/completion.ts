@@ -24,7 +24,10 @@ const ID_PLACEHOLDERS: Readonly<Record<string, IdKind>> = {
   identifiers: 'names',
 };
 
-/** Returns a placeholder. The completion script replaces it with ids. */
+/**
+ * Returns the placeholder for ids if a word or flag accepts ids; otherwise nothing. The completion script replaces it
+ * with ids.
+ */
 const formatIdPlaceholder = (name: string) =>
   Object.hasOwn(ID_PLACEHOLDERS, name) ? [`@${ID_PLACEHOLDERS[name]!}`] : [];
 
@@ -74,7 +77,10 @@ export function deriveCompletion(
   };
 }
 
-/** Derives the completion of a command from its help text. @param knownFlags flags of several commands, with their values */
+/**
+ * Derives the completion of a command from its help text.
+ * @param knownFlags flags of several commands, with their values
+ */
 export function deriveCompletionFromHelp(name: string, help: string, knownFlags: Completion['flags']): Completion {
   const flags = [...(help.match(/--[a-z][a-z-]*/g) ?? []), '--help'];
   const start = `divisor ${name} `;

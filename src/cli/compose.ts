@@ -101,7 +101,7 @@ async function startJobs(core: Core, kinds: JobHandlers, startSchedules: () => v
   startSchedules();
 }
 
-/** Wraps job kinds so that an attempt does not belong to the trace of the request that started it. */
+/** Wraps job kinds so that an attempt is not limited to the documents that the client of its request may access. */
 function detachAttempts(kinds: JobHandlers): JobHandlers {
   const detachKind = <P>(kind: JobKind<P>): JobKind<P> => ({
     ...kind,

@@ -11,6 +11,7 @@ const CONSOLE_FOLDER = new URL('dist/console/', PACKAGE_ROOT);
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.woff2': 'font/woff2',
@@ -19,7 +20,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 
 /**
  * Opens the console of this package. Each file is read at its first request and then cached.
- * @cost less than 2 MB once all files are read
+ * @cost less than 5 MB once all files are read
  */
 export function openConsoleFiles(): ConsoleFiles {
   const assets = new URL('assets/', CONSOLE_FOLDER);

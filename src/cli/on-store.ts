@@ -12,7 +12,7 @@ type SendRequest = (operation: string, ...rest: unknown[]) => unknown;
 /**
  * Calls `use` with a client that adds a data store to its requests, if their route supports that. Warns if no request
  * named the store.
- * @cost of loading the contract, if a store is given
+ * @cost loads the contract if a store is given
  */
 export async function runOnStore(
   storeId: string | undefined,

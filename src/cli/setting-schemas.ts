@@ -28,7 +28,7 @@ export interface Setting<S extends z.ZodType> {
   readonly schema: S;
   /** Setting that must be present for this one to have an effect, and the prefix that its value must have. */
   readonly needs?: SettingRequirement;
-  /** Displayed as a count, never as text. */
+  /** True if the value is displayed as a count, never as text. */
   readonly isSecret?: boolean;
   /**
    * True for an address that may contain a password. The password is not displayed, and an error never repeats the

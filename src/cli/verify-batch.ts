@@ -89,8 +89,8 @@ async function readCommonData(file: string): Promise<BatchCommon> {
 }
 
 /**
- * Creates a reader for the accounts of a file. It reads each account once. Only accounts that were skipped are kept in
- * memory.
+ * Creates a reader for the accounts of a file. It reads each account once. An account that is read before it is
+ * requested is kept in memory.
  */
 function createAccountReader(batchCommon: BatchCommon, values: AsyncIterator<unknown>) {
   const pendingAccounts = new Map<string, Account>();

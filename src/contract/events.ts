@@ -80,9 +80,9 @@ export const eventRoutes = defineRoutes({
     path: '/events',
     scope: 'read',
     tag: 'indices',
-    summary: 'Lists the events of all indices: announcements, effective dates, expiries and holidays.',
+    summary: 'Lists the events of all indices: announcements, effective dates, expiries, holidays and early closes.',
     description:
-      'With `format=ics` or `Accept: text/calendar`, the response is a calendar file (RFC 5545), which calendar programs can subscribe to. Holidays and expiries come from the calendars of the indices.',
+      'With `format=ics` or `Accept: text/calendar`, the response is a calendar file (RFC 5545), which calendar programs can subscribe to. Holidays, early closes and expiries come from the calendars of the indices.',
     query: EventsQuery,
     success: { status: 200, description: 'The events.', schema: EventsView, media: [CALENDAR_MEDIA] },
     errors: ['INVALID_RANGE', 'INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

@@ -6,7 +6,8 @@ import { defineRoutes } from './route.js';
 export const HealthCheck = defineObject(() => ({
   name: z.string().meta({ description: 'Name of the check.' }),
   ok: z.boolean(),
-  message: z.string().nullable().meta({ description: 'Description of the problem, or null.' }),
+  warning: z.boolean().meta({ description: 'True if the check passes but its message needs attention.' }),
+  message: z.string().nullable().meta({ description: 'Description of the problem or of the subject, or null.' }),
 })).meta({ id: 'HealthCheck' });
 export type HealthCheck = z.infer<typeof HealthCheck>;
 
@@ -75,6 +76,24 @@ export const Health = defineObject(() => ({
     })
     .meta({ description: 'Number of unfinished jobs.' }),
   checks: z.array(HealthCheck),
+  freshness: z
+    .array(
+      z
+        .strictObject({
+          store_id: z.string(),
+          calendar: z.string().meta({ description: 'Calendar of an index that reads the store.' }),
+          data_through: z.string().meta({ description: 'Last date of the data, YYYY-MM-DD.' }),
+          latest_session: z.string().meta({
+            description: 'Newest session of the calendar before the current day of the exchange, YYYY-MM-DD.',
+          }),
+          sessions_behind: z.int().min(0).meta({ description: 'Sessions after the last date of the data.' }),
+        })
+        .meta({ id: 'StoreFreshness' }),
+    )
+    .meta({
+      description:
+        'Served data store and the stores that indices name, each compared with the calendars of its indices. At most a minute old.',
+    }),
   states: z
     .array(
       z.strictObject({

@@ -40,6 +40,13 @@ export const RenderResult = defineObject(() => ({
     .string()
     .nullable()
     .meta({ description: 'Requested index. Null for several indices, and for a template whose blocks have an index.' }),
+  index_ids: z.array(z.string()).optional().meta({
+    description: 'Indices and strategies that the report shows. Absent in reports of earlier versions.',
+  }),
+  as_of: z.string().optional().meta({
+    description:
+      'Last date of the runs that the report shows; the earliest of these dates if they differ. Absent without a run, and in reports of earlier versions.',
+  }),
   blocks: z.int().min(0),
   bytes: z.int().min(0).meta({ description: 'Size of the rendered document.' }),
   rendered_at: z.string().meta({

@@ -65,7 +65,10 @@ export interface EngineOptions {
   readonly plugins?: Readonly<Record<string, PluginUpsert>>;
   /** Day at whose end `market` was known; required by `earlier`. */
   readonly known_on?: string;
-  /** Earlier contents for backtests with `as_known: "decision"`, ascending. The first counts as known from the beginning. */
+  /**
+   * Earlier contents for backtests with `as_known: "decision"`, by ascending date. The first counts as known from the
+   * beginning.
+   */
   readonly earlier?: readonly EarlierMarket[];
 }
 
@@ -202,7 +205,7 @@ export interface BundleVerdict {
   /** Versions of this engine and of the engine that published the closes. */
   readonly engine: string;
   readonly published_by: string | null;
-  /** First and last published date. */
+  /** Number of published dates. The next two fields are the first and the last of these dates. */
   readonly closes: number;
   readonly first: string | null;
   readonly last: string | null;

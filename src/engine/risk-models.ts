@@ -183,7 +183,7 @@ const computeSha256 = ({ buffer, byteOffset, byteLength }: Float64Array): string
     .update(new Uint8Array(buffer, byteOffset, byteLength))
     .digest('hex');
 
-/** Returns the newest matrix of a model, dense. */
+/** Returns the id, the securities, the newest covariance as a dense matrix, and the volatilities of a model. */
 function toApi(modelId: string, { names, covariance }: StoredModel) {
   const packedCovariance = covariance();
   const n = names.length;

@@ -37,9 +37,7 @@ const LISTED_MAX = 20;
 
 type Fault = Api.BundleFault;
 
-/**
- * Returns all problems of a bundle, after recomputing its closes from its inputs. @cost of a backtest and a few hashes
- */
+/** Returns all problems of a bundle, after recomputing its closes from its inputs. @cost a backtest and a few hashes */
 export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): Promise<Api.BundleVerdict> {
   const openedBundle = openBundle(bytes);
   if ('fault' in openedBundle) return createRefusedVerdict(openedBundle.fault);
@@ -85,7 +83,7 @@ const readStatedHash = ({ files }: BundleManifest, name: string): string | undef
 
 const computeSha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Files with a digest for each part. */
+/** Files for which the manifest also lists a digest per security and per date. */
 const INPUTS: ReadonlySet<string> = new Set(['market.arrow', 'tables.json'] satisfies BundleFile[]);
 
 type Files = ReadonlyMap<string, Uint8Array>;

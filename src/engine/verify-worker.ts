@@ -1,6 +1,6 @@
 import { verifyBundle } from './main.js';
 
-/** Worker of the page `/verify`: the tab sends a bundle and receives the verdict. */
+/** Scope of the worker of the page `/verify`. The tab sends a bundle and receives the verdict. */
 interface WorkerScope {
   addEventListener(type: 'message', listen: (event: { readonly data: Uint8Array }) => void): void;
   postMessage(verdict: object, transfer: readonly []): void;

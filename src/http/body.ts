@@ -4,7 +4,7 @@ import { parseJson, type ParsedJson } from '#domain/json/parse-json.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Upload } from './handler.js';
 
-/** Maximum time in ms in which a body must arrive. A large upload that declares its limit has more time. */
+/** Maximum time in ms in which a body must arrive. A body of a route with a higher size limit has more time. */
 const ARRIVAL_MS = 30_000;
 const ARRIVAL_LARGE_MS = 300_000;
 

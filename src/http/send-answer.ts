@@ -9,8 +9,8 @@ import { sendStream } from './send-stream.js';
 export const KEEP_ALIVE_MS = 20_000;
 
 /**
- * Sends a response. If it cannot be sent, the connection is aborted. A stream resolves when it has ended. A complete
- * body is in the socket when the function returns.
+ * Sends a response. If it cannot be sent, the connection is aborted. For a stream, resolves when the stream has ended.
+ * A complete body is in the socket when the function returns.
  */
 export function sendResponse(answer: ResponseParts, outgoing: ServerResponse): Promise<void> | undefined {
   const { status, headers, body } = answer;

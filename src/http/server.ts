@@ -42,7 +42,7 @@ export interface ServerOptions {
   readonly isTrustedProxy?: IsAddressOf;
   /** TLS files. Default: plain HTTP. */
   readonly tls?: TlsFiles | undefined;
-  /** Called after these files changed. */
+  /** Called after the TLS files changed. */
   readonly onTlsReload?: (failure?: unknown) => void;
 }
 

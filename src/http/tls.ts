@@ -25,7 +25,10 @@ export interface TlsOptions {
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 /** Interval in ms between checks of the files. Certificates are renewed days before they expire. */
 const WATCH_MS = 5_000;
-/** Time in ms after which connections are closed that rely on removed authorities. Streams are closed as well. */
+/**
+ * Time in ms after a change of the certificate authorities at which all earlier connections are closed. Streams are
+ * closed as well.
+ */
 const LEAVE_MS = 15_000;
 
 export interface FollowTerms {
@@ -67,8 +70,9 @@ function assertCertificates(pem: Buffer, path: string): void {
 }
 
 /**
- * Loads changed files into a server. If the files cannot be used, the server keeps the old ones. Connections of clients
- * that only the earlier authorities allow are closed: idle ones at once, others after `leaveMs`.
+ * Loads changed files into a server. If the files cannot be used, the server keeps the old ones. If the certificate
+ * authorities change, all open connections are closed, because their clients may rely on a removed authority: idle ones
+ * at once, others after `leaveMs`.
  * @param terms `onReload` is called after each change, with the failure if there is one
  * @returns a function that stops watching
  */

@@ -53,7 +53,10 @@ export function createJobKind<K extends JobKindName>(
   return { kind, key, decode: (stored) => payload.safeParse(stored).data, run, ...(runParts && { runParts }) };
 }
 
-/** @template T tasks that the attempt may run: portable ones, unless the kind depends on the memory of one process */
+/**
+ * Functions that the work of one attempt uses.
+ * @template T tasks that the attempt may run: portable ones, unless the kind depends on the memory of one process
+ */
 export interface Attempt<T extends TaskName = TaskName> {
   readonly jobId: string;
   /**

@@ -18,7 +18,7 @@ export interface JobIdentity {
   readonly estimated_bytes: number;
   /** Id of the key that owns the job, for fair scheduling. It is empty for a job of the service itself. */
   readonly owner: string;
-  /** Name of that key; null for a job of the service itself, and in records of earlier versions. */
+  /** Name of the key that owns the job; null for a job of the service itself, and in records of earlier versions. */
   readonly author: string | null;
   /** Note of the client; null without a note. */
   readonly note: string | null;

@@ -132,8 +132,9 @@ function listStartedThreads(piscina: Threads['piscina']): ReadonlySet<number> {
 type Balancer = NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>;
 
 /**
- * Chooses the preferred thread if it is idle, otherwise any idle thread. Piscina also offers threads that are still
- * starting, and offers them first. A task given to such a thread would wait while another thread is idle.
+ * Creates a balancer that chooses the preferred thread if it is idle, otherwise any idle thread. Piscina also offers
+ * threads that are still starting, and offers them first. A task given to such a thread would wait while another thread
+ * is idle.
  */
 export function createIdleBalancer(preferred: Threads['preferred'], hasStarted: (thread: number) => boolean): Balancer {
   return (_, workers) => {

@@ -4,7 +4,7 @@ import type { JobPriority } from '#domain/jobs/priority.js';
 export interface Origin {
   /** Id of the client's key. Owners of jobs take turns in the queue. It is null if the service uses no keys. */
   readonly owner: string | null;
-  /** Name of the key; null without keys. */
+  /** Name of the client's key; null if the service uses no keys. */
   readonly author: string | null;
   /** Note of the client. */
   readonly note: string | null;

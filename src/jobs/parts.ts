@@ -54,7 +54,6 @@ const SAVE_INTERVAL_MS = 2000;
 const SAVE_TRIES_MAX = 20;
 
 /**
- * @returns the outputs of all parts, from any node. Each part is in at least one output
  * @returns the outputs of all parts, whichever node computed them: each part is in at least one output
  */
 export async function runParts(parts: Parts, context: PartsContext): Promise<readonly WrittenParts[]> {

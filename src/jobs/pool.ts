@@ -190,7 +190,10 @@ function dispatch(state: LaneState): void {
   if (state.waiting.length > 0) state.yielding.forEach(askToStop);
 }
 
-/** Returns true if the thread with the code and the data of the task runs another task, which yields. */
+/**
+ * Returns true if the thread with the code and the data of the task runs another task, which yields. For a task that no
+ * thread has run yet, returns true if any thread runs a task that yields.
+ */
 function isTaken({ latest, yielding }: LaneState, task: string): boolean {
   const thread = latest.get(task);
   return [...yielding].some((cells) => thread === undefined || readThread(cells) === thread);

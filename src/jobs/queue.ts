@@ -203,7 +203,7 @@ export interface LocatedJob {
   readonly status: JobStatus;
   /** Result of a succeeded job, if its status does not contain the result. It is null for all other jobs. */
   readonly stored: StoredResult | null;
-  /** Number that grows with every change of any job, also after a restart. */
+  /** Number of the last change of this job. Every change of any job gets a higher number, also after a restart. */
   readonly revision: number;
 }
 

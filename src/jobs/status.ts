@@ -19,7 +19,7 @@ export interface JobCallback {
   readonly last_attempt_at: string | null;
   /** Error of the last attempt; null if it succeeded. */
   readonly last_error: string | null;
-  /** Time of the next attempt; null unless due. */
+  /** Time of the next attempt; null unless `state` is `due`. */
   readonly next_attempt_at: string | null;
 }
 

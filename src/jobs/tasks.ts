@@ -157,7 +157,10 @@ export interface Tasks {
   'compare-levels': { input: CompareLevelsInput; output: CompareLevelsOutput };
   /** Computes the total return of a run that is not stored. */
   'total-return': { input: TotalReturnInput; output: { readonly totalReturn: number } };
-  /** Computes the difference from a content to the content before it, as bytes to store. */
+  /**
+   * Computes the change from a content to the content before it as bytes to store, and the opposite change if
+   * requested.
+   */
   'content-change': { input: ContentChangeInput; output: ContentChangeOutput };
   /**
    * Appends a part of the copy of a content to a file, from a given part number. @returns the number of the next part
@@ -204,7 +207,10 @@ export interface Tasks {
   'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: ResponseBytes };
   /** Computes hashes for a reconciliation, for files that no other thread hashes. */
   'hash-files': { input: SharedHashes; output: null };
-  /** Warms up a thread. Loads the code of tasks, and opens a market and a run if they are given. */
+  /**
+   * Warms up a thread. Loads the code of tasks, opens a market, and computes and discards a run of a plan, if they are
+   * given.
+   */
   'warm-up': { input: WarmUpInput; output: null };
   /** Returns memory of an idle thread to the system. */
   rest: { input: null; output: null };
@@ -228,8 +234,8 @@ export type TaskInput<N extends TaskName> = Tasks[N] extends { readonly order: i
   : WithOutputNames<Tasks[N]['input']>;
 
 /**
- * Input of a warm-up: names of the tasks whose code to load, a market to open, and a run on that market to plan and
- * discard.
+ * Input of a warm-up: names of the tasks whose code to load, a market to open, and the plan of a run on that market to
+ * compute and discard.
  */
 export interface WarmUpInput {
   readonly names: readonly TaskName[];

@@ -1,4 +1,4 @@
-/** Kinds of documents in the store, each with a separate table. */
+/** Kinds of documents in the store. An id is unique within its kind. */
 export const DOCUMENT_KINDS = [
   'index',
   'run',

@@ -47,7 +47,7 @@ export interface Store {
 
 /** Listeners for events of a shared artifact store. */
 interface StoreListeners {
-  /** Called when the database has claimed its artifact store. It cannot be changed afterwards. */
+  /** Called when the database has claimed its artifact store. The claim cannot be changed afterwards. */
   readonly onClaim?: (claim: StoreClaim) => void;
   /**
    * Called with the reason when the artifact store becomes unavailable. Called with undefined when it is available
@@ -85,7 +85,7 @@ export interface StoreOptions extends StoreListeners {
  */
 const REMOVAL_DELAY_MS = 60_000;
 
-/** Age at which unreferenced artifacts of a shared store are deleted. No attempt runs that long. */
+/** Age at which unreferenced artifacts of a shared store go to its trash. No attempt runs that long. */
 const GARBAGE_AGE_MS = 24 * 3_600_000;
 const GARBAGE_LOOK_MS = 3_600_000;
 /**

@@ -283,8 +283,9 @@ export interface ArtifactStore {
    */
   settle(): Promise<void>;
   /**
-   * Streams the bytes of an artifact, or a byte range (`end` exclusive). A stream of all bytes is verified against the
-   * hash of the artifact. For a damaged file, it ends with an error before the last chunk.
+   * Streams the bytes of an artifact, or a byte range (`end` exclusive). Before a stream of all bytes, the file is
+   * verified against its hash. If the file changes during the stream, the stream ends with an error before its last
+   * chunk.
    * @throws Refusal DOCUMENT_UNREADABLE if a file is missing or has another length
    */
   stream(
@@ -311,8 +312,8 @@ export interface ArtifactStore {
    */
   file(ref: Pick<ArtifactRef, 'name'>): Promise<string>;
   /**
-   * Returns a path for a file that a worker writes and that can be created again. The file is not flushed, no document
-   * refers to it, and a later start deletes it. The caller removes the file.
+   * Returns the name of a file that a worker writes and that can be created again. `file` returns its path. The file is
+   * not flushed, no document refers to it, and a later start deletes it. The caller removes the file.
    * @param bytes approximate size
    * @throws Refusal STORAGE_FULL
    */

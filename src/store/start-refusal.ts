@@ -6,7 +6,8 @@ export const EXIT_CONFIGURATION = 78;
 export class StartRefusal extends Error {
   override readonly name = 'StartRefusal';
   /**
-   * Exit status. It is 75 if another process holds the home folder, 78 for an error in the folder or its configuration.
+   * Exit status. It is 75 for a temporary obstacle, such as another process that holds the home folder, 78 for an error
+   * in the folder or the configuration.
    */
   readonly exitStatus: number;
 

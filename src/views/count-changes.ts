@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { SHARE_FRACTION_WIDTH, SHARE_CHANGE_WIDTH } from '#domain/backtest/run-file/share-changes.js';
 
-/** Returns the share of its weight that each security kept when its share count changed, by position of the date. */
+/** Returns the fraction of its weight that every security kept when share counts changed, by position of the date. */
 export function listUnchangedWeights(columns: RunColumns): ReadonlyMap<number, number> {
   const rows = columns.has('keptShares') ? columns.f64('keptShares') : new Float64Array(0);
   return new Map(

@@ -2,8 +2,8 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
 
 /**
- * Returns a finding if some levels include dividends and others do not. It is unknown for raw series, so they do not
- * count.
+ * Returns a finding if some levels include dividends and others do not. Raw series are ignored, because it is unknown
+ * whether they include dividends.
  */
 export function findDifferingReturns(
   levels: readonly { readonly id: string; readonly name?: string; readonly variant: MeasuredVariant }[],

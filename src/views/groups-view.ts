@@ -32,7 +32,7 @@ const CASH = 'CASH';
  * Returns the contributions in a window by group. If there is a benchmark, the effects that explain the difference of
  * the returns are added. Groups are those that were known at the end of the window.
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS, NO_COMMON_DATES if the benchmark lacks a session of the window
- * @cost reads [n x H] weights, twice with a benchmark
+ * @cost reads [n x H] weights; with a benchmark, again if there are too many values to cache
  */
 export function createGroupsView(columns: RunColumns, input: GroupsInput): WithFindings<GroupAttributionView> {
   const { window: requestedWindow, by, benchmark } = input;
@@ -225,7 +225,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   };
 }
 
-/** Returns a function that reads the dividends and close adjustments of a portfolio. */
+/** Returns a reader that adds the dividends and close adjustments of a portfolio to contributions. */
 function createEarnings(book: Book): { addTo(parts: Float64Array, offset: number): void } {
   const transfers = listTransfers(book);
   if (transfers === undefined) return { addTo: () => {} };

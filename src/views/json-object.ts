@@ -25,7 +25,7 @@ export type Members<T, S> = { readonly [M in keyof T]-?: Member<Required<T>[M], 
 /** Writer of a contract type as JSON. It builds no object. */
 export interface JsonObject<S> {
   write(json: JsonWriter, source: S): void;
-  /** Adds members to a stored value that did not exist when it was stored. */
+  /** Adds to a stored value the members that did not exist when it was stored. */
   upgrade(value: unknown): unknown;
 }
 

@@ -34,7 +34,7 @@ export interface JsonWriter {
   value(value: unknown): void;
   /**
    * Returns the number of bytes written so far.
-   * @cost moves the contents of the memory
+   * @cost passes the contents of the memory to the sink
    */
   mark(): number;
   /** Repeats the text between two marks. */

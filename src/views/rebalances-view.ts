@@ -66,7 +66,7 @@ export function createRebalanceView(columns: RunColumns, requestedDate: string):
   };
 }
 
-/** A rebalance by its position, with the weights before and after it. */
+/** A rebalance, its position in the list of rebalances of the run, and the weights before and after it. */
 interface LocatedRebalance {
   readonly r: number;
   readonly around: WeightsAround;

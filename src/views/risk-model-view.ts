@@ -29,8 +29,8 @@ import { createJsonWriter, type JsonWriter } from './json-writer.js';
 const CORRELATION_NAMES_MAX = 2_000;
 
 /**
- * Writes a part of a risk model as JSON: rows of the covariance separated by commas, or the object with the
- * volatilities.
+ * Writes a part of a risk model as JSON: rows of the covariance or correlation separated by commas, or the object with
+ * the volatilities.
  */
 export function writeRiskModelPart(matrix: PackedMatrix, part: RiskModelPart): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter();

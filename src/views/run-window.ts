@@ -61,8 +61,8 @@ export interface RunWindow {
    */
   readonly growth: Float64Array;
   /**
-   * 1 for a security that entered during a period or with the last trades, [H]. It is complete after the contributions
-   * of all periods were read.
+   * 1 for a security with a weight before the trades of an event or at the end of the window, [H]. It is complete after
+   * the contributions of all periods were read.
    */
   readonly came: Uint8Array;
   /** Returns the weights of a period, valid until the next period is read. */
@@ -150,7 +150,7 @@ interface DriftedWeights {
   readonly drifted: Float64Array;
   /** Growth of the whole portfolio over the period. */
   readonly factor: number;
-  /** Fraction of its weight that a security kept when its share count changed. */
+  /** Fraction of its weight that every security kept when share counts changed; 1 without a change. */
   readonly kept: number;
 }
 
@@ -178,7 +178,7 @@ function contributeAndGrow(
 interface Transfers {
   /**
    * Adds what securities earned other than by price changes, in the period that ends at a date. If `growth` is given,
-   * it is added to the growth of the securities as well.
+   * the growth of the securities is corrected as well.
    */
   addTo(parts: Float64Array, offset: number, growth: GrownSecurities | null): void;
 }
@@ -187,9 +187,7 @@ interface GrownSecurities extends DriftedWeights {
   readonly growth: Float64Array;
 }
 
-/**
- * Returns a function that reads the dividends and close adjustments of a run. It must be called with ascending dates.
- */
+/** Returns a reader of the dividends and close adjustments of a run. Dates must be requested in ascending order. */
 function createTransferReader(columns: RunColumns, firstPosition: number): Transfers {
   const rows = columns.has('transfers') ? columns.f64('transfers') : NO_PARTS;
   let row = 0;

@@ -5,7 +5,7 @@ import { createSideGroups, sumGroups, computeWeightsByGroup } from './exposures/
 import { readStoredLabels } from './stored-labels.js';
 
 export interface YearEndSectors {
-  /** Last date of each year of the run, YYYY-MM-DD. */
+  /** Last date of each listed year, YYYY-MM-DD. */
   readonly dates: readonly string[];
   /** Sectors sorted by descending average weight; null for securities without a sector. */
   readonly sectors: readonly { readonly sector: string | null; readonly weights: Float64Array }[];

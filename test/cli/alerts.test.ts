@@ -144,8 +144,8 @@ const DASHBOARD_SCHEMA = {
 };
 
 /**
- * Procedures of the runbooks. Each entry has the section, the test file that follows the procedure, and a part of the
- * test's title.
+ * Procedures of the runbooks. Each entry has the section, the test file that follows the procedure, and a text that
+ * the file contains.
  */
 const WALKS: readonly (readonly [section: string, file: string, title: string])[] = [
   ['Database failover', 'test/cli/cluster/silent-database.test.ts', 'serves again when the database answers'],

@@ -49,7 +49,7 @@ const KEPT_PATHS = [
   '/analytics/EVEN/published/keys',
 ];
 
-/** Creates the stored state behind `KEPT` on a service that has already computed levels. */
+/** Creates the stored state behind `KEPT_PATHS` on a service that has already computed levels. */
 async function createHistory(url: string): Promise<void> {
   await ask(url, 'POST', '/analytics/EVEN/publish', {});
   await runJob(url, '/data/stores/market/refresh', { until: '2024-07-05' });

@@ -59,7 +59,7 @@ const commands = [
 const flags = new Set(Object.values(SETTINGS).map((setting) => ('flag' in setting ? `--${setting.flag}` : '')));
 const variables = new Set<string>(Object.values(SETTINGS).map(({ variable }) => variable));
 
-test('start commands of this version with settings that exist in this version', () => {
+test('deployment files start commands of this version with settings that exist in this version', () => {
   expect([...new Set(commands.map(([verb]) => verb))].toSorted()).toEqual(['migrate', 'serve', 'worker']);
   for (const [verb, ...words] of commands) {
     const usedFlags = words.filter((word) => word.startsWith('--'));
@@ -81,7 +81,7 @@ test('start commands of this version with settings that exist in this version', 
   expect(namedVariables).toEqual(expect.arrayContaining(['DATABASE_URL', 'DIVISOR_ARTIFACTS']));
 });
 
-test('run the image of this version, and migrate by a job with the version in its name, so that the job of another version never changes', () => {
+test('deployment files run the image of this version, and Kubernetes migrates by a job with the version in its name', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   const images = [...composeText.matchAll(/image: (divisor\S*)/g)].map(([, image]) => image);
   expect(new Set([...containers.map(({ image }) => image), ...images])).toEqual(new Set([`divisor:${version}`]));
@@ -102,7 +102,7 @@ const services = Object.fromEntries(
     }),
 );
 
-test('of Compose refer to existing parts, and restart in any order after a reboot', () => {
+test('services of Compose refer to existing parts, and restart in any order after a reboot', () => {
   const listTopLevel = (name: string) => [
     ...new RegExp(`^${name}: \\{(.*)\\}$`, 'm').exec(composeText)![1]!.matchAll(/(\w+): \{/g),
   ];
@@ -128,7 +128,7 @@ test('of Compose refer to existing parts, and restart in any order after a reboo
     expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`install .*--owner=divisor.* ${folder}`));
 });
 
-test('of Compose listen only on this machine, without privileges and with a read-only file system', () => {
+test('services of Compose listen only on this machine, without privileges and with a read-only file system', () => {
   for (const [name, block] of Object.entries(services)) {
     expect([name, block]).toEqual([name, expect.stringContaining('cap_drop: [ALL]')]);
     expect([name, block]).toEqual([name, expect.stringContaining('security_opt: ["no-new-privileges:true"]')]);
@@ -138,7 +138,7 @@ test('of Compose listen only on this machine, without privileges and with a read
   expect(ports).toEqual(['127.0.0.1:8081:8080', '127.0.0.1:8082:8080']);
 });
 
-test('of Compose stop the service while the database is unavailable, as their restart policy requires', async () => {
+test('commands of Compose exit with a temporary status while the database is unavailable', async () => {
   const home = join(tmpdir(), 'divisor-never-opened');
   const environment = { DATABASE_URL: 'postgres://divisor@127.0.0.1:1/divisor', DIVISOR_ARTIFACTS: 'file:///nowhere' };
   for (const verb of ['migrate', 'serve', 'worker']) {
@@ -148,7 +148,7 @@ test('of Compose stop the service while the database is unavailable, as their re
   await rm(home, { recursive: true, force: true });
 });
 
-test('of Kubernetes refer to existing labels, volumes, ports and configurations', () => {
+test('pods of Kubernetes refer to existing labels, volumes, ports and configurations', () => {
   for (const { metadata, spec } of pods) {
     const volumes = (spec.volumes ?? []).map(({ name }) => name);
     for (const container of spec.containers) {
@@ -175,7 +175,7 @@ test('of Kubernetes refer to existing labels, volumes, ports and configurations'
   });
 });
 
-test('of Kubernetes check the health of both roles, and let a stop complete', () => {
+test('pods of Kubernetes check the health of both roles, and let a stop complete', () => {
   const paths = Object.values(API).map(({ path }) => path as string);
   for (const name of ['divisor-front', 'divisor-worker']) {
     const { spec } = createItem('Deployment', name).spec!.template!;
@@ -189,7 +189,7 @@ test('of Kubernetes check the health of both roles, and let a stop complete', ()
   }
 });
 
-test('of Kubernetes write only to volumes, as the user of the image', () => {
+test('pods of Kubernetes write only to volumes, as the user of the image', () => {
   const user = Number(/useradd .*--uid (\d+)/.exec(readFileSync('Dockerfile', 'utf8'))![1]);
   for (const { spec } of pods) {
     expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: user, fsGroup: user });
@@ -206,7 +206,7 @@ test('of Kubernetes write only to volumes, as the user of the image', () => {
   }
 });
 
-test('of Kubernetes give the role that owns the tables only to the migration', () => {
+test('secrets of Kubernetes give the role that owns the tables only to the migration', () => {
   const listSecrets = (part: string) =>
     containers
       .filter(({ args }) => args[0] === part)
@@ -221,7 +221,7 @@ test('of Kubernetes give the role that owns the tables only to the migration', (
   );
 });
 
-test('of Kubernetes scale workers by the largest of several metrics of every process', () => {
+test('Kubernetes scales workers by the largest of several metrics of every process', () => {
   const { scaleTargetRef, metrics } = createItem('HorizontalPodAutoscaler', 'divisor-worker').spec as unknown as {
     scaleTargetRef: { kind: string; name: string };
     metrics: { external: { metric: { name: string; selector: { matchLabels: Record<string, string> } } } }[];

@@ -130,7 +130,7 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** Starts the same service as `serving` in this process, without a log, and waits until it serves its market. */
+/** Starts the service in this process, without a log, and waits until it serves its market. */
 export async function startServiceHere(
   home: string,
   words: readonly string[] = [],
@@ -144,7 +144,7 @@ export async function startServiceHere(
   return { url: server.server.url, stop: () => stop({ ...server, drainMs: 0 }) };
 }
 
-/** Starts a worker in a separate process, like `serving`. */
+/** Starts a worker in a separate process and waits until it reports its address. */
 export const startWorkerProcess = (
   home: string,
   words: readonly string[],

@@ -22,7 +22,7 @@ async function serve(home: string, words: readonly string[] = [], environment: R
   return run;
 }
 
-/** Returns the last sentence that a command prints, without its log lines. */
+/** Returns the sentence that a command prints. The command must print exactly one, besides log lines. */
 function findSentence(err: string): string | undefined {
   const messages = err.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
   expect(messages).toHaveLength(1);

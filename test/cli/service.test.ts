@@ -10,7 +10,7 @@ import { readSettings } from '#cli/settings.js';
 import { compareVersions, parseVersion } from '#base/text/version.js';
 import { createConformity, type Conformity } from '../http/conformity.js';
 
-/** Tests the whole service on a new home over HTTP. */
+/** Home of the whole service, which the tests call over HTTP. */
 let home: string;
 let server: Running;
 let findViolations: Conformity;

@@ -8,8 +8,8 @@ afterEach(() => {
 });
 
 /**
- * Sends each signal to a process after its delay in ms. @returns the requests that the process started, and its exit
- * status
+ * Emits signals in this process at times of a simulated clock, in ms. @returns the signals that started a stop, and the
+ * statuses of requested exits
  */
 function stopAfter(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM'])[]) {
   const statuses: unknown[] = [];

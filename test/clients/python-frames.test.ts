@@ -32,7 +32,7 @@ afterAll(() => user?.close());
 
 const runScript = (script: string) => user.runScript(script);
 
-/** Returns the path and the rows of every list of objects, dated series and table in a response. */
+/** Returns the path and the number of rows of every list of objects, dated series and table in a response. */
 function listTablesIn(value: unknown, location: string): [place: string, rows: number][] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.length > 0 && value.every(isObject) ? [[location, value.length]] : [];

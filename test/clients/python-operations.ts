@@ -91,7 +91,7 @@ function listArguments({ parameters, requestBody }: Operation): Argument[] {
   return [...requiredArguments, ...[...body, ...parameterArguments].filter(({ isRequired }) => !isRequired)];
 }
 
-/** Returns the type of a request body. If the body is optional, the type includes null. */
+/** Returns the type of a request body. If the schema also allows null, the type excludes it. */
 function formatBodyType(schema: JsonSchema): string {
   const shape = createShape(schema);
   const members = shape.kind === 'union' ? shape.members : [shape];

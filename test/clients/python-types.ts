@@ -32,7 +32,7 @@ export interface TypeNaming {
   /** Prefix of built-in type names. It is needed because a schema may have the name of a built-in type. */
   readonly typing: '' | 't.';
   readonly date: 'str' | 'Date';
-  /** Returns the name of an unnamed object, from its position. */
+  /** Returns a name for an unnamed object, from the names of the schema and the members that contain it. */
   readonly formatName: (fields: readonly Field[], location: string) => string;
 }
 
@@ -82,7 +82,7 @@ function formatDeclaration(
   return [...innerLines, text].join('\n');
 }
 
-/** Returns the name of a nested object. The name consists of its position and, if it has one, its kind. */
+/** Returns the name of a nested object: the names that contain it, then its kind if it has one. */
 function nameInside(fields: readonly Field[], location: string, takenNames: ReadonlySet<string>): string {
   const kind = fields.find(({ name, shape }) => name === 'kind' && shape.kind === 'literal')?.shape;
   const name = kind?.kind === 'literal' ? `${location}${formatPascal(String(kind.values[0]))}` : location;

@@ -43,7 +43,7 @@ export function createShape(schema: JsonSchema | undefined): Shape {
     };
   if (!PLAIN_TYPES.has(type)) return ANY_SHAPE;
   const { format } = schema;
-  // `PLAIN` contains the type, so the cast is safe.
+  // `PLAIN_TYPES` contains the type, so the cast is safe.
   return { kind: 'plain', type: type as PlainType, ...(typeof format === 'string' ? { format } : {}) };
 }
 

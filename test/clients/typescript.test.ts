@@ -14,7 +14,7 @@ test.each(Object.entries(generateClientSources()))('%s is generated from the con
   expect(readFileSync(file, 'utf8') === text, 'npm run generate').toBe(true);
 });
 
-test('the package exports it under a separate name, and it imports nothing else', async () => {
+test('the package exports the client under a separate name, and the client imports no other module', async () => {
   const name = 'divisor/client';
   expect(Object.keys((await import(name)) as object).toSorted()).toEqual([
     'DivisorError',

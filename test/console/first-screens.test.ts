@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { EventsView, GovernanceOverview, LevelsView } from '#clients/typescript/divisor.js';
+import type {
+  EventsView,
+  GovernanceOverview,
+  JobStatus,
+  LevelsView,
+  RenderResult,
+} from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -55,6 +61,42 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
     await page.getByRole('button', { name: 'Render CORE', exact: true }).click();
     await table.getByRole('row', { name: /^CORE current/ }).waitFor();
     await table.getByRole('row', { name: /^BROAD none/ }).waitFor();
+  });
+
+  test('an open report states its index and date, and draws its pages near the window without a PDF viewer', async () => {
+    const { page, service, complaints } = desk;
+    const { body } = await service.ask<JobStatus>('POST', '/reports/render', {
+      template_id: 'FACTSHEET-A4',
+      index_ids: ['CORE', 'BROAD'],
+    });
+    const result = (await service.waitForJob(body.job_id)).result as RenderResult;
+    const { body: overview } = await service.ask<{ readonly end: string }>('GET', '/analytics/CORE/overview');
+    const { headers } = await service.download(`/reports/renders/${result.render_id}`);
+    expect(headers.get('content-disposition')).toContain(`"CORE-and-1-more-FACTSHEET-A4-${overview.end}.pdf"`);
+    await follow(page, `/console/reports?render=${result.render_id}`);
+    await page.getByRole('heading', { name: `Factsheet of CORE and BROAD, ${overview.end}`, level: 1 }).waitFor();
+    await page.getByText(`Page 1 of ${result.pages}`, { exact: true }).waitFor();
+    const first = page.getByRole('listitem', { name: `Page 1 of ${result.pages}` });
+    const canvas = first.locator('canvas[data-drawn=true]');
+    await canvas.waitFor();
+    const inkShare = await page.evaluate<number>(`(() => {
+      const canvas = document.querySelector('main canvas[data-drawn=true]');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      let dark = 0;
+      for (let i = 0; i < data.length; i += 4) if (data[i] + data[i + 1] + data[i + 2] < 192) dark++;
+      return (4 * dark) / data.length;
+    })()`);
+    // Text and lines cover a small part of the page.
+    expect([inkShare > 0.002, inkShare < 0.5]).toEqual([true, true]);
+    await first.getByText(`As of ${overview.end}`).waitFor();
+    // The first page begins in the upper third of the window, and the last page is drawn only after scrolling.
+    expect((await canvas.boundingBox())!.y).toBeLessThan(820 / 3);
+    expect(result.pages).toBeGreaterThan(2);
+    const last = page.getByRole('listitem', { name: `Page ${result.pages} of ${result.pages}` });
+    expect(await last.locator('canvas').count()).toBe(0);
+    await last.scrollIntoViewIfNeeded();
+    await last.locator('canvas[data-drawn=true]').waitFor();
+    expect(complaints).toEqual([]);
   });
 
   test('a query over indices is drawn as bars', async () => {

@@ -10,7 +10,7 @@ from datetime import date
 
 SHORT, LONG = 0.37, 0.2
 RELATIVE = 1e-9
-# Violation of a hard row that counts as rounding.
+# Maximum violation of a constraint that is treated as rounding.
 FEASIBLE = 1e-7
 # Pieces of the tax on each side: prices of short-term and long-term gains.
 PIECES = [[(SHORT, LONG), (LONG, LONG), (0.0, 0.0)], [(SHORT, SHORT), (0.0, 0.0)]]

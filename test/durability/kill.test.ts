@@ -118,8 +118,8 @@ function createClients() {
   }
 
   /**
-   * Writes repeatedly: separate lists, a list that it shares with another writer, and an index that is created and
-   * deleted together with its child.
+   * Writes repeatedly: lists of this writer, a list that it shares with two other writers, and an index that is created
+   * and deleted together with its child.
    */
   async function writeDocuments(url: string, writer: number, isOver: () => boolean): Promise<void> {
     const ownPath = `/data/watchlists/own-${writer}`;

@@ -117,7 +117,7 @@ async function verifyPublished({ ask }: Desk): Promise<void> {
   }
 }
 
-/** Checks that the client has exactly the expected files, and that they are complete and have their checksums. */
+/** Checks that every delivered file has a file with its checksum, and that the client has no other files. */
 async function verifyDelivered({ out }: Desk): Promise<void> {
   const names = await readdir(out);
   const files = names.filter((name) => name.endsWith('.csv'));

@@ -7,7 +7,7 @@ import { listHomeFolders } from '#store/home/home.js';
 import { startService, startServiceHere } from '../cli/process.js';
 import { readDocuments, readLeftovers } from './effects.js';
 
-/** Number of files that a run begins to write: columns, checkpoint, plan. */
+/** Number of files of a run (columns, checkpoint, plan) that a thread has begun to write when the service is killed. */
 const STARTED_TASKS = 2;
 
 test(

@@ -55,7 +55,7 @@ const derivedDocument = {
   derivation: { source_index_id: 'EQ', objective: { type: 'min_variance' }, lookback_sessions: 120 },
 } as const;
 
-/** Runs two indices in Node or in the page. One of them is optimised. Returns the hashes of their results. */
+/** Estimates a risk model and runs indices, in Node or in the page. Returns the hashes of the market and the runs. */
 async function computeHashes(
   open: typeof openEngine,
   market: ReturnType<typeof createExampleMarket>,

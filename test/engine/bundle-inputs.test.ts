@@ -99,7 +99,7 @@ describe('on a synthetic market', () => {
   });
 
   test('the covariances of a stored risk model are in the bundle, and a changed one is detected', async () => {
-    // Returns securities with prices on every day of the window.
+    // the ten securities with the most prices before June
     const { data } = await requireBody<{ data: [string][] }>('POST', '/sql', {
       query:
         "SELECT identifier FROM prices WHERE date < '2023-06-01' AND CLOSE IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 10",

@@ -161,7 +161,7 @@ test('a changed definition, log or key is reported, and so is a truncated or emp
   expect(listFaultKinds(await verifyBundle(bundle, verifyTerms))).toEqual(['signature', 'log']);
 });
 
-test('`divisor bundle` writes it, and `divisor verify-bundle` exits with 0 for a valid one and 1 for a changed one', async () => {
+test('`divisor bundle` writes a bundle, and `divisor verify-bundle` exits with 0 for a valid one and 1 for a changed one', async () => {
   const file = join(folder, 'proved.tar');
   const words = ['bundle', 'PROVED', '--out', file, '--url', service.url()];
   expect((await runHere(words, { DIVISOR_API_KEY: reader.key })).status).toBe(0);

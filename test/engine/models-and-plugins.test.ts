@@ -9,7 +9,7 @@ import { openLiveService, type LiveService } from '../real/live.js';
 import { createExampleMarket } from './example-market.js';
 
 const market = createExampleMarket({ names: 20, days: 400, seed: 11 });
-/** Every fifth security is listed later. */
+/** Identifiers in order, without every fifth security, which is listed later. */
 const list = market.arrays.identifiers.filter((_, n) => n % 5 !== 0).toSorted();
 
 type Body = Parameters<Api.Engine['define']>[0];
@@ -96,7 +96,7 @@ test.each(bodies.map(({ id }) => id))('the complete run of %s has the bytes of t
   expect(hashes).toContain(hash);
 });
 
-test('an index of a run is estimated on its last held securities', async () => {
+test('a risk model of an index is estimated on the last constituents of its run', async () => {
   engine.define(bodies[1]!);
   await service.job('/risk-models/held/estimate', { index_id: 'PARENT', start: '2022-02-01' });
   const storedModel = await service.ok<{ covariance: Frame }>('GET', '/risk-models/held');

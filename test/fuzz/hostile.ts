@@ -176,7 +176,7 @@ export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
 
 type Path = readonly (string | number)[];
 
-/** A change of a value: a position, which counts over all positions, and the new content. */
+/** A change of a value: its place in the list of all positions, modulo their number, and the new content. */
 type Change =
   | { readonly kind: 'replace'; readonly at: number; readonly value: unknown }
   | { readonly kind: 'drop'; readonly at: number }
@@ -268,7 +268,7 @@ function createObjectFrom(entries: readonly (readonly [string, unknown])[]): unk
   return object;
 }
 
-/** Returns the JSON text of a value. The raw text replaces its marks. */
+/** Returns the JSON text of a value, with raw texts in place of their marks. */
 export function formatJsonValue(value: unknown): string {
   return (JSON.stringify(value) ?? 'null').replaceAll(
     /"\\u0001raw:((?:[^"\\]|\\.)*)"/g,

@@ -32,7 +32,10 @@ const SCENE = { store_id: 'scene', seed: 1, assets: 12, start: '2022-01-03', end
 
 const FLAGS = ['--port', '0', '--workers', '2', '--drain-ms', '0', '--warm-up', 'off'];
 
-/** @param access kind of the clients: anybody on this machine, or teams with keys, tokens and browser sessions */
+/**
+ * Starts the service and creates its documents.
+ * @param access kind of the clients: anybody on this machine, or teams with keys, tokens and browser sessions
+ */
 export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
   const teams = access === 'teams' ? await openTeams() : OPEN_ACCESS;
   const folder = await mkdtemp(join(tmpdir(), 'divisor-fuzz-'));

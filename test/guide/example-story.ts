@@ -10,8 +10,7 @@ import {
 import { openLiveService, type Answer, type LiveService } from '../real/live.js';
 import { getApiDocument } from '../contract/api-document.js';
 
-/** Sends the examples of all operations to one service. In this order each example can succeed. */
-
+/** Operations of the API document by operation id. */
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   listOperations(getApiDocument()).map((operation) => [operation.operationId, operation]),
 );
@@ -31,7 +30,7 @@ const isWrite = (id: string) => getMethod(id) === 'PUT' || getMethod(id) === 'PO
 const isDeletion = (id: string) => getMethod(id) === 'DELETE';
 
 /**
- * Operation ids in the order in which the examples are sent. The position of a new operation follows from its method.
+ * Operation ids in an order in which every example succeeds. The position of a new operation follows from its method.
  */
 export const STORY: readonly string[] = [
   ...FIRST.filter((id) => OPERATIONS.has(id)),

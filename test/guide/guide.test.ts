@@ -46,7 +46,7 @@ afterAll(async () => {
 
 describe.skipIf(!isRunnable).each(readGuideSources())('$file', ({ file, examples }) => {
   const runnable = examples.filter(({ language }) => LANGUAGES.has(language));
-  if (runnable.length === 0) test('only tells', () => expect(examples.length).toBe(0));
+  if (runnable.length === 0) test('has no examples', () => expect(examples.length).toBe(0));
   test.each(runnable)(`${file}:$line`, async ({ language, expected, text, excerpt }) => {
     const { exitStatus, output, calls } = await shell!.run(language, text);
     const tail = `${output.slice(-3000)}\n`;

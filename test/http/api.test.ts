@@ -129,8 +129,8 @@ describe('an unsupported Accept is 406 with the supported types', () => {
 });
 
 /**
- * A body that is parsed off the event loop is read last. So errors of the query are reported before errors of its
- * syntax.
+ * Routes that read their body before other checks. A raw body is parsed off the event loop and is read last, so errors
+ * of the query are reported before errors of its syntax.
  */
 const parsedRoutes = routes.filter(([, route]) => route.body !== undefined && route.body.raw !== true);
 

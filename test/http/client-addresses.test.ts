@@ -52,7 +52,7 @@ describe('connections of one address', () => {
   });
   afterAll(() => Promise.all([server.close(0), trusting.close(0)]));
 
-  /** Opens sockets and waits until each was served or closed. Returns how many are still open. */
+  /** Opens sockets and waits until each was served or closed. Returns the sockets and how many were served. */
   async function countServed(url: string, localAddress: string, count: number) {
     const { port } = new URL(url);
     const sockets = Array.from({ length: count }, () =>

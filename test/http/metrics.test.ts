@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createMetrics } from '#http/metrics.js';
 
-/** Creates the metrics of a service. The service has two jobs and a home of two parts. */
+/** Creates the metrics of a service. The service has pending and running jobs and a home of two parts. */
 function renderMetrics(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {
   return createMetrics({
     version: '1.2.3',
@@ -172,7 +172,7 @@ test('the process reports its memory, its processor time and the delay of its ev
   }
 });
 
-test('metrics for an autoscaler: the wait of the oldest job, and running jobs over slots', async () => {
+test('metrics for an autoscaler report the wait of the oldest job, and running jobs over slots', async () => {
   const { text } = await renderMetrics().expose();
   expect(text).toContain('divisor_lane_oldest_wait_seconds{lane="heavy"} 2.5');
   expect(text).toContain('divisor_lane_oldest_wait_seconds{lane="light"} 0');

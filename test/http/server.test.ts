@@ -102,7 +102,8 @@ async function waitForAnswer(): Promise<void> {
 
 describe('a GET returns the same bytes whether it needs a Request or not', () => {
   /**
-   * HTTP/1.1 requires a Host header. The connection stays open after the first response. It is closed after the second.
+   * Returns the responses to two equal requests on one connection, for each of two spellings of the host. The
+   * connection stays open after the first response and is closed after the second.
    */
   const readAnswers = (target: string, ...headers: readonly string[]): Promise<string[]> =>
     Promise.all(

@@ -145,7 +145,7 @@ describe('GET /jobs/{job_id}/events', () => {
     expect((await waitingAnswer).status).toBe(401);
   });
 
-  test('does not know unknown jobs', async () => {
+  test('responds with 404 for an unknown job', async () => {
     const { app } = await openWorld();
     expect((await ask(app, '/jobs/backtest:none/events')).status).toBe(404);
   });

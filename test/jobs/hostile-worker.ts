@@ -13,10 +13,6 @@ declare const WebAssembly: {
   ): Promise<{ readonly instance: { readonly exports: Readonly<Record<string, unknown>> } }>;
 };
 
-/**
- * Tasks that the worker of the product must survive. A test pool uses this entry point in place of that of the product.
- */
-
 /** Bytes of `(module (func (export "spin") (loop $again (br $again))))` */
 const ENDLESS = Uint8Array.of(
   0,
@@ -60,6 +56,9 @@ const ENDLESS = Uint8Array.of(
   11,
 );
 
+/**
+ * Tasks that the worker of the product must survive. A test pool uses this entry point in place of that of the product.
+ */
 const tasks = {
   echo: (input: unknown) => input,
   thread: () => threadId,

@@ -280,7 +280,7 @@ describe('a job after any sequence of events', () => {
     );
   });
 
-  test('a stale event changes no state', () => {
+  test('an event does not change the state that it is applied to', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 10 }), event, (events, last) => {
         const life = events.reduce<JobLife>((before, happening) => {

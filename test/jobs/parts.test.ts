@@ -117,7 +117,7 @@ test('files of a part are stored, reused and checked together with its output', 
   expect(firstNames).toContain('file4');
 });
 
-test('a store without kept parts adds no work to the attempt', async () => {
+test('an attempt completes if its outputs cannot be kept', async () => {
   const refuse = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
   const { ended, pass } = createWorld(4, { kept: { earlier: [], keep: refuse } });
   await pass(5000);

@@ -36,7 +36,7 @@ async function waitUntil(holds: () => boolean): Promise<void> {
 
 const hasStarted = (run: TaskRun<unknown>): boolean => run.progress().message !== undefined;
 
-/** From Node 22 on, a thread ends if it can send neither its output nor the resulting error. */
+/** True from Node 22 on, where a thread ends if it can send neither its output nor the resulting error. */
 const ENDS_UNSENT = Number.parseInt(process.versions.node, 10) >= 22;
 
 describe('a thread that waits', () => {
@@ -80,7 +80,7 @@ describe('a thread that waits', () => {
     await pool.close();
   });
 
-  test('keeps it while the pauses between tasks are short', async () => {
+  test('keeps the memory of its garbage while the pauses between tasks are short', async () => {
     const { pool, run } = openHostilePool({ workers: 1, heapMegabytes: 512, restMs: 3_600_000 });
     await run('litter').output;
     await new Promise((resolve) => setTimeout(resolve, 250));

@@ -87,7 +87,10 @@ interface ReconciliationInput extends PackedSecurities {
   readonly session: number;
 }
 
-/** Lists the changes since the announcement. Returns null until the day after the announcement. */
+/**
+ * Lists the changes of the orders since the decision. Returns null if no rebalance is announced, or on the session of
+ * the decision.
+ */
 function listLaterChanges(sm: SessionMarket, { question, composition, session, names, accounts }: ReconciliationInput) {
   const { documents, indexId, request } = question;
   const decision = sm.sessionAt(parseValidDay(composition.decision));
@@ -117,9 +120,9 @@ function convertToShares(account: Account, names: readonly KnownSecurity[]): Acc
 }
 
 interface PackComposition {
-  /** Effective date of the rebalance. It is null if the calendar has none. */
+  /** Effective date of the rebalance. It is null if no rebalance follows. */
   readonly effective: string | null;
-  /** Session of the decision. */
+  /** Date of the session of the decision. */
   readonly decision: string;
   readonly basis: 'announced' | 'indicative' | 'in_force';
   /**
@@ -127,7 +130,7 @@ interface PackComposition {
    * securities.
    */
   readonly weights: ReadonlyMap<number, number>;
-  /** Weights as decided. */
+  /** Weights of the decision, by column of the market. */
   readonly announced: ReadonlyMap<number, number>;
   readonly replacements: ReturnType<typeof toReplacements>;
   readonly findings: readonly Finding[];
@@ -220,7 +223,7 @@ interface OrdersInput extends Pick<CompositionInput, 'indexId' | 'session' | 'en
 }
 
 interface PackOrders {
-  /** Session of the reference date, and its day. */
+  /** Session on whose data the weights are decided. `decision` is its day. */
   readonly decided: number;
   readonly decision: Day;
   readonly traded: Pick<DecidedComposition, 'columns' | 'weights'>;
@@ -302,7 +305,7 @@ interface PackMarket {
   readonly question: RebalancePackQuestion;
   readonly session: number;
   readonly weights: ReadonlyMap<number, number>;
-  /** Columns of the held securities. */
+  /** Columns of the securities that accounts hold or that the announced composition contains. */
   readonly columns: ReadonlySet<number>;
 }
 

@@ -8,7 +8,7 @@ import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
-/** Number of returns of a volatility. */
+/** Number of returns from which a volatility is computed. */
 const WINDOW_SESSIONS = 60;
 
 /**

@@ -17,7 +17,10 @@ import { createDataDifferenceView } from '#views/data-difference-view.js';
 import { readBytes, readChange, refuseDamagedContent } from '../input/known-contents.js';
 import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 
-/** Computes the change from a content to the content before it. */
+/**
+ * Computes the change that leads from a content back to an earlier one. Also computes the opposite change if it is
+ * requested.
+ */
 export const writeContentChange: Task<'content-change'> = async (input) => {
   const [before, after] = [openCachedMarket(input.before), openCachedMarket(input.after)];
   return {
@@ -32,7 +35,7 @@ function addHash(encoded: Uint8Array): HashedBytes {
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** Appends a part of a complete content. */
+/** Appends the next part of a complete content to a file. */
 export const writeContentCopy: Task<'content-copy'> = async ({ market, from, path }) => {
   const { piece, next } = encodeContent(openCachedMarket(market), from);
   const file = openSync(path, 'a', 0o600);
@@ -42,7 +45,7 @@ export const writeContentCopy: Task<'content-copy'> = async ({ market, from, pat
   } finally {
     closeSync(file);
   }
-  trimMemory(); // left over from earlier parts
+  trimMemory(); // returns the memory of earlier parts to the system
   return { next };
 };
 

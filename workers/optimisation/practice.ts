@@ -18,8 +18,8 @@ const SECURITIES = 150;
 const SESSIONS = 200;
 
 /**
- * Practice problems, which differ so that the compiled code is not specialised to a single problem. One security of
- * every `every` is excluded. The turnover limit binds at the optimum, along the frontier or nowhere.
+ * Practice problems, which differ so that the compiled code is not specialised to a single problem. One in `every`
+ * securities is excluded. The turnover limit binds at the optimum, along the frontier or nowhere.
  */
 const VARIANTS = [
   { every: 17, turnover: 0.1 },

@@ -50,8 +50,8 @@ function hasBytes(value: object): value is ResponseBytes {
 }
 
 /**
- * Returns the bytes in a separate buffer. A view that begins at the start of a buffer and covers most of it is returned
- * unchanged. Other content, such as a small part of a buffer or WebAssembly memory, is copied.
+ * Returns the bytes in a separate buffer. A view that begins at the start of a buffer and covers at least half of it is
+ * not copied. Other content, such as a small part of a buffer or WebAssembly memory, is copied.
  */
 function copyBytes(content: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = content;

@@ -11,7 +11,7 @@ const CACHED_BYTES_MAX = 64 * 2 ** 20;
 
 /** Memory that consecutive runs reuse. */
 export interface RunMemory {
-  /** Takes the memory of the previous run if it is large enough. */
+  /** Returns the memory of the previous run if it is large enough, otherwise new memory. */
   readonly take: Memory;
   /** Keeps the last memory for the next run. Its data must no longer be read. */
   giveBack(): void;
@@ -28,7 +28,7 @@ export function createRunMemory(keptBytesMax = CACHED_BYTES_MAX): RunMemory {
   let isZero = false;
   return {
     take(bytes, anything) {
-      if (bytes > keptBytesMax) trimMemory(); // left over from earlier responses
+      if (bytes > keptBytesMax) trimMemory(); // returns the memory of earlier responses to the system
       usedMemory =
         reusableMemory === undefined || reusableMemory.byteLength < bytes
           ? allocateRunMemory(bytes, keptBytesMax)

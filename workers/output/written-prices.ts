@@ -5,7 +5,7 @@ import { createMarketKey, type MarketIdentity } from '#domain/market/market-iden
 /** Maximum number of remembered price files. */
 const REMEMBERED_PRICES_MAX = 64;
 
-/** SHA-256 of the price files that this thread wrote, by a key that identifies the prices. */
+/** SHA-256 of the prices that this thread has written or hashed, by a key that identifies the prices. */
 const hashes = new Map<string, string>();
 
 /** Returns the key of a run's prices on a market. Equal keys mean equal files. */
@@ -14,7 +14,7 @@ export function formatPricesKey(market: MarketIdentity, { identifiers, days }: S
   return createHash('sha256').update(key).update(days).digest('hex');
 }
 
-/** Returns the SHA-256 of prices that this thread wrote before. */
+/** Returns the SHA-256 of prices that this thread has written or hashed. Returns undefined for other prices. */
 export function getPricesHash(key: string): string | undefined {
   return hashes.get(key);
 }

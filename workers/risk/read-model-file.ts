@@ -243,7 +243,10 @@ interface WideCell {
   readonly at: number;
 }
 
-/** Adds a cell. An empty cell belongs to a security without values on the date, or to the other triangle. */
+/**
+ * Adds a cell. An empty cell belongs to a security without values on the date, or to the triangle of a matrix that the
+ * file omits.
+ */
 function addCell(table: ModelTable | undefined, { row, column, cell, at }: WideCell, problems: ModelProblems): void {
   if (cell === null) return;
   const value = parseNumber(cell);

@@ -89,7 +89,8 @@ function isRemembered(checked: CheckedFiles, { row, words }: DigestSlot): boolea
 }
 
 /**
- * Records a digest. Threads write concurrently without locks. If two digests mix in one row, the row matches no file.
+ * Records a digest. Threads write concurrently without locks. If the words of two digests mix, the result matches no
+ * file.
  */
 function remember(checked: CheckedFiles, sha256: string, state: FileState): void {
   if (state.size < REMEMBERED_BYTES_MIN) return;

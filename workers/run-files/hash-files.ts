@@ -44,7 +44,8 @@ function claimFiles({ paths, cells: { states, digests } }: SharedHashes): void {
 }
 
 /**
- * Returns a finished hash. Returns undefined if the other thread has ended or is too slow. Checks absent files again.
+ * Returns the hash from the thread that claimed a file. Returns undefined if the thread found no file, has ended or is
+ * too slow.
  */
 function finishHash({ states, digests }: HashCells, k: number, path: string): string | undefined {
   if (Atomics.load(states, k) === CLAIMED)

@@ -142,8 +142,8 @@ const BLOCK_BYTES = 2 * 2 ** 20;
 let block: Uint8Array | undefined;
 
 /**
- * Hashes a file like `hashFile`, if the file is not read again soon. If the system allows it, a large file bypasses the
- * page cache, which costs much time.
+ * Hashes a file like `hashFile`, if the file is not read again soon. If the system allows it, a large file is read
+ * without the page cache, whose use costs much time.
  * @cost for a large file half of the processor time, and a wait for the disk per 2 MiB
  */
 export function hashOnce(path: string, bytes: number, look: () => void): string | null {
@@ -214,7 +214,7 @@ function isEqualFrom(file: number, bytes: Uint8Array, from: number, to: number):
   return true;
 }
 
-/** @returns null for a bad sector with unknown bytes */
+/** @returns the number of bytes read; null if they cannot be read */
 function readNext(file: number, room: Uint8Array, position: number | null = null): number | null {
   try {
     return readSync(file, room, 0, room.length, position);

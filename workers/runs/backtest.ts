@@ -158,7 +158,7 @@ interface RunInputs {
   readonly known?: EarlierContentFiles;
 }
 
-/** Returns the provenance of a new run: its time and its inputs. */
+/** Returns the provenance of a new run: its time, the hash of its inputs and the hash of the market. */
 export function createStamp({
   plan,
   engineVersion,

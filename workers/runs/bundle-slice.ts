@@ -12,7 +12,10 @@ export interface SliceTerms {
   readonly end: Day;
 }
 
-/** Returns the securities that an index of the run could select or hold. */
+/**
+ * Returns the securities that an index of the run could select or hold, the benchmark of the run, and the securities to
+ * which corporate actions on any of these refer.
+ */
 export function listIncludedSecurities(market: MarketData, run: Run, composer: Composer): ReadonlySet<string> {
   return new Set(selectColumns(market, run, composer).map((column) => market.identifiers[column]!));
 }

@@ -173,8 +173,8 @@ function readOrGiveUp<T>(work: () => T): T {
 }
 
 /**
- * Verifies the stored files, because a copy of a damaged file would get a new valid hash. There are few copied columns,
- * so that these are always hashed.
+ * Verifies the stored files, because a copy of a damaged file would get a new valid hash. An extension copies few
+ * columns, so that a file of copied columns is always hashed.
  * @throws CannotResumeError
  * @cost one read of the files that this process has neither written nor hashed, and of files modified since
  */

@@ -198,7 +198,7 @@ function addTallies(tallies: Tallies, from: number, part: Tallies): void {
   for (let k = 0; k < part.counts.length; k++) tallies.counts[k]! += part.counts[k]!;
 }
 
-/** Reads the file of a part. @throws Refusal DOCUMENT_UNREADABLE */
+/** Reads a file with the results of some parts, and verifies its hash. @throws Refusal DOCUMENT_UNREADABLE */
 function readPart({ path, sha256 }: TalliesFile): Buffer<ArrayBuffer> {
   const bytes = readFileSync(path);
   if (createHash('sha256').update(bytes).digest('hex') === sha256) return bytes;

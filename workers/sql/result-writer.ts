@@ -3,7 +3,7 @@ import type { CreateResultWriter, ResultColumn, ResultWriter } from '#market/sql
 import { PART_WRITERS } from '#views/exports/part-writer.js';
 import { createRowWriter, JSON_ROWS } from '#views/exports/row-text.js';
 
-/** Number of rows collected per write: a record batch, or a row group. */
+/** Minimum number of rows per Parquet row group, except the last one. */
 const GROUP_ROWS = 1 << 16;
 
 /** Creates a writer of query results in the formats of exports. JSON begins with the names and types of the columns. */

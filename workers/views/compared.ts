@@ -37,8 +37,8 @@ export interface ComparedBenchmark {
   bookTo(engine: Engine, day: Day): Book;
   /**
    * Returns the benchmark's levels up to at least the last of the days. The levels of an index begin at its first
-   * session. The levels of an identifier begin at the first of the days with a value, like a benchmark of the run, and
-   * are on its sessions.
+   * session. The levels of an identifier are on the sessions of the run. They begin at the first of the days with a
+   * value, like the benchmark of a run.
    * @throws the refusals of `weightsOn`
    */
   levelsOver(engine: Engine, days: Int32Array): DatedSeries;

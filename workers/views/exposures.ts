@@ -28,7 +28,7 @@ import type { FieldRequest } from '#domain/datapoints/field-request.js';
 
 /**
  * Computes the exposures of a stored run.
- * @throws the refusals of `exposuresOf` and of the benchmark run
+ * @throws the refusals of `createExposures` and of the benchmark run
  * @throws CancelledError if the task is asked to stop; completed figures of dates are kept
  */
 export function showExposures(input: InputOfView<'exposures'>, { report }: TaskControl): Promise<Exposures> {
@@ -193,10 +193,11 @@ function throwUndeclaredRead(): never {
 }
 
 interface SecurityPositions {
-  /** All columns of the market, ascending. */
+  /** Columns of all securities that the market has, ascending. */
   readonly columns: Int32Array;
   /**
-   * Returns the columns with a weight, ascending. The result is valid until the next call.
+   * Returns the columns of the securities with a non-zero weight, ascending, and their weights. The result is valid
+   * until the next call.
    * @param alike array to return if its columns are equal
    */
   locateHeld(weights: Float64Array, alike?: Int32Array): HeldSecurities;

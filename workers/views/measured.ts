@@ -2,7 +2,7 @@ import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 
 /**
- * Returns the series that a performance view measures. It is the index if a variant is requested, otherwise the
+ * Returns the series that a performance view measures. Default: the index if a variant is requested, otherwise the
  * portfolio.
  * @throws Refusal VALIDATION_FAILED for a variant of the portfolio
  */

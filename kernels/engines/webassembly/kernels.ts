@@ -45,7 +45,7 @@ function createOperands(arena: Arena) {
         arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : ignoreCall,
       ];
     },
-    /** Returns a zeroed operand to which the kernel adds. */
+    /** Returns the address of a zeroed operand to which the kernel adds, and a function that copies the result back. */
     output(array: Float64Array): readonly [address: number, write: () => void] {
       const placement = this.result(array);
       arena.view(placement[0], array.length).fill(0);

@@ -3,8 +3,8 @@ import { computeNaturalLog } from '../../random/natural-log.js';
 
 const ROOT_5 = Math.sqrt(5);
 /**
- * Value of x below which a series in x / sqrt(5) replaces the closed form, and its number of terms: the remainder is
- * below the last digit of a double.
+ * Value of sqrt(5) / |x| below which a series in sqrt(5) / x replaces the closed form, and its number of terms: the
+ * remainder is below the last digit of a double.
  */
 const SERIES_BELOW = 0.5;
 const SERIES_TERMS = 26;

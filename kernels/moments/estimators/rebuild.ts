@@ -6,7 +6,7 @@ export type RebuildingEngine = Pick<Engine, 'precision' | 'symmetricRankK' | 'ge
 /**
  * Builds a symmetric matrix from eigenvalues and eigenvectors.
  *
- * @param engine   Engine that multiplies, in float64.
+ * @param engine   Engine that multiplies; the product has float64 precision on every engine.
  * @param vectors  Eigenvectors as rows, [n x n]; overwritten.
  * @param values   Eigenvalues, [n], not negative.
  * @param out      [n x n] row-major, overwritten; exactly symmetric.

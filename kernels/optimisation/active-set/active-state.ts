@@ -20,7 +20,7 @@ export interface ActiveState {
   readonly sides: Int8Array;
   /** [m] */
   readonly rows: Int8Array;
-  /** States of the kink limits, [kinks]; a priced sum is always OVER. */
+  /** States of the kink limits, [kinks]; a kink without a limit is always OVER. */
   readonly kinks: Int8Array;
   /** States of the norms, [norms]. */
   readonly norms: Int8Array;

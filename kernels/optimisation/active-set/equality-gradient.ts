@@ -66,7 +66,9 @@ export function computeSlope({ n, kinks }: Program, state: ActiveState, k: numbe
   return state.sides[k * n + i] === -1 ? left[i]! : right[i]!;
 }
 
-/** Returns the difference between the active bound of an active row and the row's value. */
+/**
+ * Returns the bound of an active row or kink less its value. For a norm, returns half the difference of the squares.
+ */
 export function computeShortfall(
   program: Program,
   state: ActiveState,

@@ -4,7 +4,7 @@ import type { EqualitySystem } from './equality-system.js';
 import type { Work } from './equality-work.js';
 import type { Program } from '../program/program.js';
 
-/** Number of Newton corrections with one factorisation. */
+/** Maximum number of Newton corrections with one factorisation. */
 const REFINEMENTS_MAX = 3;
 
 /** Number of Newton corrections with a factor that is regularised by a proximal term. */
@@ -23,7 +23,8 @@ const PROXIMAL_SHARES = [0, 1e-9, 1e-6];
 const NEWTON_MAX = 30;
 
 /**
- * Moves securities that are not free to the value of their state, and sets the multipliers of inactive rows to zero.
+ * Moves securities that are not free to the value of their state. Sets the multipliers of inactive constraints to zero
+ * and those of violated constraints to their penalty. Lists the free securities and the active constraints.
  */
 export function fixSecurities(
   { n, lower, upper, kinks, rows }: Program,

@@ -16,7 +16,7 @@ export interface Work {
   readonly forcedAt: Float64Array;
   hasForce: boolean;
   gradientScale: number;
-  /** Minimum force that is not a rounding error: the forces of a step of a thousandth are larger. */
+  /** Minimum of `gradientScale`: the force of a move of a variable by 0.001 at the mean curvature. */
   readonly leastForce: number;
   readonly meanCurvature: number;
   readonly step: Float64Array;

@@ -29,8 +29,8 @@ export interface FactoredVariables {
   /**
    * Solves with the factor and the columns of the last products.
    * @param step     Right-hand sides of the free variables, [F]; overwritten with their steps.
-   * @param change   Distances of the columns from their bounds, [held + m]; overwritten with the steps of their
-   *                 multipliers.
+   * @param change   Distances of the fixed variables and active constraints from their bounds, [held + m]; overwritten
+   *                 with the steps of their multipliers.
    * @param schur    Factor of the matrix of products.
    * @param skipped  1 for linearly dependent columns, [held + m].
    */

@@ -30,7 +30,7 @@ export function createHalfColumns(most: number): HalfColumns {
   const columns: Float64Array[] = [];
   const firsts: number[] = [];
   const slots = new Map<number, number>();
-  /** Products of columns by slot: row s has s + 1 entries. */
+  /** Products of each cached column with itself and with the columns before it in the cache. */
   const products: Float64Array[] = [];
   const zeroColumn = new Float64Array(most);
   let presentSlots: number[] = [];
@@ -48,7 +48,7 @@ export function createHalfColumns(most: number): HalfColumns {
     return slot;
   }
 
-  /** Computes the products of a column with those of four other slots at a time. */
+  /** Computes the products of a cached column with up to four cached columns. */
   function setProducts(slot: number, others: readonly number[]): void {
     const column = columns[slot]!;
     const [a, b, c, d] = selectFour(others);
@@ -66,7 +66,7 @@ export function createHalfColumns(most: number): HalfColumns {
     });
   }
 
-  /** Returns the columns of up to four slots, with zeros for missing slots. */
+  /** Returns up to four cached columns, and columns of zeros in place of missing ones. */
   function selectFour(some: readonly number[]): FourColumns {
     const [a, b, c, d] = some;
     const getColumn = (slot: number | undefined) => (slot === undefined ? zeroColumn : columns[slot]!);

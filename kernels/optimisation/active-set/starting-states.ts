@@ -3,13 +3,14 @@ import { createColdState, copyState, LOWER, PINNED, UPPER, type ActiveState } fr
 
 interface StartingState {
   readonly state: ActiveState;
-  /** True if the limits on kinks are active from the start. */
+  /** True if limits on kinks may change their states during block pivoting. */
   readonly nearby: boolean;
 }
 
 /**
  * Yields initial states for block pivoting. First the state of a similar program; then the state with all securities
- * free, which ignores limits on kinks. If these limits bind, the last state has all securities pinned to their kink.
+ * free, which ignores limits on kinks. For a program with such limits and no norms, the last state has all securities
+ * pinned to their kink.
  */
 export function* listStartingStates(
   program: Program,

@@ -14,7 +14,9 @@ import { computeRowValue, computeShortfall } from './equality-gradient.js';
 import type { Work } from './equality-work.js';
 import { sumKinks, type Program } from '../program/program.js';
 
-/** Primal tolerance of a state, relative to 1 + |bound|. */
+/**
+ * Maximum violation of a bound that counts as a rounding error, relative to 1 + |value|, or to the radius of a norm.
+ */
 const PRIMAL_TOLERANCE = 1e-13;
 
 /** Dual tolerance, relative to the largest force. */

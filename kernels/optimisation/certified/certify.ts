@@ -45,7 +45,7 @@ const CORRECTIONS_MIN = 3;
  */
 const FLIPS_MAX = 40;
 
-/** Distance to a finite bound within which a free variable is moved onto the bound. */
+/** Distance to a finite bound, relative to 1 + |bound|, within which a free variable is moved onto the bound. */
 const CONTACT_TOLERANCE = 1e-10;
 
 /**
@@ -73,7 +73,7 @@ const findLargest = ({ primal, dual, gap }: ExactResiduals): number => Math.max(
  * Improves a solution to absolute residuals of 1e-9, regardless of the size of its numbers. Corrects the equality
  * problem of the active set by residuals with 106 bits. Then changes last digits of the point to close the gap that
  * rounding leaves.
- * @param program  Program with a dense metric or no metric, without kinks, norms and soft rows.
+ * @param program  Program with a dense metric or no metric, without kinks, norms and penalties.
  * @cost           One factorisation of the free variables, and a dozen passes over the program in double-double
  *                 arithmetic.
  * @source         Wilkinson (1963), Rounding errors in algebraic processes, section 3: refinement with residuals of

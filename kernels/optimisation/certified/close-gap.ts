@@ -53,7 +53,7 @@ function findBestChange({ values, at, effect, room }: Lever, gap: number): numbe
   return change > most || change < least ? 0 : change;
 }
 
-/** Moves the lever that leaves the smallest gap; returns false if no lever reduces it. */
+/** Moves the lever that leaves the smallest gap; returns false if no lever reduces the gap by at least a tenth. */
 function moveSingleLever(levers: readonly Lever[], gap: number): boolean {
   let bestLever: Lever | undefined;
   let bestChange = 0;
@@ -69,7 +69,9 @@ function moveSingleLever(levers: readonly Lever[], gap: number): boolean {
   return bestLever !== undefined;
 }
 
-/** Moves up to three levers by one last digit each; returns false if no combination reduces the gap. */
+/**
+ * Moves up to three levers by one last digit each; returns false if no combination reduces the gap by at least a tenth.
+ */
 function moveThreeLevers(levers: readonly Lever[], gap: number): boolean {
   const steps = levers
     .flatMap((lever) => {

@@ -35,7 +35,7 @@ interface LeverRates {
 interface Residuals {
   /** [n] */
   readonly dual: Float64Array;
-  /** Slack of the lower bounds of the rows, [m]; -Infinity for a row without a lower bound. */
+  /** Value of each row less its upper bound, [m]; -Infinity for a row without an upper bound. */
   readonly over: Float64Array;
   readonly under: Float64Array;
 }
@@ -106,7 +106,10 @@ function createLever(
   };
 }
 
-/** A multiplier keeps its sign, because the opposite sign belongs to the opposite bound. */
+/**
+ * Returns the largest and the smallest value of a multiplier. It keeps its sign unless the bounds are equal, because
+ * the opposite sign belongs to the opposite bound.
+ */
 function findSignRange(multiplier: number, isFixed: boolean): readonly [number, number] {
   if (isFixed) return [Infinity, -Infinity];
   return multiplier > 0 ? [Infinity, 0] : [0, -Infinity];

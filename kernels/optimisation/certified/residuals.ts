@@ -97,7 +97,7 @@ export function computeExactGap(program: Program, { x, rowMultipliers, boundMult
 }
 
 /**
- * Computes the residuals of a point of a program without kinks, norms, loadings and prices. Nonzero multipliers must
+ * Computes the residuals of a point of a program without kinks, norms, loadings and penalties. Nonzero multipliers must
  * belong to finite bounds.
  *
  * @cost    Twice the cost of `computeExactGradient`.

@@ -4,7 +4,7 @@ export interface Count {
   readonly maximum: number;
 }
 
-/** Maximum number of secant steps for the price of a count, and of Newton steps for a pair. */
+/** Maximum number of secant steps for the price of a cardinality constraint, and of Newton steps for a variable. */
 const PRICE_STEPS = 100;
 const NEWTON_STEPS = 60;
 const CONVERGENCE_TOLERANCE = 1e-13;
@@ -15,11 +15,11 @@ const BRACKET_GROWTH = 3;
 
 /**
  * Creates the projection of symmetric matrices on the set with a first entry of 1, no negative entry, and shares that
- * sum to at most the maximum of each count. The share of a variable is the square of its entry in the first row over
- * its diagonal entry.
+ * sum to at most the maximum of each constraint. The share of a variable is the square of its entry in the first row
+ * over its diagonal entry.
  *
  * @param order   Order of the matrices; row 0 is the constant, the variables follow.
- * @param counts  Counts without common members.
+ * @param counts  Cardinality constraints without common members.
  * @returns       Function that projects `from` and writes `to`.
  * @cost          order^2, and about a hundred passes over the members.
  * @source        Frangioni & Gentile (2006), Perspective cuts for a class of convex 0-1 mixed integer programs,

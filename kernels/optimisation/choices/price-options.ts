@@ -23,14 +23,14 @@ export interface PricedOptions {
 }
 
 /**
- * Radius of the initial ellipsoid of prices, as a multiple of a ratio. The ratio is the largest difference of costs
- * divided by the largest difference of amounts.
+ * Radius of the initial ellipsoid of prices, as a multiple of a ratio and of the square root of the number of limits.
+ * The ratio is the largest difference of costs divided by the largest difference of amounts.
  */
 const RADIUS_RATIO = 4;
 
 /**
- * Number of steps, divided by the square of the number of limits. After these steps, the radius has decreased to a
- * hundred-millionth.
+ * Maximum number of steps, divided by the square of the number of limits. With ten limits, the mean radius has then
+ * decreased to a hundred-millionth.
  */
 const STEPS_PER_LIMIT = 40;
 
@@ -125,7 +125,7 @@ function priceAmounts({ amounts }: OptionProblem, option: number, prices: Float6
   return total;
 }
 
-/** Returns the largest differences of costs and amounts between the options of an item. */
+/** Returns the largest differences of costs and amounts between the first option of an item and its other options. */
 function findScales({ starts, costs, amounts, lower }: OptionProblem) {
   const m = lower.length;
   const amountScales = new Float64Array(m);

@@ -59,7 +59,10 @@ const PENALTY_STEP = 1.3;
 const BALANCE = 6;
 const BALANCE_RATIO = 2;
 
-/** Number of iterations between two changes of the penalty, early and late. */
+/**
+ * Number of iterations that count as early, and numbers of iterations between two changes of the penalty, early and
+ * late.
+ */
 const EARLY_ITERATIONS = 200;
 const EARLY_TURNS = 10;
 const LATE_TURNS = 50;
@@ -194,7 +197,10 @@ function selectEntries(entries: Float64Array, from: Int32Array, open: Int32Array
   return selectedEntries;
 }
 
-/** Returns the cardinality constraints of the open variables, by their positions. */
+/**
+ * Returns the cardinality constraints of the undecided variables, with the positions of their members among the open
+ * variables.
+ */
 function selectCounts(counts: readonly Count[], decisions: Uint8Array, open: Int32Array): Count[] {
   return counts.map(({ members, maximum }) => {
     const includedCount = members.reduce((count, i) => count + (decisions[i] === INCLUDED ? 1 : 0), 0);

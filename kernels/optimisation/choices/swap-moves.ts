@@ -51,7 +51,7 @@ export interface EvaluatedChoice {
 }
 
 export interface SwapMove {
-  /** Position of the variable that leaves; -1: none. */
+  /** Position of the leaving variable in `names` of the choice; -1 if none leaves. */
   readonly place: number;
   readonly incoming: number;
   readonly change: number;
@@ -66,7 +66,7 @@ export interface SwapMoves {
    */
   evaluate(chosen: Uint8Array): EvaluatedChoice | undefined;
   /**
-   * Returns the additions that lower the optimum most. If no variable can be added, returns the best exchanges. Ignores
+   * Returns the additions that lower the optimum most. If no addition lowers it, returns the best exchanges. Ignores
    * the bounds of the other variables. @cost h n
    */
   listBest(choice: EvaluatedChoice): SwapMove[];

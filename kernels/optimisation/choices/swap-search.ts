@@ -18,8 +18,8 @@ const KICK_EXCHANGES = 4;
 const DESCENTS_MAX = 300;
 
 /**
- * Searches for a good choice by local search. From each start, it applies the best exchange of two variables until no
- * exchange improves the choice. It then repeats this from random changes of the best choice. The effect of all
+ * Searches for a good choice by local search. From each start, it applies the best addition or exchange until none
+ * improves the choice. It then repeats this from random changes of the best choice. The effect of all
  * exchanges follows from one factorisation, because an exchange is a rank-two update of the inverse.
  * @param algebra    Dense operations.
  * @param quadratic  Problem without its other constraints.
@@ -62,7 +62,7 @@ export function searchSwaps(
     return than === undefined || value < than.value - GAIN_MIN * Math.abs(than.value);
   }
 
-  /** Applies the best exchange until no exchange improves. */
+  /** Applies the best addition or exchange until none improves the choice. */
   function descend(start: Uint8Array): EvaluatedChoice | undefined {
     let evaluatedChoice = evaluateBounded(start);
     while (evaluatedChoice !== undefined && isLeft()) {
@@ -84,7 +84,10 @@ export function searchSwaps(
     return undefined;
   }
 
-  /** Removes the variables whose optimum is outside their bounds, and evaluates the remaining choice. */
+  /**
+   * Removes variables whose optimum is below their lower bound, and evaluates the remaining choice. Returns undefined
+   * if its optimum is outside the bounds.
+   */
   function evaluateBounded(start: Uint8Array): EvaluatedChoice | undefined {
     let currentChoice = start;
     for (;;) {

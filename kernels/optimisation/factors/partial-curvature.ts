@@ -109,8 +109,8 @@ export function createPartialForm(algebra: DenseAlgebra): PartialForm {
 }
 
 /**
- * Marks the securities whose row has nonzero entries besides the diagonal, [n]. In a covariance of prices, the first
- * entries of a row show this.
+ * Marks the securities whose row has nonzero entries besides the diagonal, [n]. In a full covariance, each scan of a
+ * row ends at its first entries.
  */
 function findCoupledVariables({ matrix, n }: DenseMetric): Uint8Array {
   const isCoupled = new Uint8Array(n);

@@ -7,7 +7,7 @@ import type { Metric } from '../program/metric.js';
  * assumes that the other variables compensate optimally.
  * @param places     Indices of the held variables, ascending, [h].
  * @param weights  Weights of all variables, [n].
- * @returns        Bounds, [h]; Infinity for a single variable.
+ * @returns        Bounds, [h]; Infinity for a single variable; squared weights if the covariance cannot be factored.
  * @cost           h^3 / 6 + h^3 / 2.
  * @source         Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5,
  *                 164-171.

@@ -19,20 +19,24 @@ export interface FoldedRows {
   readonly pushes: Float64Array;
 }
 
-/** Minimum number of soft rows per free security for folding. With fewer rows, a Schur complement is cheaper. */
+/**
+ * Minimum number of rows with a penalty, per free security, for folding. With fewer rows, a Schur complement is
+ * cheaper.
+ */
 const ROWS_PER_VARIABLE = 0.5;
 
-/** Minimum number of soft rows for folding, regardless of the number of securities. */
+/** Minimum number of rows with a penalty for folding, regardless of the number of securities. */
 const ROWS_MIN = 32;
 
 /**
- * Minimum numbers of hard rows for folding. They are higher than those of soft rows, because the weights of hard rows
- * are unbounded. Near the end, a Schur complement is then more accurate.
+ * Minimum numbers of rows with one bound for folding those without a penalty as well, per free security and in total.
+ * They are higher, because the weights of rows without a penalty are unbounded. Near the end, a Schur complement is
+ * then more accurate.
  */
 const HARD_PER_VARIABLE = 1;
 const HARD_MIN = 128;
 
-/** Returns true if the soft rows are numerous enough to fold. @cost m */
+/** Returns true if the rows with a penalty are numerous enough to fold. @cost m */
 export function isFolded(program: Program, free: number): boolean {
   return countRows(program, isSoft) >= Math.max(ROWS_MIN, ROWS_PER_VARIABLE * free);
 }
@@ -48,7 +52,7 @@ function countRows({ rows }: Program, isCounted: (rows: Program['rows'], r: numb
 }
 
 /**
- * Returns true if a row has one bound and a price. Only its slack and its excess then connect its value with its
+ * Returns true if a row has one bound and a penalty. Only its slack and its excess then connect its value with its
  * multiplier.
  */
 function isSoft(rows: Program['rows'], r: number): boolean {
@@ -61,7 +65,7 @@ function isOneSided({ lower, upper }: Program['rows'], r: number): boolean {
 
 interface Folding {
   readonly rowScale: Float64Array;
-  /** True if hard rows are folded as well; false if the last digits matter. */
+  /** True if rows without a penalty are folded as well; false if the last digits matter. */
   readonly withHard: boolean;
 }
 

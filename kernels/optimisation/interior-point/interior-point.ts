@@ -21,7 +21,7 @@ export interface InteriorPointOutcome {
   /** `optimal`: residuals and complementarity are below their tolerances. `stalled`: they no longer decrease. */
   readonly status: 'optimal' | 'stalled';
   readonly iterations: number;
-  /** Largest violation of a row, scaled to a largest coefficient of 1. */
+  /** Largest residual of bounds, rows, limits and norms. Rows are scaled to a largest coefficient of 1. */
   readonly primalResidual: number;
 }
 
@@ -94,7 +94,7 @@ const SHORT_STEPS_MAX = 12;
 const STEP_SHARE = 0.995;
 
 /**
- * Runs Mehrotra's predictor-corrector interior-point method. The variables of kinks and of soft rows are eliminated: a
+ * Runs Mehrotra's predictor-corrector interior-point method. The variables of kinks and of penalties are eliminated: a
  * turnover limit adds one row to the Schur complement and no variable, and a penalty adds only a diagonal entry.
  * @param iterate    Overwritten with the final point.
  * @param state      Overwritten with the active set that the final pairs indicate.

@@ -12,8 +12,8 @@ import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 const PROXIMAL_MAX = 1e-2;
 
 /**
- * Minimum ratio of a pivot of the Schur complement to the largest pivot. A smaller pivot is a rounding error. All other
- * pivots are kept, because of the proximal term.
+ * Minimum ratio of a pivot of the Schur complement to its diagonal entry. A smaller pivot is a rounding error. All
+ * other pivots are kept, because of the proximal term.
  */
 const ROUNDING = 1e-15;
 

@@ -1,10 +1,13 @@
 import type { Work } from './work.js';
 import { isUnbounded } from '../program/program.js';
 
-/** Proximal term of hard equality rows in the scaled program. It vanishes at the solution. */
+/** Proximal term of equality rows without a penalty in the scaled program. It vanishes at the solution. */
 const PROXIMAL_ROW = 1e-10;
 
-/** Returns the diagonal entry of a row in the Schur complement. For a hard equality, it is only the proximal term. */
+/**
+ * Returns the diagonal entry of a row in the Schur complement. For an equality without a penalty, it is only the
+ * proximal term.
+ */
 export function computeRowSlack({ program, pairs: { on, s, z }, at }: Work, r: number): number {
   const [u, l] = [at.rowUpper + r, at.rowLower + r];
   if (on[u] === 0 && on[l] === 0) return isUnbounded(program.rows, r) ? 1 : PROXIMAL_ROW;

@@ -112,7 +112,10 @@ export function setFarStart(work: Work, curvature: Curvature): void {
   scaleAllDuals(work);
 }
 
-/** Returns the centre of finite bounds, otherwise a point inside them near `wanted`. */
+/**
+ * Returns the point nearest to `wanted` that is inside the bounds by a tenth of their distance, or by 1 if only one is
+ * finite.
+ */
 export function clampInside(wanted: number, lower: number, upper: number): number {
   const width = upper - lower;
   if (width < Infinity) return Math.min(Math.max(wanted, lower + 0.1 * width), upper - 0.1 * width);
@@ -139,8 +142,8 @@ function computeTypicalSlack({ count, on, s }: Pairs): number {
 }
 
 /**
- * Scales the duals of bounds, rows and norms to the gradient. The initial complementarity then has the scale of the
- * problem.
+ * Scales the duals of bounds, rows, limits and norms to the gradient. The initial complementarity then has the scale of
+ * the problem.
  */
 function scaleAllDuals(work: Work): void {
   const { pairs, at, free, f } = work;

@@ -13,10 +13,10 @@ const PROXIMAL_FAR = 1e-8;
 /** Minimum distance of the bounds of a security that is not fixed, relative to 1 + |bound|. */
 const FIXED_WIDTH = 1e-13;
 
-/** Minimum reference for the curvature, as a fraction of the steepest slope. */
+/** Minimum number by which the objective is divided, as a fraction of its steepest slope. */
 const SLOPE_SHARE = 1e-3;
 
-/** Smallest radius by which a norm is divided. If the radius is smaller, the norm is treated as its plain square. */
+/** Smallest number by which the constraint on the square of a norm is divided; larger radii divide it themselves. */
 const RADIUS_MIN = 1e-6;
 
 export interface Work {
@@ -41,7 +41,10 @@ export interface Work {
   readonly diagonal: Float64Array;
   /** Rows folded into the curvature of the securities; null if there are few. */
   readonly fold: FoldedRows | null;
-  /** Rows of the Schur complement, ascending. The position of each row among them is -1 for a folded row. */
+  /**
+   * Indices of the rows in the Schur complement, ascending, and the position of each row among them, -1 for a folded
+   * row.
+   */
   readonly kept: Int32Array;
   readonly columnOf: Int32Array;
   /** Number of columns: kept rows, kinks and norms. */
@@ -161,7 +164,7 @@ export function createWork(program: Program, run: InteriorRun): Work {
   let highestCharge = 0;
   for (let r = 0; r < m; r++)
     if (Number.isFinite(rows.penalty[r]!)) highestCharge = Math.max(highestCharge, rows.penalty[r]!);
-  // Many soft rows have a separate cost, which does not depend on the curvature of a few variables.
+  // The cost of many rows with a penalty does not depend on the curvature of a few variables.
   const magnitude = areSoftFolded
     ? SLOPE_SHARE * Math.max(steepest, highestCharge)
     : size > 0

@@ -34,8 +34,8 @@ export function isSteep({ n, metric, curvature, ridge, linear }: Program): boole
 
 /**
  * Returns the point with every variable at its lower bound, as the optimum of a modified program. The equalities of
- * that program have their values at this point, its ranges extend to the point, and a charge on all weights keeps the
- * best variable at its bound. On the path to the original program, variables enter one by one.
+ * that program have their values at this point, the bounds of its other rows are extended to these values, and a charge
+ * on all weights keeps the best variable at its bound. On the path to the original program, variables enter one by one.
  * @returns  Undefined if a variable has no lower bound, or the program has a limit on kinks or a norm.
  * @source   Ferreau, Bock & Diehl (2008), Int. J. Robust Nonlinear Control 18(8), section on the cold start.
  */
@@ -63,7 +63,10 @@ export function startEmpty(program: Program): PathStart | undefined {
   return { program: startProgram, point, state };
 }
 
-/** Returns the smallest charge on all weights at which the empty point is optimal. */
+/**
+ * Returns the smallest charge on all weights at which the empty point is optimal, plus a small margin; 0 if no charge
+ * is needed.
+ */
 function computeCharge(gradient: Float64Array, lower: Float64Array, upper: Float64Array): number {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (let i = 0; i < gradient.length; i++) {

@@ -60,7 +60,10 @@ function isSameCurvature(a: Program, b: Program): boolean {
   return a.n === b.n && a.metric === b.metric && a.curvature === b.curvature && a.ridge === b.ridge;
 }
 
-/** Removes securities that are no longer free and adds newly free ones. Returns false if too many have changed. */
+/**
+ * Removes securities that are no longer free and adds newly free ones. Returns false if too many have changed, or the
+ * curvature is not positive definite on them.
+ */
 function updateFactor(factor: PathFactor, free: Int32Array): boolean {
   const freeSet = new Set(free);
   const removedNames = Array.from(factor.order.subarray(0, factor.count())).filter((name) => !freeSet.has(name));

@@ -2,8 +2,8 @@ import { computeMetricDiagonal } from '../program/metric.js';
 import type { Program } from '../program/program.js';
 
 /**
- * Price per unit of violation in the program with a price on every row, in multiples of the mean curvature. It exceeds
- * the multipliers of practical portfolios.
+ * Penalty per unit of violation in the program with a penalty on every row, as a multiple of the mean curvature or of
+ * the largest linear coefficient, whichever is larger. It exceeds the multipliers of practical portfolios.
  */
 const ELASTIC_PRICE = 1e3;
 

@@ -17,7 +17,8 @@ const SHARE_MIN = 0.1;
 /**
  * Removes variables whose bounds are equal. Their contributions to gradients, rows and kinks become constants.
  *
- * @returns  Null if too few variables are fixed, or if the program has a norm, which needs the full metric.
+ * @returns  Null if too few variables are fixed, if bounds are contradictory, or if the program has a norm, which needs
+ *           the full metric.
  * @cost     n^2, and a copy of the remaining program.
  * @source   Andersen & Andersen (1995), Presolving in linear programming, Mathematical Programming 71, section 3: fixed
  *           columns.

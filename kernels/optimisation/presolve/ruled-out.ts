@@ -16,7 +16,10 @@ export function isRuledOut(program: Program): boolean {
   return kinks.some((kink) => isHard(kink) && isBeyond(computeLeastSum(kink, program), kink.limit!, n));
 }
 
-/** Returns true if the smallest value of a sum of `terms` terms, less its rounding error, exceeds a bound. */
+/**
+ * Returns true if the smallest value of a sum exceeds a bound by more than a tolerance, which grows with the number or
+ * magnitude of its terms.
+ */
 function isBeyond(least: number, bound: number, terms: number): boolean {
   return least - bound > 2 * PRIMAL_MAX * (1 + Math.abs(bound)) * (1 + terms);
 }

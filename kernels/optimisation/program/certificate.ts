@@ -16,7 +16,7 @@ export interface Certificate {
   readonly around: Float64Array;
 }
 
-/** Returns true if a kink has a limit and no price. */
+/** Returns true if a kink has a limit without a penalty. */
 export function isHard(kink: Kink): boolean {
   return kink.limit !== null && !Number.isFinite(kink.penalty);
 }

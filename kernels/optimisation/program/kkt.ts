@@ -4,7 +4,7 @@ import { sumKinks, type Point, type Program } from './program.js';
 
 /** Residuals of the Karush-Kuhn-Tucker conditions, computed only from the program and the point. */
 export interface KktReport {
-  /** Largest violation of a hard bound, row, limit or norm, each relative to 1 + |bound|. */
+  /** Largest violation of a bound, of a norm, or of a row or limit without a penalty, each relative to 1 + |bound|. */
   readonly primal: number;
   /**
    * Largest distance of a gradient entry from a range, relative to `scale`. The entries are those of the gradient of
@@ -13,7 +13,7 @@ export interface KktReport {
   readonly stationarity: number;
   /**
    * Largest force of a faulty multiplier, relative to `scale`. A multiplier is faulty if it has the wrong sign, exceeds
-   * its penalty, or belongs to a row that is violated.
+   * its penalty, belongs to a constraint that does not bind, or is below the penalty of a violated constraint.
    */
   readonly multipliers: number;
   /** Largest single force on a variable, the reference for rounding errors. */

@@ -40,13 +40,13 @@ export interface Rows {
   readonly lower: Float64Array;
   /** [m] */
   readonly upper: Float64Array;
-  /** Price per unit of violation, [m]; Infinity for a hard row. */
+  /** Penalty per unit of violation, [m]. Infinity for a row that must hold. */
   readonly penalty: Float64Array;
 }
 
 /**
  * Sum of convex piecewise linear functions of single variables with one kink each. A turnover limit has slopes -1 and 1
- * around the old weights; the price on a soft bound has slopes 0 and its penalty.
+ * around the old weights; the cost of violations of a bound has slopes 0 and its penalty.
  */
 export interface Kink {
   /** [n] */
@@ -74,7 +74,7 @@ export interface Point {
   readonly x: Float64Array;
   /** Multipliers of the rows, [m], positive if an upper bound binds, negative if a lower bound binds. */
   readonly rowMultipliers: Float64Array;
-  /** Multipliers of the kink limits, [kinks], at least 0; 1 for a priced sum. */
+  /** Multipliers of the kink limits, [kinks], at least 0; 1 for a kink without a limit. */
   readonly kinkMultipliers: Float64Array;
   /** Multipliers of (|x - c|^2 - radius^2) / 2, [norms], at least 0. */
   readonly normMultipliers: Float64Array;

@@ -4,7 +4,7 @@ import type { ProgramResult } from '../program-answer.js';
 import type { Program } from '../program/program.js';
 import { computeSmoothGradient } from '../program/smooth-gradient.js';
 
-/** Minimum rate, relative to the largest gain, that is not a rounding error. */
+/** Minimum rate that is not a rounding error, relative to the largest coefficient of the gain. */
 const RATE_MIN = 1e-12;
 
 /**

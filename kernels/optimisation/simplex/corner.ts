@@ -27,7 +27,7 @@ export interface SolvedCorner {
 /**
  * Finds the optimal corner of a program without curvature.
  *
- * @returns  Undefined if the program has curvature or soft rows, is unbounded or too large, or if no corner is found.
+ * @returns  Undefined if the program has curvature or penalties, is unbounded or too large, or if no corner is found.
  * @cost     one to three pivots per active row, of m n each
  */
 export function solveCorner(program: Program): SolvedCorner | undefined {
@@ -49,7 +49,7 @@ export function solveCorner(program: Program): SolvedCorner | undefined {
 
 /**
  * Distance within which a weight counts as at a bound or kink, relative to 1 + |bound|. Rounding errors of sums of
- * lengths stay below it.
+ * segment lengths stay below it.
  */
 const CONTACT_TOLERANCE = 1e-14;
 

@@ -16,7 +16,7 @@ export interface Corner {
 /** Maximum number of pivots per row; one to three are usual. */
 const PIVOTS_PER_ROW = 20;
 
-/** Maximum violation of a row, relative to 1 + |bound|. */
+/** Maximum violation of the bounds of a row or variable, relative to 1 + |bound|. */
 const VIOLATION_MAX = 1e-12;
 
 /** Smallest entry of the tableau that is not a rounding error. */

@@ -37,7 +37,7 @@ const TABLEAU_MAX = 4_000_000;
 
 /**
  * Divides the variables of a program into segments at their kinks.
- * @returns  Undefined if the program has curvature or soft rows, is unbounded, or the tableau would be too large.
+ * @returns  Undefined if the program has curvature or penalties, is unbounded, or the tableau would be too large.
  * @cost     m n
  */
 export function createSegments(program: Program): Segments | undefined {

@@ -14,8 +14,8 @@ const allocators = new WeakSet<ArrayBufferLike>();
 /**
  * Allocates zeroed memory that begins on a page, so that a disk can transfer whole sectors directly. WebAssembly memory
  * always begins on a page; other memory may begin anywhere.
- * @returns WebAssembly memory in whole pages of 64 KiB. Each takes 10 GB of the process's address space; when the
- * address space is used up, the function returns other memory.
+ * @returns WebAssembly memory in whole pages of 64 KiB. Each memory takes 10 GB of the process's address space; when
+ * the address space is used up, the function returns other memory.
  */
 export function allocatePageMemory(bytes: number): SharedArrayBuffer {
   const pageCount = Math.ceil(bytes / PAGE_BYTES);

@@ -1,7 +1,10 @@
 import { encodeStruct, type ThriftStruct } from './thrift-compact.js';
 import { encodeLevels, encodeHybrid, packBits, encodeWholeLevels } from './levels.js';
 
-/** Columns of one row group. Texts and doubles may be missing: a missing text is null, a missing double is NaN. */
+/**
+ * Columns of one row group. A missing text, boolean or day is null, a missing double is NaN, and a missing integer is
+ * `none`.
+ */
 export type ParquetColumn =
   | { readonly name: string; readonly kind: 'text'; readonly values: readonly (string | null)[] }
   | { readonly name: string; readonly kind: 'boolean'; readonly values: readonly (boolean | null)[] }
@@ -32,8 +35,8 @@ export const ENCODING = { PLAIN: 0, RLE: 3, RLE_DICTIONARY: 8 } as const;
 const PAGE = { DATA: 0, DICTIONARY: 2 } as const;
 
 /**
- * Maximum number of distinct values of a column that is written as positions in a list. The same number of rows is
- * inspected first.
+ * Maximum number of distinct values of a column that is written as positions in a list. A column with fewer than twice
+ * as many values is written plain.
  */
 const DISTINCT_MAX = 1 << 12;
 

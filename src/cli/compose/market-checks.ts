@@ -1,3 +1,5 @@
+import type { Health } from '#contract/health.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { isPaged, findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { computePanelBytes } from '#market/panels/panels.js';
@@ -36,7 +38,25 @@ export function reportFailedMarket(markets: Pick<MarketComponents['markets'], 'f
   };
 }
 
-/** Returns a check that fails readiness while the data store that was served before a restart is loading. */
+/**
+ * Describes the stores with data that end before the newest session of their calendar. Returns undefined if there are
+ * none.
+ */
+export function describeLag(freshness: Health['freshness']): string | undefined {
+  const late = freshness.filter(({ sessions_behind: count }) => count > 0);
+  if (late.length === 0) return undefined;
+  return late
+    .map(
+      ({ store_id: id, calendar, data_through: end, latest_session: latest, sessions_behind: count }) =>
+        `${id} ends on ${end}, ${formatCount(count, 'session')} of ${calendar} behind (newest session ${latest}).`,
+    )
+    .join(' ');
+}
+
+/**
+ * Returns a check that fails readiness while the data store that was served before a restart is loading. The check
+ * warns if the data of a store end before the newest session of its calendar.
+ */
 export function awaitMarket(markets: Pick<MarketComponents['markets'], 'awaited'>): Check {
   return {
     name: 'data',
@@ -46,5 +66,6 @@ export function awaitMarket(markets: Pick<MarketComponents['markets'], 'awaited'
       return datasetId === undefined ? undefined : `The data store ${datasetId} is loading after a restart.`;
     },
     note: () => 'No data store is loading.',
+    warn: describeLag,
   };
 }

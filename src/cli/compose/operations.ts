@@ -16,6 +16,7 @@ import { principalHandlers } from '#http/routes/principal.js';
 import { createDataVersionHandlers } from '#http/routes/data-versions.js';
 import { createOverrideHandlers } from '#http/routes/price-overrides.js';
 import { createDatasetHandlers } from '#http/routes/stores.js';
+import { createFreshnessReader } from '#services/operations/freshness.js';
 import { createPriceOverriding } from '#services/datasets/price-overrides.js';
 import { createWatchlistHandlers } from '#http/routes/watchlists.js';
 import type { AuditNotes } from '#services/history/audit-notes.js';
@@ -48,8 +49,8 @@ export function composeDatasets(core: Core, removals: Removals) {
 }
 
 /**
- * Returns the limits that the health report contains. After the lease of a node has expired, other nodes may claim its
- * job.
+ * Returns the limits that the health report contains. HEARTBEAT_TIMEOUT_SECONDS is the lease of a node, after which
+ * other nodes may claim its jobs.
  */
 function createLimits(settings: Settings): Health['limits'] {
   const { database, lease, keyQuotaMegabytes, jobsKept, jobsWaiting } = settings;
@@ -110,6 +111,7 @@ export function composeOperations(
       await core.activations.follow().catch(ignoreRefusal); // Another process may have activated another store.
       return datasets.health();
     },
+    freshness: createFreshnessReader(core),
     jobs,
     isReachable: core.isReachable,
     checks,

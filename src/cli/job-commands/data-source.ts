@@ -8,7 +8,7 @@ export type DataSource =
   | {
       readonly kind: 'folder' | 'database';
       readonly location: string;
-      /** Path of the market file, if one file was named. */
+      /** Name of the market file in the folder, if one file was named. */
       readonly tables: { readonly market?: string };
       readonly name: string;
     }

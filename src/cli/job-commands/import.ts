@@ -166,7 +166,7 @@ async function determineTerms(client: DivisorClient, source: DataSource, flags: 
   };
 }
 
-/** Flags override the file. */
+/** Merges the mapping of a file with the answers of the flags. Flags override the file. */
 function mergeMappingAnswers(
   read: StoredMapping | Mapping,
   { adjustment, ...otherAnswers }: MappingAnswers,

@@ -76,7 +76,7 @@ const LISTED_ROWS_MAX = 10;
 
 type Assumptions = Pick<InspectResult, 'basis' | 'unsure'>;
 
-/** Returns the assumptions that were not confirmed by an answer: see `choices`. */
+/** Returns the assumptions that were not confirmed by an answer: see `listAssumedChoices`. */
 export const listAssumptions = (assumptions: Assumptions): readonly string[] =>
   listAssumedChoices(assumptions).slice(assumptions.unsure.some(({ field }) => field === 'adjustment') ? 0 : 1);
 

@@ -32,7 +32,7 @@ export interface Adoption {
  */
 export function adoptResults(settings: Settings, options?: Pick<AdoptOptions, 'observeMs'>): Promise<Adoption> {
   return runWithDatabase(settings, async (documents) => {
-    const location = readArtifactLocation(settings)!; // readHomeCommand requires the location together with the database
+    const location = readArtifactLocation(settings)!; // the command requires the location together with the database
     const storeId = await takeOverStore(documents, location, { ...options, identity: documents.identity });
     const { files, close } = await openFiles(settings, storeId);
     try {
@@ -85,7 +85,10 @@ async function copyNamedDocuments(documents: DatabaseDocuments, fileMove: FileMo
     }
 }
 
-/** Runs work with the documents of the settings' database. @throws StartRefusal 75 while a service uses the database, 78 without a database and a results location */
+/**
+ * Runs work with the documents of the database in the settings.
+ * @throws StartRefusal 75 while a service uses the database
+ */
 async function runWithDatabase<T>(settings: Settings, work: (documents: DatabaseDocuments) => Promise<T>): Promise<T> {
   const access = { url: settings.database!, migrate: false, moves: 'from' as const };
   const documents = await openDatabaseDocuments({

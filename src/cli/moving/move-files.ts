@@ -21,7 +21,7 @@ export interface FileMove {
    * Copies the files of a document. @returns body of the document for the target, with the new locations of its files
    */
   take(kind: DocumentKind, document: StoredDocument): Promise<unknown>;
-  /** Copies artifacts between locations of the same kind. */
+  /** Copies artifacts. */
   copy(refs: readonly ArtifactRef[]): Promise<void>;
   /** Names of artifacts that are missing or damaged at their source. */
   readonly damaged: readonly string[];
@@ -29,7 +29,10 @@ export interface FileMove {
   readonly bytes: number;
 }
 
-/** @param isContinued true if an interrupted move may have left files in `to` */
+/**
+ * Creates the service that copies files from one location to another.
+ * @param isContinued true if an interrupted move may have left files in `to`
+ */
 export async function createFileMove(from: FileLocation, to: FileLocation, isContinued = false): Promise<FileMove> {
   const movedNames = new Set<string>();
   const damagedFiles: string[] = [];

@@ -53,6 +53,7 @@ const createEngineOptions = (clock: CopyClock) => ({
 });
 
 /**
+ * Opens a database for a copy.
  * @param isTarget true to create or migrate the tables first
  * @throws StartRefusal 75 while a service uses the database, 78 if its artifact location differs
  */
@@ -104,7 +105,8 @@ export async function openArtifacts(settings: Settings): Promise<OpenFiles> {
 }
 
 /**
- * @returns store id of the artifact location in the settings, if the database records one; throws like `assertStore`
+ * Returns the store id of the artifact location in the settings. Returns undefined if the database records none.
+ * @throws as `assertStore`
  */
 export async function findRecordedLocation(settings: Settings): Promise<string | undefined> {
   await runWithClient(settings.database!, assertMigrated);

@@ -25,7 +25,7 @@ const LISTED_MAX = 500;
 async function readNumbers(client: DivisorClient, word: string): Promise<number[]> {
   const [, schedule_id, date] = DAY.exec(word) ?? [];
   if (schedule_id === undefined) return [...new Set(word.split(',').map(parseNumber))];
-  const query = { state: 'pending', schedule_id, date: date!, limit: LISTED_MAX } as const; // DAY
+  const query = { state: 'pending', schedule_id, date: date!, limit: LISTED_MAX } as const; // DAY matched, so it captured a date
   const { approvals: foundApprovals } = await client.call('listApprovals', { query });
   if (foundApprovals.length > 0) return foundApprovals.map(({ approval_id: id }) => id).toReversed();
   throw new UsageError(`no approval of ${word} is pending; divisor approval list shows them`);

@@ -18,7 +18,7 @@ const readEventsQuery = (flags: FlagValues) => ({
 
 export const events = createViewCommand({
   summary:
-    'List dated events: announcements, effective dates, expiries, holidays and recorded closures. --out FILE.ics writes a calendar.',
+    'List dated events: announcements, effective dates, expiries, holidays, early closes and recorded closures. --out FILE.ics writes a calendar.',
   words: [],
   flags: {
     from: { type: 'string', value: 'DATE', help: 'First day. Default: today.' },

@@ -5062,6 +5062,8 @@ export interface Health {
   };
   /** Checks with their results. */
   readonly checks: readonly HealthCheck[];
+  /** Served data store and the stores that indices name, each compared with the calendars of its indices. At most a minute old. */
+  readonly freshness: readonly StoreFreshness[];
   /** The latest 20 states of this process, newest last. The process checks its state every 15 seconds. */
   readonly states: readonly ({
     /** Time of the change, ISO-8601 UTC with offset. */
@@ -5080,7 +5082,9 @@ export interface HealthCheck {
   readonly name: string;
   /** True if the check passes. */
   readonly ok: boolean;
-  /** Description of the problem, or null. */
+  /** True if the check passes but its message needs attention. */
+  readonly warning: boolean;
+  /** Description of the problem or of the subject, or null. */
   readonly message: string | null;
 }
 
@@ -5534,8 +5538,8 @@ export interface IndexDocumentBody {
 export interface IndexEvent {
   /** The date. */
   readonly date: string;
-  /** `holiday`: weekday on which the exchange is closed; `closure`: recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: session on which a composition is announced, if it is before the effective date; `effective`: date on which a rebalance takes effect, at its close; `expiry`: expiry of index futures: the third Friday of March, June, September and December, or the previous session */
-  readonly kind: 'holiday' | 'closure' | 'announcement' | 'effective' | 'expiry';
+  /** `holiday`: weekday on which the exchange is closed; `early_close`: session that closes before the usual time by the rules of the exchange calendar; `closure`: recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: session on which a composition is announced, if it is before the effective date; `effective`: date on which a rebalance takes effect, at its close; `expiry`: expiry of index futures: the third Friday of March, June, September and December, or the previous session */
+  readonly kind: 'holiday' | 'early_close' | 'closure' | 'announcement' | 'effective' | 'expiry';
   /** Index of the event; null for an event of an exchange. */
   readonly index_id: string | null;
   /** Exchange MIC. */
@@ -9298,6 +9302,10 @@ export interface RenderResult {
   readonly name: string;
   /** Requested index. Null for several indices, and for a template whose blocks have an index. */
   readonly index_id: string | null;
+  /** Indices and strategies that the report shows. Absent in reports of earlier versions. */
+  readonly index_ids?: readonly string[] | undefined;
+  /** Last date of the runs that the report shows; the earliest of these dates if they differ. Absent without a run, and in reports of earlier versions. */
+  readonly as_of?: string | undefined;
   /** Number of blocks. */
   readonly blocks: number;
   /** Size of the rendered document. */
@@ -11255,7 +11263,7 @@ export interface StepItem {
   readonly job_id: string | null;
   /** File that was written. */
   readonly file: MadeFile | null;
-  /** Further details of the result. For a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`. */
+  /** Further details of the result. For a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit); for a price move `evidence` (previous_date, previous_close, close, weight); and, if it was accepted, `waived_by` and `reason`. */
   readonly detail: Readonly<Record<string, unknown>> | null;
 }
 
@@ -11291,6 +11299,19 @@ export interface StepRecord {
   readonly indices: number;
   /** Results by index or file. */
   readonly items: readonly StepItem[];
+}
+
+export interface StoreFreshness {
+  /** The data store. */
+  readonly store_id: string;
+  /** Calendar of an index that reads the store. */
+  readonly calendar: string;
+  /** Last date of the data, YYYY-MM-DD. */
+  readonly data_through: string;
+  /** Newest session of the calendar before the current day of the exchange, YYYY-MM-DD. */
+  readonly latest_session: string;
+  /** Sessions after the last date of the data. */
+  readonly sessions_behind: number;
 }
 
 export interface StoredRun {
@@ -13096,9 +13117,9 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly asof?: string | undefined; readonly as_of?: string | undefined; readonly limit?: number | undefined } | undefined };
     answer: ScheduleView;
   };
-  /** Lists the events of all indices: announcements, effective dates, expiries and holidays. */
+  /** Lists the events of all indices: announcements, effective dates, expiries, holidays and early closes. */
   listEvents: {
-    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly index_ids?: readonly string[] | undefined; readonly kinds?: readonly ('holiday' | 'closure' | 'announcement' | 'effective' | 'expiry')[] | undefined; readonly format?: 'json' | 'ics' | undefined } | undefined };
+    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly index_ids?: readonly string[] | undefined; readonly kinds?: readonly ('holiday' | 'early_close' | 'closure' | 'announcement' | 'effective' | 'expiry')[] | undefined; readonly format?: 'json' | 'ics' | undefined } | undefined };
     answer: EventsView;
   };
   /** Lists the calendars with recorded changes. */

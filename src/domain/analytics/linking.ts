@@ -1,14 +1,14 @@
 import { formatDay, type Day } from '../time/days.js';
 import { Refusal } from '../refusals/refusal.js';
 
-/** Returns k(x) = ln(1 + x) / x, the coefficient that converts a return to its logarithm; 1 at 0. */
+/** Returns k(x) = ln(1 + x) / x, the coefficient that converts a return x to ln(1 + x); 1 at 0. */
 export function computeLinkingCoefficient(x: number): number {
   return x === 0 ? 1 : Math.log1p(x) / x;
 }
 
 /**
- * Returns (ln(1 + a) - ln(1 + b)) / (a - b). This coefficient converts a difference of returns to a difference of
- * logarithms.
+ * Returns (ln(1 + a) - ln(1 + b)) / (a - b). This coefficient converts the difference of two returns to the difference
+ * of ln(1 + a) and ln(1 + b).
  */
 export function computeActiveLinkingCoefficient(a: number, b: number): number {
   const gap = (a - b) / (1 + b);

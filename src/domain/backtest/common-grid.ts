@@ -3,8 +3,8 @@ const ROUNDED_BITS = 4;
 const MANTISSA_BITS = 53;
 
 /**
- * Rounds numbers to a common grid. The step of the grid is 2^-48 of the largest number, so differences, and sums of a
- * few differences in any order, are exact.
+ * Rounds numbers to a common grid. The step of the grid is 2^-48 of the largest power of two up to the largest
+ * magnitude, so differences, and sums of a few differences in any order, are exact.
  */
 export function roundToCommonGrid(values: readonly number[]): number[] {
   const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);

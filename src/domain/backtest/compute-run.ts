@@ -31,7 +31,7 @@ import {
 
 /**
  * Computes the levels and metrics of a plan.
- * @throws Refusal as `runBacktest` does, except for its benchmark
+ * @throws Refusal in every case in which `runBacktest` throws, except for errors of the benchmark
  */
 export function computeRun(input: ComputeInput): ComputedRun {
   const { market, calendars, plan, engine = referenceEngine, report } = input;
@@ -78,8 +78,8 @@ export function computeRun(input: ComputeInput): ComputedRun {
 }
 
 /**
- * Returns the simulated index of a run. Reuses the index of the previous run if it is the same index; otherwise
- * simulates it.
+ * Returns the simulated index of a run. Reuses the index of the run `before` if both runs have the same composer and
+ * sessions; otherwise simulates it.
  */
 function resolveIndexRun(
   { composer, before, memory, pricesApart = false, levelsOnly: isSparse = false, roomForWeights }: ComputeInput,
@@ -117,13 +117,13 @@ function findKnownCompositions({ plan: { request, documents }, known }: ComputeI
 interface PortfolioSpan extends Pick<ComputeInput, 'plan' | 'report'> {
   readonly from: number;
   readonly to: number;
-  /** Rebalances of a strategy with its own schedule; null if it follows the rebalances of the index. */
+  /** Rebalances of a strategy with its own schedule or weights; null if it follows the rebalances of the index. */
   readonly own: readonly Composition[] | null;
 }
 
 /**
- * Computes the portfolio. If the portfolio only holds the index, its values follow the book of the index; otherwise a
- * separate book is simulated.
+ * Computes the portfolio. A portfolio that only holds the index follows the book of the index if possible; for any
+ * other, a separate book is simulated. If the index is an overlay, the portfolio is computed from the overlay's book.
  */
 function computePortfolio(index: IndexRun, { plan, from, to, own, report }: PortfolioSpan): Book {
   const { compositions, book } = index;
@@ -153,7 +153,9 @@ function computePortfolio(index: IndexRun, { plan, from, to, own, report }: Port
   return (holdsIndex ? followBook(input, book) : undefined) ?? simulateBook(input);
 }
 
-/** Returns the last session at or before a given one on which any security has a price bar. */
+/**
+ * Returns the last session at or before a given one on which any security has a price bar. Returns -1 if there is none.
+ */
 export function findLastPriced(sm: SessionMarket, session: number): number {
   let last = session;
   while (last >= 0 && !hasAnyBar(sm, last)) last--;

@@ -8,7 +8,7 @@ export const BIT_IDENTICAL_SINCE = '0.5.0';
 
 /**
  * Returns true if the results of a stored run may not be bit-identical to those of this version. This is the case if
- * its version is earlier than `BIT_IDENTICAL_SINCE` or later than the current version.
+ * its version is earlier than `BIT_IDENTICAL_SINCE`, is later than the current version or cannot be parsed.
  */
 export function mayDifferInBits(stored: string, current: string, since: string = BIT_IDENTICAL_SINCE): boolean {
   if (stored === current) return false;

@@ -33,5 +33,5 @@ export function createIndexDeciders(engine: Engine, sharing?: DecisionSharing): 
   };
 }
 
-/** Deciders that use plain loops. */
+/** Deciders that compute matrix products with plain loops. */
 export const indexDecider: DeciderFactory = createIndexDeciders(referenceEngine);

@@ -9,7 +9,10 @@ export interface DatedLevels {
 export interface LevelsDifference {
   /** First date that only one of the runs has, or on which the levels differ. Null if the levels are equal. */
   readonly firstDifference: string | null;
-  /** Common date with the largest relative difference. */
+  /**
+   * Common date with the largest relative difference, and both levels. Null if the levels of all common dates are
+   * equal.
+   */
   readonly largest: { readonly date: string; readonly from: number; readonly to: number } | null;
 }
 

@@ -51,7 +51,7 @@ const removeClosures = <T extends IndexDocument | undefined>(document: T): T =>
 /** Maximum number of changed days in a sentence. */
 const LISTED_DAYS_MAX = 5;
 
-/** Describes recorded changes of calendars that differ. */
+/** Describes the calendars whose recorded session changes differ between the plans. */
 function listCalendarChanges({ documents: before }: BacktestPlan, { documents: after }: BacktestPlan): string[] {
   const [was, is] = [listClosures(before), listClosures(after)];
   return [...new Set([...Object.keys(was), ...Object.keys(is)])].toSorted().flatMap((code) => {
@@ -96,7 +96,8 @@ function listReachedIndices({ indexId, documents }: BacktestPlan): string[] {
 }
 
 /**
- * Returns the differences in the terms of a strategy. The terms come from the strategy of the plan or from the request.
+ * Describes the changes of a strategy: its name, its terms and its defaults. A default changed if the client sent the
+ * same request twice but the resolved requests differ.
  */
 function listStrategyChanges(before: RequestedPlan, after: RequestedPlan): string[] {
   const { runId, strategy: was } = before.plan;

@@ -18,7 +18,7 @@ function listExchanges(market: MarketData): ReadonlySet<string> {
 
 /**
  * Returns a copy of a plan for comparison with another plan. The copy keeps only the recorded calendar changes
- * (calendars, dates, sessions) that a run on the market uses. Default: keeps all recorded changes.
+ * (calendars, dates, sessions) that a run on the market uses. Without a market, the copy keeps all recorded changes.
  */
 export function selectPlanClosures(plan: BacktestPlan, market: MarketData | undefined): BacktestPlan {
   const usedCalendars = new Set([

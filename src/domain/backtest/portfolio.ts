@@ -20,11 +20,11 @@ export interface Positions {
   readonly price: Float64Array;
   readonly value: Float64Array;
   readonly weight: Float64Array;
-  /** Number of rows of the whole panel. */
+  /** Number of positions on all dates of the run; `count` of them are in the columns. */
   readonly total: number;
 }
 
-/** Returns the most recent rows of the positions panel. */
+/** Returns the most recent positions of a portfolio, at most `rowsMax`. */
 export function selectLatestPositions(
   { portfolio, document }: Pick<Run, 'portfolio' | 'document'>,
   rowsMax: number,
@@ -85,7 +85,7 @@ export function listTradePrices({ portfolio, index, document, trades }: TradedRu
     const slot = trades.slot[i]!;
     while (events[e]!.at < position) e++;
     const left = trades.isFree[i] === 1 ? computeLeavingWeight(events[e]!, slot) : 0;
-    // A trade that closes a position that left the book is priced at the proceeds.
+    // If a position left the book, the trade that closes it has the price of the proceeds.
     price[i - first] = !(left * trades.notional[i]! < 0)
       ? readPrice(from + position, columns[slot]!)
       : computeLeavingPrice(terms, { session: from + position, column: columns[slot]! }, left < 0);

@@ -45,7 +45,10 @@ export function computeVariants({ compositions, book }: IndexRun, to: number): C
   };
 }
 
-/** Returns the findings of separately composed underlying indices, in the order of the overlay's sources. */
+/**
+ * Returns the findings of the decisions on the underlying indices of an overlay, one list per index, in the order of
+ * the overlay's sources. For an index that is not an overlay, the only list is that of the index.
+ */
 function listUnderlyingDecisions({ findings, overlay }: Compositions): readonly (readonly Finding[])[] {
   return overlay?.sources.flatMap(listUnderlyingDecisions) ?? [findings];
 }

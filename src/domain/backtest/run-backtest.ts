@@ -16,7 +16,7 @@ import { computeRun, runIndex } from './compute-run.js';
 import type { Run, RunInput } from './run.js';
 
 /**
- * Runs a backtest: simulates the index from its definition, the portfolio that follows the index, and their benchmarks.
+ * Runs a backtest: simulates the index from its definition, the portfolio that follows the index, and the benchmark.
  * The run is deterministic: two runs on one market and plan have bit-identical results.
  * @throws Refusal of every kind that a definition, a range or a market can cause
  */
@@ -81,7 +81,7 @@ export function runBacktest(input: RunInput): Run {
   };
 }
 
-/** Simulates the index without caps. Returns null if the index has none. */
+/** Simulates the index without caps and floor. Returns null if its weighting has neither. */
 function simulateUncapped(compositions: Compositions, to: number): Book | null {
   return isCapped(compositions) ? simulateIndexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
 }

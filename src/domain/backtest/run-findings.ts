@@ -54,7 +54,7 @@ interface ReportedInput {
 
 /**
  * Returns the findings to report: without duplicates, with recurring rebalance findings merged, and at most
- * `FINDINGS_MAX`.
+ * `FINDINGS_MAX`, followed by the number of omitted findings.
  */
 export function selectReportedFindings(
   { decisions, solves, indexExits, portfolioExits, rights }: FindingGroups,
@@ -84,7 +84,10 @@ const RECURRING_CODES: ReadonlySet<FindingCode> = new Set([
   'LIMIT_NOT_KEPT',
 ]);
 
-/** Merges recurring rebalance findings with equal code, path and row, at the position of the first one. */
+/**
+ * Merges recurring rebalance findings with equal severity, code, path and constraint row, at the position of the first
+ * one.
+ */
 function mergeRecurring(findings: readonly Finding[]): Finding[] {
   const groups = new Map<string, Finding[]>();
   findings.forEach((finding, k) => {
@@ -96,8 +99,8 @@ function mergeRecurring(findings: readonly Finding[]): Finding[] {
 }
 
 /**
- * Merges the findings of one group. Findings on the underlying indices of an overlay are listed by index, and by
- * ascending date for each index.
+ * Merges the findings of one group into one that states their number, the first and the last date, and the earliest
+ * message.
  */
 function mergeGroup(group: readonly Finding[]): Finding {
   const first = group.reduce((least, finding) => (finding.first_date! < least.first_date! ? finding : least));
@@ -107,7 +110,10 @@ function mergeGroup(group: readonly Finding[]): Finding {
   return { ...first, message, count: group.length, last_date: lastDate };
 }
 
-/** Maximum number of securities without a price bar in the places of a finding, and in its message. */
+/**
+ * Maximum number of securities without a price bar in the places of a finding (`LISTED_SECURITIES_MAX`) and in its
+ * message (`LISTED_MAX`).
+ */
 const LISTED_SECURITIES_MAX = 20;
 const LISTED_MAX = 3;
 

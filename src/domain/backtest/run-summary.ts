@@ -26,11 +26,14 @@ export interface RunSummary extends Pick<
   readonly returns: Float64Array;
   readonly drawdown: Float64Array;
   readonly annualReturns: readonly (readonly [year: number, value: number])[];
-  /** Return variant of the index, which matches the prices of the market. */
+  /**
+   * Return variant of the index level. It depends on the dividend treatment and on the adjustment of the market prices.
+   */
   readonly variant: ReturnVariant;
   readonly benchmark: Pick<BenchmarkRun, 'reference' | 'variant' | 'relative'> | null;
   /**
-   * Comparison with the parent of a derived index. Null for other indices, and if the two share fewer than two dates.
+   * Comparison with the parent of a derived index. Null if the index is not derived, or if run and parent share fewer
+   * than two dates.
    */
   readonly parent: ParentRun | null;
   /** Identifiers to which the columns of the gaps refer. */
@@ -55,7 +58,7 @@ interface ComparedRun extends Pick<RunSummary, 'plan' | 'days' | 'level'> {
 }
 
 /**
- * Compares a run with the parent of its derived index.
+ * Compares a run with the parent of its derived index. Returns null with fewer than two shared dates.
  * @param parent levels of the parent on the dates of the parent's book
  */
 export function compareWithParent(

@@ -98,8 +98,8 @@ export interface RunInput {
   /** Allocates memory for the weights, with space around them for the columns of the run; see `createRunColumns`. */
   readonly memory?: Memory;
   /**
-   * True if the memory around the weights has no space for large prices, because these get a separate file; see
-   * `createRunFiles`.
+   * True if the memory around the weights has no space for a large block of prices, because that block gets a separate
+   * file; see `createRunFiles`.
    */
   readonly pricesApart?: boolean;
   /** Engine of matrix products for the constraint set of a strategy. Default: plain loops. */

@@ -54,7 +54,7 @@ interface StrategyDecisions extends Pick<ComputedRun, 'warnings' | 'solves'> {
 }
 
 /**
- * Returns the separate rebalances of a strategy, from its cadence or from optimised weights. Returns null if the
+ * Returns the separate rebalances of a strategy, from its cadence or from optimised weights. `own` is null if the
  * strategy follows the rebalances of the index.
  */
 export function decideStrategyTerms(

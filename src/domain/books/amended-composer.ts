@@ -4,7 +4,7 @@ import { applyStoreDefaults } from '../documents/stale-sessions.js';
 import type { Composer } from './compositions.js';
 import { listUniverseMembers, findUniverse } from './find-universe.js';
 
-/** Returns a composer for one version of an index definition, as the decider of that version uses it. */
+/** Returns the composer that the decider of one version of an index definition uses. */
 export function createAmendedComposer(
   composer: Composer,
   { position, document }: IndexText,

@@ -39,7 +39,7 @@ export function composeAsIfEffective(
   return { list, findings };
 }
 
-/** Index with an announced composition, effective at this or a later close. */
+/** Index with an announced composition, which takes effect at the close of the session or later. */
 export interface AnnouncedIndex {
   readonly effective: Day;
   /** Compositions up to the session; the last one is announced. */

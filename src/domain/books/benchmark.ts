@@ -100,7 +100,7 @@ interface SeriesSpan {
 
 /**
  * Returns a plain level series over a span, rebased to 100 on its first date.
- * @throws Refusal BENCHMARK_NOT_FOUND
+ * @throws Refusal BENCHMARK_NOT_FOUND; FX_MISSING; NUMERIC_FAILURE for a value or exchange rate of 0 or less
  */
 export function createSeriesBenchmark(
   index: Pick<Compositions, 'sm' | 'treatment' | 'document'>,

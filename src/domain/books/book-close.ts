@@ -293,7 +293,10 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
     openOrder(state, { session, slot, target: targetWeights[slot]!, heldWeight: weights[row + slot]! });
 }
 
-/** Replaces the holdings by fixed numbers of shares. The divisor absorbs the change in value. */
+/**
+ * Sets the divisor for holdings of fixed numbers of shares, so that the change in market value leaves the level
+ * unchanged.
+ */
 function holdBasket(state: BookState, position: number, basket: number): void {
   const { reinvested, divisor } = state;
   if (reinvested === null) return;
@@ -302,7 +305,7 @@ function holdBasket(state: BookState, position: number, basket: number): void {
   divisor[position] = (state.basketUnit * basket) / level;
 }
 
-/** Sets every slot to its target weight and removes all other holdings. */
+/** Sets the weight of each of the `slots` to its target weight times `scale`. These slots become the only holdings. */
 function holdTargets(
   state: BookState,
   slots: Int32Array,

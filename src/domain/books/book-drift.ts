@@ -142,7 +142,7 @@ interface EventOutcome {
 
 /**
  * Grows the holdings of a session one by one through all corporate actions. Afterwards the weights row contains values
- * relative to the start of the holding period.
+ * relative to the start of the holding period. Returns their sum, including cash.
  */
 function growThroughEvents(state: BookState, session: number, { spunOff, written }: EventOutcome): number {
   const { input, index, sm, units, heldColumns, heldSlots, weights, columns, periodCash } = state;

@@ -106,8 +106,8 @@ function prevailsOverDelisting(before: Exit | undefined, { type, value }: Corpor
 }
 
 /**
- * Returns the price that a merger pays per share, in shares and cash. Returns the last close if the acquirer's shares
- * have no price.
+ * Returns the proceeds of a merger per share, from shares and cash. The proceeds are undefined, so that the last close
+ * counts, if the merger does not convert the security into priced shares of an acquirer.
  */
 function computeConsideration(
   terms: EventTerms,

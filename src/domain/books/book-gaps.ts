@@ -33,7 +33,7 @@ export function findGaps(state: BookState, session: number, targets: Targets | u
 
 const NO_COLUMNS: readonly number[] = [];
 
-/** Maximum length in sessions of an absence whose securities are listed: see `listAbsences`. */
+/** Largest limit on sessions without a price for which `listAbsences` lists every absent holding. */
 const LISTED_SESSIONS_MAX = 60;
 
 function listAbsentHoldings(state: BookState, session: number): number[] {
@@ -46,7 +46,7 @@ function listAbsentHoldings(state: BookState, session: number): number[] {
 
 interface AbsenceInput {
   readonly missing: number[];
-  /** Securities that had no price bar on the previous session either. */
+  /** Held or targeted columns without a price bar on the previous session. */
   readonly earlier: readonly number[];
 }
 

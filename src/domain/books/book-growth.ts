@@ -31,8 +31,8 @@ export function changeUnits({ units, panel, ahead, periods }: BookState, place: 
 }
 
 /**
- * Returns the first session on which units of a holding are known to change. An event that is only known at a close may
- * change them earlier.
+ * Returns the end, exclusive, of the sessions on which no units of a holding are known to change, at most
+ * `SESSIONS_PER_CALL` sessions later. An event that is only known at a close may change units earlier.
  */
 function findNextUnitChange(state: BookState, session: number): number {
   const { input, sm, targetsOn, inIndex, ofShorts, effects } = state;

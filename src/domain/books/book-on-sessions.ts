@@ -57,8 +57,8 @@ export function alignBook(
 }
 
 /**
- * Maps a composition to the sessions of another calendar. Its decision session becomes the last session on or before
- * the original one.
+ * Maps a composition to the sessions of another calendar. The effective session becomes the first session on or after
+ * the original one; the decision session becomes the last session on or before the original one.
  */
 export function alignComposition(
   sessionMarket: SessionMarket,
@@ -71,7 +71,10 @@ export function alignComposition(
   });
 }
 
-/** Returns the product of the factors after one position up to the next position, [T]; 1 on the first session. */
+/**
+ * Returns for each position the product of the factors after the previous position up to it, [T]. The first product is
+ * 1.
+ */
 function computeSpanProducts(factors: Float64Array, positions: Int32Array): Float64Array {
   return Float64Array.from(positions, (p, t) => {
     let product = 1;
@@ -205,8 +208,8 @@ function mapTransfers({ at, slot, dividends, moved }: Transfers, positions: Int3
 }
 
 /**
- * Returns the growth from prices over each span. After an event the growth is `gross`, because the stored weights are
- * those before the event.
+ * Returns the growth from prices over each span. Over a span of several sessions it is `gross`, because the weights
+ * before the merged event of the span are fractions of the value at `gross`.
  */
 function mapDrift(drift: Float64Array, { positions, gross, events }: MappedBook): Float64Array {
   const drifts = Float64Array.from(positions, (p, t) => (t > 0 && positions[t - 1] === p - 1 ? drift[p]! : gross[t]!));

@@ -9,7 +9,7 @@ export interface FrozenSlots {
   /** Frozen slots without a price to trade at. */
   readonly unpriced: ReadonlySet<number>;
   /**
-   * Slots of `frozen` that are further from their target than the tolerance. For the rest of the target, an order
+   * Slots of `unpriced` that are further from their target than the tolerance. For the rest of the target, an order
    * waits.
    */
   readonly waiting: readonly number[];

@@ -315,7 +315,7 @@ export function dropSecurity(state: BookState, slot: number, row: number): void 
   state.isHeld[slot] = 0;
 }
 
-/** Sets the value of the book to zero. */
+/** Removes all holdings after a total loss. */
 export function clearSecurities(state: BookState, session: number): void {
   const { weights, columns } = state;
   const row = findRowOffset(state, session);

@@ -72,8 +72,8 @@ export interface BookInput {
   /** Share counts that the book follows between reviews. Default: none. */
   readonly shareChanges?: ShareChangeTerms | undefined;
   /**
-   * Securities for which the copied book waits for a price at the first session. This book holds the copied book's
-   * weights.
+   * Securities for whose prices another book is waiting at the first session. Given if this book starts with the
+   * weights of that book.
    */
   readonly pending?: PendingSecurities;
   /** State of an earlier book on equal terms. This book resumes at `from`, the last session of the earlier book. */

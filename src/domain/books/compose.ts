@@ -67,7 +67,7 @@ export function composeOnMarket(
     treatment: composer.treatment(indexId),
     sm: composer.market(indexId),
   };
-  // deciders are created on first use
+  // Without due rebalances, no decision changes the memory, and `left` would create a decider.
   return {
     ...context,
     first,

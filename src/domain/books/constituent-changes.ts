@@ -46,7 +46,10 @@ export interface ConstituentChange {
   readonly ratio: number | null;
   /** Weight in the index: on exit, before the trades of the close; on entry, after them. */
   readonly weight: number;
-  /** Total proceeds per share in `currency`, from shares of another security and cash. */
+  /**
+   * Price per share in `currency`: the proceeds of a corporate action (cash and shares of another security), otherwise
+   * the latest close.
+   */
   readonly price: number;
   /** Quotation currency of the security. */
   readonly currency: string;

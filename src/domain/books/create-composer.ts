@@ -37,7 +37,7 @@ export interface ComposerInput {
   readonly models?: StoredModels | undefined;
   /** Last day with known data. */
   readonly until: Day;
-  /** Creates the decider of a document; called once per index. */
+  /** Creates the decider of a document; called once per version of an index definition and per review. */
   readonly createDecider: DeciderFactory;
   /** Aligned markets by calendar. The composer uses them instead of the result of `openMarketOn`. */
   readonly aligned?: ReadonlyMap<string, SessionMarket>;

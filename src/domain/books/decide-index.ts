@@ -64,7 +64,10 @@ function continueReview(composer: Composer, input: DecideDueInput): DecidedRebal
   return { composition: continuePhase(index, rebalance, { ...before, transition }), findings: [] };
 }
 
-/** Records a review of share counts if the composition already includes these counts. */
+/**
+ * Records a review of share counts that the latest composition already includes. Returns no composition if the latest
+ * composition takes effect before the session of the review.
+ */
 function joinReview({ review, rebalance, known }: DecideDueInput): DecidedRebalance {
   const currentComposition = findCompositionInForce(known, rebalance.session);
   if (currentComposition?.session !== rebalance.session) return { findings: [] };

@@ -9,10 +9,11 @@ import { moveWeights } from './trades.js';
 import { tradeToTargets } from './trade-to-targets.js';
 
 /**
- * Derives the book of a portfolio that holds a cost-free book and pays costs. No weight is recomputed. The result is
- * bit-identical to a simulation if the other book began a holding period at the portfolio's first session. Returns
- * undefined if the holdings could differ; the caller must then simulate. This is the case if a target has no price, if
- * the other book waited for a price, or if a payment is due while a spun-off security may wait for its price.
+ * Derives the book of a portfolio that has the weights of the cost-free book `like` and pays costs. No weight is
+ * recomputed. The result is bit-identical to a simulation if `like` began a holding period at the portfolio's first
+ * session. Returns undefined if the holdings could differ; the caller must then simulate. This is the case if a target
+ * has no price or is within the tolerance, if `like` waited for a price, if a security leaves a book with cash or short
+ * positions, or if a payment is due while a spun-off security may wait for its price.
  * @param like book without costs that trades to every target.
  * @param resume state of the portfolio at the first session, to resume from.
  * @cost O(T + E H)

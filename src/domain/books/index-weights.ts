@@ -3,8 +3,9 @@ import { findLastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
 /**
- * Returns a function that reads the weights of other indices for decisions of an index. The weights are those of the
- * latest composition that was decided on or before the session. Null before the first composition.
+ * Returns a function that reads the weights of any index, by its id, for a decision of the index `indexId` on a
+ * session. The weights are those of the latest composition that was decided on or before the session. Null before the
+ * first composition.
  */
 export function createIndexWeights(
   composer: Composer,

@@ -24,7 +24,8 @@ import {
 
 /**
  * Creates the state of a book at its first session.
- * @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less, NO_RATE for a dividend without a withholding tax
+ * @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less, NO_RATE if the withholding tax has no rate for the
+ * dividends of a security
  */
 export function openBook(input: BookInput): BookState {
   const { sm, from, to, growth, treatment, targets, indexTerms = growth } = input;

@@ -7,7 +7,8 @@ import { Refusal } from '../refusals/refusal.js';
 const alignedMarkets = new WeakMap<MarketData, WeakMap<Calendars, Map<string, SessionMarket>>>();
 
 /**
- * Returns the market aligned to the sessions of a calendar. Calendars with equal recorded changes share one alignment.
+ * Returns the market aligned to the sessions of a calendar. Calls with the same objects `market` and `calendars` share
+ * one alignment.
  * @throws Refusal VALIDATION_FAILED if the calendar does not exist
  */
 export function openMarketOn({

@@ -163,8 +163,8 @@ function computeLayerGrowth({ book, shift, exchange }: Layer, t: number): number
 }
 
 /**
- * Returns true if weights and level of an underlying book drift by different factors. This is the case for an overlay
- * that trades on every session.
+ * Returns true if weights and level of an underlying book drift by different factors. This is the case, for example,
+ * for an overlay that trades on every session.
  */
 function isTrading({ book, shift, drift }: Layer, t: number): boolean {
   return drift[t + shift] !== book.gross[t + shift];
@@ -278,9 +278,10 @@ function combineEvents({ t, layerEvents, layers, width, growth, value, isReset }
 }
 
 /**
- * Returns the factor from the weights after each close to the weights before the next close, [T]. After an event it is
- * the growth, because the weights before the event are stored. Otherwise it is the growth of the underlying index at
- * the previous exposure.
+ * Returns the factor from the weights after each close to the weights before the next close, [T]. On a session with an
+ * event it is the growth of the overlay, because the stored weights before the event refer to that growth. The same
+ * applies with several underlying indices and without exposure. Otherwise it is the price growth of the underlying
+ * index, times the previous exposure over the new one.
  */
 function computeDrift(
   { growth, exposures }: OverlayPath,
@@ -332,7 +333,7 @@ function hasCash(layers: readonly Layer[]): boolean {
   return layers.some(({ book, shift }) => book.cash.subarray(shift).some((cash) => Math.abs(cash) > CASH_MIN));
 }
 
-/** Remainder to 1 below which it is a rounding error and not cash. */
+/** Fraction of the value below which cash counts as a rounding error. */
 const CASH_MIN = 1e-12;
 
 function listGapsOfBooks(underlyingBooks: readonly Book[], from: number, which: 'gaps' | 'silent'): Book['gaps'] {

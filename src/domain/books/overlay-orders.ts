@@ -24,7 +24,7 @@ export interface EarlierOrders {
 
 /**
  * Returns the orders of the underlying books on the overlay's sessions, in weights and money of the overlay, by
- * underlying book. An earlier order is included only if its outcome is new.
+ * underlying book. Only the outcome of an order up to the first session is new; its other fields come from `earlier`.
  */
 export function listOrders(layers: readonly Layer[], value: Float64Array, earlier?: EarlierOrders): UnfilledOrder[] {
   let position = 0;

@@ -23,8 +23,8 @@ export interface PendingComposition {
 }
 
 /**
- * Returns the change of constituents that takes effect at the close of a session. If there is none, returns the next
- * announced change, or undefined.
+ * Returns the change of constituents that takes effect at the close of a session, or otherwise the next announced
+ * change. Returns undefined if there is none, or if a review takes effect at that close.
  * @param composer composer without data after the session
  */
 export function findPendingChange(composer: Composer, indexAtClose: IndexAtClose): PendingComposition | undefined {

@@ -62,7 +62,7 @@ export function sumSides(weights: Iterable<number>): Sides {
   return { long, short };
 }
 
-/** Remainder to 1 below which it is a rounding error and not cash. */
+/** Fraction of the value below which cash counts as a rounding error. */
 const CASH_MIN = 1e-9;
 
 /**

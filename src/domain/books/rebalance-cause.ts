@@ -68,7 +68,7 @@ export function listReviewsDecidedOn(
     const { rebalance } = text;
     const last = Math.min(position + countNoticeSessions(rebalance), calendar.sessions.length - 1);
     const dates = listRebalanceDates({ rebalance, calendar, baseDay, from: day, to: calendar.sessions[last]! });
-    // The `rebalance` of the document is a review too.
+    // On the base session, only the `rebalance` of the document takes place.
     return dates.some(
       ({ date, decision, session: on }) =>
         decision === day && date >= from && date < until && (id === DEFAULT_REVIEW || on !== base),

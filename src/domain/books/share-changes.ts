@@ -85,7 +85,7 @@ interface CountAdoption {
 
 /**
  * Applies the listed changes of a session.
- * @returns true if all counts are settled
+ * @returns true if `latest` now equals the data for every holding
  */
 function adoptListedCounts(taking: CountAdoption, { starts, slots, values }: CountTimeline): boolean {
   const { state, counts, session } = taking;
@@ -102,7 +102,7 @@ function adoptListedCounts(taking: CountAdoption, { starts, slots, values }: Cou
 
 /**
  * Compares the counts of all holdings with the data, and applies differences.
- * @returns true if all counts are settled
+ * @returns true if `latest` now equals the data for every holding
  */
 function adoptStatedCounts(taking: CountAdoption): boolean {
   const { state, counts, session } = taking;
@@ -110,7 +110,7 @@ function adoptStatedCounts(taking: CountAdoption): boolean {
   const { latest, values, terms } = counts;
   const { panel } = terms.counts;
   const row = panel?.rowAt(session) ?? -1;
-  // cells of a panel are compared in place
+  // counts in a panel are compared without a copy
   const cells = panel === undefined || row < 0 ? null : panel.cells;
   if (cells === null) terms.counts.fill(session, heldColumns.subarray(0, count), values.subarray(0, count));
   let isSettled = true;

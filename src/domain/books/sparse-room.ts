@@ -11,7 +11,7 @@ export interface SparseWeightMemory {
   giveBack(book: Book, followedFrom: number): void;
   /** Releases the memory of an unfinished book. */
   drop(): void;
-  /** Returns the number of cells kept for the next book. */
+  /** Returns the number of bytes of the shared memory. */
   bytes(): number;
 }
 

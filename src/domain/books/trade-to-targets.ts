@@ -35,7 +35,8 @@ const STEPS_MAX = 64;
 const BISECTION_STEPS = 60;
 
 /**
- * Trades to target weights: solves V' + c sum |w V' - h| = V for the value V' after costs.
+ * Trades to target weights: solves V' + c sum |w V' - h| = V for the value V' after costs, with the cost rate c, target
+ * weights w, weights h before the trade, and the value V before it.
  * @cost O(H) per step
  */
 export function tradeToTargets(input: TradeInput): TradeOutcome {
@@ -44,8 +45,8 @@ export function tradeToTargets(input: TradeInput): TradeOutcome {
 }
 
 /**
- * Trades every slot. The left side of the equation is convex and piecewise linear, so Newton's method from V ends
- * exactly after finitely many steps.
+ * Trades every slot. The left side of the equation of `tradeToTargets` is convex and piecewise linear, so Newton's
+ * method from V ends exactly after finitely many steps.
  */
 function tradeAll({ before, targets, cash: fixedCash, slots, costRate }: TradeInput): TradeOutcome {
   let investedWeight = 0;

@@ -108,7 +108,9 @@ export function limitToCoverage(
   };
 }
 
-/** Returns the sessions from the first to the last one in the range on which the store has any price bar. */
+/**
+ * Returns the number of sessions from the first to the last session in the range on which the store has any price bar.
+ */
 function countPricedSessions(
   { sessions, isSession }: Calendar,
   dates: Int32Array,

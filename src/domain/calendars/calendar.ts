@@ -21,12 +21,22 @@ export interface CalendarCoverage {
   readonly to: Day;
 }
 
+/** Session that closes before the usual time by a rule of the calendar. */
+export interface EarlyClose {
+  /** Local closing time, `HH:MM`. */
+  readonly closes: string;
+  /** Name of the rule, for example of the holiday before which the session closes early. */
+  readonly name: string;
+}
+
 /** Sessions of one exchange over its whole coverage. */
 export interface Calendar extends CalendarOption {
   /** Recorded changes of its sessions; absent if there are none. */
   readonly recorded?: VersionedClosures;
   /** Returns the name of the holiday on which the rules close a day. Returns undefined if there is none. */
   closureOn?(day: Day): string | undefined;
+  /** Returns the early close that the rules schedule on a session. Returns undefined if there is none. */
+  earlyCloseOn?(day: Day): EarlyClose | undefined;
   /** Session days, ascending. */
   readonly sessions: Int32Array;
   /** Returns true if a day is a session. Days outside the coverage are not. @cost O(1), a bit test */

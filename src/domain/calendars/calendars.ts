@@ -73,7 +73,7 @@ function createOption({ code, name, tz, coverage }: IndexEntry): CalendarOption 
 
 function createCalendar(
   option: CalendarOption,
-  { sessions, bits, earlyCloses, closures, hoursOn }: Expansion,
+  { sessions, bits, unusualCloses, earlyCloseOn, closures, hoursOn }: Expansion,
 ): ExchangeCalendar {
   const { from, to } = option.coverage;
   const isSession = (day: Day): boolean => {
@@ -84,8 +84,9 @@ function createCalendar(
   return {
     ...option,
     sessions,
-    earlyCloses,
+    earlyCloses: new Map(Array.from(unusualCloses, ([day, { closes }]) => [day, closes])),
     isSession,
+    earlyCloseOn,
     closureOn: (day) => closures.get(day),
     hoursOn: (day) => (isSession(day) ? hoursOn(day) : undefined),
   };

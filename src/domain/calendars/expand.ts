@@ -1,9 +1,9 @@
 import { toCivilDate, parseValidDay, toWeekday, type Day } from '../time/days.js';
-import type { CalendarCoverage } from './calendar.js';
+import type { CalendarCoverage, EarlyClose } from './calendar.js';
 import { listDates, parseDateRule, type FeastDays } from './date-rule.js';
 import { listObservedDays, parseObservance, type Holiday } from './observance.js';
 import type { ClosureRule, DatedRule, FamilyFile, RuleFile, ShortSession } from './rule-file.js';
-import { closeHoursAt, createHoursLookup, type TradingHours } from './trading-hours.js';
+import { closeHoursAt, closesEarlier, createHoursLookup, type TradingHours } from './trading-hours.js';
 import { parseWeekdayMask } from './weekdays.js';
 
 /** Days of a calendar, computed over its whole coverage. */
@@ -12,8 +12,10 @@ export interface Expansion {
   readonly sessions: Int32Array;
   /** One bit per day from the first covered day. */
   readonly bits: Uint32Array;
-  /** Local closing time of the sessions that end early. */
-  readonly earlyCloses: ReadonlyMap<Day, string>;
+  /** Local closing time of the sessions with an unusual closing time, with the names of the rules. */
+  readonly unusualCloses: ReadonlyMap<Day, EarlyClose>;
+  /** Returns the close of a session that closes before its usual time. Returns undefined for other sessions. */
+  readonly earlyCloseOn: (session: Day) => EarlyClose | undefined;
   /** Names of the holidays on closed days. */
   readonly closures: ReadonlyMap<Day, string>;
   /** Returns the trading hours of a session. */
@@ -38,13 +40,24 @@ export function expandCalendar({ file, families, feasts }: ExpansionSources): Ex
   const isSession = (day: Day) => openDays.has(day) || (isBusinessDay(day) && !closedDays.has(day));
   const { sessions, bits } = collectDays(coverage, isSession);
   const shortSessions = [...families.flatMap((family) => family.early), ...file.early];
-  const earlyCloses = listEarlyCloses(shortSessions, coverage, feasts, isSession);
+  const unusualCloses = listUnusualCloses(shortSessions, coverage, feasts, isSession);
   const findUsualHours = createHoursLookup(file.hours);
   const findHours = (session: Day) => {
-    const close = earlyCloses.get(session);
-    return close === undefined ? findUsualHours(session) : closeHoursAt(findUsualHours(session), close);
+    const close = unusualCloses.get(session);
+    return close === undefined ? findUsualHours(session) : closeHoursAt(findUsualHours(session), close.closes);
   };
-  return { sessions, bits, earlyCloses, closures: closedDays, hoursOn: findHours };
+  const findEarlyClose = (session: Day) => {
+    const close = unusualCloses.get(session);
+    return close !== undefined && closesEarlier(close.closes, findUsualHours(session)) ? close : undefined;
+  };
+  return {
+    sessions,
+    bits,
+    unusualCloses,
+    earlyCloseOn: findEarlyClose,
+    closures: closedDays,
+    hoursOn: findHours,
+  };
 }
 
 export function createCoverage({ from, publishedTo, to }: RuleFile['coverage']): CalendarCoverage {
@@ -129,16 +142,17 @@ function collectDays(
   return { sessions: days.slice(0, count), bits };
 }
 
-function listEarlyCloses(
+function listUnusualCloses(
   rules: readonly ShortSession[],
   coverage: CalendarCoverage,
   feasts: FeastDays,
   isSession: (day: Day) => boolean,
-): Map<Day, string> {
-  const closes = new Map<Day, string>();
+): Map<Day, EarlyClose> {
+  const closes = new Map<Day, EarlyClose>();
   for (const rule of rules) {
     for (const day of 'dates' in rule ? listDates(rule.dates) : listShortDays(rule, coverage, feasts, isSession)) {
-      if (day >= coverage.from && day <= coverage.to && isSession(day)) closes.set(day, rule.at);
+      if (day >= coverage.from && day <= coverage.to && isSession(day))
+        closes.set(day, { closes: rule.at, name: rule.name });
     }
   }
   return closes;

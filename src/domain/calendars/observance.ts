@@ -37,8 +37,8 @@ export interface Holiday {
 
 /**
  * Returns the days closed by holidays, with the name of the first holiday on each. Holidays that move only on a clash
- * with another holiday are placed last, in list order. Then each holiday that needs a free day takes the next day
- * without a holiday, in date order.
+ * with another holiday are placed last, in list order. Then each holiday that needs a free day takes the next business
+ * day without a holiday, in date order.
  * @param isBusinessDay must depend only on the weekday
  */
 export function listObservedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Map<Day, string> {

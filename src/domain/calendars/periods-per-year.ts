@@ -2,8 +2,8 @@ import { LIMITS } from '../refusals/limits.js';
 import { toWeekday, type Day } from '../time/days.js';
 
 /**
- * Returns the number of sessions per year, by which figures are annualised. It is 365 if both days of a weekend are
- * sessions, as on a calendar that trades every day, otherwise 252.
+ * Returns the number of sessions per year, by which figures are annualised. It is 365 if the days are consecutive and
+ * include a weekend, as on a calendar that trades every day, otherwise 252.
  * @param days ascending, without duplicates: the sessions of a calendar, or the dates of a series.
  * @cost O(1)
  */

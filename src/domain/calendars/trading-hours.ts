@@ -38,7 +38,16 @@ export function createHoursLookup(entries: RuleFile['hours']): (day: Day) => Tra
   };
 }
 
-/** Returns the hours of a session with another closing time. Omits a break that begins at or after that time. */
+/** Returns the hours of a session with another closing time. Omits a break that ends at or after that time. */
 export function closeHoursAt(hours: TradingHours, close: string): TradingHours {
   return { ...hours, close, breaks: hours.breaks.filter(([, end]) => end < close) };
+}
+
+/**
+ * Returns true if a closing time is before the usual close of a session. A close at or before the opening time is on the
+ * next day, unless the session opens on the evening before.
+ */
+export function closesEarlier(close: string, { open, close: usual, openDay }: TradingHours): boolean {
+  const isNextDay = (time: string) => openDay === 0 && time <= open;
+  return isNextDay(close) === isNextDay(usual) ? close < usual : isNextDay(usual);
 }

@@ -46,7 +46,7 @@ export function reportAssumptions(assumed: AssumptionInput): Finding[] {
   ];
 }
 
-/** Warns if the price data do not permit the stated treatment of dividends. @cost O(A) */
+/** Warns if the price data do not permit the stated treatment of dividends. @cost O(A) for A corporate actions */
 function reportBasis({ document, treatment: { dividends }, market }: AssumptionInput): Finding[] {
   const path = isDerivedDocument(document) ? 'derivation.source_index_id' : 'pipeline.treatment.dividends';
   if (!listVariants(market).includes(dividends)) {

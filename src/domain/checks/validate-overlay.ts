@@ -106,7 +106,10 @@ function reportSeparateRebalance({ rebalance, overlay }: OverlayDocument): Findi
 
 type Blend = Extract<OverlayDocument['overlay'], { type: 'blend' }>;
 
-/** Reports parts that are indices of different return variants; all parts of a blend must have one variant. */
+/**
+ * Warns about parts with different return variants if the blend states no variant; all parts then use that of the
+ * first.
+ */
 function reportReturnVariants(
   { variant }: Blend,
   sources: readonly IndexDocument[],

@@ -15,7 +15,7 @@ export interface PluginDraft extends Omit<PluginDocument, 'inputs' | 'parameters
   readonly parameters: Readonly<Record<string, Parameters[string]['default'] | Parameters[string]>>;
 }
 
-/** Errors in inputs and parameters; the source is checked in the sandbox. */
+/** Returns the errors in the inputs and parameters of a plug-in; the source is checked in the sandbox. */
 export const checkPlugin = (plugin: PluginDocument): readonly Finding[] => [
   ...reportInputs(plugin),
   ...reportParameters(plugin),

@@ -72,7 +72,7 @@ function reportSet(universe: UncheckedBody, kind: string, place: UniverseLocatio
 }
 
 /**
- * Kinds of universes by the member that they have. `watchlist` may accompany other members, because runs add its
+ * Kinds of universes that accept each member. The kind `watchlist` accepts identifiers, because runs add its
  * securities.
  */
 const KINDS_OF_MEMBER: Readonly<Record<string, readonly string[]>> = {

@@ -67,7 +67,7 @@ function findUnkeptByWeights(rule: LimitRuleName, weights: readonly number[]): R
 /** Caps to try: bounds of published rules. */
 const ROUND_CAPS = [0.35, 0.25, 0.2, 0.1, 0.05];
 
-/** Returns the largest cap in `CAPS` that guarantees a rule. */
+/** Returns the largest cap in `ROUND_CAPS` that guarantees a rule. */
 export function findLargestCap(rule: LimitRuleName): number {
   const keeps = ROUND_CAPS.find((cap) => findRowViolatedUnderCap(rule, cap) === null);
   if (keeps === undefined) throw new Error(`no cap keeps the rule ${rule}`);

@@ -9,8 +9,8 @@ interface IssuersAboveTrigger {
   /** Sum of the weights without a move. */
   fixed: number;
   /**
-   * Change of the sum per unit of the move. This is the weight of the moving security if its issuer is above the
-   * trigger, otherwise 0.
+   * Change of the sum per unit of the move. This is the weight of the moving security, negated for a net short issuer.
+   * 0 if the issuer of the security is not above the trigger.
    */
   moving: number;
   /** Sum over all issuers, whether above the trigger or not. */
@@ -137,7 +137,9 @@ interface MoveSearchTerms {
 interface SafeMoveBounds {
   /** Returns true if a sum of at most `most` stays within the bound when the portfolio loses the fraction `lost`. */
   afterFall(most: number, lost: number): boolean;
-  /** Returns the gain of the portfolio up to which the bound holds. The sum is at most `most` plus the gain. */
+  /**
+   * Returns the largest gain of the portfolio at which a sum of at most `most` plus the gain stays within the bound.
+   */
   rise(most: number): number;
 }
 

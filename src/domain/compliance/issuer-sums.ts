@@ -8,8 +8,8 @@ interface IssuerGroups {
 }
 
 /**
- * Creates a function that sums weights, and their absolute values, by issuer. A result is valid until the next call,
- * because the function reuses memory.
+ * Creates a function that sums weights by issuer, and takes the magnitude of each sum. A result is valid until the next
+ * call, because the function reuses memory.
  * @param securityCount number of securities
  */
 export function sumByIssuer(

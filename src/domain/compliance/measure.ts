@@ -8,7 +8,7 @@ export interface Holdings {
   readonly issuerOf: Int32Array;
   /** Net weight of each issuer, [K]. */
   readonly nets: Float64Array;
-  /** Sum of the magnitudes of each issuer's weights, [K]. */
+  /** Magnitude of the net weight of each issuer, [K]. */
   readonly issuers: Float64Array;
 }
 
@@ -98,7 +98,7 @@ export const effectiveNumber: BoundedMeasure = {
       const b = 2 * (limit * square - weight);
       if (a === 0) return limitMove(-c / b, weight);
       const root = Math.sqrt(b * b - 4 * a * c); // NaN if no move reaches the bound.
-      // Cancellation is avoided: one root comes from the sum, the other from the product of the roots.
+      // To avoid cancellation, one root is q / a, and the other is c / q, from the product of the roots.
       const q = -(b + Math.sign(b || 1) * root) / 2;
       return selectNearer(limitMove(q / a, weight), limitMove(c / q, weight));
     };

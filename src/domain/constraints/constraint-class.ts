@@ -15,7 +15,7 @@ export type Reference = 'index' | 'previous' | 'held';
 export interface ReferencePortfolio {
   /** Weights of the securities of the problem, [N]. */
   readonly weights: Float64Array;
-  /** Weight in securities outside the problem. */
+  /** Sum of the absolute weights of securities outside the problem. */
   readonly outside: number;
 }
 

@@ -38,7 +38,7 @@ type Member = string | null;
 /** Bounds on one weight. */
 export interface SecurityRow {
   readonly form: 'name';
-  /** Position of the security. */
+  /** Position of the security in the problem. */
   readonly name: number;
   readonly lower: Limit | null;
   readonly upper: Limit | null;

@@ -95,9 +95,9 @@ export interface FlagTerms {
   readonly isKnown: (identifier: string) => boolean;
 }
 
-/** Dividends above this share of the price are flagged. */
+/** Dividends above this fraction of the last close are flagged. */
 const DIVIDEND_MAX = 0.2;
-/** Multipliers of shares outside this range are flagged. */
+/** Multipliers of shares are flagged if they are at least this number, or at most 1 divided by it. */
 const RATIO_MAX = 100;
 
 /** Returns the reasons why a person should review an action before it takes effect. */

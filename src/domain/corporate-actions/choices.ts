@@ -27,7 +27,7 @@ export interface ChoiceOutcome {
   readonly shares: number;
   /** Cash per share held before, in the currency of the security; negative if the holder pays. */
   readonly cash: number;
-  /** Ratio of the weights of the other securities after the choice to before. */
+  /** Weight of each other security after the choice, divided by its weight before. */
   readonly others: number;
   /** Shares received in another security; null if none are received. */
   readonly received: ReceivedShares | null;

@@ -40,7 +40,7 @@ export interface ReceivedShares {
 /** Index after an action, if no price changes for any other reason. */
 export interface ProForma {
   readonly weight: number | null;
-  /** Ratio of the index shares of the security after the action to before. */
+  /** Index shares of the security after the action, divided by those before. */
   readonly shares: number | null;
   /** Divisor after divided by before. */
   readonly divisor: number | null;
@@ -128,8 +128,8 @@ function computeEnded(
 }
 
 /**
- * Returns the ratio of the divisor after to before if a security leaves at a price. Returns null if no other security
- * is held.
+ * Returns the divisor after a security leaves at a price, divided by the divisor before. Returns null if no other
+ * security is held.
  */
 function computeDivisorWithout(weight: number, movedFraction: number): number | null {
   const otherWeight = 1 - weight;

@@ -37,7 +37,7 @@ export const StepItem = defineObject(() => ({
   file: OutputFile.nullable().meta({ description: 'File that was written.' }),
   detail: z.record(z.string(), z.unknown()).nullable().meta({
     description:
-      'Further details of the result. For a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`.',
+      'Further details of the result. For a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit); for a price move `evidence` (previous_date, previous_close, close, weight); and, if it was accepted, `waived_by` and `reason`.',
   }),
 })).meta({ id: 'StepItem' });
 

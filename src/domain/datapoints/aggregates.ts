@@ -176,8 +176,8 @@ const BUCKETS = 64;
 const bucketCounts = new Int32Array(BUCKETS);
 
 /**
- * Returns the median of the first values of a buffer, which is reordered. Only the values in the bucket of the median
- * are read twice.
+ * Returns the median of the first values of a buffer, which is reordered. Values are sorted into buckets by size, and
+ * the median is selected only among the values of its bucket.
  * @cost O(count) on average
  */
 export function computeMedian(values: Float64Array, count: number): number {

@@ -199,5 +199,5 @@ export function computeSlope(
   return mm / (count - 1) >= CONSTANT_SQUARES ? rm / mm : NaN;
 }
 
-/** Sum of squares below which the market counts as constant. */
+/** Variance of the market return below which it counts as constant. */
 const CONSTANT_SQUARES = 1e-18;

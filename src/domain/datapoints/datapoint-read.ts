@@ -11,7 +11,10 @@ import { isField, toFieldRequest, type DatapointExpression } from './expressions
 
 /** Dates of the bars, rows or events on which a value is based. */
 export interface DatapointDates {
-  /** First date read. It equals `to` for a single value, and is null if no value was found. */
+  /**
+   * First date read. It equals `to` for a single value. Both are null if no value was found, or if the value was always
+   * valid.
+   */
   readonly from: string | null;
   readonly to: string | null;
   /** Number of values found between the two dates. */

@@ -17,7 +17,7 @@ export interface DividendHistory {
    */
   steps(column: number): DividendSteps;
   /**
-   * Asserts that the dividends of the twelve months up to a day are complete. @throws BeforeMarketError if some have been
+   * Asserts that the dividends of the twelve months up to a day are complete. @throws BeforeMarketError if some were
    * removed
    */
   assertCovers(day: Day): void;
@@ -177,7 +177,10 @@ function computeDayLeft(exDay: Day): Day {
   return day;
 }
 
-/** In a store with split-adjusted prices, dividend amounts are already adjusted. */
+/**
+ * Returns dividends and splits by column. In a store with adjusted prices the splits are omitted, because dividend
+ * amounts are already adjusted.
+ */
 function listEventsByColumn(market: MarketData): DividendEvents[] {
   const positions = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
   const cash = market.identifiers.map((): { day: Day; value: number }[] => []);

@@ -32,8 +32,8 @@ export interface DecisionContext {
   /** 1 for a constituent of the index before the decision, by column; null at the first decision. */
   readonly incumbents: Uint8Array | null;
   /**
-   * Returns the weights of another index at its last decision. Returns null before its first decision, or if no index
-   * is available.
+   * Returns the weights of any index, by its id, at its last decision. Returns null before its first decision, or if no
+   * index is available.
    */
   indexWeights(indexId: string): IndexWeights | null;
 }
@@ -54,7 +54,7 @@ export interface LeafReader {
   values(field: FieldRequest, columns: Int32Array): readonly ReferenceValue[];
   groups(field: FieldRequest, columns: Int32Array): Grouping;
   isNumber(field: FieldRequest): boolean;
-  /** Returns the reader of a series on trailing sessions. @param lag lag of the last session of the window */
+  /** Returns a statistic of a series over a window of trailing sessions, [n]. */
   overSessions(series: Series, window: TrailingRequest, columns: Int32Array): Float64Array;
   /**
    * Returns the values of a series on trailing sessions, grouped by security, the latest value last, [columns *
@@ -78,7 +78,7 @@ export interface ExpressionSection {
   numbers(expression: DatapointExpression, columns: Int32Array): Float64Array;
   truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
   values(expression: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
-  /** Returns the text values of an expression. Returns null for numbers. */
+  /** Returns the groups of securities by the text values of an expression. Returns null for numbers. */
   groups(expression: DatapointExpression, columns: Int32Array): Grouping | null;
   /** Returns the text column that a datapoint is or refers to. Returns undefined for numbers. */
   textField(expression: DatapointExpression): FieldRequest | undefined;
@@ -300,7 +300,7 @@ function findTextField(
 
 interface CallScope {
   readonly columns: Int32Array;
-  /** Number of sessions before the decision. */
+  /** Number of sessions from the session that is read to the decision. */
   readonly shift: number;
   readonly at: Evaluator;
 }

@@ -133,7 +133,7 @@ export function createRequestKey(field: FieldRequest): string {
   return `${field.dataset ?? ''}|${field.name}|${field.lag}|${field.window ?? ''}|${field.aggregate}|${field.transform}`;
 }
 
-/** Describes the request in words: `median VALUE_TRADED over 60 sessions, 1 session back`. */
+/** Describes the request in words: `median of VALUE_TRADED over 60 sessions, 1 session back`. */
 export function describeRequest(field: FieldRequest): string {
   const window = field.window ?? DEFAULT_WINDOW;
   const parts = [

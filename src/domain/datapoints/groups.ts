@@ -36,7 +36,7 @@ export function createDatedGroups(spells: readonly (readonly ReferenceSpell[])[]
   };
 }
 
-/** Groups given values. */
+/** Returns the groups of values: one group per different value, and one for missing values. */
 export function groupByValue(values: readonly ReferenceValue[]): Grouping {
   const numbers = createNumbering();
   return { of: Int32Array.from(values, numbers.of), names: numbers.texts };

@@ -39,7 +39,10 @@ const REQUIRED_COLUMNS: Readonly<Record<DerivedName, readonly string[]>> = {
   AGE: [],
 };
 
-/** Returns the first column that a derived datapoint requires. For any other name, returns the name itself. */
+/**
+ * Returns the first column that a derived datapoint requires. For a name that requires no column, returns the name
+ * itself.
+ */
 export const resolveColumn = (name: string): string =>
   isDerived(name) && REQUIRED_COLUMNS[name].length > 0 ? resolveColumn(REQUIRED_COLUMNS[name][0]!) : name;
 

@@ -16,7 +16,7 @@ export interface PositionedWindow extends Window {
 /** Function that computes the slopes of returns on market returns over a window, [n]. */
 export type RollingBetas = (window: PositionedWindow) => Float64Array;
 
-/** Sum of squares below which the market counts as constant. */
+/** Variance of the market return below which it counts as constant. */
 const CONSTANT_SQUARES = 1e-18;
 
 /**
@@ -134,8 +134,8 @@ function computeMarketSquares(market: MarketSums): number {
 }
 
 /**
- * Computes the slope of returns on market returns. @param returnSum sum of the returns of a security @param products sum of
- * the products of those returns with market returns
+ * Computes the slope of returns on market returns. @param returnSum sum of the returns of a security @param products
+ * sum of the products of these returns with market returns
  */
 function computeSlope(returnSum: number, products: number, market: MarketSums): number {
   const marketSquares = computeMarketSquares(market);
@@ -221,7 +221,10 @@ function createMarket(rows: Rows, length: number): Market {
   };
 }
 
-/** Uses two sums in parallel to overlap the latency of additions. */
+/**
+ * Returns the mean of the values at some positions, NaN if there are none. Two sums run in parallel to overlap the
+ * latency of additions.
+ */
 function computeMean(values: Float64Array, places: Int32Array): number {
   let evenSum = 0;
   let oddSum = 0;

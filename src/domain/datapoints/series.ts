@@ -76,8 +76,8 @@ export interface SeriesTable {
   /** Growth factors, 1 plus each of `returns`. Their product is the return of several sessions. */
   growth(): Series;
   /**
-   * Returns the close as stored, in the currency of the security, times the exchange rate. This is the price in index
-   * currency.
+   * Returns a series of amounts in index currency: the amounts in the currency of each security, times the exchange
+   * rate.
    */
   inIndexCurrency(series: Series): Series;
 }
@@ -261,8 +261,8 @@ function createCarriedSeries(series: Series, sessionsMax: number): Series {
 }
 
 /**
- * Returns the series of returns on every session (growth - 1). Without a price bar, growth is the cash of corporate
- * actions over the latest price.
+ * Returns the series of returns on every session (growth - 1). Without a price bar, the return consists of the cash of
+ * corporate actions and the change of the exchange rate.
  */
 function createReturnSeries(sm: SessionMarket, growth: Float64Array): Series {
   return {

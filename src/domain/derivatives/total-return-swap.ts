@@ -101,9 +101,9 @@ export interface SwapValue {
 }
 
 /**
- * Values a total return swap with periodic resets on a single flat curve. The current period pays the return since its
- * start. In exchange it receives a coupon that was fixed at its start for the whole period. Each later period resets to
- * the level at its start.
+ * Values a total return swap with periodic resets on a single flat curve. In the current period, the total return
+ * receiver gets the return since the start of the period, and pays a coupon that was fixed at that start for the whole
+ * period. Each later period resets to the level at its start.
  * @throws nothing: the caller checks dates and rates.
  * @cost O(periods)
  */

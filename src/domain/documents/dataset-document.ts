@@ -4,7 +4,7 @@ import { DerivedActions, Mapping } from './mapping.js';
 import { ChangedPrice, OVERRIDES_MAX, PriceOverride } from './price-override.js';
 import { CurrencyCode, Id } from '../schema/shape.js';
 
-/** Stored form of a data store. It has additional fields that the API does not serve. */
+/** Kinds of data stores, by the origin of their content. */
 export const DATASET_KINDS = ['folder', 'database', 'imported', 'synthetic'] as const;
 export type DatasetKind = (typeof DATASET_KINDS)[number];
 
@@ -51,6 +51,7 @@ const StartImport = defineObject(() => ({
 }));
 export type StartImport = z.infer<typeof StartImport>;
 
+/** Stored form of a data store. It has additional fields that the API does not serve. */
 export const DatasetDocument = defineObject(() => ({
   store_id: Id,
   name: z.string(),

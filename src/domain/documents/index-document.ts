@@ -19,10 +19,7 @@ import { NumberExpression } from '../datapoints/expressions/expression.js';
 import { NamedPlugins } from './plugin-document.js';
 import { WeightingSpec } from './weighting-spec.js';
 
-/**
- * Index document as written by clients. Its fields have the same names in the code as in the API. The catalogues check
- * the parameters of rules and weightings.
- */
+/** Ids that indices cannot have, because they are parts of routes. */
 export const RESERVED_INDEX_IDS = [
   'backtests',
   'calendars',
@@ -224,6 +221,10 @@ const NamedDatapoints = z
     error: `has more than ${DATAPOINTS_MAX} names`,
   });
 
+/**
+ * Index document as written by clients. Its fields have the same names in the code as in the API. The catalogues check
+ * the parameters of rules and weightings.
+ */
 export const IndexDocument = defineObject(() => ({
   id: Id.meta({ label: 'Id', help: '1 to 64 letters, digits, dashes and underscores.' }),
   name: z.string().min(1).max(200).meta({ label: 'Name', help: 'Name that is shown next to the id.' }),

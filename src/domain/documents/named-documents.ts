@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../refusals/refusal.js';
 
-/** Path and query parameters that refer to a document, by prefix: its kind, and the error code if it is absent. */
+/** Kind of the document to which a path or query parameter refers, and error code if it is absent, by parameter. */
 export const NAMED_DOCUMENTS = {
   index_id: { kind: 'index', missing: 'INDEX_NOT_FOUND' },
   strategy_id: { kind: 'strategy', missing: 'STRATEGY_NOT_FOUND' },

@@ -8,6 +8,10 @@ export const RenderDocument = defineObject(() => ({
   name: z.string(),
   /** Index of a built-in report; null for a stored template. */
   index_id: z.string().nullable(),
+  /** Indices and strategies that the report shows; absent in reports of earlier versions. */
+  index_ids: z.array(z.string()).optional(),
+  /** Last date of the runs that the report shows; absent without a run, and in reports of earlier versions. */
+  as_of: z.string().optional(),
   blocks: z.int().min(0),
   pages: z.int().min(1),
   bytes: z.int().min(0),

@@ -43,7 +43,7 @@ function findSpans(document: IndexDocument, calendar: Calendar): TextSpan[] {
 
 /**
  * Returns the session on which a version begins. This is its first review on or after its date. For an overlay, or if
- * the version does not wait for a review, it is the date.
+ * the version does not wait for a review, it is the first session on or after the date.
  */
 function findBegin({ document, from, amendment }: IndexText, calendar: Calendar, until: Day): Day | undefined {
   const { sessions, coverage } = calendar;

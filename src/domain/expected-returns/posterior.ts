@@ -116,7 +116,7 @@ function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Ar
 }
 
 /**
- * Distance from a view with confidence 1 that counts as rounding. It is relative to the larger of 1 and the view's
+ * Distance from a view with confidence 1 that counts as rounding. It is relative to 1 + the magnitude of the view's
  * value.
  */
 const VIEW_TOLERANCE = 1e-8;

@@ -65,7 +65,7 @@ export function createBatchRows(table: BatchTable, outcomes: readonly AccountOut
       );
 }
 
-/** Results of earlier versions lack the amounts. */
+/** Infeasible result. Results of earlier versions lack `conflict_amounts`. */
 type ResultWithConflicts = Omit<SolvedResult, 'conflict_amounts'> & Partial<Pick<SolvedResult, 'conflict_amounts'>>;
 
 function createAccountRow(outcome: AccountOutcome, position: number): Row {

@@ -23,7 +23,7 @@ export interface ExportTable {
   readonly readsDefinition?: true;
   /** Present if the rows belong to one session, which `date` selects. */
   readonly isOfSession?: true;
-  /** Kind of securities that are grouped by a reference column, which the client may choose. */
+  /** Kind of groups into which a reference column divides the securities. The client may choose the column. */
   readonly isGrouped?: 'groups' | 'issuers';
   readonly columns: Readonly<Record<string, ExportColumn>>;
 }

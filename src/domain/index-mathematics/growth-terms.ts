@@ -15,7 +15,7 @@ export interface GrowthTreatment {
 /** Terms of growth: all inputs other than the market. */
 export interface GrowthTerms {
   readonly variant: ReturnVariant;
-  /** Fraction withheld from ordinary dividends; used only for `net`. */
+  /** Fraction withheld from ordinary dividends. It affects only net returns. */
   readonly withholdingTax: WithholdingTax;
   /** Security in which ordinary dividends are reinvested: the whole index, or the paying security. */
   readonly reinvestment: GrowthTreatment['reinvestment'];
@@ -134,7 +134,7 @@ export function adjustsCloses(terms: GrowthTerms): boolean {
   );
 }
 
-/** Returns a key. Two terms have the same key if the growth of every price is the same under both. */
+/** Returns a key of terms. Under terms with equal keys, the growth of every price is equal. */
 export function createKey(terms: GrowthTerms): string {
   const { variant, withholdingTax, reinvestment, specialDividends, rights, splits, splitShares, currency } = terms;
   return JSON.stringify([

@@ -31,8 +31,8 @@ function findCachedGrowth(sm: SessionMarket): CachedPanels {
 
 /**
  * Returns growth factors of one unit of value from the previous close to the close of each session, in the index
- * currency, [S - first x N]. They are NaN on the first session, before the second bar of a security, and if a rate is
- * missing. On a session without a bar they are 1 plus cash.
+ * currency, [S - first x N]. They are NaN on the first session, up to the first bar of a security, and if a rate is
+ * missing. On a later session without a bar they contain only cash and the change of the exchange rate.
  * @param used columns whose exchange rates are required.
  * @throws Refusal FX_MISSING
  * @cost O(S N), once per market and terms

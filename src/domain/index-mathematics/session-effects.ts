@@ -37,9 +37,9 @@ export interface EffectTable {
   readonly terms: GrowthTerms;
   /** Returns the terms on a session. */
   readonly getTerms: (session: number) => GrowthTerms;
-  /** Carried close of the security of each effect on its session; NaN until computed by `findCloseOfEffect`. */
+  /** Carried close of the security of each effect on its session; NaN until `findCloseOfEffect` computes it, [A]. */
   readonly closes: Float64Array;
-  /** Session of each effect. */
+  /** Carried close under `terms` of the security of each effect on its session; NaN until it is computed, [A]. */
   readonly carried: Float64Array;
   /** Session of each effect, [A]. */
   readonly sessions: Int32Array;

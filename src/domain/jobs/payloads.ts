@@ -20,9 +20,10 @@ import type { RankingName } from '../sweeps/rankings.js';
 import type { Patch, SweepBase } from '../sweeps/variants.js';
 
 /**
- * Inputs of an attempt of each kind of job, except the market, as JSON. They are stored with the job and read by the
- * process that runs it. Documents and requests were validated on submission and are trusted here. For payloads stored
- * by earlier versions, the schema adds the defaults of those versions.
+ * Creates the schema of an object in a payload. Payloads are the inputs of an attempt of a job, except the market, as
+ * JSON. They are stored with the job and read by the process that runs it. Documents and requests were validated on
+ * submission and are trusted here. For payloads stored by earlier versions, the schemas add the defaults of those
+ * versions.
  */
 const defineObjectPayload = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
 

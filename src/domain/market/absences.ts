@@ -9,16 +9,16 @@ export interface Absences {
 }
 
 /**
- * Age of the last bar, in sessions of the security's calendar. Every treatment removes a security whose last bar is
- * older.
+ * Maximum age of the last bar of a listed security, in sessions of its exchange. A book that carries securities for
+ * longer adds them itself: see `findGaps`.
  */
 const AGE_MAX = 64;
 
 const cache = new WeakMap<SessionMarket, Absences>();
 
 /**
- * Returns the securities without a bar on each session after an earlier bar. A security is listed only as long as a
- * holding in it may still be carried.
+ * Returns the securities without a bar on each session after an earlier bar. A security is no longer listed when its
+ * last bar is more than `AGE_MAX` sessions old.
  * @cost O(S N), once per market
  */
 export function listAbsences(sm: SessionMarket): Absences {

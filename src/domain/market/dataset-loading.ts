@@ -16,8 +16,8 @@ const describeLoading = (datasetId: string) =>
 const createDetail = (datasetId: string) => ({ store_id: datasetId, status: 'loading' });
 
 /**
- * Returns true if a failure is one of these refusals. Nothing was changed then, and the request may succeed once the
- * store is loaded.
+ * Returns true if a failure is a refusal of `refuseWhileLoading` or `refuseWhileResuming`. Nothing was changed then,
+ * and the request may succeed once the store is loaded.
  */
 export function isDatasetLoading(failure: unknown): boolean {
   const isEither = isUnavailable(failure) || (failure instanceof Refusal && failure.code === 'STORE_LOADING');

@@ -50,7 +50,10 @@ export function createExchanges({
   return (session, column) => constantExchanges[column] ?? findExchange(findSpell(spells[column]!, sessions[session]!));
 }
 
-/** Outside its coverage, an exchange is assumed to follow the index calendar. */
+/**
+ * Places the sessions of a calendar on the axis. Outside its coverage, an exchange is assumed to follow the index
+ * calendar.
+ */
 function placeOnAxis(calendar: Calendar, sessions: Int32Array): Exchange {
   const openSessions = new Uint8Array(sessions.length);
   const sessionCounts = new Int32Array(sessions.length);

@@ -27,8 +27,8 @@ export interface MarketHandle {
    */
   readonly tables: SharedArrayBuffer;
   /**
-   * Position of each action in `tables`, as Int32 rows, [A x 5]. A row contains the ex-date, 1 for an action that pays
-   * cash, the first byte, the length, and the column of the security or -1.
+   * Position of each action in `tables`, as Int32 rows, [A x 5]. A row contains the ex-date, 1 for an ordinary dividend
+   * and 0 for other actions, the first byte, the length, and the column of the security or -1.
    */
   readonly actionPlaces: SharedArrayBuffer;
   /** Digests of the parts of the content, if known. Parts that a later version shares need not be hashed again. */
@@ -51,7 +51,7 @@ export interface ContentDigests {
   readonly history: Uint8Array;
 }
 
-/** Maximum number of rows of a table per line of JSON, which take at most a millisecond to parse. */
+/** Number of rows of a table per line of JSON. A line takes at most a millisecond to parse. */
 const LINE_ROWS = 500;
 
 interface Axes {
@@ -112,7 +112,7 @@ function formatLines(lines: readonly (Axes | Line)[]): string {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
-/** Returns the actions as one line, like the other tables, with the position and length of each action. */
+/** Returns the actions as lines of JSON, like the other tables, with the position and length of each action. */
 function createActionLines(
   { actions, identifiers }: Pick<MarketData, 'actions' | 'identifiers'>,
   offset: number,
@@ -204,7 +204,7 @@ function selectActions(handle: MarketHandle, isWanted: (all: Int32Array, p: numb
   }
   return wantedPlaces.length === 0
     ? []
-    : (JSON.parse(`${new TextDecoder().decode(textBytes.subarray(0, position))}]`) as CorporateAction[]); // in the form that `actionLines` writes
+    : (JSON.parse(`${new TextDecoder().decode(textBytes.subarray(0, position))}]`) as CorporateAction[]); // in the form that `createActionLines` writes
 }
 
 const BRACKET = 91;
@@ -217,7 +217,7 @@ function joinParts(a: Uint8Array, b: Uint8Array): SharedArrayBuffer {
   return joinedBytes.buffer;
 }
 
-/** Returns lines of securities with their reference rows. A security with many rows has a separate line. */
+/** Returns lines of securities with their reference rows. A line ends once it has `LINE_ROWS` rows. */
 function createSpellLines(reference: MarketData['reference']['rows']): Line[] {
   const lines: Line[] = [];
   let rows: [string, ReferenceRow[]][] = [];
@@ -249,8 +249,8 @@ export function openMarket(handle: MarketHandle): MarketData {
 }
 
 /**
- * Opens a market like `openMarket`, in a thread that also has other work. Awaits `rest` after every few thousand rows,
- * so that the other work can run.
+ * Opens a market like `openMarket`, in a thread that also has other work. Awaits `rest` after each line of the tables,
+ * about `LINE_ROWS` rows, so that the other work can run.
  */
 export async function openMarketGently(handle: MarketHandle, rest: () => Promise<void>): Promise<MarketData> {
   const generator = openByLine(handle);

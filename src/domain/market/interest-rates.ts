@@ -3,10 +3,13 @@ import { Refusal } from '../refusals/refusal.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { PriceSeries } from './series.js';
 
-/** Maximum rate. A rate above 100% per year was probably given in percent, or is a price. */
+/**
+ * Maximum magnitude of a rate, as a fraction per year. A series with a larger value probably contains prices, not
+ * percent per year.
+ */
 export const RATE_MAX = 1;
 
-/** Divisor of series of rates. They are in percent per year. */
+/** Divisor that converts percent, the unit of rate series, into fractions. */
 const PERCENT = 100;
 
 const isBeyond = (value: number): boolean => Math.abs(value) > RATE_MAX * PERCENT;

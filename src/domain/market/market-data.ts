@@ -32,9 +32,9 @@ export interface MarketData {
   readonly reference: ReferenceTable;
   /** Corporate actions, ordered by identifier, ex-date and type. */
   readonly actions: readonly CorporateAction[];
-  /** Last ex-date of the omitted cash actions; absent if all actions are present. */
+  /** Last day of the ex-dates for which ordinary dividends are omitted; absent if all actions are present. */
   readonly settledTo?: number;
-  /** True if any cash action has been omitted. */
+  /** True if any ordinary dividend has been omitted. */
   readonly settledCash?: boolean;
   /** Memberships, ordered by universe, identifier and start. */
   readonly universes: readonly Membership[];

@@ -18,7 +18,7 @@ const CURRENCY = 'CURRENCY';
 
 /**
  * Returns the prices of a few securities in a window as a separate market. Its days are those with a bar of any of the
- * securities. Every security has the currency of its prices.
+ * securities. It has no currencies, so prices are never converted.
  * @cost O(window * securities)
  */
 export function narrowMarket(market: MarketData, { columns, from, to, keeps }: Narrowing): MarketData {

@@ -254,7 +254,7 @@ interface BarUpdate {
   readonly session: number;
 }
 
-/** Writes the columns with a bar that lacked one on the previous session to `resumed`, [N], and returns their number. */
+/** Updates the latest bars. Writes the columns whose bars resume after a gap to `resumed`; returns their number. */
 function takeBars({ close, from, bars, to, session }: BarUpdate, resumed: Int32Array): number {
   const securityCount = resumed.length;
   const previous = to - securityCount;

@@ -7,7 +7,8 @@ const cache = new WeakMap<MarketData, Map<string, MarketData>>();
 
 /**
  * Returns a market in which one of its series is an additional security. Requests can then treat the series as a
- * holding. The security has only CLOSE, on the days of the market. The original market and its decisions are unchanged.
+ * holding. The new market has only the panel CLOSE, on the days of the original market. The original market is
+ * unchanged.
  * @cost a copy of CLOSE, once per market and series
  */
 export function addSeries(market: MarketData, series: PriceSeries): MarketData {

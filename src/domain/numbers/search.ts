@@ -14,8 +14,8 @@ export function findLastAtMost(ascending: ArrayLike<number>, value: number): num
 }
 
 /**
- * Returns the index of the first element at least `value` in an ascending array; its length if every element is
- * smaller.
+ * Returns the index of the first element at least `value` in an ascending array of integers; its length if every
+ * element is smaller.
  */
 export function findFirstAtLeast(ascending: ArrayLike<number>, value: number): number {
   return findLastAtMost(ascending, value - 1) + 1;

@@ -31,8 +31,8 @@ export interface LinearNumerator {
 }
 
 /**
- * Numerator: product of (w_i / b_i)^b_i over the securities with a budget. It is 1 if the weights equal the budgets,
- * otherwise less.
+ * Numerator: product of (w_i / b_i)^b_i over the securities with a budget. For weights with sum 1, it is 1 if they
+ * equal the budgets, otherwise less.
  */
 export interface EvennessNumerator {
   readonly kind: 'evenness';

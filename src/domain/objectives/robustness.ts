@@ -14,7 +14,7 @@ export type ReturnsSet = EllipsoidSet | BoxSet;
 interface EllipsoidSet {
   readonly form: 'ellipsoid';
   readonly radius: number;
-  /** M */
+  /** Matrix M. */
   readonly metric: Metric;
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { LIMITS } from '../refusals/limits.js';
 
-/** Parameters of objectives that average the worst historical scenarios. */
+/** Parameters of objectives and constraints that average the worst scenarios. */
 export const tailParams = defineObject(() => ({
   confidence: z.number().min(0).lt(1).default(0.95).meta({
     label: 'Confidence',

@@ -1,13 +1,13 @@
 /** Measure whose worst values are averaged: losses of single sessions, or drawdowns from the running maximum. */
 export type TailMeasure = 'loss' | 'drawdown';
 
-/** Goal: minimise the average of the worst share of scenarios. */
+/** Goal: minimise the average of the worst scenarios. */
 export interface TailGoal {
   readonly form: 'tail';
   readonly measure: TailMeasure;
   /** Fraction of the scenarios that is not averaged. */
   readonly confidence: number;
-  /** T */
+  /** Number of scenarios, T. */
   readonly scenarios: number;
   /** Simple returns of the securities by scenario, [T x N]; for drawdowns their cumulative sums. */
   readonly returns: Float64Array;

@@ -1,6 +1,6 @@
 import { multiplyMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 
-/** P x, [N]. */
+/** Returns P x, [N], for the metric P. */
 export function applyMetric(metric: Metric, x: Float64Array): Float64Array {
   const out = new Float64Array(x.length);
   multiplyMetric(metric, x, out);

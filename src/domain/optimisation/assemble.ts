@@ -16,8 +16,8 @@ const TIE_BREAK = 1e-10;
 /** Options for the assembly of a problem's program. */
 export interface Assembly {
   /**
-   * Result of an assembly with the same options but without a restriction. It saves expanding the rows again. Cannot be
-   * combined with `radii`.
+   * Result of an assembly with the same options but without a restriction. It saves expanding the rows again. Ignored
+   * if `radii` is present.
    */
   readonly base?: AssembledProgram | undefined;
   /** Selects the rows of the program. Default: all rows. */
@@ -28,11 +28,14 @@ export interface Assembly {
   readonly restriction?: Restriction | undefined;
   /** True to include limits on the tracking error as rows. False while the tracking error is minimised. */
   readonly withTracking?: boolean;
-  /** Linearised averages. Default: the coefficients follow the bounds. */
+  /** Weighted averages, linearised. Default: the coefficients of an average are computed from its bound. */
   readonly views?: LinearisedAverages | undefined;
   /** Cutting planes of tail rows. Default: all known planes. */
   readonly planes?: readonly TailCut[] | undefined;
-  /** Radii of soft norm rows that are wider than in the request, by origin. */
+  /**
+   * Limits of norm and tail rows that replace those of the request, by origin. Without such a limit, a soft norm or
+   * tail row is not in the program.
+   */
   readonly radii?: ReadonlyMap<Origin, number> | undefined;
 }
 
@@ -80,7 +83,7 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
   return addPlanes(problem, applyRestriction(program, assembly.restriction), assembly);
 }
 
-/** Adds the known cutting planes for the tails that rows limit. */
+/** Adds cutting planes for the tails that rows limit: those of the assembly, or all known ones. */
 function addPlanes({ rows, tails }: Problem, assembled: AssembledProgram, assembly: Assembly): AssembledProgram {
   const { includes, changes, radii, planes: among = tails.known } = assembly;
   const curvedLimits = rows.flatMap((placed) => {
@@ -168,7 +171,7 @@ function addRow(parts: ProgramParts, entry: RowWithOrigin, assembly: Assembly): 
   }
 }
 
-/** Returns true if a row limits the quantity that is being minimised. */
+/** Returns true if a row limits the tracking error. */
 export function isTracking({ origin, row }: RowWithOrigin): boolean {
   return row.form === 'norm' && origin.type === 'TrackingError';
 }

@@ -24,7 +24,7 @@ export interface PathsInput {
 /** Returns true if any bound of a row follows a path. */
 export const hasBoundPath = ({ params }: ConstraintRow): boolean => Object.values(params).some(isBoundPath);
 
-/** Returns the base dates of all bound paths in the rows. */
+/** Returns the base dates that bound paths in the rows state. Paths based on the base date of the index are skipped. */
 export function listPathDates(rows: readonly ConstraintRow[]): Day[] {
   return rows.flatMap(({ params }) =>
     Object.values(params).flatMap((bound) =>

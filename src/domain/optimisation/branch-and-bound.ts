@@ -34,7 +34,7 @@ export interface BranchInput {
   readonly incumbent: ConvexSolution | undefined;
   /** Additional bound for each node. Default: none. */
   readonly certified?: CertifiedBound | undefined;
-  /** True to stop at the first solution, or after a few nodes without a solution. */
+  /** True to stop at the first solution, or after fewer nodes (`NODES_ANY_MAX`) without a solution. */
   readonly isAnyEnough: boolean;
   /** Maximum number of nodes. Default: `computeNodesMax` of the problem. */
   readonly nodesMax?: number | undefined;
@@ -44,7 +44,7 @@ export interface BranchOutcome {
   readonly best: ConvexSolution | undefined;
   /** True if every choice of securities was visited or excluded by a bound. */
   readonly isComplete: boolean;
-  /** Lower bound of the objective over all choices of securities. */
+  /** Lower bound of the objective over all choices of securities. 0 if the search stopped at the first solution. */
   readonly bound: number;
   readonly iterations: number;
 }
@@ -55,7 +55,9 @@ export interface BranchOutcome {
  */
 const NODES_MAX = 12_000;
 
-/** Maximum number of nodes of one search if limits on trades or norms make each node several times as expensive. */
+/**
+ * Maximum number of nodes of one search if limits on trades, norms or tails make each node several times as expensive.
+ */
 const NODES_KINKED_MAX = 4000;
 
 /** Maximum number of nodes if any solution suffices; a longer search is abandoned. */
@@ -71,9 +73,9 @@ const WORK_MAX = 2e10;
 const GAIN_MIN = 1e-12;
 
 /**
- * Finds the best choice of securities by a best-first search. Each branch decides on the security that is most
- * expensive to drop. A node is bounded by the relaxation of its open decisions and by the cost of every further
- * decision.
+ * Finds the best choice of securities by a best-first search. Each branch decides on a security of a violated row: the
+ * one with the largest risk or, if a certified bound is given, the one whose decision raises the bounds most. A node is
+ * bounded by the relaxation of its open decisions and by the cost of every further decision.
  * @cost one small solve per node: hundreds of nodes at forty securities.
  */
 export function branchAndBound({

@@ -45,7 +45,7 @@ const ITERATIONS_NODE = 5;
  */
 const SHARE_MIN = 0.01;
 
-/** Number of Newton steps for the split. After a dozen steps the bound rises by less than one per cent. */
+/** Maximum number of Newton steps for the split. After a dozen steps the bound rises by less than one per cent. */
 const SPLIT_STEPS = 12;
 
 /**
@@ -70,7 +70,10 @@ const START_FRACTION = 0.95;
 const BARRIER_FIRST = 0.1;
 const BARRIER_DECREASE = 0.8;
 
-/** Weight of the diagonal curvature of the bound. It decreases as the square root of each part increases. */
+/**
+ * Weight of the diagonal of the curvature of the bound. The diagonal is the increase of the bound per unit of a part,
+ * divided by the part.
+ */
 const DAMPING = 0.2;
 
 /** Minimum fraction of a part that remains after a step. */
@@ -173,7 +176,7 @@ function createCountedProgram({ problem, rows, relaxation }: BoundedChoice): Car
   return { valueAt: (weights) => computeGoalValue(problem, weights), program, counts, threshold: findThreshold(rows) };
 }
 
-/** Returns true if any row may be violated at a penalty. */
+/** Returns true if a linear row or a limit on a sum of kinks may be violated at a penalty. */
 export function isSoft({ rows, kinks }: Pick<Program, 'rows' | 'kinks'>): boolean {
   return (
     rows.penalty.some(Number.isFinite) || kinks.some(({ limit, penalty }) => limit !== null && Number.isFinite(penalty))

@@ -94,7 +94,7 @@ const RELAXATION_RANGES: Readonly<
   aggregate: { end: () => 1, isWhole: false },
 };
 
-/** Tolerance of a reported least move, relative to 1 and the parameter. */
+/** Tolerance of a reported least move, relative to the larger of 1 and the parameter. */
 export const EXACT_TOLERANCE = 1e-9;
 
 /** Maximum number of bisection steps in the search for the least move of a fraction. */
@@ -148,11 +148,11 @@ export interface ChoiceMoves {
   readonly trials: FeasibilityTests;
   /** Rows that may be relaxed. */
   readonly origins: readonly Origin[];
-  /** Tolerance of the least move, relative to 1 and the parameter. */
+  /** Tolerance of the least move, relative to the larger of 1 and the parameter. */
   readonly within: number;
   /**
-   * Convex rows that may move as well. Limits on distances and tails need no bisection, and maximum weights need few
-   * bisection steps.
+   * Convex rows that may move as well: all, only limits on distances, or (`sought`) limits on distances and tails,
+   * which need no bisection, and maximum weights, which need few bisection steps.
    */
   readonly convex: 'all' | 'sought' | 'distances';
 }
@@ -274,8 +274,8 @@ function findLeastByBisection(problem: Problem, search: MoveSearch): LeastSuffic
 }
 
 /**
- * Returns the smallest value that the counts of securities do not rule out. Returns undefined if they rule out all
- * values or none.
+ * Returns the value of a limit nearest to its present value that weight bounds and count rows do not rule out. Returns
+ * undefined if they rule out all values or none.
  */
 function findLeastByCounts(problem: Problem, search: MoveSearch): number | undefined {
   const { origin, parameter, from, end, isWhole } = search;

@@ -7,8 +7,8 @@ import type { FoundChoice, RestrictedSolves, SearchInput } from './restricted-so
 import { listPositions, markHoldings } from './restriction.js';
 
 /**
- * Fraction of the excess securities that is dropped in one step. If at most `SINGLE_DROPS_MAX` are in excess, they are
- * dropped one by one.
+ * Maximum fraction of the held securities that is dropped in one step while groups hold too many, and fraction of the
+ * securities below the minimum weight. If at most `SINGLE_DROPS_MAX` must go, they are dropped one by one.
  */
 const DROP_SHARE = 0.1;
 const SINGLE_DROPS_MAX = 20;

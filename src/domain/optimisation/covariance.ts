@@ -37,7 +37,7 @@ export interface RiskEstimate {
   readonly periods: number;
   /**
    * Returns annualised arithmetic mean returns, [N]. A security that is not covered has the mean of the other
-   * securities.
+   * securities. All means are zero if `isIdentity` is true.
    * @throws Refusal RISK_INSUFFICIENT_DATA if a stored model is used and the window has too few observations
    */
   means(): Float64Array;

@@ -113,7 +113,9 @@ interface ScenarioInput {
   readonly warnings: ProblemWarning[];
 }
 
-/** Returns the coverage of the historical scenarios that the objective and the rows request. */
+/**
+ * Returns the historical scenarios that the objective and the rows request. Adds a warning if they exclude securities.
+ */
 function findScenarioCoverage(
   { params }: Objective,
   rows: readonly ConstraintRow[],

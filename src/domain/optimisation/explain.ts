@@ -74,8 +74,8 @@ export interface SecuritySolve {
    */
   readonly stiffness: number;
   /**
-   * Derivative of the objective that comes from the other securities. For the tracking error it is twice the sum of the
-   * covariances, each times the active weight of the other security.
+   * Derivative of the objective that comes from the other securities and from its linear term. For the tracking error
+   * it is twice the sum of the covariances, each times the active weight of the other security.
    */
   readonly pull: number;
   /** Sum of the forces of all rows, and of the choice of securities. */

@@ -7,8 +7,8 @@ export function measuresHeldWeights({ params }: ConstraintRow): boolean {
 }
 
 /**
- * Returns true if a row limits turnover from the held weights. Its turnover includes sales of securities that can no
- * longer be held. The row is then relaxed by the excess of those sales, unless its priority is 0.
+ * Returns true if a row limits turnover from the held weights, its turnover includes sales of securities that can no
+ * longer be held, and its priority is not 0. Such a row is relaxed by the excess of those sales.
  */
 export function countsForcedSales(problem: Problem, origin: Origin): boolean {
   const { type, params, priority } = origin;

@@ -10,7 +10,7 @@ export interface JointInput {
   readonly candidates: number;
   /** Coverage of all candidates in the window of the risk model. */
   readonly coverage: Coverage;
-  /** Coverage of the index securities only, in that window. */
+  /** Coverage of the index securities only, in the window of the risk model. */
   readonly alone: () => Coverage;
 }
 

@@ -20,7 +20,7 @@ const ROUNDS_MAX = 100;
 /** Maximum number of bisection steps towards the least sufficient moves, if the rounds end before they are found. */
 const BISECTION_STEPS = 100;
 
-/** Distance below which two moves count as equal, relative to 1 and the move. */
+/** Distance below which two moves count as equal, relative to the larger of 1 and the move. */
 const MOVE_TOLERANCE = 1e-12;
 
 /**
@@ -100,7 +100,8 @@ function findLeastJoint(solver: Solver, search: JointSearch): JointMove | undefi
 
 /**
  * Corrects moves of norm limits that rounding in the solver left too small. The corrected limits are the measured norms
- * of the weights. The effective number of securities magnifies such differences beyond the attainable value.
+ * of the weights. Without the correction, a limit on the effective number of securities could exceed the attainable
+ * number, because it magnifies such differences.
  */
 function measureMoves(
   problem: Problem,
@@ -132,7 +133,7 @@ interface MoveSpan {
   readonly wanted: Float64Array;
   /** Moves by the whole available range, which suffice. */
   readonly whole: Float64Array;
-  /** Distance below which two moves count as equal, relative to 1 and the move. */
+  /** Distance below which two moves count as equal, relative to the larger of 1 and the move. */
   readonly close: number;
 }
 
@@ -177,7 +178,7 @@ function shrinkMoves(
   return weights === undefined ? undefined : { moved: nearestMoves, weights };
 }
 
-/** Growth factor of the steps away from each end: about five steps from CLOSE to the full distance. */
+/** Growth factor of the steps away from each end: about five steps from `close` to the full distance. */
 const STEP_GROWTH = 1024;
 
 /**

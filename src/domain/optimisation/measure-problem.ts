@@ -12,7 +12,7 @@ export type RowOptions = Pick<Assembly, 'includes' | 'changes'>;
 /** Problem whose objective is the measure of one row. */
 export interface MeasureProblem {
   readonly problem: Problem;
-  /** Lower bound of the measure over all choices of securities, from count rows only. */
+  /** Lower bound of a distance over all choices of securities, from count rows and the budget; -Infinity for a tail. */
   readonly floor: number;
   /** Limit of the row on a distance; null for a tail. */
   readonly limit: number | null;
@@ -57,8 +57,8 @@ export function createMeasureProblem(
 }
 
 /**
- * Returns true if weight bounds and count rows prove that no choice of securities satisfies the rows: the budget, a
- * distance limit or a norm limit.
+ * Returns true if weight bounds and count rows prove that no choice of securities satisfies the budget, a distance
+ * limit or a norm limit, or that more securities must be held than may be held.
  */
 export function isRuledOut(problem: Problem, options: RowOptions): boolean {
   const limits = collectChoiceLimits(problem, options);
@@ -224,8 +224,8 @@ function isBudgetRow({ average, coefficients }: LinearRow): boolean {
 const CURVATURE = 1e-5;
 
 /**
- * Tolerance for the effect of `CURVATURE` on the objective: half the curvature times two, the maximum distance of
- * weights.
+ * Tolerance for the effect of `CURVATURE` on the objective: half of `CURVATURE` times two, the maximum squared distance
+ * between long-only portfolios.
  */
 export const MEASURE_TOLERANCE = CURVATURE;
 

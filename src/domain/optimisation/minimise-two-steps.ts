@@ -31,7 +31,7 @@ export function minimiseStep({ from, to, left, right }: BoundedStep, curvature: 
 /**
  * Minimises the slopes times (d, e) + (d, e) K (d, e)' / 2. For each combination of signs, the minimum is at the
  * stationary point if that is within the bounds, otherwise on an edge.
- * @cost four boxes
+ * @cost at most four minimisations, one for each combination of signs
  */
 export function minimiseTwoSteps(a: BoundedStep, b: BoundedStep, k: TwoByTwoMatrix): number {
   let least = Number.POSITIVE_INFINITY;

@@ -96,7 +96,7 @@ function createEmptyBounds(n: number): Moves {
  */
 export interface ChoiceBound {
   readonly least: number;
-  /** Bound if the security is held, by position among the securities. */
+  /** Bound if the security is held, by position in `names`. */
   readonly ifHeld: Float64Array;
   readonly ifDropped: Float64Array;
 }
@@ -138,7 +138,10 @@ export function computeChoiceBound(
   return { least, ifHeld, ifDropped: droppedCosts };
 }
 
-/** Returns the sum of the weights if a hard row fixes it; moves then sum to zero. Otherwise returns undefined. */
+/**
+ * Returns the sum of the weights if a row without a penalty fixes it; moves of the weights then sum to zero. Otherwise
+ * returns undefined.
+ */
 export function computeFixedSum({ count, coefficients, lower, upper, penalty }: Rows, n: number): number | undefined {
   for (let r = 0; r < count; r++) {
     if (

@@ -11,7 +11,7 @@ import type { ConvexSolution } from './solve-convex.js';
 /** Solution and its restriction, from which neighbouring restrictions are bounded. */
 export interface BoundInput {
   readonly problem: Problem;
-  /** Weight bounds without a restriction. */
+  /** Weight bounds and rows of the program without a restriction. */
   readonly base: Pick<Program, 'lower' | 'upper' | 'rows'>;
   readonly solution: ConvexSolution;
   readonly restriction: Restriction;

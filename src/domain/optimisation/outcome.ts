@@ -11,7 +11,10 @@ import type { Solution } from './search.js';
 
 /** Figures of solved weights. */
 export interface Outcome {
-  /** Value of the objective, and its lower bound within the rows. */
+  /**
+   * Value of the objective, and its bound within the rows: a lower bound of a minimised objective, an upper bound of a
+   * maximised one.
+   */
   readonly value: number;
   readonly bound: number;
   /** Annualised expected return; null without expected returns. */

@@ -22,7 +22,7 @@ import { refuseInfeasible } from './explain-unsolved.js';
 export interface DerivedPreview {
   readonly sm: SessionMarket;
   readonly document: DerivedDocument;
-  /** Latest session with data on or before the requested day. */
+  /** Latest session with data on or before the requested day; the session of the rebalance in a first preview. */
   readonly session: number;
   readonly parent: Composition;
   /** Columns that may be held, ascending, with the parent's weights, [N]. */

@@ -30,7 +30,8 @@ const ROUNDING = 1e-5;
  * Prices every limit of a linear objective, so that each security is either held with its best weight or not held. At
  * the optimal prices, hardly more securities are split between alternatives than there are limits. The bound is
  * therefore close. Of the non-convex rows, only counts of securities and minimum holdings are considered.
- * @returns undefined for other objectives, for soft rows, short positions or more than `LIMITS_MAX` limits
+ * @returns undefined for objectives that are not linear, for soft rows, short positions or unbounded weights, without a
+ *   count row, and for fewer than two or more than `LIMITS_MAX` limits
  * @cost less than a tenth of a second for 500 securities
  */
 export function priceChoice({
@@ -58,7 +59,7 @@ interface SecurityOption {
   readonly isHeld: boolean;
 }
 
-/** Sum over the securities with bounds. */
+/** Lower and upper bound of a sum of parts, one part for each security. */
 interface PricedLimit {
   readonly partOf: (option: SecurityOption) => number;
   readonly lower: number;
@@ -90,9 +91,9 @@ function listLimits({ n, rows, kinks }: Program, counts: readonly CountRow[]): P
 }
 
 /**
- * Returns the alternative weights of each security. At any prices, one of them is optimal. The first is zero; the
- * others are the least and largest held weight and the kinks between them. Returns undefined if a security has no
- * alternative.
+ * Returns the alternative weights of each security. At any prices, one of them is optimal. The first is zero, unless
+ * the security must be held; the others are the least and largest held weight and the kinks between them. Returns
+ * undefined if a security has no alternative.
  */
 function listOptions(program: Program, limits: readonly PricedLimit[], threshold: number): OptionProblem | undefined {
   const { n, linear, kinks } = program;
@@ -137,8 +138,8 @@ function computeGains({ lower }: Program, { starts }: OptionProblem, priced: Flo
 }
 
 /**
- * Returns two choices of securities in order of gain. The first holds as many as the counts allow, the second somewhat
- * more.
+ * Returns two choices of securities in order of gain. The first holds as many as the count rows allow, the second
+ * somewhat more.
  */
 function createStarts(counts: readonly CountRow[], gains: Float64Array): Uint8Array[] {
   const order = Array.from(gains.keys()).toSorted((a, b) => gains[b]! - gains[a]! || a - b);
@@ -158,7 +159,7 @@ function createStarts(counts: readonly CountRow[], gains: Float64Array): Uint8Ar
   });
 }
 
-/** Returns the objective of the program at some weights. */
+/** Returns the linear terms of a program's objective at some weights, including kinks without a limit. */
 function computeCost({ linear, kinks }: Program, weights: Float64Array): number {
   return kinks.reduce(
     (sum, kink) => (kink.limit === null ? sum + sumKinks(kink, weights) : sum),

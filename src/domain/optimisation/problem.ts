@@ -22,13 +22,16 @@ export interface Origin {
   readonly type: string;
   readonly kind: 'eq' | 'ineq';
   readonly unit: 'fraction' | 'count' | 'value';
-  /** Name in messages: `{type}[{id or position}]`. For a default row `[default]`. */
+  /**
+   * Name in messages: `{type}[{id or position}]`. For a default row `{type}[default]`, for securities without a risk
+   * estimate `Exclude[uncovered]`.
+   */
   readonly name: string;
-  /** Penalty per unit of violation; null for a hard row. */
+  /** Penalty per unit of violation. Null for a row that must hold. */
   readonly soft: number | null;
   /** Order of relaxation. Rows with higher numbers are relaxed first, rows with 0 never. */
   readonly priority: number;
-  /** True if the request states a priority. A run over time may then relax the row. */
+  /** True if the request states a priority above 0. A run over time may then relax the row. */
   readonly givesWay: boolean;
   /** Parameters including defaults; empty for a default row. */
   readonly params: Readonly<Record<string, unknown>>;
@@ -207,7 +210,7 @@ function createGoal(input: ProblemInput, { objective: { entry, params }, rows, w
   });
 }
 
-/** Returns a mask, [N]: 0 for securities that a hard row keeps at or below zero, otherwise 1. */
+/** Returns a mask, [N]: 0 for securities that a row without a penalty keeps at or below zero, otherwise 1. */
 function markEligible(n: number, rows: readonly RowWithOrigin[]): Uint8Array {
   const eligibleFlags = new Uint8Array(n).fill(1);
   for (const { row, origin } of rows)
@@ -320,7 +323,9 @@ function listDefaults({ rows, identifiers }: ProblemInput): DefaultRow[] {
   return defaults;
 }
 
-/** Returns the rows that only a restriction of the securities can satisfy. */
+/**
+ * Returns the non-convex rows: limits on numbers of securities, minimum weights of holdings, and concentration limits.
+ */
 export function listNonConvexRows({ rows }: Problem): { readonly origin: Origin; readonly row: NonConvexRow }[] {
   return rows.flatMap(({ origin, row }) =>
     row.form === 'count' || row.form === 'threshold' || row.form === 'concentration' ? [{ origin, row }] : [],

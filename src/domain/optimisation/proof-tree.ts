@@ -154,7 +154,7 @@ export function proveBound(
   }
 
   /**
-   * Returns the securities with the largest shares, as many as the counts allow, and all securities that no row counts.
+   * Returns the securities with the largest shares, as many as count rows allow, and all securities in no count row.
    */
   function selectLargestShares({ names, shares }: Branch): Uint8Array {
     const heldFlags = new Uint8Array(n).fill(1);

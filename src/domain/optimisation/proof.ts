@@ -37,10 +37,10 @@ export interface ConflictRow {
 }
 
 /**
- * Finds a set of conflicting rows of which none can be removed. Returns null if the rows are feasible.
+ * Finds a set of conflicting rows of which none can be removed. Returns null if no conflict can be proven.
  * @param includes selects the rows to consider. Default: all rows.
  * @param trying solver for the tests of single rows after the first proof. If it fails, the tested row remains in the
- * set.
+ *   set.
  * @cost a linear program per row, and the least average of each tail
  */
 export function findConflict(
@@ -52,14 +52,14 @@ export function findConflict(
   return proof === null ? null : findIrreducibleSet(trying, problem, { origins: listOrigins(problem, proof), proof });
 }
 
-/** Returns a proof that the rows of an assembly are infeasible. Returns null if they are feasible. */
+/** Returns a proof that the rows of an assembly are infeasible. Returns null if none is found. */
 export function proveInfeasibility(solver: Solver, problem: Problem, assembly: Assembly): Proof | null {
   return checkFeasibility(solver, problem, assembly).proof;
 }
 
 export interface FeasibilityCheck {
   readonly proof: Proof | null;
-  /** Weights that satisfy all rows, if norm rows are among them. Null if none are known. */
+  /** Weights that satisfy all rows, if the check found some: only for norm or tail rows. Otherwise null. */
   readonly weights: Float64Array | null;
 }
 

@@ -4,8 +4,9 @@ import { TRACKING_OBJECTIVE } from '../objectives/objective.js';
 import { listScenarioSessions } from './decision-problem.js';
 
 /**
- * Returns the specification for a decision with too few returns. It uses the identity as covariance. If the objective
- * uses the returns as scenarios or as means, it is replaced by the weights nearest to the parent.
+ * Returns the specification for a decision with too few returns, at which the identity replaces the covariance. If the
+ * objective needs the returns as scenarios or as means, it is replaced by the weights nearest to the parent, without
+ * expected returns and uncertainty.
  */
 export function removeReturnTerms(spec: OptimisationSpec): OptimisationSpec {
   return readsReturns(spec)

@@ -8,7 +8,7 @@ import type { Restriction } from './assemble.js';
 export interface Choice {
   /** [N] */
   readonly held: Uint8Array;
-  /** 1 for securities that may exceed the trigger, [N] for each concentration row, in order. */
+  /** 1 for securities that may exceed the trigger, [N] for each concentration row, in row order. */
   readonly large: readonly Uint8Array[];
   /** 1 for securities that are short if held, [N]. Minimum weights apply to all other securities. */
   readonly short: Uint8Array;

@@ -67,7 +67,9 @@ export interface OptimisationRun {
   readonly start: Day;
   readonly end: Day;
   readonly rebalanceDate: Day;
-  /** Number of returns from which the run estimated its risk model; null for a stored model. */
+  /**
+   * First and last day and number of the returns from which the run estimated its risk model; null for a stored model.
+   */
   readonly observed: ReturnSpan | null;
   readonly isConverged: boolean;
   readonly solution: Solution;
@@ -170,7 +172,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
 
 /**
  * Computes the resampled frontier if requested.
- * @param window returns of the risk model
+ * @param window number of returns in the window of the risk model
  */
 function resampleInSpan(
   { resampling, report }: OptimisationInput,

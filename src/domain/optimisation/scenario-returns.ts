@@ -9,11 +9,9 @@ export interface Scenarios {
 }
 
 /**
- * Returns a function that computes returns of securities over the sessions up to the end of a window. It computes them
- * only when it is called.
- * @param sessions number of returns; null for the number in the window.
- * @throws Refusal RISK_INSUFFICIENT_DATA
- * @cost T N
+ * Returns a function that computes returns of securities over the sessions up to the end of a window. It takes the
+ * number of returns (null for all in the window), and computes equal numbers once. @throws Refusal
+ * RISK_INSUFFICIENT_DATA @cost T N
  */
 export function readScenarioReturns(
   window: RequestedWindow,

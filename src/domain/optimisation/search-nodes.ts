@@ -43,7 +43,7 @@ export const selectConcentrations = (rows: readonly NonConvexRow[]) =>
 
 /**
  * Applies the decisions that count rows force.
- * @returns undefined if the counts cannot be satisfied
+ * @returns undefined if a count row cannot be satisfied
  */
 export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | undefined {
   const names = excludeSecurities(
@@ -54,8 +54,8 @@ export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | und
 }
 
 /**
- * Applies the decisions that count rows force to a copy of the decisions. Returns undefined if the counts cannot be
- * satisfied.
+ * Applies the decisions that count rows force to a copy of the decisions. Returns undefined if a count row cannot
+ * be satisfied.
  */
 export function excludeSecurities(decided: Uint8Array, counts: readonly CountRow[]): Uint8Array | undefined {
   const names = decided.slice();
@@ -112,7 +112,10 @@ export function restrictNode({ names, large }: Node, { rows, short }: SearchRows
   return { least, most: upperBounds, sums };
 }
 
-/** Returns two child nodes that differ in the decision on one security of a violated row. */
+/**
+ * Returns two child nodes that differ in the decision on one security of a violated row. If no decision is open,
+ * returns the node itself while its weights contradict an exclusion, otherwise an empty list.
+ */
 export function branchNode(
   { held, dropped, ...node }: NarrowedNode,
   { weights }: ConvexSolution,
@@ -153,7 +156,7 @@ export function createWarmStart({ answer, tail, planes }: ConvexSolution): Pick<
   return { warm: answer.state, tail, planes };
 }
 
-/** Returns true if a forced decision contradicts the node's weights. */
+/** Returns true if a security that the node excludes has a weight. */
 function hasChanged({ names }: Node, weights: Float64Array): boolean {
   return names.some((decided, i) => decided === EXCLUDED && Math.abs(weights[i]!) > HELD_MIN);
 }

@@ -237,8 +237,8 @@ function toOutcome({ best, bound, isComplete, iterations }: BranchOutcome, befor
 }
 
 /**
- * Returns a choice among the securities that minimise the measure of a hard row. It is used if other choices exceed the
- * limit of that row.
+ * Returns a choice among the securities that minimise the measure of a row without a penalty. It is used if other
+ * choices exceed the limit of that row.
  */
 function startFromMinimum(
   solvers: Solvers,

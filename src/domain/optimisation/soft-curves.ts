@@ -29,7 +29,7 @@ function computeViolationPrice({ origin, row }: CurvedLimit, most: number, measu
   return (origin.soft ?? 0) * Math.abs(findParameterAtMeasure(row, measure) - findParameterAtMeasure(row, most));
 }
 
-/** Returns the penalty of violated soft rows, except for limits on the tracking error. */
+/** Returns the penalty of violated soft rows, except for limits on a tracking error that is the only objective. */
 export function computePricedViolations(
   problem: Problem,
   { program }: AssembledProgram,

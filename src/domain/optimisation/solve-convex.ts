@@ -80,7 +80,7 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   const solution =
     softCurves.length === 0 ? hardSolution : widenSoft(solver, problem, options, softCurves, freeSolution);
   if (solution === undefined) return undefined;
-  // Every hard curved row is measured at the final weights, whether or not the program contained it.
+  // Every curved row without a penalty is measured at the final weights, whether or not the program contained it.
   const isViolated = (curvedLimit: CurvedLimit): boolean => isChecked(curvedLimit) || curvedLimit.origin.soft === null;
   return listExceededCurves(problem, solution.weights, options).some(isViolated) ? undefined : solution;
 }
@@ -154,7 +154,7 @@ function isBlockedByTails(problem: Problem, { withCurves, planes }: SolveAttempt
   return withCurves && planes === undefined && problem.tails.known.length > 0 && isLinear(problem);
 }
 
-/** Type guard that returns the row object itself. Multipliers are assigned to rows by object identity. */
+/** Type guard that keeps the identity of the row object, because multipliers are assigned to rows by identity. */
 const isTailRow = (rowWithOrigin: RowWithOrigin): rowWithOrigin is ExceededTail['placed'] =>
   rowWithOrigin.row.form === 'tail';
 
@@ -236,7 +236,10 @@ function toSolution(
   };
 }
 
-/** Returns the cutting planes with a nonzero multiplier. The planes are the last rows of the program. */
+/**
+ * Returns the cutting planes with a nonzero multiplier. The planes are the last rows of the program. Returns all known
+ * planes if their number differs from that of these rows.
+ */
 function selectBindingPlanes(
   { tails }: Problem,
   { planes, program }: AssembledProgram,

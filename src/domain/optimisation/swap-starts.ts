@@ -16,7 +16,8 @@ const SECURITIES_MAX = 1500;
  * a fixed sum of the weights. Searches start at the largest weights of the relaxation, and at the largest weights
  * relative to the risk of a security.
  * @param workMax maximum number of multiplications
- * @returns undefined for objectives that are not a fixed quadratic, and if no row counts some of the securities
+ * @returns undefined for objectives that are not a fixed quadratic, for more than `SECURITIES_MAX` securities, and if a
+ *   security is in no count row
  */
 export function findSwapStart(
   { algebra }: Solvers,

@@ -22,7 +22,7 @@ export interface FeasibilityTests {
   weightsWith(options: Pick<SearchOptions, 'includes' | 'changes'>): Float64Array | undefined;
   /** Returns true if less than a fraction of the work limit is used. */
   isWithin(share: number): boolean;
-  /** Returns true if the work limit prevented a search. */
+  /** Returns true if the work limit, or a fraction of it that was passed to `isWithin`, was reached. */
   hasEnded(): boolean;
 }
 

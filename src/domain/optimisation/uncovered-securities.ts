@@ -10,8 +10,8 @@ const NAMED_MAX = 5;
 const ASSUMPTION = 'the mean variance and no correlation are assumed';
 
 /**
- * Describes the securities that the risk-model window does not cover: their number, their share of the index, and their
- * treatment. Returns an empty text if the window covers all.
+ * Describes the securities that the risk-model window does not cover: their number, their share of the index, their
+ * treatment, and the largest of them. Returns an empty text if the window covers all.
  */
 export function describeUncovered(
   sm: SessionMarket,
@@ -25,7 +25,10 @@ export function describeUncovered(
     entry.type === TRACKING_OBJECTIVE.entry.type
       ? `and are kept; ${ASSUMPTION}`
       : `and are excluded; for the figures of the index, ${ASSUMPTION}`;
-  const namedSecurities = [...reasons].slice(0, NAMED_MAX).map(([identifier, why]) => `${identifier} (${why})`);
+  const weights = new Map(identifiers.map((identifier, i) => [identifier, index[i]!]));
+  const getWeight = (identifier: string) => weights.get(identifier) ?? 0;
+  const bySize = [...reasons].toSorted(([a], [b]) => getWeight(b) - getWeight(a));
+  const namedSecurities = bySize.slice(0, NAMED_MAX).map(([identifier, why]) => `${identifier} (${why})`);
   const moreText = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
   return `${excluded.size} of ${index.length} securities (${(100 * share).toFixed(2)}% of the index) have no risk estimate ${treatment}: ${namedSecurities.join(', ')}${moreText}.`;
 }

@@ -7,7 +7,7 @@ export interface UpperRow {
 }
 
 /**
- * Appends hard upper-bound rows to a program.
+ * Appends upper-bound rows without a penalty to a program.
  * @cost a copy of the rows
  */
 export function addUpperRows(program: Program, further: readonly UpperRow[]): Program {

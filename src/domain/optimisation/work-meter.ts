@@ -96,7 +96,7 @@ function computePivotWork({ n, rows }: Program): number {
 
 /**
  * Returns the number of multiplications of one iteration. It consists of a factorisation over the free securities,
- * including soft rows, and the Schur complement of the hard rows.
+ * including rows with a penalty, and the Schur complement of the other rows.
  */
 function computeIterationWork({ n, lower, upper, rows }: Program): number {
   let freeCount = 0;

@@ -26,8 +26,8 @@ const schema = z.strictObject(reviewFields);
 type Review = z.output<typeof schema>;
 
 /**
- * Target exposures of an overlay, with the volatility of the underlying index, [T] each. NaN before the first return is
- * known.
+ * Target exposures of an overlay, with the volatility of the underlying index, [T] each. The volatility is NaN before
+ * the first return is known.
  */
 export interface TargetExposures {
   readonly exposure: Float64Array;

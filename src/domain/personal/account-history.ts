@@ -215,8 +215,8 @@ const isAlike = ({ substitutes }: WashWindow, a: string, b: string): boolean =>
   a === b || substitutes.some((group) => group.includes(a) && group.includes(b));
 
 /**
- * Adds disallowed losses to the basis of shares bought within the window, oldest purchase first. Also adds the holding
- * period of the sold shares.
+ * Adds disallowed losses to the basis of shares bought within the window, in lot order. Also adds the holding period of
+ * the sold shares.
  * @source 26 U.S.C. 1091(d), 1223(3)
  */
 function addDisallowedLosses(

@@ -28,7 +28,7 @@ export interface BatchCommon {
   readonly loadings: Float64Array;
   /** [N] */
   readonly specific: Float64Array;
-  /** Members of a group of a constraint row. */
+  /** Groups that constraint rows limit, with their members. */
   readonly groups: readonly GroupOfRow[];
 }
 

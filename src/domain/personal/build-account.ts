@@ -20,7 +20,7 @@ export interface BuiltAccount {
   readonly lots: readonly SaleLot[];
   /** Sales of excluded securities, which are always executed. */
   readonly forced: readonly { readonly name: number; readonly lot: SaleLot }[];
-  /** Weight and cost of the forced sales. */
+  /** Cost of the forced sales, as a fraction of the account value. */
   readonly forcedCost: number;
   /** Ids of the rows of the program. */
   readonly rowIds: readonly string[];

@@ -15,7 +15,8 @@ import type { BatchCommon, GroupOfRow } from './batch-common.js';
 /**
  * Collects the data shared by all accounts: weights of the parent at the close, prices, and the factors of the risk
  * model.
- * @throws Refusal NO_DATA_AT_DATE, LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED for a model without factors
+ * @throws Refusal NO_DATA_AT_DATE, LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED for a model without factors or a
+ *   group field without values
  */
 export function composeCommon(composer: Composer, terms: BatchCommon['terms']): BatchCommon {
   const { parent, risk_model: modelId, as_of: requestedDay } = terms;

@@ -18,7 +18,7 @@ export interface RemainingLot extends AccountLot {
 
 /**
  * Returns the lots of an account after its trades, purchases last. Returns null if the account has more than 500 lots
- * or does not trade. Disallowed losses are not added to the cost of replacement lots.
+ * or is infeasible. Disallowed losses are not added to the cost of replacement lots.
  */
 export function listLotsAfter(
   common: BatchCommon,

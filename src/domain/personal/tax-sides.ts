@@ -3,7 +3,8 @@ import type { AccountTax } from './account-request.js';
 
 /**
  * Returns the tax as maxima of linear functions of short-term and long-term gains. The carry-forward is already
- * subtracted from the short-term gains. With US netting there are two sides, L >= 0 and L <= 0.
+ * subtracted from the short-term gains. With US netting and different rates there are two sides: long-term gains of at
+ * least zero, and of at most zero.
  */
 export function createTaxSides({ short_rate: short, long_rate: long, netting, loss_value }: AccountTax): TaxSide[] {
   const value = Math.min(loss_value, long, short);

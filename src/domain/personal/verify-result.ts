@@ -10,7 +10,7 @@ import { buildAccount, type BuiltAccount } from './build-account.js';
 
 /** Tolerance of recomputed figures, as a fraction of the account value. */
 const TOLERANCE = 1e-9;
-/** Maximum violation of a hard row that counts as a rounding error. */
+/** Maximum violation of a row without a penalty that counts as a rounding error. */
 const VIOLATION_MAX = 1e-7;
 
 /**

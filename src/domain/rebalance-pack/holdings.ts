@@ -110,7 +110,7 @@ function describeEnding({ sm, session }: HoldingSession, column: number): string
 
 const ENDINGS: ReadonlySet<ActionType> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
 
-/** A ticker change without a successor does not end a security. */
+/** Returns true if an action ends a security. A ticker change without a successor does not. */
 function isEnding({ action: { type, related } }: SessionAction): boolean {
   return ENDINGS.has(type) && (type !== 'TICKER_CHANGE' || related !== null);
 }

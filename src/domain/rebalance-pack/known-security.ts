@@ -25,7 +25,7 @@ export function readSecurityAsKnown(marketOnSession: MarketOnSession, column: nu
 
 /**
  * Returns the data of a security at an earlier close, on the share basis of a later session. Splits between the two are
- * undone. A security without a price at the earlier close keeps its later data.
+ * applied to price and volume. A security without a price at the earlier close keeps its later data.
  * @param later data on the later session
  */
 export function readSecurityBefore(
@@ -50,7 +50,7 @@ interface Split {
 const NO_SPLITS: readonly Split[] = [];
 
 /**
- * Splits of each security by market, latest last. There are none if the prices of the store are not adjusted for
+ * Splits of each security by market, latest last. There are none if the prices of the store are already adjusted for
  * splits.
  */
 const splitsByMarket = new WeakMap<SessionMarket, ReadonlyMap<number, readonly Split[]>>();

@@ -21,8 +21,8 @@ export function computeDaysToTrade(
 const LIQUIDATION_DAYS = [1, 2, 3, 5, 10, 20, 60, 120, 250] as const;
 
 /**
- * Returns the fraction of the value of positions that can be sold within a number of days. Returns an empty list
- * without positions. Positions without a volume cannot be sold.
+ * Returns the fraction of the value of positions that can be sold within each of `LIQUIDATION_DAYS`. Returns an empty
+ * list without positions. Positions without a volume cannot be sold.
  */
 export function computeLiquidation(positions: readonly Position[], participation: number) {
   const total = positions.reduce((sum, { shares, price }) => sum + Math.abs(shares) * price, 0);
@@ -39,8 +39,8 @@ export function computeLiquidation(positions: readonly Position[], participation
 const CAPACITY_DAYS = [1, 5, 10] as const;
 
 /**
- * Returns the largest value that can be bought at the weights within a number of days. Returns null if a security has
- * no volume.
+ * Returns the largest value that can be bought at the weights within each of `CAPACITY_DAYS`. The value is null if a
+ * security has no volume.
  */
 export function computeCapacity(
   names: readonly { readonly weight: number; readonly price: number; readonly adv: number | null }[],

@@ -13,7 +13,7 @@ export interface FilledAccount {
   readonly turnover: number;
   /** Orders of the securities whose number of shares changes. */
   readonly orders: readonly Order[];
-  /** True if cash is negative even after sales only, so that no order can be reduced further. */
+  /** True if cash stays negative when all purchases are cancelled. */
   readonly isShort: boolean;
 }
 

@@ -13,7 +13,7 @@ export function isFactorEstimator(estimator: string): estimator is FactorEstimat
 export interface FactorModel {
   /** Names of the factors, [K]. */
   readonly factors: readonly string[];
-  /** B, [n x K]. */
+  /** Exposures B, [n x K]. */
   readonly exposures: Float64Array;
   /** Factor covariance F, annualised, [K x K]. */
   readonly covariance: Float64Array;

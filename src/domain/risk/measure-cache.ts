@@ -13,8 +13,8 @@ export interface MeasureTerms {
 }
 
 /**
- * Returns the cached measurement of a panel under given terms. If there is none, measures the panel. Both results are
- * bit-identical.
+ * Returns the cached measurement of a panel under given terms. If there is none, measures the panel. A cached
+ * measurement is bit-identical to a new one.
  */
 export type MeasureCache<T> = (growth: Float64Array, terms: MeasureTerms, measure: () => T) => T;
 

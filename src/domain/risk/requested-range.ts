@@ -4,8 +4,8 @@ import type { MarketData } from '../market/market-data.js';
 import { Refusal } from '../refusals/refusal.js';
 
 /**
- * Runs an estimate over a requested range. A refusal for too few returns then states this range and the range of the
- * store.
+ * Runs an estimate over a requested range. If the request states a start or an end, a refusal for too few returns names
+ * it, and the range of the store.
  * @throws Refusal as `estimate`
  */
 export function estimateOverRange<T>(

@@ -16,9 +16,9 @@ const ROUNDS_MAX = 1000;
 export interface CapInput {
   /** Raw weights, positive, with sum 1, [n]. */
   readonly raw: Float64Array;
-  /** Maximum weight of a constituent, at least 1/n; null: no maximum. */
+  /** Maximum weight of a constituent, raised to 1/n if it is less; null: no maximum. */
   readonly cap: number | null;
-  /** Minimum weight of a constituent, at most 1/n; null: no minimum. */
+  /** Minimum weight of a constituent, reduced to 1/n if it is more; null: no minimum. */
   readonly floor: number | null;
   readonly groups: readonly GroupCaps[];
 }
@@ -183,7 +183,10 @@ function addGroups({ raw, cap, floor, groups }: GroupedInput): CappedOutcome | C
 
 const compareNumbers = (a: number, b: number): number => a - b;
 
-/** Returns the positions of weights reduced by constituent or group caps. */
+/**
+ * Returns the positions of weights in groups that `cap` limits and that are at their cap. Returns an empty list if
+ * `cap` limits no groups.
+ */
 function listHeldToCaps(
   { raw, scaled, weights }: Readonly<Record<'raw' | 'scaled' | 'weights', Float64Array>>,
   groups: readonly GroupCaps[],

@@ -50,7 +50,10 @@ export interface ChooseInput extends DecisionInput {
   readonly engine: Engine;
   readonly riskModel: StoredModels;
   readonly document: PhaseTerms;
-  /** Returns the weights of another index at its last decision on or before a session. */
+  /**
+   * Returns the weights of any index, by its id, at its last decision on or before a session. Null before its first
+   * composition.
+   */
   readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
 }
 

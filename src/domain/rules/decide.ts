@@ -85,8 +85,8 @@ export interface CreateDeciderInput {
    */
   readonly members?: (session: number) => Uint8Array;
   /**
-   * Returns the weights of another index at its last decision on or before a session. Returns null before its first
-   * composition.
+   * Returns the weights of any index, by its id, at its last decision on or before a session. Returns null before its
+   * first composition.
    */
   readonly indexWeights?: (indexId: string, session: number) => IndexWeights | null;
   /** Returns stored risk models. */

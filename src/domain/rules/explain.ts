@@ -240,7 +240,7 @@ export function findHolding(
   };
 }
 
-/** If securities leave, securities of the same side take over their weight. */
+/** Returns the fraction of the decided weight of one side, long or short, whose securities are in the composition. */
 function computeRemainingShare(
   { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
   composition: Composition,

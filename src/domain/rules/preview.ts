@@ -66,8 +66,8 @@ function findTextDecidedOn(
 }
 
 /**
- * Returns the decision of the first further review whose reference date is the session. Returns undefined if there is
- * no such review.
+ * Returns the decision of the first review whose reference date is the session. Returns undefined if there is no such
+ * review, or if it is the `rebalance` of the document.
  */
 function decideFurtherReview(
   composer: Composer,

@@ -28,7 +28,7 @@ interface CacheSpace {
 export interface SharedDecisions extends DecisionSharing {
   /**
    * Drops cached results between two tasks: sections or choices with more than a quarter of a million securities. Drops
-   * all results after 32 datapoints have been read. Objects already returned remain valid.
+   * all results after more than 32 datapoints have been read. Objects already returned remain valid.
    */
   makeRoom(): void;
 }

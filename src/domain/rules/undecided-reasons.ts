@@ -39,8 +39,8 @@ export function refuseNothingWeighs({ cross, pipeline, survivors }: SelectionOut
 }
 
 /**
- * Creates the result of a session without a composition. @param said sentence about the reason, with details for the
- * case without an earlier composition
+ * Creates the result of a session without a composition, from a sentence about the reason and a function that returns
+ * details. The details are needed only if there is no earlier composition.
  */
 function createUndecided(
   kind: FailedDecision['kind'],
@@ -93,7 +93,7 @@ export function refuseCap({ message, stated }: Pick<CapInfeasible, 'message' | '
 export const refuseZeroCaps = (count: number): FailedDecision =>
   refuseCap({ message: `The cap of each of the ${count} constituents is 0 or less.`, stated: 'cap' });
 
-/** Maximum number of securities that the message about missing weights lists. */
+/** Maximum number of securities that a message lists. */
 const NAMES_LISTED_MAX = 10;
 
 export function reportMissingData(columns: Int32Array, identifiers: readonly string[]): Finding {

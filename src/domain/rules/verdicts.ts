@@ -151,7 +151,10 @@ export interface Ranking {
 export interface ChosenMembers {
   /** Kept positions. */
   readonly kept: Int32Array;
-  /** Last rank that is kept only because of the rank. Present for a rule that keeps constituents beyond it. */
+  /**
+   * Last rank at which a security is kept even if it is not a constituent. Present for a rule that keeps constituents
+   * with later ranks.
+   */
   readonly alone?: number;
   /**
    * Returns all thresholds of a security. The first one that is not satisfied is decisive. If all are satisfied, the

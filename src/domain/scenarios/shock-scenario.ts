@@ -170,7 +170,10 @@ function readReturns(market: ScenarioMarket, identifier: string, from: number): 
   return returns;
 }
 
-/** a return needs a price bar on its session and on the previous one */
+/**
+ * Returns the simple returns of a security from session `from` to the session of the composition. A return is NaN
+ * without a price bar on its session or on the previous one.
+ */
 function readColumnReturns({ sm, growth, session }: ScenarioMarket, column: number, from: number): Float64Array {
   const returns = new Float64Array(Math.max(0, session - from + 1));
   for (let s = from; s <= session; s++) {

@@ -91,7 +91,10 @@ export function checkDateOrder(cadence: CadenceOnCalendar): Finding[] {
   });
 }
 
-/** Reports a rebalance that takes effect before the last close of the previous rebalance. */
+/**
+ * Reports the first rebalance that takes effect on or before the last close of the previous rebalance. The base
+ * rebalance takes effect at one close.
+ */
 export function checkPhase(cadence: CadenceOnCalendar): Finding[] {
   const { rebalance, calendar, path } = cadence;
   const closes = countPhaseCloses(rebalance.phase);

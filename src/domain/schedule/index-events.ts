@@ -1,6 +1,6 @@
 import type { LimitRuleName } from '../compliance/rules.js';
 import type { RebalanceCause } from './rebalance-causes.js';
-import type { Calendar } from '../calendars/calendar.js';
+import type { Calendar, EarlyClose } from '../calendars/calendar.js';
 import { toCivilDate, toDay, toWeekday, type Day } from '../time/days.js';
 import { findLastAtMost } from '../numbers/search.js';
 import { listIndexDates, type IndexSchedule } from './index-schedule.js';
@@ -8,6 +8,7 @@ import { listIndexDates, type IndexSchedule } from './index-schedule.js';
 /** Kinds of events, in the order in which the events of a day are listed. */
 export const EVENT_KINDS = {
   holiday: 'weekday on which the exchange is closed',
+  early_close: 'session that closes before the usual time by the rules of the exchange calendar',
   closure: 'recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session',
   announcement: 'session on which a composition is announced, if it is before the effective date',
   effective: 'date on which a rebalance takes effect, at its close',
@@ -47,7 +48,11 @@ export function listRebalanceEvents({ from, to }: EventWindow, schedule: IndexSc
   );
 }
 
-/** Number of days of a calendar from which the usual trading weekdays of its exchange are determined. */
+export interface EarlyCloseEvent extends EarlyClose {
+  readonly day: Day;
+}
+
+/** Number of days before a window that are also used to determine the usual trading weekdays of an exchange. */
 const WEEKDAYS_FROM_DAYS = 366;
 
 /** Returns the weekdays without a session on which the exchange usually trades, ascending. */
@@ -66,6 +71,16 @@ export function listHolidays({ from, to }: EventWindow, calendar: Calendar): Day
     if (!isSession(day) && 2 * sessions[weekday]! > days[weekday]!) unusualDays.push(day);
   }
   return unusualDays;
+}
+
+/** Returns the sessions that close early by the rules of a calendar, ascending. */
+export function listEarlyCloses({ from, to }: EventWindow, { sessions, earlyCloseOn }: Calendar): EarlyCloseEvent[] {
+  const earlyCloses: EarlyCloseEvent[] = [];
+  for (let i = findLastAtMost(sessions, from - 1) + 1; i < sessions.length && sessions[i]! <= to; i++) {
+    const earlyClose = earlyCloseOn?.(sessions[i]!);
+    if (earlyClose !== undefined) earlyCloses.push({ day: sessions[i]!, ...earlyClose });
+  }
+  return earlyCloses;
 }
 
 const EXPIRY_MONTHS = [3, 6, 9, 12];

@@ -62,13 +62,13 @@ function findRuleDay(rule: DateRule, date: Day): Day {
 
 const LAST_OF_MONTH = 5;
 
-/** Maximum number of sessions in a month and in a week. */
+/** Maximum number of sessions in a month of five-day weeks, and in any week. */
 const MONTH_SESSIONS = 23;
 const WEEK_SESSIONS = 7;
 
 /**
  * Returns the largest number of sessions from the reference date of a rebalance to its session. For rules in months it
- * is an upper bound.
+ * is an upper bound for calendars with at most five sessions per week.
  */
 export function countNoticeSessions({ effective_lag: lag, reference }: DateRules): number {
   if (reference === undefined) return lag;
@@ -77,7 +77,7 @@ export function countNoticeSessions({ effective_lag: lag, reference }: DateRules
   return rule === 'weekday_before' ? (weeks + 2) * WEEK_SESSIONS : (months + 2) * MONTH_SESSIONS;
 }
 
-/** Validated documents have the required parameters of their rules. */
+/** Returns a required parameter of a rule. Every rule of a validated document has its required parameters. */
 function requireMember(rule: DateRule, name: 'sessions' | 'weeks' | 'weekday' | 'day' | 'nth'): number {
   const { [name]: value } = rule;
   if (value === undefined) throw new Error(`the rule ${rule.rule} needs ${name}`);

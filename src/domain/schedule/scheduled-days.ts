@@ -135,7 +135,7 @@ function findLastSession({ sessions, closed }: ScheduledCalendar, first: Day, la
   return day >= first ? day : undefined;
 }
 
-/** Validated documents have the parameter of their anchor. */
+/** Returns a required parameter of an anchor. Every anchor of a validated document has its required parameters. */
 function requireParameter(value: number | null, name: string): number {
   if (value === null) throw new Error(`the anchor needs rebalance.${name}`);
   return value;

@@ -58,9 +58,9 @@ export interface ShapeOptions {
   readonly path?: string;
   /** Severity of unknown fields. Documents drop them with a warning, requests refuse them. */
   readonly unknownFields?: 'error' | 'warning';
-  /** Code of findings about unknown fields. Parameters of catalogue rows have a separate code. */
   /** Members of the value in which unknown fields are always errors. */
   readonly strictMembers?: readonly string[];
+  /** Code of findings about unknown fields. Parameters of catalogue rows have a separate code. */
   readonly unknownCode?: FindingCode;
   readonly rowId?: string | null;
 }

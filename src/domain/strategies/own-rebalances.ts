@@ -63,7 +63,10 @@ export function selectLaterRebalances(
   return rebalances.some(({ session }) => session <= from) ? undefined : rebalances;
 }
 
-/** Returns the holdings of a book on dates, by pricing session. Omits dates before the first session. */
+/**
+ * Returns the holdings of a book on dates, by pricing session: the latest session with a price bar, but no session
+ * before `first`.
+ */
 function listHoldings(
   book: IndexRun['book'],
   dates: readonly Pick<RebalanceDate, 'date' | 'session' | 'also'>[],

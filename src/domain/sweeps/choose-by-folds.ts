@@ -122,7 +122,7 @@ interface FoldStudyState {
   readonly folds: SweepFolds;
   /** Number of returns in a group. */
   readonly length: number;
-  /** Number of excluded returns. */
+  /** Number of oldest returns, which fill no group and are excluded. */
   readonly from: number;
   readonly left: Trim;
   readonly trials: number;

@@ -10,7 +10,7 @@ export interface Overfitting {
   readonly probability: number;
   /** Fraction of the selections whose choice has a loss out of sample. */
   readonly probabilityOfLoss: number;
-  /** Median over the selections of a logit. It is the logit of the relative rank that the choice has out of sample. */
+  /** Median over the selections of the logit of the relative rank of the choice out of sample. */
   readonly medianLogit: number;
   /** Number of selections of half of the blocks. */
   readonly combinations: number;

@@ -58,8 +58,8 @@ export function joinStretch(stretch: Stretch, later: Stretch): void {
 export const VARIANCE_MIN = 1e-30;
 
 /**
- * Returns a metric of a range by the conventions of a run. Ratios and volatility are annualised. @param of.mean mean
- * that was subtracted. @param of.periods sessions per year
+ * Returns a metric of a range by the conventions of a run. Ratios and volatility are annualised. @param mean mean
+ * that was subtracted. @param periods sessions per year
  */
 export function computeMetric(
   { count, sum, squares, growth, drawdown }: Stretch,

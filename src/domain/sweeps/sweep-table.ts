@@ -76,7 +76,9 @@ export interface SweepTableInput {
   readonly tick?: ((fraction: number) => void) | undefined;
 }
 
-/** Fractions of the work. Outcomes are visited for the ranking, and again for the value of the choice. */
+/**
+ * Fractions of the work that are complete after the visit of the outcomes for the ranking, and after the second visit.
+ */
 const RANKING_SHARE = 0.3;
 const VALUE_SHARE = 0.7;
 

@@ -154,8 +154,8 @@ export function applyPatch(
 }
 
 /**
- * Returns an overlay with the default currency, which follows from its terms. Applies if terms are changed and the
- * currency is not, as for a document that a client sends.
+ * Removes the currency of an overlay whose terms are changed and whose currency is not. The check of the document then
+ * adds the default currency, which follows from the terms.
  */
 function setCurrency(document: Record<string, unknown>, patch: Patch): Record<string, unknown> {
   const pointers = Object.keys(patch);
@@ -214,7 +214,7 @@ function reportOrder(request: SweepRequest['request'] | undefined): Finding[] {
   ];
 }
 
-/** Requires a variant to keep the id of its base. Under another id it would be another index. */
+/** Requires a variant to keep the id and the watchlists of its base. Under another id it would be another index. */
 function reportIdentity(
   { document: { id, universe } }: SweepBase,
   document: IndexDocument | undefined,

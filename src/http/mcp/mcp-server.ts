@@ -98,7 +98,10 @@ const LISTING_BYTES_MAX = 100_000;
 /** Type without `readonly`. The SDK needs mutable lists. */
 type MutableDeep<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Returns true if the key has the scope of the tool. Other tools are not listed; their routes would refuse a call. */
+/**
+ * Returns true if the client may call a tool: its key has the scope and the prefixes for the route, and a read-only
+ * service permits the route. Other tools are not listed; their routes would refuse a call.
+ */
 function canCallTool({ route, listed }: Tool, { isReadOnly }: McpCatalogue, { principal }: McpClient): boolean {
   const { scope } = route;
   const { scopes, prefixes } = principal;

@@ -46,7 +46,7 @@ export const listIndexResources = (ids: readonly string[]): ListedResource[] =>
 /** Returns true for a route that can be read as a resource. */
 export const isResource = (route: Route): boolean => route.method === 'GET' && route.scope === 'read' && isTool(route);
 
-/** Lists the URI templates of all GET routes. */
+/** Lists the URI templates of all routes that can be read as resources. */
 export const listResourceTemplates = (api: Readonly<Record<string, Route>>) =>
   Object.entries(api)
     .filter(([, route]) => isResource(route) && getToolset(route) !== 'mcp')

@@ -22,7 +22,7 @@ const SHORTEST = [
   { items: 2, members: 8 },
   { items: 2, members: 4 },
 ] as const;
-/** Maximum number of characters in a text, per item of a list. */
+/** Number of characters that a text keeps for each item that a list keeps. */
 const CHARACTERS_PER_ITEM = 100;
 /** Maximum number of reported cuts. */
 const CUTS_MAX = 12;

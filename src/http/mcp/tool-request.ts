@@ -79,10 +79,7 @@ function fillRequest(
   }
 }
 
-/**
- * Returns the media type to request: text for agents if the route offers it, otherwise the only media type of the
- * route.
- */
+/** Returns the media type to request: JSON if the route offers it, otherwise Markdown, otherwise any type. */
 function chooseMediaType(route: Tool['route']): string {
   const offeredTypes = listMediaTypes(route);
   if (offeredTypes.includes(JSON_TYPE)) return JSON_TYPE;

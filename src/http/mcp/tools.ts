@@ -97,7 +97,7 @@ function createTool(operation: Operation, route: Route, components: Readonly<Rec
 }
 
 /**
- * Excludes parameters that agents cannot use. A callback needs a receiver, people set priorities, an etag needs a
+ * Returns true for a parameter that agents can use. A callback needs a receiver, people set priorities, an etag needs a
  * client that stores it, and formats other than JSON are for programs.
  */
 const isForAgents = ({ name, description: help }: Parameter): boolean =>

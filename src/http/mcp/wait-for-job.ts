@@ -72,8 +72,8 @@ export async function waitForJob(argumentValues: Arguments, { ask, signal, repor
 }
 
 /**
- * Parses the status in a short response. Returns undefined for a long response: it contains a result, so its job has
- * ended.
+ * Parses the status in a short response. Returns undefined for an error, and for a long response: it contains a result,
+ * so its job has ended.
  */
 async function readStatus({ status, body }: ResponseParts): Promise<JobStatus | undefined> {
   return status === 200 && typeof body === 'string' ? (JSON.parse(body) as JobStatus) : undefined;

@@ -38,7 +38,7 @@ export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestB
     },
     async getRecord({ params, query, header }) {
       const { etag, read } = await analytics.record(readRunParameters({ params, query }));
-      // The client already has this version, so the response is a 304 and the record is not written.
+      // If the client already has this version, the response is a 304 and the record is not written.
       return namesEtag(header('if-none-match'), etag) ? { bytes: NO_BYTES, etag } : readStoredReply(await read());
     },
     async deleteRecord({ params, precondition, authorship }) {

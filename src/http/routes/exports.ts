@@ -19,7 +19,7 @@ export function createExportHandlers(exports: Exports): Handlers<typeof exportRo
         'Content-Disposition': `attachment; filename="${runId}-${table}.${extension}"`,
         ...(stale === null ? {} : { 'X-Run-Stale': listParts(stale).join(', ') }),
       };
-      // The client already has this version, so the response is a 304 and the file is not written.
+      // If the client already has this version, the response is a 304 and the file is not written.
       if (namesEtag(header('if-none-match'), etag)) return { bytes: NO_BYTES, etag, headers };
       return { ...(await open(signal)), type: getContentType(format), etag, headers };
     },

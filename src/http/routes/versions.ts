@@ -101,7 +101,7 @@ export function createVersionHandlers(services: VersionedServices): Handlers<typ
   };
 }
 
-/** Creates the handlers of the document families other than indices. */
+/** Creates the version handlers of clients, plug-ins, schedules, procedures, closures and data stores. */
 function createLaterHandlers({
   versions,
   plugins,

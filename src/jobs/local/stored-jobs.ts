@@ -45,7 +45,10 @@ interface LifeChange {
   readonly effect: Effect;
 }
 
-/** Writes the end of a job in one transaction: its effect, its final state, and the removal of its payload. */
+/**
+ * Writes a change of a job with its effect. A final state also triggers the callbacks of the job, and removes its
+ * payload unless the job failed.
+ */
 export async function writeLife(tx: DocumentTransaction, { identity, life, effect }: LifeChange): Promise<void> {
   await effect?.(tx);
   const { job_id: jobId } = identity;
@@ -58,7 +61,9 @@ export async function writeLife(tx: DocumentTransaction, { identity, life, effec
   if (isTerminal(life.status) && life.status !== 'failed') await tx.delete('job-input', jobId);
 }
 
-/** Reads the request body. It is only on disk, so that ten thousand waiting jobs do not keep their bodies in memory. */
+/**
+ * Reads the request body and callbacks of a job. They are only on disk, so that waiting jobs do not fill the memory.
+ */
 export async function readSubmission(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<StoredSubmission> {
   const storedJob = await store.get('job', jobId);
   const { request = null, callbacks = [] } =

@@ -103,7 +103,6 @@ function createTally() {
 }
 
 /**
- * @returns a function that deletes the oldest ended jobs. It does not query all ended jobs at every submission
  * @returns a function that deletes the oldest ended jobs without querying all ended jobs at every submission
  */
 function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDocuments; endedMax: number }) {

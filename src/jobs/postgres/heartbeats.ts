@@ -5,7 +5,7 @@ import type { Lease } from '../queue.js';
 import type { JobRows } from './job-rows.js';
 import type { NodeAttemptRecords } from './own-attempts.js';
 
-/** Interval between heartbeats of a node. It is also the interval for an attempt whose progress does not change. */
+/** Interval between heartbeats of a node. */
 export const QUIET_MS = 2000;
 /**
  * Time without a report after which an attempt sends a heartbeat, even if its progress has not changed. Attempts are

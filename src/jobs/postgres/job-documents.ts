@@ -99,8 +99,8 @@ export interface JobDocuments {
    */
   move(move: ChangeOrder): Promise<JobChange | ImpossibleReason | undefined>;
   /**
-   * Determines whether an unconfirmed end of an attempt was written. Returns the change if it was written; `given-up`
-   * if the attempt was abandoned; `unknown` if the job's id was submitted again.
+   * Determines whether an unconfirmed success of an attempt was written. Returns the change if it was written,
+   * otherwise `given-up`. Returns `unknown` if the job's id was submitted again, or the job is unreadable.
    */
   determineOutcome(attempt: AttemptKey): Promise<JobChange | 'given-up' | 'unknown'>;
   /** Deletes an ended job, unless its id was submitted again. */

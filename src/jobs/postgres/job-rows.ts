@@ -241,8 +241,9 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
     ['revision', `nextval('${schema}.job_revision')`],
   ];
   /**
-   * Formats the query for the first waiting job in several lanes (by priority). Each lane has a separate part of the
-   * index. A later lane is read only if the earlier lanes are empty.
+   * Formats the query for the first waiting job of one lane. Each lane has a separate part of the index. A lane is read
+   * only if the lanes before it contain no suitable job.
+   * @param i position of the lane by priority, from 1
    */
   const formatFirstOfLane = (i: number): string =>
     `(SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = ($4::text[])[${i}] AND NOT owner = ANY($5)
@@ -255,7 +256,7 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
       : `${column} = CASE WHEN ${fitsMemory} THEN ${value} ELSE ${column} END`,
   );
   const resetColumns = `status = 'pending', reserved_until = NULL, node = NULL, lease_until = NULL, started_at = NULL, claim = NULL`;
-  /** The job waits, or this claim started it. */
+  /** SQL condition for a job that waits, or that this claim started. */
   const isOffered = `${SAME_ATTEMPT} AND (status = 'pending' OR status = 'running' AND claim = $4::uuid)`;
   const listOfferValues = ({ jobId, sequence, attempt, claim }: OfferedKey) => [jobId, sequence, attempt, claim];
 

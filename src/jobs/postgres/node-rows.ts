@@ -122,7 +122,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
           FROM ${nodesTable} AS n ORDER BY node`,
         [],
       );
-      // `beat` wrote the state. Earlier versions reported fewer members.
+      // Nodes wrote the state as NodeState. Earlier versions reported fewer members.
       const entries = rows.map(({ state, reserved, ...row }) => {
         const { process: _, ...own } = JSON.parse(state) as ReportedState; // only a successor needs it
         const withDefaults = { memory_bytes: null, protocol: 1, lacks: [], clock_offset_ms: null, ...own };

@@ -49,7 +49,6 @@ export interface PulseOptions {
 }
 
 /**
- * @returns a function that reads and reports all data that is due in one statement. It passes events to their reader
  * @returns a function that reads and reports all data that is due in one statement, and forwards events to their reader
  */
 export function createPulse(options: PulseOptions): (order: PulseOrder) => Promise<Pulse> {

@@ -78,7 +78,6 @@ type JobReadingRow = DocumentColumns<'document'> & {
 };
 
 /**
- * @returns a function that finds jobs with all their data in one statement. It omits jobs that do not exist
  * @returns a function that finds jobs with all their data in one statement, and omits absent jobs
  */
 export function createLooks(database: Database, schema: string) {

@@ -6,8 +6,8 @@ export interface PartNode {
 }
 
 /**
- * Returns the SQL condition for parts that a node may take. They belong to a running attempt of another node with the
- * same program version.
+ * Returns the SQL text after FROM for the parts that a node may take. They belong to a running attempt of another node
+ * with the same program version.
  */
 export function formatTakeableParts(schema: string, { node, version }: { node: string; version: string }): string {
   return `${schema}.parts AS p JOIN ${schema}.jobs AS j USING (job_id, sequence, attempt)

@@ -17,7 +17,7 @@ export interface ContentChangeInput extends TwoContents {
 export interface ContentChangeOutput {
   /** Change from the later content to the earlier one. */
   readonly back: HashedBytes;
-  /** Change in the other direction, if it was requested. */
+  /** Change from the earlier content to the later one; null if it was not requested. */
   readonly forth: HashedBytes | null;
   readonly rows: ChangeCounts;
 }

@@ -11,7 +11,7 @@ import type { OverviewFile } from './runs.js';
 
 /** Open files of a run. They stay readable after their deletion. */
 export interface OpenRunFiles {
-  /** Descriptor of the columns. */
+  /** File descriptor of the run's newest columns. */
   readonly columns: number;
   /** File descriptors of the earlier segments of the run, by the names in the header of the columns. */
   readonly earlier: Readonly<Record<string, number>>;

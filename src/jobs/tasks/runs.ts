@@ -62,7 +62,7 @@ export interface BacktestOutput {
   readonly columns: ArtifactRef;
   /**
    * Prices in a separate file: the hash of the prices, and the file if it was written. No file is written if a stored
-   * file has the hash. Null if the columns contain the prices.
+   * file has the hash. Null if the columns contain the prices, and for an extended run.
    */
   readonly prices: { readonly sha256: string; readonly written: ArtifactRef | null } | null;
   /** Names of the files that were not written, because the stored run has the same bytes. */
@@ -85,7 +85,7 @@ export interface BacktestOutput {
 /** Text of a run that an earlier version stored. Another text is inserted into it. */
 export interface StoredText extends HashedFile {
   readonly inset?: HashedFile & {
-    /** Position in the text at which the other text is inserted. */
+    /** Position in the stored text at which this text is inserted. */
     readonly at: number;
   };
 }
@@ -181,7 +181,7 @@ export interface ResultInBlocks {
   readonly rows: RowsInBlocks;
 }
 
-/** Entry with a row for the result of a job. The end of the job reads the other members of the entry. */
+/** Row for the result of a job, with further members that only the end of the job reads. */
 export interface RowEntry {
   readonly row: { readonly outcome: string };
 }

@@ -86,7 +86,7 @@ export interface NeededMemory {
   readonly memory: RiskMemory;
   /** Reference of the risk. It requires the run's benchmark, unless the request names another benchmark. */
   readonly against: RiskReference;
-  /** Reference data of the factor model; set together with a market. */
+  /** Benchmark that the request names, set together with a market; null if it names none. */
   readonly benchmark: ComparedWith | null;
   /**
    * The served market, or null if there is no suitable one. At least one of the run's securities must have a price in
@@ -148,7 +148,7 @@ export interface CompareViewInput {
   readonly end: string | null;
   /** Benchmark of all runs, simulated with the settings of the first run. */
   readonly benchmark: ComparedWith | null;
-  /** Null without a comparison. */
+  /** Market of the first run, on which the benchmark is simulated; null without a benchmark. */
   readonly market: MarketHandle | null;
   readonly states: readonly (RunState & { readonly run_id: string })[];
   /** Findings about the combination of runs, returned unchanged with the result. */

@@ -13,7 +13,7 @@ const ADJUSTED_COLUMNS = ['ADJ_CLOSE', 'Adj Close', 'ADJUSTED_CLOSE'];
 /** Maximum number of days between two dividends of similar size that count as one dividend reported twice. */
 const DUPLICATE_DAYS = 7;
 const DUPLICATE_TOLERANCE = 0.15;
-/** Yield below which the unit is wrong, if all dividends of a security are below it. */
+/** Yield below which a dividend may be a hundredth of its true size. */
 const YIELD_MIN = 1e-3;
 /** Tolerance within which a small dividend counts as a hundredth of the usual dividend. */
 const HUNDREDTH_TOLERANCE = 0.12;
@@ -21,12 +21,15 @@ const HUNDREDTH_TOLERANCE = 0.12;
 const VISIBLE_YIELD = 0.03;
 /**
  * Maximum deviation of the price move from a real dividend, in standard deviations. The lower maximum applies to yields
- * of at least a tenth.
+ * above a tenth.
  */
 const SIGMAS_MISSED = 4;
 const SIGMAS_MISSED_LARGE = 2.5;
 const YIELD_LARGE = 0.1;
-/** Range of yields of a dividend that is proposed as a correction. Dividends outside the range are not proposed. */
+/**
+ * Range of yields within which a hundredth of a dividend is proposed as a correction, if there is no other dividend to
+ * compare.
+ */
 const PROPOSED_YIELD_MIN = 1e-4;
 const PROPOSED_YIELD_MAX = 0.05;
 /** Number of dividends on each side that define the usual size. */
@@ -114,8 +117,8 @@ const isDenied = ({ yield: share, move, sigma }: Payment) =>
   move > -share / 2;
 
 /**
- * Finds a dividend whose size contradicts the price. Ignores the dividend if the security paid the same amount at other
- * times.
+ * Finds a dividend whose size contradicts the price. Ignores the dividend if at least half of its neighbours have a
+ * similar yield.
  */
 function findDeniedSize(
   payment: Payment,

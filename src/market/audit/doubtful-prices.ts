@@ -19,7 +19,9 @@ const RETURN_STEP = 0.6;
 const SPLIT_MIN = 1.2;
 /** Number of bars after a split within which the price must not jump back by its ratio. */
 const REVERSAL_BARS = 20;
-/** Maximum log distance between a price step and a split ratio. Within it, the step counts as that split. */
+/**
+ * Maximum log distance between a price step and a split ratio. Beyond it, the confidence is at most `CONFIDENCE_AWAY`.
+ */
 const RATIO_TOLERANCE = 0.01;
 const CONFIDENCE_AWAY = 0.8;
 /** Factors between units, such as pence and pounds or a misplaced decimal point. */
@@ -303,7 +305,10 @@ function findNearestFactor(factors: readonly number[], ratio: number, tolerance:
   return nearestFactor !== undefined && Math.abs(ratio / nearestFactor - 1) < tolerance ? nearestFactor : undefined;
 }
 
-/** Describes a price whose unit changes permanently. The shorter part of the history is assumed to be wrong. */
+/**
+ * Describes a price whose unit changes. If it changes back, the prices in between are assumed to be wrong. Otherwise
+ * this is the shorter part of the history.
+ */
 function createUnitWarning(history: SecurityHistory, b: number, unit: number, columns: readonly string[]): DataWarning {
   const { identifier, close, returns, sigma } = history;
   let end = close.length;

@@ -53,7 +53,7 @@ const MISDATED_MIN = Math.log(1.2);
 const MEDIAN_TO_DEVIATION = 1.4826;
 
 /**
- * Yields the histories of all securities with a CLOSE, one at a time.
+ * Yields the histories of all securities with at least two closes, one at a time.
  * @param adjustment the price basis: splits count only in unadjusted prices
  */
 export function* listSecurityHistories(

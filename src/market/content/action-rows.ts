@@ -140,7 +140,7 @@ function createElectionReader(locateColumn: (name: string) => ColumnLocation, pr
   };
 }
 
-/** Compares actions in their canonical order: identifier, ex-date, type, then the other terms. */
+/** Compares actions in their canonical order: identifier, ex-date, type, value, status, related security, cash. */
 export function compareActions(a: CorporateAction, b: CorporateAction): number {
   return (
     compareText(a.identifier, b.identifier) ||

@@ -76,7 +76,7 @@ interface Span {
   readonly to: number;
 }
 
-/** Yields the facts within a span, in the order of the tables: by identifier, then by day. */
+/** Yields the facts within a span: actions, reference values and memberships, each in the order of their table. */
 function* iterateFacts({ reference, actions, universes }: Omit<Tables, 'dates'>, { after, to }: Span): Generator<Fact> {
   const isWithin = (day: number): boolean => day <= to && (after === undefined || day > after);
   for (const action of actions) {

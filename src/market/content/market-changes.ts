@@ -12,7 +12,7 @@ export interface MarketChanges extends RowChanges {
 export interface ComparedColumns {
   /** Columns to compare. Default: all columns of both versions. */
   readonly columns?: readonly string[];
-  /** Last day to compare. Default: the last day. */
+  /** Last day to compare. Default: all days are compared. */
   readonly to?: Day;
   /** Last day of new bars whose values are reported as well. Default: no values of new bars are reported. */
   readonly lateTo?: Day;

@@ -29,7 +29,7 @@ export const ENDING_ACTIONS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUIS
  * PRICE_JUMP: the growth from bar to bar differs from 1 by more than a half, and no action took effect in between.
  * GAP_LONG: more than ten sessions inside a history have no bar. STALE_TAIL: more than ten sessions at the end of a
  * history have no bar, and no action ends the security. ACTION_WITHOUT_PRICE: the security has no bar on the session on
- * which an action takes effect; for an ending, any earlier bar is enough. OUT_OF_RANGE: a free float is above 1.
+ * which an action takes effect; for an ending, any bar is enough. OUT_OF_RANGE: a free float is above 1.
  * @cost one pass over CLOSE, and one over FREE_FLOAT.
  */
 export function warnOfMarket(content: MarketContent, problems: Problems): void {

@@ -179,7 +179,7 @@ function mergeReference(referenceTable: ReferenceTable, added: ReferenceTable, p
 }
 
 /**
- * Merges actions. Rejects an added action that changes terms of a stored action, except its payment, because otherwise
+ * Merges actions. Rejects an added action that changes terms of a stored action, except its status, because otherwise
  * both actions would apply.
  */
 function mergeActions(

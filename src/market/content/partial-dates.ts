@@ -37,7 +37,7 @@ interface PartialDate {
  * calendars of the stored indices decide: it is not expected if one of them has no session. A date is partial if at
  * least two securities and a tenth of the expected ones are missing.
  * @param codes of the calendars of the stored indices
- * @param open opens the calendars of the service; called once, and only if any calendar is in use
+ * @param open opens the calendars of the service; called at most once, and only if a calendar is needed
  * @returns warnings, the latest dates first
  * @cost two passes over CLOSE
  */

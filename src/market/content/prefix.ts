@@ -16,7 +16,7 @@ export interface MarketPrefix {
   readonly adjustment: Adjustment;
   /** Currency that the store declares; null if it declares none. */
   readonly currency: string | null;
-  /** SHA-256 (hex) over identifiers and field names. */
+  /** SHA-256 (hex) over identifiers, field names and reference columns. */
   readonly axes: string;
   /** Number of days with a bar up to the day. */
   readonly rows: number;
@@ -96,7 +96,7 @@ function hashRemainder(market: MarketData, day: Day): PrefixRest {
   };
 }
 
-/** Returns the SHA-256 (hex) over identifiers and field names. */
+/** Returns the SHA-256 (hex) over identifiers, field names and reference columns. */
 export function hashAxes({ identifiers, fields, reference }: Pick<MarketData, 'identifiers' | 'fields' | 'reference'>) {
   const [names, columns] = [[...fields.keys()], reference.columns].map((list) => list.toSorted(compareText));
   return createHash('sha256')

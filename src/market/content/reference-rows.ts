@@ -132,7 +132,9 @@ function detectKind(rows: readonly RawRow[], position: number): Kind {
   return cellCount > 0 && booleans === cellCount ? 'boolean' : 'text';
 }
 
-/** Returns true if a text is a number that a double represents exactly. Long digit strings are codes. */
+/**
+ * Returns true if a text is a number of at most 15 digits, which a double reproduces. Longer digit strings are codes.
+ */
 function isNumberText(text: string): boolean {
   return NUMERIC_TEXT.test(text) && Number.isFinite(Number(text)) && text.replace(/[^0-9]/g, '').length <= 15;
 }

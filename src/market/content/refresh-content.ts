@@ -102,7 +102,10 @@ function createNextPanels(
   return { panels, taken: createUsedDays(panels.dates.length) };
 }
 
-/** Returns the days of a source after a given day, without the rejected securities. */
+/**
+ * Returns the days of a source after a given day, without the rejected securities. Returns the whole source if it has
+ * no rejected security.
+ */
 function removeSecurities(fresh: Panels, rejected: SecurityJudgement['rejected'], after: Day): Panels {
   if (!fresh.identifiers.some((identifier) => rejected.has(identifier))) return fresh;
   const columns = fresh.identifiers.flatMap((identifier, n) => (rejected.has(identifier) ? [] : [n]));

@@ -21,7 +21,7 @@ import { compareTables, type SideTable } from './table-changes.js';
 export interface RefreshOptions {
   /** Last day to add. Stored days after it are unchanged. Null adds all days. */
   readonly until: Day | null;
-  /** True to take every value from the source. Otherwise only days after the last stored one are taken. */
+  /** True to take every value from the source. Otherwise each security is accepted or rejected as a whole. */
   readonly full: boolean;
   /** True if the source delivered all bars, including those of stored days. */
   readonly isWhole: boolean;
@@ -85,7 +85,7 @@ export interface OmittedBars extends RowCounts {
   readonly identifiers_total: number;
 }
 
-/** Maximum number of listed securities with earlier bars. */
+/** Maximum number of listed securities with bars that the store lacks. */
 const NAMES_MAX = 20;
 
 /** Maximum number of listed rejected securities. */
@@ -171,7 +171,7 @@ const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number =>
   items.reduce((total, item) => total + valueOf(item), 0);
 const createCounts = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
 
-/** Counts bars after the last stored day. Without `full`, all other bars are equal. */
+/** Counts bars after the last stored day. All other bars are equal, except accepted closes, which are not counted. */
 function countAddedBars(heldPanels: Panels, refreshedPanels: Panels): MarketChanges {
   const panels = [...refreshedPanels.fields.values()];
   let addedBars = 0;

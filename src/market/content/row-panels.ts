@@ -52,8 +52,8 @@ export function toPanels(collected: CollectedRows, problems: Problems, options: 
   const dates = listDistinctDays(codeBlocks, dayBlocks, rows);
   const shape = { dates: dates.length, identifiers: order.length, fields: fields.length };
   if (refuseSize(shape, problems)) return undefined;
-  // Builds the panels even after errors: duplicates among rejected rows are then reported too, including whether their
-  // values differ.
+  // Repeated rows are reported after other errors too. If identical rows are accepted, this needs the panels, because
+  // it compares values.
   const panels =
     isSound || onDuplicate === 'identical'
       ? fields.map(() => allocateEmptyPanel(shape.dates * shape.identifiers, shape.fields))
@@ -67,7 +67,10 @@ export function toPanels(collected: CollectedRows, problems: Problems, options: 
   });
 }
 
-/** Writes every row to its cell. Returns false, with a finding, if two rows have the same cell. */
+/**
+ * Writes every row to its cell. Returns false, with a finding, if two rows have the same cell and the options do not
+ * accept this.
+ */
 function writePanels(
   { identifiers, fields, codeBlocks, dayBlocks, valueBlocks, rows, files }: CollectedRows,
   { columnOf, dates, panels }: EmptyPanels,

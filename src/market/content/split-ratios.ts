@@ -1,7 +1,7 @@
 /** Maximum term of a split ratio, and maximum integer ratio. */
 const SPLIT_TERM_MAX = 10;
 const SPLIT_INTEGER_MAX = 100;
-/** Minimum ratio of a split. A smaller change is more probably a cash payment. */
+/** Minimum ratio of a split into more shares. A smaller change is more probably a cash payment. */
 export const SPLIT_RATIO_MIN = 1.2;
 
 /** Split ratios, ordered by the sum of their terms. Ratios with a large term that is not round come last. */

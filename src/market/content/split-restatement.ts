@@ -151,8 +151,8 @@ export interface RestatedActions {
 }
 
 /**
- * Returns true if the actions of a history are converted like its prices. Cash before the split must be divided, and
- * all other terms unchanged.
+ * Returns true if the actions of a history are converted like its prices. Cash and subscription prices before the split
+ * must be divided, and all other terms unchanged.
  */
 export function areRestated(
   { ratio, lastDivided }: SplitRestatement,

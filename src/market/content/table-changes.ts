@@ -174,7 +174,7 @@ function listReferenceRows({ columns, rows }: ReferenceTable): Rows {
   );
 }
 
-/** Groups actions by security, type and ex-date. A corrected dividend keeps these three. */
+/** Groups actions by security, type, ex-date and related security. A corrected dividend keeps these. */
 function listActionRows(actions: readonly CorporateAction[]): Rows {
   return groupByKey(
     actions.map((action) => {

@@ -83,7 +83,7 @@ export function createUniverseRows(problems: Problems): CheckedRows<readonly Mem
   };
 }
 
-/** Compares memberships in their canonical order: universe, identifier, start. */
+/** Compares memberships in their canonical order: universe, identifier, start, end. */
 export function compareMemberships(a: Membership, b: Membership): number {
   return (
     compareText(a.universe, b.universe) ||

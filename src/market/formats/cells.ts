@@ -11,7 +11,7 @@ export interface CellBatch {
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** Maximum size of a text of a source in bytes, equal to the maximum number of characters in a workbook cell. */
+/** Maximum size of a text of a source in bytes. A workbook cell has at most 32,767 characters. */
 export const TEXT_BYTES_MAX = 32_768;
 
 const NUMBER_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;

@@ -42,7 +42,7 @@ async function* readRecords(lines: AsyncGenerator<Buffer>): AsyncGenerator<{ tex
     const text = lineBytes.toString().replace(/\r$/, '');
     openLines.push(text);
     size += text.length;
-    // Returns true if a line has an odd number of quotes: it begins or ends a cell with line breaks.
+    // A line with an odd number of quotes begins or ends a cell with line breaks.
     const isWithin = hasOddQuotes(text) === (openLines.length === 1);
     if (!isWithin) {
       yield { text: openLines.join('\n'), number: number - openLines.length + 1 };

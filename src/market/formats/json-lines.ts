@@ -34,7 +34,7 @@ export interface JsonLinesReader {
 /**
  * Reads lines of JSON objects. The columns are all members of the first lines. Nested values are rejected. Empty lines
  * are skipped and not counted. Reading ends if none of the first lines is an object.
- * @throws JsonLinesFault for an unterminated line.
+ * @throws JsonLinesFault for a line that is too long.
  * @cost one JSON.parse a line, about 1 µs for ten members.
  */
 export async function readJsonLines(

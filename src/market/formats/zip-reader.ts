@@ -9,7 +9,7 @@ const PARTS_MAX = 64;
  * widest index.
  */
 export const FILES_MAX = 5000;
-/** Maximum decompressed size of all members together: four times the decoded size of the largest upload. */
+/** Maximum decompressed size of all members together: about four times the decoded size of the largest upload. */
 export const INFLATED_BYTES_MAX = 200 << 20;
 /** Maximum compression ratio of a member that is not tiny. Tables compress by a factor of ten or twenty. */
 const RATIO_MAX = 100;

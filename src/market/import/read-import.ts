@@ -36,7 +36,7 @@ export interface ImportedContent {
   readonly derived: DerivedActions | null;
 }
 
-/** Reads an import and reports every problem by sheet, row and column. Returns undefined if there is any problem. */
+/** Reads an import and reports every problem by sheet, row and column. Returns undefined if there is any error. */
 export async function readImport(
   source: ImportSource,
   problems: Problems,

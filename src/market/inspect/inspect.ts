@@ -74,7 +74,7 @@ export interface InspectionTerms {
 /** Maximum number of bars in a preview. */
 const PREVIEW_ROWS = 10;
 
-/** Maximum number of further readings after corrections. Duplicates may need two, zeros and text columns one each. */
+/** Maximum number of readings. Duplicates may need two corrections, zeros and text columns one each. */
 const TRIALS_MAX = 6;
 
 /** Parts of a reading that are evaluated. */
@@ -334,7 +334,7 @@ function getBasis(proposal: Proposal, read: TrialResult | undefined, questions: 
   return createBasis(taken, reason);
 }
 
-/** Returns the first bars of the first security. */
+/** Returns the first bars, by security. */
 function createPreview(content: MarketContent | undefined): Inspection['preview'] {
   if (content === undefined) return { index: [], columns: [], data: [] };
   const { identifiers, dates, fields } = content;

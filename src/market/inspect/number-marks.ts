@@ -93,7 +93,7 @@ export function createUnitsQuestion(text: string): Question {
 
 /**
  * Recognises share counts with points between thousands, such as 58.490 next to 14.82. Every point must separate
- * thousands, and no number without a point may be larger.
+ * thousands, and no number without a point may have more than three digits.
  */
 export function countMarks(draft: ProposalDraft, cells: readonly (Cell | undefined)[]): void {
   if (draft.mapping.decimal === ',' || (draft.mapping.thousands ?? null) !== null) return;

@@ -169,8 +169,7 @@ function askFields(draft: ProposalDraft, fields: Readonly<Record<string, string>
       field: 'field',
       question: 'The table does not state the field of its numbers. CLOSE is assumed.',
       taken: 'CLOSE',
-      // Returns the fields of tables by name. A store must have closes. A single table without a field name can
-      // therefore only contain closes.
+      // A store must have closes. A single table without a field in its name can therefore only contain closes.
       required: samples.length > 1 || fileRole !== undefined,
       others: FIELD_ROLES.filter((role) => role !== 'CLOSE' && role !== 'adjusted'),
     });
@@ -178,6 +177,7 @@ function askFields(draft: ProposalDraft, fields: Readonly<Record<string, string>
     ask(draft, { field: 'fields', question: 'Which field does each table contain?', taken: null });
 }
 
+/** Returns the field of each table by name. Returns none if no table contains closes. */
 function mapTableFields(samples: readonly Sample[]): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const { name } of samples) {

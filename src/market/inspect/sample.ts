@@ -52,7 +52,7 @@ interface SampleTerms {
   readonly ignore?: readonly string[] | undefined;
 }
 
-/** Reads the first rows of files of one format. Reports problems of a file and continues. */
+/** Reads the first rows of at most `SAMPLE_TABLES` files. Reports problems of a file and continues. */
 export async function sampleFiles(
   files: readonly SourceFile[],
   problems: Problems,
@@ -182,7 +182,7 @@ export interface ContentSample {
 
 /**
  * Returns the first rows of the market tables of an import. Problems of individual workbooks in an archive are
- * reported. @throws ZipFault, XmlFault, WorkbookFault, CsvFault
+ * reported. @throws ZipFault, XmlFault, WorkbookFault
  */
 export async function sampleContent(
   format: 'xlsx' | 'csv' | 'csv.zip',

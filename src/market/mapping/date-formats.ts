@@ -55,7 +55,7 @@ export const COMMON_FORMATS = [
   'D-M-YYYY',
 ] as const;
 
-/** Returns a reader of days in a format. Null means YYYY-MM-DD. Date cells are returned unchanged. */
+/** Returns a reader of days in a format. Null means YYYY-MM-DD. A date cell has its day in any format. */
 export function createDayReader(format: string | null): DayReader {
   if (format === null) return readDay;
   const parseText = Object.hasOwn(UNITS_PER_DAY, format)

@@ -49,7 +49,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   let currentProblems: DeferredProblem[] | null = null;
 
   /**
-   * Reports the problems of the rows that might have been a footer. They are none, because a later row has a bar or
+   * Reports the problems of rows that might have been a footer, but are not one, because a later row has a bar or
    * another error.
    */
   function refuseFooter(): void {

@@ -44,7 +44,7 @@ export function createMarketRowsOn(
 
 /**
  * Combines panels and tables into one content. Adds the actions that were derived from adjusted closes.
- * @returns undefined, with a finding, if the tables contradict the panels.
+ * @returns undefined, with a finding, if the panels have no value or the tables contradict them.
  */
 export function completeMappedContent(
   panels: Panels,

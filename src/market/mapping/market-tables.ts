@@ -39,7 +39,7 @@ export function findLabelledValue(label: string, heading: Heading): string | und
 
 const normaliseLabel = (text: string) => text.trim().replace(/:$/, '').toLowerCase();
 
-/** Returns true if a market with renamed columns can be read without a mapping. */
+/** Returns true if a mapping concerns only columns, so that rows are read as without a mapping. */
 export function hasPlainRows({ layout, identifier_from: from, ...mapping }: Mapping): boolean {
   return (
     layout === 'long' &&

@@ -3,7 +3,7 @@ import type { MarketFile } from '../content/market-rows.js';
 import { SIMILAR_PROBLEMS_MAX, formatCellPath, type Problem, type Problems } from '../tables/problems.js';
 import { explainNotANumber } from '../formats/cells.js';
 
-/** Problems of a column in which no number has been found so far. */
+/** Problems of the texts in a column that the mapping does not name. */
 interface ColumnProblems {
   readonly first: Problem[];
   count: number;

@@ -218,10 +218,7 @@ function computeMemoryLimit(folders: readonly string[], loads: boolean): MemoryL
   return loads && sharedFolder !== undefined ? { ...pagedLimit, sharedFolder } : pagedLimit;
 }
 
-/**
- * Removes a folder, which is empty unless an error occurred: removing an empty folder takes one event-loop turn, a
- * search several.
- */
+/** Removes a folder. It is usually empty: removing an empty folder takes one event-loop turn, a search several. */
 async function removeFolder(folder: string): Promise<void> {
   await rmdir(folder).catch(() => rm(folder, { recursive: true, force: true }));
 }

@@ -95,7 +95,7 @@ export interface ContentSummary {
   readonly derived?: DerivedActions | null;
   /** Rounding error of each derived dividend. */
   readonly dividendErrors?: readonly DividendError[];
-  /** Warnings about the content; at most 201. */
+  /** Warnings about the reading of the data and about the content. */
   readonly warnings: readonly Finding[];
   /** Warnings about the reading of the data. A later check of the content would not find them. */
   readonly readWarnings?: readonly Finding[];

@@ -65,7 +65,10 @@ export interface ReaderMemory {
 
 let memory: ReaderMemory | undefined;
 
-/** Limits the memory of processes that are started from now on. @returns a function that restores the previous limit */
+/**
+ * Limits the memory of the processes of a pool that is opened from now on. @returns a function that restores the
+ * previous limit
+ */
 export function limitReaders(limit: ReaderMemory): () => void {
   const previousMemory = memory;
   memory = limit;

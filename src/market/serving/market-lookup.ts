@@ -7,7 +7,7 @@ import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 export interface MarketLookup {
   /** Returns the column of a security. Returns undefined if the market dataset does not contain it. */
   positionOf(identifier: string): number | undefined;
-  /** Returns true if any dataset contains the identifier. */
+  /** Returns true if any dataset other than series contains the identifier. */
   holds(identifier: string): boolean;
   /** Returns the actions of a security, by ex-date. */
   actionsOf(identifier: string): readonly CorporateAction[];
@@ -15,7 +15,7 @@ export interface MarketLookup {
   membershipsOf(identifier: string): readonly Membership[];
   /** Returns the first and last date with a CLOSE. Returns null if the security has none. */
   datesOf(identifier: string): { readonly start: Day; readonly end: Day } | null;
-  /** Identifiers of all datasets, in code-point order. */
+  /** Identifiers of all datasets other than series, in code-point order. */
   readonly allIdentifiers: readonly string[];
 }
 

@@ -298,7 +298,7 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
 /** Message for a row whose number of cells differs from the number of columns. */
 export const describeRow = (cells: number, columns: number) => `The row has ${cells} cells; the header has ${columns}.`;
 
-/** True if the last `numberOf` that returned NaN parsed an invalid number rather than an empty cell. */
+/** True if the last `readNumber` that returned NaN parsed an invalid number rather than an empty cell. */
 let isInvalidNumber = false;
 
 /** Powers of ten that are exact doubles: a mantissa below 2^53 divided by one of them is correctly rounded. */

@@ -35,11 +35,11 @@ const FILE_ENDINGS: readonly { readonly ending: string; readonly as: Pick<Source
 
 /**
  * Returns the files of a store's folder by dataset. The market is `market.parquet`, `market.csv`, `market.jsonl` (the
- * latter two also as `.gz`) or a folder `market/` of files of one of these formats, with or without hive partitions.
- * Files of the other datasets have the same formats. Files with names that begin with a dot or an underscore are
- * ignored. Files are in the order of their labels. If there is a mapping and no file is named like the market dataset,
- * the market consists of the remaining files. These may be workbooks if there are no others, with `reference.xlsx` and
- * similar files in addition.
+ * latter two also as `.gz`), `market.txt`, `market.tsv` or a folder `market/` of files of one of these formats, with or
+ * without hive partitions. Files of the other datasets have the same formats. Files with names that begin with a dot or
+ * an underscore are ignored. Files are in the order of their labels. If there is a mapping and no file is named like
+ * the market dataset, the market consists of the remaining files. These may be workbooks if there are no others, with
+ * `reference.xlsx` and similar files in addition.
  */
 export async function listFolderFiles(
   folder: string,

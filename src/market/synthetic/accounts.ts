@@ -3,7 +3,7 @@ import type { CounterRandom } from '#kernels/random/counter-random.js';
 import type { Sector } from './names.js';
 
 /**
- * Published report of a fiscal year, in thousands of currency, rounded. Contains the flows of the year and the book
+ * Published report of a fiscal year, in currency, rounded to thousands. Contains the flows of the year and the book
  * value at its end.
  */
 export interface Report {

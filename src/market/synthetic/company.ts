@@ -14,7 +14,7 @@ export interface Birth {
   readonly rank: number | null;
   readonly sector: number;
   readonly industry: string;
-  /** Number of the first session. */
+  /** Position of the first session among the sessions of the market. */
   readonly listed: number;
   readonly price: number;
   /** Shares outstanding at the first session. */

@@ -4,13 +4,13 @@ import type { Company } from './company.js';
 import { toTick } from './draw-bar.js';
 
 /**
- * Minimum number of sessions from the announcement of an ending to the last bar. The second value is the range of
+ * Minimum number of sessions from the announcement of an ending to its session. The second value is the range of
  * additional sessions.
  */
 const CLOSING_SESSIONS = 20;
 const CLOSING_SPREAD = 40;
 
-/** Maximum loss in one session. */
+/** Maximum loss in one session, without the fall on the announcement of a bankruptcy. */
 export const LOSS_MAX = 0.6;
 
 /**

@@ -53,7 +53,8 @@ export function drawClusteredShocks(
     next() {
       sigma = Math.sqrt(variance);
       const shock = sigma * drawFatTailed(random);
-      // Limits a shock to four standard deviations. Otherwise one crash would dominate the volatility of a year.
+      // Limits the effect of a shock on volatility to four standard deviations. Otherwise one crash would dominate a
+      // year.
       const cappedSquare = Math.min(shock * shock, 16 * variance);
       variance = (1 - reaction - persistence) * longRun + reaction * cappedSquare + persistence * variance;
       return shock;

@@ -7,7 +7,7 @@ import {
   type Severity,
 } from '#domain/refusals/findings.js';
 
-/** Maximum number of findings about one store. A finding MORE_FINDINGS counts the remaining ones. */
+/** Maximum number of findings of one severity about one store. A finding MORE_FINDINGS counts the remaining ones. */
 export const FINDINGS_MAX = 200;
 
 /**

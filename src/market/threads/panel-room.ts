@@ -33,8 +33,8 @@ const BUFFERED_SHARE = 0.5;
 
 /**
  * Creates a write buffer for panels. If panels are kept in files, a batch is filled in separate memory and written as a
- * whole, because single accesses to the pages of a file cost most. Batches stay in separate memory until `openBatch` is
- * called.
+ * whole, because single accesses to the pages of a file cost most. Batches stay in separate memory until they are
+ * closed, `open` is called, or another batch needs the memory.
  */
 export function createPanelBuffer(panels: readonly Float64Array[], batchCells: number): PanelBuffer {
   const batchBytes = batchCells * panels.length * Float64Array.BYTES_PER_ELEMENT;

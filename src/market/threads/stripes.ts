@@ -39,11 +39,11 @@ export interface StripeListener {
   digest(block: number, digest: Uint8Array): void;
 }
 
-/** Represents an unknown stripe number. */
+/** Values in place of the first stripe: not yet known, or closed. */
 const UNKNOWN_STRIPE = -1;
 const NO_STRIPE = -2;
 
-/** Values in place of the first stripe: not yet known, or closed. */
+/** Writer of rows to the panels, for one of the threads. */
 export interface Stripes {
   take(rows: StripeRows): void;
   /** Writes the staged rows to the panels. */

@@ -51,7 +51,7 @@ export function createTables(texts: TableTexts): ContentTables {
 function parseSeries(lines: readonly string[]): Map<string, PriceSeries> {
   const drafts: { readonly about: readonly [string, string | null, string | null]; values: [number, number][] }[] = [];
   for (const text of lines) {
-    const line = JSON.parse(text) as SeriesLine; // written by `seriesLines`
+    const line = JSON.parse(text) as SeriesLine; // written by `encodeTables`
     if (typeof line[2] === 'number') drafts.at(-1)!.values.push([line[1] as number, line[2]]);
     else drafts.push({ about: line as readonly [string, string | null, string | null], values: [] });
   }

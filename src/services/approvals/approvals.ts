@@ -151,7 +151,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     );
   }
 
-  /** Returns the approval of a change; undefined if the change needs no approval. @throws Unapproved */
+  /** Returns the approval of a change; undefined if the change needs no approval. @throws UnapprovedChange */
   async function readApproval(
     reader: Pick<DocumentReader, 'get'>,
     proposedChange: ProposedChange | undefined,

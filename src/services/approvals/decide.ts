@@ -64,8 +64,8 @@ export function applyDecision(approval: Approval, decision: ApprovalDecision, te
 }
 
 /**
- * Refuses a decision by a person who requested the change, has approved it, or is not an approver. @throws Refusal
- * APPROVAL_FORBIDDEN
+ * Refuses a decision by a person who requested the change or is not an approver, and a second approval by one person.
+ * @throws Refusal APPROVAL_FORBIDDEN
  */
 function assertMayDecide(approval: Approval, decision: ApprovalDecision, { decider, rules }: DecisionTerms): void {
   const { by, names, scopes } = decider;

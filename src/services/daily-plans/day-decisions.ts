@@ -39,7 +39,7 @@ export interface DayDecisions {
    * @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED
    */
   run(scheduleId: string, date: string, request: RunDayRequest, by: Authorship): Promise<ScheduleDay>;
-  /** Ends a day that is not done. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, DAY_ENDED */
+  /** Skips a day that has not ended. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, DAY_ENDED */
   skip(scheduleId: string, date: string, reason: string, by: Authorship): Promise<ScheduleDay>;
   /**
    * Accepts findings of a check, and continues the day immediately. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND,

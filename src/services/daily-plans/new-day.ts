@@ -78,7 +78,10 @@ const copyCompletedSteps = (plan: ScheduleDocument, { plan: previousPlan, steps 
 /** Codes of results that are removed when a person runs a day again. A rejected change is then requested again. */
 const RERUN_REASON: ReadonlySet<string | null> = new Set(['APPROVAL_REQUIRED', 'APPROVAL_CLOSED']);
 
-/** Returns a day that runs again at a given time. Every step keeps its result, except the steps in `again`. */
+/**
+ * Returns a day that runs again at a given time. Changed steps and the steps in `again` start without results. Other
+ * steps keep their results, except those about approvals.
+ */
 export function renewDay(storedDay: DayDocument, { again, ...schedule }: Renewal, timestamp: string): DayDocument {
   const { renewal: _renewal, ...day } = storedDay;
   const steps = copyCompletedSteps(schedule.plan, day).map((step, k) =>

@@ -76,7 +76,7 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
 
 /**
  * Returns the result of a step that was refused as a whole, for example because no store is served.
- * @throws the failure itself if it is not a refusal
+ * @throws the failure itself if it is not a refusal, the store is unavailable, or the round was aborted
  */
 function createRefusedStep(failure: unknown, signal: AbortSignal): StepOutcome {
   const isOutage: boolean = isUnavailable(failure);

@@ -18,8 +18,8 @@ export interface StepContext<S> {
   /** Indices of the plan in groups. An index depends only on indices of earlier groups. */
   readonly waves: readonly (readonly string[])[];
   /**
-   * Returns true if an index can be processed: the index and all indices on which it depends are neither blocked nor
-   * waiting.
+   * Returns true if an index can be processed: no earlier day or step holds back the index or an index on which it
+   * depends, and this step has not stopped at an index on which it depends.
    */
   isOpen(indexId: string): boolean;
   /** Returns the indices of the plan on which an index depends. */

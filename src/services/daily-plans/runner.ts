@@ -65,7 +65,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     log.info({ schedule_id: scheduleId, days: dueDays.length, last: dueDays.at(-1)!.date }, 'days of a schedule began');
   }
 
-  /** Runs the open days of a schedule, oldest first. Stops at the first day that is not due. */
+  /** Runs the open days of a schedule that are due, oldest first. Stops after a day for which later days must wait. */
   async function performOpenDays(scheduleId: string): Promise<void> {
     const { open } = await days.state(scheduleId);
     let earlierDays: DayDocument[] = [];
@@ -100,7 +100,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     return scheduleCheck;
   }
 
-  /** Logs a failure of the store at the place where it is found. The next turn tries again. */
+  /** Logs a failure, unless the store is unavailable. The next turn tries again. */
   function logFailure(failure: unknown, context: object, message: string): void {
     if (!isUnavailable(failure)) log.error({ ...context, err: failure }, message);
   }

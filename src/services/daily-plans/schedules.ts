@@ -102,7 +102,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
       assertOwnSchedule(body);
       const findings = await listFindings(id, body);
       if (findings.length > 0) throw refuseWithFindings('schedule', findings);
-      // A write without `start` keeps the start of the schedule.
+      // A write without `starts_on` keeps the start of the schedule.
       const starts_on = body.starts_on ?? (await findPlan(id))?.starts_on ?? readToday(body);
       await family.put(id, { ...body, starts_on }, ifMatch, authorship);
       return get(id);

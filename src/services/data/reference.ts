@@ -56,7 +56,7 @@ export function getFieldAt(market: MarketData, identifier: string, name: string,
   if (position === undefined) return null;
   const value = market.fields.has(name)
     ? findValueAt(market, name, position, day, LIMITS.MAX_STALE_SESSIONS)
-    : findDerivationDay(market, identifier, position, { name: name as DerivedField, day }); // assertKnown admits no other names
+    : findDerivationDay(market, identifier, position, { name: name as DerivedField, day }); // checked by assertKnownIdentifier
   return Number.isFinite(value) ? value : null;
 }
 

@@ -11,7 +11,7 @@ import type { PendingCopies } from './pending-copies.js';
 /** Function that reads a content from its location. It returns undefined if the location cannot be read. */
 export type ContentReader = () => Promise<ServedMarket | undefined>;
 
-/** Origin of a content. */
+/** Data source of a content, with the kind of its store. */
 export interface ContentOrigin {
   readonly source: DataSource;
   /**

@@ -50,7 +50,10 @@ export interface DataVersions {
    * was never served or already has a copy.
    */
   preserve(datasetId: string, content: ContentReader): Promise<PreservedContent | null>;
-  /** Reads the latest content of a store from its copy. Returns undefined if there is no copy. @cost of a load */
+  /**
+   * Returns the latest content of a store: the served content, or its copy. Returns undefined if there is neither.
+   * @cost of a load if the content is not served
+   */
   last(market: Pick<ServedMarket, 'identity'>): Promise<ServedMarket | undefined>;
   /** Called when a content is served. Copies the content if other programs can change its source. */
   onActivated: PendingCopies['onActivated'];
@@ -73,8 +76,8 @@ export interface DataVersions {
    */
   before(version: number | null): Promise<EarlierContentReferences>;
   /**
-   * Compares two versions of the store of this call. Returns a DataDifference as JSON. @throws Refusal STORE_NOT_FOUND,
-   * and the refusals of `at`
+   * Compares two versions of the store whose market this call uses. Returns a DataDifference as JSON. @throws Refusal
+   * STORE_NOT_FOUND, and the refusals of `at`
    */
   difference(datasetId: string, query: DifferenceQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** Returns the version that has this content; null if there is none. */

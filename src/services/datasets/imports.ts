@@ -128,7 +128,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       source: null,
       tables: {},
       adjustment: header.adjustment,
-      mapping: null, // `commitImport` has stored the document
+      mapping: null, // the import has applied its mapping
       currency: header.currency ?? (header.on_exists === 'append' ? (previousDocument?.currency ?? null) : null),
       created_at: previousDocument?.created_at ?? currentTimestamp,
       last_refreshed_at: previousDocument === undefined ? null : currentTimestamp,

@@ -101,8 +101,8 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
   }
 
   /**
-   * Starts the refresh that applies a change. A refresh that is already running does not count, because it may have
-   * read the store before the change.
+   * Starts the refresh that applies a change. Returns the id of its job; null if it was refused. A refresh that is
+   * already running does not count, because it may have read the store before the change.
    */
   async function apply(storeId: string, origin: Origin | null): Promise<string | null> {
     const request = { until: null, full: false, dry_run: false, fail_on: [] };

@@ -38,7 +38,7 @@ interface ReloadedContent {
   readonly hasGrown: boolean;
   /** Number of changed rows compared with the earlier content; null if that content is lost or has the same hash. */
   readonly counts: ChangeCounts | null;
-  /** Number of rows that a refresh accepted; absent or null if all rows were accepted unchanged. */
+  /** Report of the accepted and the discarded rows; absent or null if all rows were accepted unchanged. */
   readonly report?: RefreshReport | null;
 }
 

@@ -14,7 +14,7 @@ import { selectReusableFiles } from './refreshed-fields.js';
 export interface SettledSource {
   readonly summary: ContentSummary;
   readonly served: ServedMarket;
-  /** Number of accepted and discarded rows; null if all rows were accepted unchanged. */
+  /** Report of the accepted and the discarded rows; null if all rows were accepted unchanged. */
   readonly report: RefreshReport | null;
 }
 

@@ -189,8 +189,8 @@ async function findLiveGeneration(
 }
 
 /**
- * Refuses a refresh if the store has no source, or if there are no sessions to add. @throws Refusal NOTHING_TO_REFRESH,
- * and the refusals of `assertGeneratable`
+ * Refuses a refresh of a store without a source, and an extension that cannot be generated. @throws Refusal
+ * NOTHING_TO_REFRESH, and the refusals of `assertGeneratable`
  */
 function assertRefreshable(
   document: DatasetDocument,

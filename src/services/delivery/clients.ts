@@ -43,7 +43,7 @@ export interface ClientReader {
 
 /** Receivers of files, with their entitlements and targets. */
 export interface Clients extends ClientReader {
-  /** @param indexId if given, lists only clients that may receive files of this index on a day */
+  /** Lists clients. With `index_id`, lists only clients that may receive files of this index, whatever the date. */
   page(query: PageQuery & ClientFilter): Promise<StoredPage<StoredClient['client']>>;
   /** Returns a client. @throws Refusal CLIENT_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredClient>;

@@ -154,7 +154,7 @@ interface ChangedSessions {
   readonly removed: readonly string[];
 }
 
-/** Lists the dates that are in one set but not in the other, as text `DATE ANNOUNCEMENT`. */
+/** Lists the dates of the first set that are not in the other set. The sets contain texts `DATE ANNOUNCEMENT`. */
 const listMovedDates = (before: ReadonlySet<string>, other: ReadonlySet<string>) =>
   [...before].flatMap((text) => {
     if (other.has(text)) return [];
@@ -162,7 +162,7 @@ const listMovedDates = (before: ReadonlySet<string>, other: ReadonlySet<string>)
     return [{ date: date!, announcement: announcement! }];
   });
 
-/** Returns the sessions that are in both states but have different hours. */
+/** Returns the sessions that a calendar has before and after a change, but with different hours. */
 function listChangedHours(before: ExchangeCalendar, after: ExchangeCalendar): string[] {
   const changes = [...(before.recorded?.changes ?? []), ...(after.recorded?.changes ?? [])];
   const days = [...new Set(changes.map(({ date }) => parseValidDay(date)))].toSorted((a, b) => a - b);

@@ -68,7 +68,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
 
   /**
    * Compares the sentences of a version with the previous version: those that it removed and those that it added.
-   * Returns no sentences for the first version, or if the previous version was purged.
+   * Returns no sentences for the first version, for a deletion, or if the previous version was purged.
    */
   async function compareSentences(subject: Subject, version: number, action: string) {
     const emptyDifference = { removed: [], added: [] };

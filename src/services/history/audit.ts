@@ -13,7 +13,7 @@ import { sumSkipped, type Skipped } from '../shared/skipped.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 
 export interface AuditQuery {
-  /** Day or time; both ends are included. */
+  /** First and last day or time of the entries, both included. */
   readonly start?: string | undefined;
   readonly end?: string | undefined;
   readonly kind?: AuditKind | undefined;

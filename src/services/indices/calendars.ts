@@ -26,7 +26,7 @@ export interface CalendarViews {
    * date is known.
    */
   nextRebalance(indexId: string, after: string): Promise<string | null>;
-  /** Returns the next rebalance, today or later. */
+  /** Returns the first effective date after a day that is today or later. Returns null like `nextRebalance`. */
   comingRebalance(indexId: string, after: string): Promise<string | null>;
 }
 

@@ -11,6 +11,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import {
   EVENT_KINDS,
+  listEarlyCloses,
   listExpiries,
   listHolidays,
   listRebalanceEvents,
@@ -156,6 +157,9 @@ function listExchangeEvents(code: string, window: EventWindow, calendars: Calend
     ...listHolidays(window, calendar)
       .filter((day) => !recordedDays.has(day))
       .map((day) => createEvent('holiday', calendar.closureOn?.(day) ?? 'closed')(day)),
+    ...listEarlyCloses(window, calendar)
+      .filter(({ day }) => !recordedDays.has(day))
+      .map(({ day, closes, name }) => createEvent('early_close', `closes ${closes}: ${name}`)(day)),
     ...recordedChanges.map((change) => createEvent('closure', describeChange(change))(parseValidDay(change.date))),
     ...listExpiries(window, calendar).map(createEvent('expiry', 'index futures expire')),
   ];

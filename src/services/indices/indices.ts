@@ -131,8 +131,8 @@ export function createIndices({
   }
 
   /**
-   * Checks a definition against the documents of the same transaction and then writes it. Every write uses this
-   * function.
+   * Checks a definition against the documents of the same transaction and then writes it. Every write except that of
+   * `derive` uses this function.
    */
   async function save(
     body: Body,

@@ -39,7 +39,7 @@ interface CheckedDocument {
   readonly findings: readonly Finding[];
 }
 
-/** Source of the store of a run. */
+/** Function that finds the data store of a run. */
 interface RunStore {
   findStore(run: RunDocument): Promise<string | undefined>;
 }

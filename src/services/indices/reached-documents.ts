@@ -23,7 +23,7 @@ export async function resolveReached(
   const entries: (readonly [string, IndexDocument])[] = [];
   for (const reachedDocument of documents)
     entries.push([reachedDocument.id, await addStoredParts(reader, reachedDocument)]);
-  return Object.fromEntries(entries); // a null prototype makes every id a key, including __proto__
+  return Object.fromEntries(entries); // `fromEntries` makes every id an own key, including __proto__
 }
 
 function createMissingReference(document: IndexDocument, next: string): Finding {

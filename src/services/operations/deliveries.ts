@@ -18,7 +18,7 @@ export type SendDelivery = (delivery: Delivery, signal: AbortSignal) => Promise<
 
 export interface Failure {
   readonly reason: string;
-  /** True if the receiver has refused all further messages. */
+  /** True if no further attempt can succeed: the receiver refuses all messages, or the address is not permitted. */
   readonly isFinal: boolean;
 }
 

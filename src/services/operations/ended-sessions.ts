@@ -70,7 +70,7 @@ export async function createEndedSessions({
       return person !== undefined && (ends <= person.all_until || person.sessions.some((session) => session.id === id));
     },
     async add(session) {
-      if (session.scopes.length === 0) return; // an expired session allows nothing
+      if (session.scopes.length === 0) return; // a session without scopes allows nothing
       const id = getPerson(session.subject);
       const nowMs = now();
       sessionsByPerson.set(id, addEnded(sessionsByPerson.get(id) ?? NO_SESSIONS, session, nowMs));

@@ -2,6 +2,7 @@ import type { Health, HealthCheck } from '#contract/health.js';
 import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import type { JobReader, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import { formatTimestamp } from '#store/timestamp.js';
+import type { FreshnessReader } from './freshness.js';
 
 /**
  * Check of one part of the service. The module of that part registers it. A check must be fast, because it runs at
@@ -13,6 +14,8 @@ export interface Check {
   readonly look: () => string | undefined;
   /** Returns details about a healthy subject. */
   readonly note?: () => string;
+  /** Returns what needs attention about a healthy subject. Returns undefined if nothing does. */
+  readonly warn?: (freshness: Health['freshness']) => string | undefined;
   /** Error code of `/health/ready` while the check fails. Absent if the service stays ready. */
   readonly unready?: ErrorCode;
 }
@@ -44,6 +47,8 @@ export interface HealthDependencies {
   readonly monotonic: () => number;
   readonly draining: () => boolean;
   readonly store: () => Promise<Health['store']>;
+  /** Compares the data stores in use with their calendars. */
+  readonly freshness: FreshnessReader;
   readonly jobs: Pick<JobReader, 'counts' | 'lanes'>;
   /** Returns true if the sources that `read` and `look` use can be reached. */
   readonly isReachable: () => boolean;
@@ -51,12 +56,13 @@ export interface HealthDependencies {
 }
 
 /** Parts of the health report that come from documents and jobs. */
-type StoredHealth = Pick<Health, 'store' | 'jobs'>;
+type StoredHealth = Pick<Health, 'store' | 'jobs' | 'freshness'>;
 
 const NO_LOAD: LaneLoad = { waiting: 0, running: 0, places: 0, oldestSeconds: null };
 const UNREAD_HEALTH: StoredHealth = {
   store: { active: null, status: null, end: null, partial_dates: null },
   jobs: { pending: 0, running: 0, lanes: createLanes({ heavy: NO_LOAD, huge: NO_LOAD, light: NO_LOAD }) },
+  freshness: [],
 };
 
 /** Maximum time that health waits for its sources. */
@@ -67,13 +73,15 @@ const STATES_MAX = 20;
 
 export function createHealth(dependencies: HealthDependencies): HealthService {
   const { version, build, startedAt, monotonic, draining, checks } = dependencies;
-  const read = createReader(dependencies);
+  const { read, last } = createReader(dependencies);
   const startedMs = monotonic();
   const startTime = formatTimestamp(startedAt.getTime());
   const runChecks = (): HealthCheck[] =>
-    checks.map(({ name, look, note }) => {
+    checks.map(({ name, look, note, warn }) => {
       const fault = look();
-      return { name, ok: fault === undefined, message: fault ?? note?.() ?? null };
+      const warning = fault === undefined ? warn?.(last.freshness) : undefined;
+      const message = fault ?? warning ?? note?.() ?? null;
+      return { name, ok: fault === undefined, warning: warning !== undefined, message };
     });
   let states: Health['states'] = [];
   /** Appends a state to the history if it differs from the last one. */
@@ -84,7 +92,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
     states = [...states.slice(1 - STATES_MAX), { since: sinceTime, status, reason }];
   };
   const createReport = async (): Promise<HealthReport> => {
-    const { store, jobs } = await read();
+    const { store, jobs, freshness } = await read();
     const results = runChecks();
     const reason = findReason(store.active, results);
     const status = reason === null ? 'ok' : 'degraded';
@@ -99,6 +107,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       store,
       jobs,
       checks: results,
+      freshness,
       states,
     };
   };
@@ -135,15 +144,20 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
  * Creates a reader of documents and jobs for the health report. If they are unavailable, it returns the previous
  * values.
  */
-function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<StoredHealth> {
+function createReader({ store, jobs, freshness, isReachable }: HealthDependencies): {
+  readonly read: () => Promise<StoredHealth>;
+  /** Values that were read last. */
+  readonly last: StoredHealth;
+} {
   const last = { ...UNREAD_HEALTH };
   async function readStore(): Promise<void> {
     last.store = await store();
+    last.freshness = await freshness(last.store);
   }
   async function readJobs(): Promise<void> {
     last.jobs = { ...(await jobs.counts()), lanes: createLanes(await jobs.lanes()) };
   }
-  return async () => {
+  const read = async () => {
     if (!isReachable()) return last;
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, READ_MS).unref()));
@@ -156,6 +170,7 @@ function createReader({ store, jobs, isReachable }: HealthDependencies): () => P
     }
     return last;
   };
+  return { read, last };
 }
 
 /** Returns the reason why a service is degraded; null if it is not degraded. */

@@ -33,7 +33,7 @@ export function limitJobs(system: FollowedJobs): FollowedJobs {
   return {
     find: findReachableJob,
     watch: (jobId, listener) => system.watch(jobId, listener),
-    watchAll: (listener) => system.watchAll(listener), // a client that is notified of a job must be able to read it
+    watchAll: (listener) => system.watchAll(listener), // also reports other jobs, which `find` omits
     liveIds: () => system.liveIds(),
     async list({ limit, before, ...query }) {
       const jobStatus: JobStatus[] = [];
@@ -61,7 +61,8 @@ function isVisible(reach: Reach, status: JobStatus): boolean {
 }
 
 /**
- * Returns true if a client may see a job that has a name, such as a sweep of an index that was shared with the client.
+ * Returns true for a job with an id that the client may use, such as its sweep of an index that was only shared with
+ * it.
  */
 const isWithinReach = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
   NAMED_KINDS.has(kind) && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));

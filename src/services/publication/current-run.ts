@@ -12,7 +12,7 @@ interface CurrentRunTerms {
 }
 
 /**
- * Returns the latest run of an index. The run must not be stale and must not use an earlier content.
+ * Returns the latest run of an index that is not stale and did not use earlier contents.
  * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_CURRENT_RUN
  */
 export async function findCurrentRun({ documents, states }: CurrentRunTerms, indexId: string): Promise<RunDocument> {

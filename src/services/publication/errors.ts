@@ -53,8 +53,8 @@ export function treatErrors(
 }
 
 /**
- * Returns the publication request that a policy requires. Closes within the policy's window are restated with the
- * reason of the policy.
+ * Returns the publication request that a policy requires. Closes within the policy's window are restated, with the
+ * reason of the policy unless the request has one.
  */
 export function createTreatedRequest(request: PublishRequest, treatment: ErrorTreatment | undefined): PublishRequest {
   if (treatment === undefined) return request;

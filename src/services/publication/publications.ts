@@ -90,7 +90,8 @@ export interface PublicationsDependencies {
 }
 
 /**
- * Maximum number of attempts to append entries. An attempt fails only if another publication of the index succeeded.
+ * Maximum number of attempts to append entries. An attempt fails only if another publication of the index or another
+ * signing key was written first.
  */
 const ATTEMPTS_MAX = 5;
 

@@ -31,6 +31,11 @@ export interface RenderJobDependencies {
   readonly creator: string;
 }
 
+interface RenderedReport extends RenderOutput {
+  /** Runs that the report shows. */
+  readonly runs: readonly RunDocument[];
+}
+
 /** Maximum number of attempts to read a run. A run may be replaced between look-up and reading. */
 const READS_MAX = 3;
 
@@ -47,19 +52,20 @@ export function createRenderJob({
     { template, run_ids: ids = {} }: RenderPayload,
     renderedAt: string,
     attempt: Attempt<PortableTaskName>,
-  ): Promise<RenderOutput> {
+  ): Promise<RenderedReport> {
     if (listBoundIndices(template).some((indexId) => needsMarket(template, indexId))) await markets.settled(); // A rendering that the previous process left waits until the data is loaded.
     const outputs = attempt.outputs(['pdf']);
     for (let read = 1; ; read++) {
       const runs = await readRuns(template, ids);
       try {
-        return await attempt.compute('render', {
+        const output = await attempt.compute('render', {
           template,
           runs: await Promise.all(runs.map((run) => toRendered(run, template))),
           renderedAt,
           creator,
           outputs,
         });
+        return { ...output, runs };
       } catch (failure) {
         const isReplaced =
           failure instanceof Refusal &&
@@ -118,13 +124,16 @@ export function createRenderJob({
   return createJobKind('render', async (payload, attempt) => {
     const { render_id, template, index_id } = payload;
     const rendered_at = timestamp();
-    const { pdf: artifact, pages } = await renderReport(payload, rendered_at, attempt);
+    const { pdf: artifact, pages, runs } = await renderReport(payload, rendered_at, attempt);
+    const asOf = runs.map(({ end }) => end).toSorted()[0];
     const { template_id, name, blocks } = template;
     const result: RenderResult = {
       render_id,
       template_id,
       name,
       index_id,
+      index_ids: listBoundIndices(template),
+      ...(asOf === undefined ? {} : { as_of: asOf }),
       blocks: blocks.length,
       bytes: artifact.bytes,
       rendered_at,

@@ -168,9 +168,9 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       const document = readStored(storedDocument, readRender);
       if (document === undefined)
         throw new Refusal('DOCUMENT_UNREADABLE', `The render ${renderId} cannot be read; it can still be deleted.`);
-      const { artifact, template_id } = document;
+      const { artifact } = document;
       return {
-        fileName: `${template_id}-${renderId}.pdf`,
+        fileName: createFileName(document),
         length: artifact.bytes,
         etag: artifact.sha256,
         open: () => artifacts.stream(artifact),
@@ -204,6 +204,22 @@ const DRAWING_BYTES = 128 << 20;
 function readRender(body: unknown): RenderDocument | undefined {
   const result = RenderDocument.safeParse(body);
   return result.success ? result.data : undefined;
+}
+
+/**
+ * Returns a file name with the first index and the as-of date, for example `CORE-and-2-more-FACTSHEET-A4-2026-11-24.pdf`.
+ * A report without an index or a date is named after its template and its id.
+ */
+function createFileName({
+  render_id: id,
+  template_id: template,
+  index_ids: ids = [],
+  as_of: asOf,
+}: RenderDocument): string {
+  const [first] = ids;
+  if (first === undefined || asOf === undefined) return `${template}-${id}.pdf`;
+  const others = ids.length === 1 ? '' : `-and-${ids.length - 1}-more`;
+  return `${first}${others}-${template}-${asOf}.pdf`;
 }
 
 function toResult({ artifact: _artifact, ...result }: RenderDocument): RenderCollection['renders'][number] {

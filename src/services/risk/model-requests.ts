@@ -19,8 +19,8 @@ import { requireModel } from '../stored/used-models.js';
 /** Requests for risk estimates, and the stored documents that they refer to. */
 export interface ModelRequests {
   /**
-   * Returns the request to use. If it lists no securities and is otherwise equal to the stored request, the stored
-   * securities are used.
+   * Returns the request to use. A request with default values only stands for the stored request of the model.
+   * @throws Refusal UNIVERSE_REQUIRED if there are neither securities nor an index
    */
   settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest>;
   /** Returns the payload of an estimate. @throws Refusal VALIDATION_FAILED, DOCUMENT_UNREADABLE, STORE_MISMATCH */

@@ -59,7 +59,7 @@ export function createBacktestBatches(
   };
 }
 
-/** the kind of this job is always backtest; the engine's type allows any kind */
+/** Returns the entry of a queued backtest. The type of the job allows any kind, but this job is a backtest. */
 const enqueue = (indexId: string, job: JobStatus): Entry => ({
   index_id: indexId,
   outcome: 'queued',

@@ -110,7 +110,7 @@ export function createExportStream(
         }
         await endStream();
         whole?.(collector.all());
-        // The export was aborted, and a thread may still write to its buffers.
+        // Buffers of an aborted export are not returned, because a thread may still write to them.
         buffers.give(other === null ? [firstPart.buffer] : [firstPart.buffer, other]);
         controller.close();
         request.respond(0);

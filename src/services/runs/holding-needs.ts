@@ -18,8 +18,8 @@ import type { RunRequest, NeedSources } from './need.js';
 const DEFAULT_PROXIES = 'SECTOR';
 
 /**
- * Returns the issuer of each security. @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless securities are their own
- * issuers
+ * Returns the column that identifies issuers, and the market that has it. @throws Refusal STORE_MISMATCH,
+ * NO_DATA_SOURCE unless securities are their own issuers
  */
 export async function resolveIssuers({ states }: NeedSources, { run, query }: RunRequest): Promise<NeededLimits> {
   const { rule = null, by: requestedGrouping } = query as { readonly rule?: LimitRuleName; readonly by: string };

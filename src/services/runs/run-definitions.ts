@@ -26,7 +26,9 @@ export interface RunDefinitionsDependencies {
 
 /** Service that compares the definitions of stored runs with the current definitions. */
 export interface RunDefinitions {
-  /** Returns the plan that the request of a stored run would get now. @throws the refusals of `BacktestPlans.planOf` */
+  /**
+   * Returns the plan that the request of a stored run would get now. @throws the refusals of `BacktestPlans.planRun`
+   */
   planNow(run: RunDocument): Promise<BacktestPlan>;
   /** Compares the definition of a run with the current definition. @cost of a look-up, until a definition changes */
   readDefinition(run: RunDocument): Promise<DefinitionState>;

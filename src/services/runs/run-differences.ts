@@ -156,7 +156,7 @@ export function createRunDifferenceJob({
       if (version === null)
         return { ...UNKNOWN_DATA, stores, reason: `No version of ${stores.from} has the data of ${describeRun(run)}.` };
     }
-    const versions = { from: from.version!, to: to.version!, limit: CELLS_MAX, appended: false }; // both plans have this definition and data, see above
+    const versions = { from: from.version!, to: to.version!, limit: CELLS_MAX, appended: false }; // both versions are known, see above
     const bytes = await dataVersions.difference(stores.from, versions, signal);
     const dataDifference = JSON.parse(new TextDecoder().decode(bytes)) as DataDifferenceView; // the task wrote this JSON
     const { cells, changes, appended, rows_added, rows_changed, rows_removed } = dataDifference;

@@ -68,7 +68,7 @@ export function createRunFiles({
           stored: offeredFiles.prices,
         });
         if (storedFiles === undefined) {
-          // The other run was deleted together with its files, so the files are written now.
+          // The stored run with the same files was deleted meanwhile, so the files are written now.
           await attempt.drop(Object.values(currentFiles).map(({ name }) => name));
           offeredFiles = { prices: new Map(), files: {} };
           continue;

@@ -80,7 +80,7 @@ export function createRunMaker({
   const runs = createRunFiles({ documents, artifacts });
 
   /**
-   * Returns the stored run that can be extended, or the reason why it cannot be extended. Its files are not read.
+   * Returns the stored run that can be extended, or the reason why it cannot be extended. Its columns are not read.
    * Returns null if there is no stored run.
    */
   async function createStoredRun(

@@ -41,7 +41,9 @@ export interface RunStates {
    * Returns the reasons why recorded calendar changes would make a run stale. Returns no reasons if it stays current.
    */
   reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]>;
-  /** Returns the plan that the request of a stored run would get now. @throws the refusals of `BacktestPlans.planOf` */
+  /**
+   * Returns the plan that the request of a stored run would get now. @throws the refusals of `BacktestPlans.planRun`
+   */
   planNow(run: RunDocument): Promise<BacktestPlan>;
   /**
    * Returns the market of a run's store, for a view that needs prices.

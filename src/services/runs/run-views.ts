@@ -16,7 +16,7 @@ import { NEEDS } from './view-needs.js';
 export interface RunViewsDependencies extends Omit<NeedSources, 'plans'> {
   /** Returns the first effective date of an index after a date; null if no date is known. */
   readonly nextRebalance: (indexId: string, after: string) => Promise<string | null>;
-  /** Returns the next rebalance, today or later. */
+  /** Returns the first effective date after a date that is today or later; null if no date is known. */
   readonly comingRebalance: (indexId: string, after: string) => Promise<string | null>;
 }
 

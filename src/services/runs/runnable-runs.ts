@@ -42,7 +42,7 @@ export function createBacktestPayload(
 /** Plans of requested backtests, and stored runs that already have the requested result. */
 export interface RunnableRuns {
   /**
-   * Returns the completed request. First makes every check that needs no run.
+   * Returns the plan of a request with the market of its store. First makes every check that needs no run.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
    * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */

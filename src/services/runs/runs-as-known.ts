@@ -7,7 +7,7 @@ import { requireRun, type RunName } from '../stored/run-documents.js';
 import { computeRunId } from '#store/run-id.js';
 
 /**
- * Returns the latest stored run of a subject that used past data, or the run with the requested id.
+ * Returns the latest stored run of a subject on a content of its store, or the run with the requested id.
  * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED for an id of a run on another
  * content
  */

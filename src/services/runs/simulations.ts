@@ -134,9 +134,7 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
   };
 }
 
-/**
- * Estimates the memory of a simulation in bytes: four numbers per path, twice of that during sorting, and the counts.
- */
+/** Estimates the memory of a simulation in bytes: the results of each path with copies for sorting, and the counts. */
 function estimateBytes({ paths }: SimulationRequest): number {
   return 128 * 2 ** 20 + 56 * paths;
 }

@@ -3,8 +3,8 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
 
 /**
- * Returns the reasons why the content of its store makes a run stale. @param isOfThen true for the content at its
- * version
+ * Returns the reasons why the content of its store makes a run stale. @param isOfThen true if `content` is that of the
+ * version on which the run was made
  */
 export function listContentReasons(run: RunDocument, content: MarketIdentity, isOfThen: boolean): string[] {
   const { datasetId, contentHash, adjustment, currency = null } = content;

@@ -213,7 +213,7 @@ async function determineNeeds(
   return { reached: reachedDocuments, findings, models: (await planModels(documents, reachedDocuments)).models ?? {} };
 }
 
-/** Refuses variants that change the data store, because all variants run on one store. */
+/** Returns errors for variants that change the data store, because all variants run on one store. */
 function findStorePointers({ grid, patches }: SweepRequest): Finding[] {
   const pointers = grid === null ? (patches ?? []).flatMap((patch) => Object.keys(patch)) : Object.keys(grid);
   const storePointers = ['/document/store_id', '/request/store_id'].filter((pointer) => pointers.includes(pointer));

@@ -51,7 +51,7 @@ export const EXPOSURES = {
   benchmarkColumns: null,
 } as const;
 
-/** Returns the column that groups securities, if a market has one. */
+/** Returns the column that groups securities: SECTOR, otherwise the first reference column, otherwise IDENTIFIER. */
 export function findGroupColumn({ reference: { columns } }: MarketData): string {
   return columns.find((column) => column === 'SECTOR') ?? columns[0] ?? SINGLE_GROUPS;
 }

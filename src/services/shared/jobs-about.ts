@@ -72,7 +72,7 @@ export async function assertNotDeleted(
 }
 
 /**
- * Returns the index that the request of a stored job names. Returns undefined if the job has its own document or is
+ * Returns the index that the request of a stored job names. Returns undefined if the request names none, or the job is
  * unreadable.
  */
 async function findSubject(jobs: JobsAbout, jobId: string): Promise<string | undefined> {

@@ -43,8 +43,8 @@ export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept
 }
 
 /**
- * Stores a run that was computed while another run was the latest. If the latest run changed since, the newer of both
- * becomes the latest. If the runs were deleted, nothing is stored.
+ * Stores a run that was computed while another run was the latest. If the latest run changed since, this run is stored
+ * as an earlier run. If the runs were deleted, nothing is stored.
  * @param after id of the latest run when this run was computed; null if no run was readable
  * @returns true if this run is now the latest
  */

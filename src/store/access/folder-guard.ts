@@ -14,7 +14,7 @@ export interface FolderGuard {
   /**
    * Runs work in the folder, and repeats it while the folder is unavailable. The folder is checked before and after the
    * work, so that an empty mount point never receives a result.
-   * @param work receives true if it was started before
+   * @param work receives true in a repetition, before which it may have been started
    * @throws Refusal STORE_UNAVAILABLE if the folder has been unavailable for too long
    */
   work<T>(work: (isAgain: boolean) => Promise<T>): Promise<T>;

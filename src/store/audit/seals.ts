@@ -10,7 +10,7 @@ import { parseStored } from '../read-stored.js';
 /**
  * Signs the log up to its end, unless it is signed already. The time of the signature is never before the last
  * signature or the creation of the key.
- * @param time time, ISO-8601 UTC
+ * @param time current time, ISO-8601 UTC
  * @cost 0.2 ms
  */
 export async function signAuditLog(tx: DocumentTransaction, key: SigningKey, time: string): Promise<void> {

@@ -33,7 +33,10 @@ export function listNames(value: Buffer): readonly string[] {
 }
 
 export interface ArtifactOwners {
-  /** Sets the artifacts that a document refers to. Returns the names that no document refers to any longer. */
+  /**
+   * Sets the artifacts that a document refers to. Returns the names that this document no longer refers to. Other
+   * documents may still refer to them.
+   */
   setArtifacts(key: string, names: readonly string[]): readonly string[];
   isOwned(name: string): boolean;
   names(): ReadonlySet<string>;

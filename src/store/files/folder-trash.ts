@@ -77,7 +77,7 @@ export function createNoTrash(folder: string, remove: TrashOptions['remove']): F
 }
 
 /**
- * Lists the artifact files in a folder.
+ * Lists the names in a folder, including those that are not of artifacts.
  * @param olderThanMs minimum age by the change time of the inode: a new hard link to an old file counts as new, and so
  * does a moved file
  */

@@ -26,7 +26,7 @@ interface Gap {
 
 /** Check of one kind of history. */
 type Part = Pick<HistoryCheck, 'gaps'> & {
-  /** @returns the error in the document; undefined for other kinds */
+  /** @returns the error in the document; undefined if it is valid or of another kind */
   look(entry: Entry): string | undefined;
 };
 
@@ -128,7 +128,10 @@ const isVersioned = (kind: string | undefined): kind is VersionedKind =>
 
 function createDataPart(): Part {
   const heads = new Map<string, DataHistoryDocument>();
-  /** Last version number by deleted store. The next start removes these versions. */
+  /**
+   * Last version number of deleted data stores, by the id that they had; 0 if there is none. The next start removes the
+   * versions up to this number.
+   */
   const forgottenByName = new Map<string, number>();
   const numbers = new Map<string, number[]>();
   const stores = new Set<string>();

@@ -129,7 +129,9 @@ export async function readDocumentState(
   return { document, latest: await append(tx, subject, 0, { ...first, etag, content: content() }), etag };
 }
 
-/** Returns the ETag of the last version. For a document that is unreadable. */
+/**
+ * Returns the ETag of the last version, used if the document is unreadable. Returns null without a readable version.
+ */
 async function findLastEtag(
   tx: DocumentTransaction,
   subject: Subject,
@@ -140,7 +142,7 @@ async function findLastEtag(
 }
 
 /**
- * Writes a document and adds a version. Writes nothing if the content is unchanged.
+ * Writes a document and adds a version. Adds no version if the content is unchanged.
  * @returns ETag of the body, and the new version
  * @cost a second write of the document; for a long document, its compression
  */

@@ -10,8 +10,8 @@ import { DICTIONARY } from './short-text-dictionary.js';
  */
 
 /**
- * Maximum length of a text in bytes. It is twice the maximum number of characters of a compressed text, and more than
- * the length of the dictionary.
+ * Maximum length of a text in bytes. It is four times the maximum number of characters of a compressed text, and UTF-8
+ * needs at most three bytes per character.
  */
 export const SHORT_BYTES_MAX = 8192;
 const MATCH_MIN = 4;

@@ -17,8 +17,8 @@ const CONTENT_BYTES_MAX = 256 << 20;
 /** Compression level. It is the fastest one, because the second-fastest saves less than a tenth on definitions. */
 const COMPRESSION_LEVEL = 1;
 /**
- * Memory level of the compressor, 2^(n + 6) bytes. It is low, because clearing more memory takes longer than deflating
- * a definition.
+ * Memory level n of the compressor, which allocates 2^(n + 9) bytes in addition to its window. It is low, because
+ * clearing more memory takes longer than deflating a definition.
  */
 const MEMORY_LEVEL = 5;
 

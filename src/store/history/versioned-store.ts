@@ -35,8 +35,8 @@ export interface VersionLimits {
 }
 
 /**
- * Wraps an engine in a document store that keeps every state of some kinds of documents and a log of all writes. The
- * transaction that writes a document also writes its version and its log entry.
+ * Wraps an engine in a document store that keeps earlier states of some kinds of documents, and a log of the writes to
+ * audited kinds. The transaction that writes a document also writes its version and its log entry.
  * @param now wall clock, ms since 1970
  */
 export function createVersionedStore(
@@ -108,7 +108,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     return true;
   }
 
-  /** Deletes a kept run and logs the deletion. Also logs it if the run was the newest before. */
+  /** Deletes a kept run and logs the deletion as that of a run. */
   async function deletePurgedVersions(id: string): Promise<boolean> {
     const subject = getOwner(id);
     const hasExisted = await tx.delete('kept-run', id);
@@ -223,7 +223,7 @@ function createReference(kind: AuditedKind, body: unknown): VersionReference {
 
 /**
  * Returns the changes of a data store that are no versions. These are a new password of its source, which no version
- * contains, and new content. The creation of a store also logs its first content.
+ * contains, and new content. The entry of a store's creation also covers its first content.
  */
 function storeChanges(
   before: DocumentLookup,

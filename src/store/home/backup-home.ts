@@ -24,8 +24,8 @@ export interface BackupOptions {
 export interface Backup {
   readonly manifest: BackupManifest;
   /**
-   * Missing or damaged files that documents refer to. The backup does not contain them, and neither does the home
-   * folder.
+   * Files that documents refer to and that are missing or damaged in the home folder. The backup contains damaged files
+   * as they are.
    */
   readonly damaged: readonly string[];
 }

@@ -64,8 +64,8 @@ async function create(path: string): Promise<boolean> {
 }
 
 /**
- * Removes a stale lock. Two starting processes may find the same lock. The process that creates the claim file removes
- * it, after checking that the lock is still the stale one.
+ * Removes a stale lock. Two starting processes may find the same lock. Only the process that creates the claim file
+ * removes the lock, after checking that it is still the stale one.
  */
 async function removeStale(path: string, holder: ProcessIdentity): Promise<void> {
   const claimPath = `${path}.claim`;

@@ -3,7 +3,10 @@ import { Refusal } from '#domain/refusals/refusal.js';
 /** Values that one commit writes, by key (bytes as latin-1 text). Null deletes a key. */
 export type CommitWrites = ReadonlyMap<string, Buffer | null>;
 
-/** View of the keys in a transaction. It shows its own writes, then the writes of earlier commits, then the disk. */
+/**
+ * View of the keys in a transaction. It shows its own writes, then the writes of earlier changes of the same commit,
+ * then the disk.
+ */
 export interface KeyView {
   get(key: string): Buffer | undefined;
   /** Returns true if the value of a key on disk is the value in this view. */

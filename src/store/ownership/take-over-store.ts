@@ -24,7 +24,7 @@ const HOLDER_NAME = 'adopt';
  * Makes a database the owner of its recorded artifact store, after a copy or the original of the database has renewed
  * the lease. Nobody may use the other database any longer.
  * @returns the id of the store
- * @throws StartRefusal 75 while another database renews its lease, 78 if the artifact store belongs to another store
+ * @throws StartRefusal 75 while another database renews its lease, 78 if its marker is missing or names another store
  */
 export async function takeOverStore(
   documents: DocumentStore,
@@ -80,7 +80,7 @@ export async function markNewStore(place: ArtifactLocation, storeId: string): Pr
   await marker.probe();
 }
 
-/** Records the location to which the results of a database were copied. */
+/** Records the id of the artifact store to which the results of a database were copied. */
 export async function recordNewStore(documents: DocumentStore, storeId: string): Promise<void> {
   await documents.transaction((tx) => recordStore(tx, { store_id: storeId, is_marked: true }));
 }

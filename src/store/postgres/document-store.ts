@@ -126,7 +126,7 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
   const commits = createCommits(database, { schema, node });
   /** Queue of commits with events. It keeps the order of the events. */
   const publishQueue = createWorkQueue();
-  /** Queue of bodies that are repeated, so that those of one process do not conflict with each other. */
+  /** Queue of transactions that are repeated, so that transactions of one process do not conflict with each other. */
   const repeatQueue = createWorkQueue();
 
   async function run<T>(change: JobTransactionBody<T>, time: number): Promise<Outcome<T>> {

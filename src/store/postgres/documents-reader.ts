@@ -13,7 +13,7 @@ const PAGE_ROWS = 500;
 
 /**
  * Opens documents for reading only, on a separate connection.
- * @throws StartRefusal 75, 78, and the error of `pg`; also opens a database in which a restore or copy is incomplete
+ * @throws StartRefusal 75, 78, and the error of `pg`; 78 also if a restore or copy into the database is incomplete
  */
 export async function openPostgresReader(url: string, schema: string = SCHEMA): Promise<DocumentsReader> {
   const client = await connect(url);

@@ -138,7 +138,7 @@ export function createDraft(): TransactionDraft {
   };
 }
 
-/** puts precede deletions */
+/** Sorts the writes of a transaction. Puts come before deletions. */
 const sortWrites = <W extends { readonly write: DraftWrite | null }>(writes: ReadonlyMap<string, W>): readonly W[] =>
   [...writes.values()].toSorted((a, b) => Number(a.write === null) - Number(b.write === null));
 

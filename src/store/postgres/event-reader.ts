@@ -27,7 +27,7 @@ export interface EventReading {
 }
 
 export interface EventsFound {
-  /** Horizon of the next read. */
+  /** Transaction id from which the next read begins: the oldest transaction that was still running at this read. */
   readonly horizon: string;
   readonly ids: readonly string[];
   /** Events as JSON. */

@@ -37,7 +37,7 @@ const WRITTEN_DECLARATIONS = formatDeclarations(WRITTEN_COLUMNS);
 /**
  * Returns SQL functions for commits that write only one job with its row and its input. Most commits are of this kind.
  * One statement locks, compares and writes. It returns the version of the write. If the job has changed since it was
- * read, it returns no row, and `commit_3` decides.
+ * read, it returns null, and `commit_3` decides.
  */
 export const formatJobCommits = (schema: string, stripes: number): string => `
   CREATE FUNCTION ${schema}.add_job_1(${formatDeclarations(ADDED_COLUMNS)}) RETURNS bigint LANGUAGE plpgsql AS $$

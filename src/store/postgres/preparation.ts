@@ -12,7 +12,7 @@ export const createPreparation =
     await client.query(`SELECT ${schema}.prepare_1(), ${schema}.prepare_2()`).catch(() => {});
   };
 
-/** Returns the SQL function for `preparation`, which runs a job from its submission to its end, and a queue query. */
+/** Returns a SQL function for `createPreparation` that runs a job from its submission to its end, and a queue query. */
 export const formatPreparation = (schema: string): string => `
   CREATE FUNCTION ${schema}.prepare_1() RETURNS void LANGUAGE plpgsql AS $$
   DECLARE
@@ -43,7 +43,7 @@ export const formatPreparation = (schema: string): string => `
   END $$;
 `;
 
-/** Returns the SQL function for `preparation` that runs the statements that write only one job. */
+/** Returns a SQL function for `createPreparation` that runs the statements that write only one job. */
 export const prepareJobsFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.prepare_2() RETURNS void LANGUAGE plpgsql AS $$
   DECLARE

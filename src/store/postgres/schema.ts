@@ -7,7 +7,7 @@ import { writeSealedKinds, formatSealedDocuments } from './sealed-commit.js';
 /** Version of the schema of this program: the number of the last migration step below. */
 export const PROTOCOL = 9;
 
-/** Number of advisory locks, to which keys are mapped by their hash: the maximum for a transaction of any size. */
+/** Number of advisory locks for documents, and as many for kinds. The hash of a key selects its lock. */
 export const STRIPES = 1024;
 
 /**

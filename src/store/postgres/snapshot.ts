@@ -14,8 +14,8 @@ export interface DocumentSnapshot extends Pick<DocumentStore, 'ids' | 'get' | 'l
 }
 
 /**
- * Opens a snapshot, even while a restore or copy into the database is incomplete. @throws StartRefusal 75, 78, and the
- * error of `pg`
+ * Opens a snapshot. @throws StartRefusal 75, 78, and the error of `pg`; 78 also while a restore or copy into the
+ * database is incomplete
  */
 export async function openSnapshot(url: string, schema: string = SCHEMA): Promise<DocumentSnapshot> {
   const client = await connect(url, { idle_in_transaction_session_timeout: 0 });

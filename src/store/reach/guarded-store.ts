@@ -6,7 +6,7 @@ import { findCurrentReach } from './reach-context.js';
 
 /** Rule about access to a document. It names the document that decides about the access. */
 interface AccessRule {
-  /** Kind of the deciding document. */
+  /** Kind of the document that decides about the access. */
   readonly ownerKind: DocumentKind;
   /** Returns the id of the deciding document from key and body. Returns undefined if the body does not contain it. */
   subject(id: string, body: unknown): string | undefined;

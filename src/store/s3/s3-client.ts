@@ -14,7 +14,7 @@ import { EXPIRED_TOKEN, explainRefusal, mayPass } from './service-refusals.js';
 /** Object in a listing. */
 export interface ListedObject {
   readonly name: string;
-  /** Time of its last write, ms since 1970. */
+  /** Time of the last write to the object, ms since 1970. */
   readonly writtenAt: number;
 }
 

@@ -12,7 +12,10 @@ export interface SecretBox {
    * key
    */
   open(stored: string): string;
-  /** Encrypts a text of an earlier key again with the current key. If no key decrypts a text, returns it unchanged. */
+  /**
+   * Encrypts a text that is unencrypted, or encrypted with an earlier key, with the current key. If no key decrypts a
+   * text, returns it unchanged.
+   */
   renew(stored: string): string;
   isSealed(stored: string): boolean;
   /** Derives a key for another purpose. Returns undefined without a key. */

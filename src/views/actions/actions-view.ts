@@ -39,7 +39,7 @@ const LISTED_MAX = 10_000;
 
 /**
  * Returns the effects of past and future corporate actions on held securities.
- * @cost reads [H] weights for each action
+ * @cost reads up to three weights for each action
  */
 export function createActionsView(columns: RunColumns, input: ActionsInput): ActionsView {
   const { sm, from, to } = input;

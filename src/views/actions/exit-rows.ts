@@ -13,7 +13,7 @@ const ENDING_TYPES: ReadonlySet<string> = new Set(['MERGER', 'ACQUISITION', 'DEL
 
 /**
  * Returns exits that have no corporate action. Such a security had no price for longer than the treatment permits.
- * @cost reads [2 x H] weights for each exit
+ * @cost reads up to two weights for each trade without cost
  */
 export function listSilentExits(
   columns: RunColumns,
@@ -59,7 +59,7 @@ export function listSilentExits(
 
 /**
  * Returns the exits of spun-off securities at their first close.
- * @cost reads [2 x H] weights for each exit
+ * @cost reads up to three weights for each trade without cost
  */
 export function listSpinOffExits(columns: RunColumns, days: Int32Array, input: ActionsInput): ActionRow[] {
   const { sm, rates, from, to } = input;

@@ -18,8 +18,8 @@ export interface HoldingBefore {
 /** Proceeds of a security that left the index. */
 export interface ExitProceeds {
   /**
-   * Cash per share held before the event, in the currency of the security; null if the security stayed or was
-   * converted.
+   * Cash per share held before the event, in the currency of the security; null if the security stayed or was converted
+   * into shares only.
    */
   readonly proceeds: number | null;
   readonly received: ReceivedShares | null;

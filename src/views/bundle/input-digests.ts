@@ -73,7 +73,7 @@ const formatHex = (hashes: ReadonlyMap<string, Hash>): Record<string, string> =>
     [...hashes].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, hash]) => [key, hash.digest('hex')]),
   );
 
-/** Returns the keys whose digests differ, in ascending order. A key that only one side has also counts. */
+/** Returns the keys whose digests differ, in ascending order. A key that exists on one side only is included. */
 export function findDifferingKeys(
   statedDigests: Readonly<Record<string, string>>,
   actualDigests: Readonly<Record<string, string>>,

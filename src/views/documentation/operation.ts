@@ -58,7 +58,7 @@ export function listOperations({ paths, components }: OpenApiDocument): Operatio
 
 /**
  * Returns the success statuses with their responses, in order. The last status is the usual one; an earlier one means
- * that there was nothing to do. If another response has a body, responses without a body are left out.
+ * that there was nothing to do. If there are several success statuses, those without a body are left out.
  */
 export function listSuccesses({
   responses,

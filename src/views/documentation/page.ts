@@ -3,7 +3,7 @@ import { joinParts, createMarkup, NO_MARKUP, toMarkup, type Markup } from './mar
 import { SCRIPT } from './script.js';
 import { STYLE } from './style.js';
 
-/** Page that contains its own style and script and sends no requests. */
+/** Page that contains its own style and script. Only its pictures are loaded separately. */
 export interface Page {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly etag: string;
@@ -32,8 +32,8 @@ export interface PageInput {
 const computeSha256 = (text: string) => createHash('sha256').update(text).digest('base64');
 
 /**
- * Content security policy of a page. Only the scripts and styles of the page may run; nothing is fetched, framed or
- * submitted.
+ * Content security policy of a page. Only the script and the style of the page are used. Everything else may come only
+ * from the service. The page cannot be framed and submits no forms.
  */
 export const PAGE_POLICY = [
   "default-src 'self'",

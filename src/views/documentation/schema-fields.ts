@@ -114,7 +114,7 @@ const describeUpperBound = (maximum: unknown, exclusiveMaximum: unknown) =>
       ? `<= ${formatFigure(maximum)}`
       : undefined;
 
-/** Formats a large round number as a power of ten. */
+/** Formats a number of 1e9 or more in scientific notation. */
 function formatFigure(value: unknown): string {
   return typeof value === 'number' && value >= 1e9 ? value.toExponential().replace('+', '') : String(value);
 }

@@ -12,7 +12,9 @@ import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { listCountChanges, type CountChange } from '../count-changes.js';
 import { listRunEffects, type RunEffect } from '../run-effects.js';
 
-/** Index shares and prices on a session. Market value / divisor is the level. Cash is the last entry. */
+/**
+ * Index shares and prices on a session. Market value / divisor is the level. Cash, if there is any, is the last entry.
+ */
 export interface IndexFile {
   readonly day: Day;
   /** Identifiers of the securities, [H]. */
@@ -33,7 +35,7 @@ export interface SessionFile extends IndexFile {
 
 /**
  * Returns an index at the close of a session. Index shares, prices and divisor are those before the events of the
- * close.
+ * close. On the first session, and if dividends change index shares, they are those after it.
  * @param asOf date YYYY-MM-DD: the last session on or before it is used; null for the last session
  * @param market source of spun-off securities; null if it is not served
  * @throws Refusal NO_DATA_AT_DATE
@@ -292,8 +294,9 @@ function computeValuationPrices(run: RunReader, position: number, file: CashFile
 }
 
 /**
- * Returns the valuation prices of a run that stores only weights before trades. The closes do not explain the whole
- * market value. The rest is given to the securities that leave, in proportion to their last closes.
+ * Returns the valuation prices of an index whose weights before trades are not stored, because a portfolio is stored
+ * with it. If the closes do not explain the whole market value, the rest is attributed to the securities that leave, in
+ * proportion to the values at their last closes.
  */
 function computeSettlementPrices(
   run: RunReader,
@@ -316,7 +319,7 @@ function computeSettlementPrices(
   return value === 0 ? price : price.map((close, i) => (mask[i] === 1 ? close * (1 + missingCash / value) : close));
 }
 
-/** Relative difference of the market value. Above it, securities that leave are not valued at their closes. */
+/** Relative difference from the closes up to which securities are valued at their closes. */
 const PRICE_TOLERANCE = 1e-9;
 
 /** Returns the last closes on or before a session, on the share basis of the session. NaN if there is none. */

@@ -78,14 +78,11 @@ export interface Exposures {
   }[];
   /** Sum of squared weights. */
   readonly herfindahl: Float64Array;
-  /**
-   * Effective number of assets: the square of the sum of the weights, divided by the sum of the squared weights. It is
-   * 0 if there is no weight.
-   */
+  /** Effective number of assets: 1 divided by the sum of the squared weights. It is 0 if there is no weight. */
   readonly effective: Float64Array;
   readonly grossEffective: Float64Array;
   readonly grossLargest: Float64Array;
-  /** Largest weight by absolute value. */
+  /** Largest positive weight; 0 if there is none. */
   readonly largest: Float64Array;
   /** Active share; null without a benchmark. */
   readonly activeShare: Float64Array | null;
@@ -95,9 +92,9 @@ export interface Exposures {
 /**
  * Computes the exposures of a run.
  * @throws Refusal NO_DATA_IN_RANGE; NO_COMMON_DATES if the benchmark lacks a date
- * @cost one pass over the weights [n x H] of dates whose figures are missing; none if all figures are cached. If each
- * security is its own group, there are two more passes: for the averages that sort the groups, and for the reported
- * groups.
+ * @cost one pass over the weights [n x H] of dates whose figures are missing; none if all figures are cached. With more
+ * than `CACHED_GROUPS_MAX` groups, there are two more passes: for the averages that sort the groups, and for the
+ * reported groups.
  */
 export function createExposures(columns: RunColumns, input: ExposuresInput): Exposures {
   const { header } = columns;

@@ -73,7 +73,7 @@ export function checkLevels(columns: RunColumns, { metrics }: RunRecord): Check[
   ];
 }
 
-/** Meanings of the other metrics. A failed check prints them. */
+/** Meanings of the checks of metrics that are not checked above. A failed check prints its meaning. */
 const METRIC_MEANINGS = {
   annualised_return: 'The reported annualised return equals that of the level.',
   volatility: 'The reported volatility equals that of the returns.',

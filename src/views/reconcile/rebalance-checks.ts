@@ -18,11 +18,14 @@ interface AppliedRebalance {
   readonly isOfIndex: boolean;
   /** True for an overlay, whose weights may sum to more than 1. */
   readonly isOverlay: boolean;
-  /** Index weights at the close, [H]; null for a strategy, or if another rebalance follows on the same date. */
+  /**
+   * Index weights at the close, [H]. Null for a strategy, for a composition from before the run, or if another
+   * rebalance follows on the same date.
+   */
   readonly held: Float64Array | null;
   /** Prices of the session, [H], NaN without a bar; null if targets do not wait for a bar. */
   readonly prices: Float64Array | null;
-  /** Cash of the index at the close; null if it is not stored. */
+  /** Cash of the index at the close; null if it is not stored or not checked. */
   readonly cash: number | null;
 }
 

@@ -65,7 +65,7 @@ interface DriftedRow {
   readonly factors: Float64Array;
   /** Securities whose dividends are taxed. Set only if the gross dividends that short positions pay are not stored. */
   readonly withheld: ReadonlySet<number>;
-  /** Growth of the whole portfolio by prices since the previous closes before their adjustment. */
+  /** Growth of the whole portfolio over the session, measured from the previous closes before they are adjusted. */
   readonly gross: number;
   readonly row: Float64Array;
   readonly cash: number;

@@ -112,7 +112,10 @@ export interface RunFigures {
   breaches(): WatchedBreaches | null;
   /** Returns the dividends in index points. */
   dividendPoints(): DividendPointsView | Missing;
-  /** Returns the orders of the latest rebalance, for a portfolio that held the index. Returns null for an overlay. */
+  /**
+   * Returns the orders of the latest rebalance, for a portfolio that held the index. Returns null for an overlay, or if
+   * the only rebalance is the first purchase.
+   */
   pack(aum: number): RebalanceOrders | Missing | null;
   /** Returns the results of scenarios for the holdings on the last date. */
   scenarios(requestedScenarios: readonly Scenario[]): readonly ScenarioResult[] | Missing;

@@ -2,8 +2,8 @@ import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import { raiseToPower } from '#kernels/power.js';
 
 /**
- * Number formats of reports. Numbers have two decimals, commas between thousands and an ASCII hyphen as minus sign.
- * Zero has no minus sign.
+ * Number formats of reports. Numbers have commas between thousands and an ASCII hyphen as minus sign. Percentages and
+ * ratios have two decimals. Zero has no minus sign.
  */
 
 /** Text of a missing value. */

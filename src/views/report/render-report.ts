@@ -69,7 +69,7 @@ export function renderReport({ template, figures, renderedAt, creator, fonts, re
   return { bytes: endPdf(pdf), pages: pages.length };
 }
 
-/** Returns the title of a report. If a header shows an index, the title contains the name of the index. */
+/** Returns the title of a report. If all headers show the same index, the title contains the name of the index. */
 function formatTitle({ name, blocks }: ReportTemplateDocument, figures: ReportInput['figures']): string {
   const indexIds = new Set(blocks.flatMap(({ kind, index_id }) => (kind === 'header' ? [index_id] : [])));
   const [first = null] = indexIds;

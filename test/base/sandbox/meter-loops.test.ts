@@ -3,7 +3,7 @@ import { meterLoops } from '#base/sandbox/meter-loops.js';
 import { PrivateWebAssembly, type WasmGlobal } from '#base/sandbox/webassembly-types.js';
 
 /**
- * (module (func (export "f") (param i32) (result i32) (local i32)
+ * (module (global (mut i32) (i32.const 42)) (func (export "f") (param i32) (result i32) (local i32)
  *   loop local.get 1 i32.const 1 i32.add local.tee 1 local.get 0 i32.lt_s br_if 0 end local.get 1))
  */
 const COUNT_UP = Uint8Array.from(

@@ -9,7 +9,7 @@ test.each([
   ['["postgresql://u:secret@host/db","sqlite:///a/b.db"]', '["postgresql://u:***@host/db","sqlite:///a/b.db"]'],
   ['postgresql://u@host:5432/db', 'postgresql://u@host:5432/db'],
   ['http://127.0.0.1:8080/a@b', 'http://127.0.0.1:8080/a@b'],
-])('of %s is left %s', (text, expected) => {
+])('the masked form of %s is %s', (text, expected) => {
   expect(maskUrlPasswords(text)).toBe(expected);
 });
 

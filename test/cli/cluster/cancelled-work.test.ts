@@ -91,9 +91,7 @@ function listTasks(id: number): readonly string[] {
 }
 
 const LOOK_MS = 20;
-/**
- * Number of consecutive equal samples after which a state counts. A thread may be idle for a moment during its work.
- */
+/** Number of consecutive equal samples that confirm a state. A thread may be idle for a moment during its work. */
 const LOOK_COUNT = 10;
 
 /** Resolves after enough consecutive samples in the wanted state. @returns the time of the first of these samples */

@@ -54,7 +54,8 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
   }
 
   /**
-   * Returns the names of the results in a folder. Leaves out the marker, because the service renews it during the test.
+   * Returns the names of the results in a folder. Excludes the ownership marker, because the service renews it during
+   * the test.
    */
   const listFiles = async (name: string): Promise<string[]> =>
     (await readdir(join(base, name))).filter((file) => file.endsWith('.art')).toSorted();

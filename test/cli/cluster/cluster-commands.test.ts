@@ -48,7 +48,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     return { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${join(base, name)}` };
   }
 
-  /** Checks that a service on the given storage returns the same responses and can refresh its managed store. */
+  /** Checks that a service on the given storage responds as the cluster does and can refresh its managed store. */
   async function assertServes(environment: Record<string, string>, home: string): Promise<void> {
     const { url, stop } = await startServiceHere(home, [], environment);
     try {
@@ -115,7 +115,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     ]).toEqual([1, true]);
   });
 
-  test('keys accepts no artifact store and no home; nodes and doctor report a missing privilege and mention only existing commands', async () => {
+  test('keys creates no artifact store and no home; nodes and doctor report a missing privilege and mention only existing commands', async () => {
     const { url, name: role, drop } = await openTestDatabase();
     drops.push(drop);
     const [place, home] = [join(base, 'unclaimed'), join(base, 'unmade')];

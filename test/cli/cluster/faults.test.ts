@@ -259,7 +259,7 @@ async function listFalseCrashes({ server, absences }: FaultyCluster): Promise<re
   return crashedRows.filter(({ node, at }) => !absences.some((absence) => isOf(node, Date.parse(at), absence)));
 }
 
-/** Returns the content of the database after every job has ended. */
+/** Counts writes and jobs in the database after every job has ended, among them lost and duplicated ones. */
 async function readDatabase(url: string, { indices, jobs, reads, stale }: Writes) {
   const client = new Client(url);
   await client.connect();

@@ -81,7 +81,7 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
     const olderCheckout = resolve(OLDER_CHECKOUT!);
     const migration = await runToEnd(olderCheckout, ['migrate']);
     expect(migration.status).toBe(0);
-    /** The tables of the earlier version are one or more migrations behind this version. */
+    /** True if the tables of the earlier version lack migrations of this version. */
     const isBehind = Number(/version (\d+)/.exec(migration.said)![1]) < PROTOCOL;
     const oldFront = await startListening(olderCheckout, 'serve', 'old-front');
     const oldWorker = await startListening(olderCheckout, 'worker', 'old-worker');
@@ -135,7 +135,7 @@ async function readProtocols({ runToEnd }: Versions): Promise<readonly number[]>
 
 /**
  * Kills the worker of a job of this version. A process of the earlier version detects the loss and returns the job to
- * the queue. @returns its id
+ * the queue. @returns the id of the job
  */
 async function readLostAmongOthers({ running, s3 }: Versions, frontEnd: Process, worker: Process): Promise<string> {
   s3.isHeld = true;

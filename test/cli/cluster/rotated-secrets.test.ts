@@ -37,7 +37,7 @@ async function openFronts(keys: string) {
   return { client, url, file, first: fronts[0]!, second: fronts[1]! };
 }
 
-/** Two months of prices of two securities. The index publishes one more session each time. */
+/** Query that returns two months of prices of two securities. Each check of a service publishes one more session. */
 const DAYS = `SELECT name AS identifier, day::date AS date, 10.0::float8 AS "CLOSE"
   FROM unnest(ARRAY['A', 'B']) name, generate_series('2024-01-02'::date, '2024-02-29'::date, '1 day') day
   WHERE extract(isodow FROM day) < 6 AND day::date NOT IN ('2024-01-15', '2024-02-19')`;

@@ -46,7 +46,7 @@ export interface RunningCluster {
 
 const LOOK_MS = 25;
 
-/** @param variables additional settings of every process */
+/** Starts a cluster with one service and without workers. @param variables additional settings of every process */
 export async function openCluster(variables: Record<string, string> = {}): Promise<RunningCluster> {
   const { url: ownerUrl, name: role, drop } = await openTestDatabase();
   await migrateDatabase({ url: ownerUrl });

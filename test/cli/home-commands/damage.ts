@@ -29,7 +29,7 @@ export function describeDamage(): void {
       return otherHome;
     }
 
-    /** Changes one byte of a stored document. */
+    /** Changes one bit in the middle of a file. */
     async function flip(file: string): Promise<void> {
       const bytes = await readFile(file);
       const offset = Math.floor(bytes.length / 2);
@@ -93,16 +93,16 @@ export function describeDamage(): void {
     });
 
     test.each([
-      ['a newer engine', { home_format: 99 }, 'format 99'],
+      ['the home format of a newer engine', { home_format: 99 }, 'format 99'],
       ['a newer layout of backups', { format: 2 }, 'has the format 2'],
-      ['somebody who climbs', { files: [{ path: '../../outside', bytes: 1, sha256: '0'.repeat(64) }] }, 'manifest'],
+      ['a path outside it', { files: [{ path: '../../outside', bytes: 1, sha256: '0'.repeat(64) }] }, 'manifest'],
       [
-        'somebody who climbs inside',
+        'a path that leaves its folder',
         { files: [{ path: 'stores/../documents', bytes: 1, sha256: '0'.repeat(64) }] },
         'manifest',
       ],
-      ['somebody who stays', { files: [{ path: 'stores/./documents', bytes: 1, sha256: '0'.repeat(64) }] }, 'manifest'],
-    ])('by %s is refused', async (_name, change, says) => {
+      ['a dot in a path', { files: [{ path: 'stores/./documents', bytes: 1, sha256: '0'.repeat(64) }] }, 'manifest'],
+    ])('with %s is refused', async (_name, change, says) => {
       const folder = await createFolder();
       const backupFolder = await createBackup(folder);
       const file = join(backupFolder, 'manifest.json');

@@ -6,10 +6,10 @@ import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { INDEX, MARKET } from '../even-index.js';
 import { type Run, startService } from '../process.js';
 
+let base: string;
 /**
  * Home with a managed market, an index, its run and a watchlist. It is created once, and a separate process serves it.
  */
-let base: string;
 export let home: string;
 export let service: Run & { readonly url: string };
 export const createFolder = openTemporaryFolders();

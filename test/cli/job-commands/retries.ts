@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import type { runHere } from '../process.js';
 import { toLines } from './set-up.js';
 
-/** @param runCommand runs a command against the service */
+/** Tests the commands on failed jobs and on kinds of jobs. @param runCommand runs a command against the service */
 export function testRetries(runCommand: (words: readonly string[]) => ReturnType<typeof runHere>): void {
-  test('failed jobs are queued again in bulk', async () => {
+  test('a bulk retry without failed jobs reports no rows, and unknown kinds of jobs are refused', async () => {
     const { status, out, err } = await runCommand([
       'jobs',
       'retry',

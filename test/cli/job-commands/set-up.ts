@@ -36,7 +36,7 @@ export const readEnding = ({ status, out, err }: { status: number | string; out:
   err: err.replace(/\n$/, ''),
 });
 
-/** Writes a folder of prices for all tests below: four securities over four years of weekdays. */
+/** Imports a store for all tests of the folder: four securities over three and a half years of weekdays. */
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'divisor-commands-'));
   await mkdir(toPath('prices'));

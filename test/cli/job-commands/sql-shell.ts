@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runOnTerminal } from '../pseudo-terminal.js';
 
-/** @param environment address and key of the service, for the command */
+/** Tests the SQL shell on a terminal. @param environment address and key of the service, for the command */
 export function testSqlShell(environment: () => Record<string, string>): void {
   test('an SQL shell accepts statements over several lines, continues after an error and ends with exit', async () => {
     const typedText = 'SELECT 2 AS two,\n3 AS three;\nSELECT nothing;\nSELECT 7 AS last;\nexit\n';

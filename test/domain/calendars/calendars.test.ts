@@ -129,6 +129,7 @@ describe('a calendar', () => {
     const earlyCloses = [
       { at: '12:30', name: 'Last session before Christmas', on: '12-24', observed: 'previous-session' },
       { at: '13:00', name: 'Moved eve', on: '07-05', observed: 'sun+1', years: '2020' },
+      { at: '17:00', name: 'Day of the exam', dates: { '2020': '11-12' } },
     ];
     const closures = [{ name: 'Christmas Eve', on: '12-24' }];
     const calendar = open({ hours, early: earlyCloses, closed: closures }).calendars.get('XAAA')!;
@@ -145,8 +146,14 @@ describe('a calendar', () => {
     expect(readHoursOn('2020-12-23')).toMatchObject({ close: '12:30', breaks: [] });
     expect(readHoursOn('2020-07-06')).toMatchObject({ close: '13:00' });
     expect(readHoursOn('2020-12-24')).toBeUndefined();
+    expect(readHoursOn('2020-11-12')).toMatchObject({ close: '17:00' });
+    const readEarlyCloseOn = (text: string) => calendar.earlyCloseOn?.(parseValidDay(text));
+    expect(readEarlyCloseOn('2020-12-23')).toEqual({ closes: '12:30', name: 'Last session before Christmas' });
+    expect(readEarlyCloseOn('2020-11-12')).toBeUndefined();
+    expect(readEarlyCloseOn('2020-12-22')).toBeUndefined();
     expect([...calendar.earlyCloses.keys()].map(formatDay).sort()).toEqual([
       '2020-07-06',
+      '2020-11-12',
       '2020-12-23',
       '2021-12-23',
       '2022-12-23',

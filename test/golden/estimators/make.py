@@ -2,9 +2,8 @@
 
     python3 test/golden/estimators/make.py
 
-Made with numpy 2.4.6. Each estimator is written out from its paper, with every product formed and every pair counted:
-another road to the same matrices than the service's. nonlinear is the authors' published code (Ledoit and Wolf 2020,
-appendix D), line by line.
+Made with numpy 2.4.6. Each estimator is written from its paper, with explicit products and pairs, and shares no code
+with the service. nonlinear is the authors' published code (Ledoit and Wolf 2020, appendix D), line by line.
 """
 import json
 import pathlib

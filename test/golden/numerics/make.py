@@ -1,4 +1,4 @@
-"""Writes the golden files beside it: inputs and what numpy/LAPACK, scipy and scikit-learn answer.
+"""Writes the golden files beside it: inputs, and the results of numpy/LAPACK, scipy and scikit-learn.
 
     /usr/bin/python3 test/golden/numerics/make.py
 

@@ -1,4 +1,4 @@
-"""Writes real-panels.json beside it: what numpy and scikit-learn say about two public price panels. The prices themselves are not kept.
+"""Writes real-panels.json beside it: results of numpy and scikit-learn for two public price panels, without the prices themselves.
 
     /usr/bin/python3 test/golden/numerics/make_real.py ../shared/data
 

@@ -6,8 +6,8 @@ Made with Debian bookworm's python3-numpy 1.24.2, python3-scipy 1.10.1 and pytho
 
 Everything is one cone programme over (y, k, trades...): k = 1 for variances, utilities and returns, and for ratios the
 homogenised programme (Charnes & Cooper 1962, Schaible 1976), whose rows are multiplied by k and whose weights are y / k. Budgets of
-risk minimise y'Sy/2 - sum b log y over the same cone. The power 3/2 of impact is two second-order cones. Nothing here searches for a
-price: another road to the same optima than the service's.
+risk minimise y'Sy/2 - sum b log y over the same cone. The power 3/2 of impact is two second-order cones. Unlike the service, no
+problem is solved by a search for a multiplier.
 Values: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation; for risk_parity the logarithm of
 volatility over the product of (w/b)^b, which the service reports less its value at parity; min_cvar and min_cdar the average of the
 worst tenth of the losses or drawdowns of 60 scenarios, as linear programmes with every excess and every highest value a variable.

@@ -6,7 +6,7 @@ Made with Debian bookworm's python3-numpy 1.24.2, python3-scipy 1.10.1 and pytho
 
 The problems are the first ten of ../objectives, with their rows and costs; only what is uncertain is stored here. An ellipsoid of
 expected returns is one second-order cone, a box the sizes of the weights as variables, a spread of covariances the square of the
-gross volatility, again a variable. Ratios are homogenised. Nothing here searches for a price.
+gross volatility, again a variable. Ratios are homogenised. Unlike the service, no problem is solved by a search for a multiplier.
 """
 import json
 import math

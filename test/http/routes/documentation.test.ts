@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('the reference is a page whose scripts a browser runs only unchanged', async () => {
+test('the reference is a page with every operation, and loads only from its service', async () => {
   const { status, headers, body } = await service.ask<string>('GET', '/docs');
   expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
   expect(headers.get('content-security-policy')).toContain("default-src 'self'");

@@ -116,6 +116,20 @@ test('New York is closed on its holidays of 2027, and its futures expire a day e
   expect(listByKind('expiry')).toEqual(['03-19', '06-17', '09-17', '12-17']);
 });
 
+test('sessions of New York that close early by rule are events, after the day without a session', async () => {
+  const result = await requestEvents('?from=2026-11-20&to=2027-12-31&index_ids=QUARTERS&kinds=holiday,early_close');
+  // Christmas Eve of 2027 is closed, because Christmas Day is on a Saturday; 3 July 2027 is a Saturday.
+  expect(result.filter(({ kind }) => kind === 'early_close').map(({ date, summary }) => [date, summary])).toEqual([
+    ['2026-11-27', 'XNYS: closes 13:00: Day after Thanksgiving'],
+    ['2026-12-24', 'XNYS: closes 13:00: Christmas Eve'],
+    ['2027-11-26', 'XNYS: closes 13:00: Day after Thanksgiving'],
+  ]);
+  expect(result.slice(0, 2).map(({ date, kind }) => [date, kind])).toEqual([
+    ['2026-11-26', 'holiday'],
+    ['2026-11-27', 'early_close'],
+  ]);
+});
+
 test('effective dates are those of the schedule of each index, and each exchange appears once', async () => {
   const result = await requestEvents('');
   for (const { id, rebalance, calendar: code, base_date: base } of documents.filter(({ id }) => id !== 'BLEND')) {

@@ -11,7 +11,7 @@ const SECTORS = ['Energy', 'Health', 'Tech'];
 const DAYS = Array.from({ length: 560 }, (_, i) => new Date(Date.UTC(2023, 0, 2 + i)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
   .map((date) => date.toISOString().slice(0, 10));
-/** Date after the last quarterly rebalance. The weights have drifted by then. */
+/** Date between two quarterly rebalances. The weights have drifted by then. */
 const AS_OF = '2024-06-20';
 
 /** The last quarterly rebalance, on which N08 has no price, and the day on which N09 is acquired for cash. */

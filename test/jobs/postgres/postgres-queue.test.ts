@@ -102,7 +102,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('send four statements for an empty job, of which one finds it and two cancel it', async () => {
+  test('send four statements for an empty job, one to find a job, and two to cancel one', async () => {
     await addNodes(async ([server, worker]) => {
       const [submitter, runner] = [server!, worker!];
       async function countQueries<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly count: number }> {

@@ -116,7 +116,7 @@ export function createArtifacts(world: World, owner: number): ArtifactStore {
   };
 }
 
-/** Waits, then resolves with the names of the files that were on the disk when it was called. */
+/** Waits, then records that a power failure can no longer lose the artifacts that were written before the call. */
 function settle(world: World, owner: number): Promise<void> {
   const names = [...world.unsettled];
   return new Promise((resolve, reject) => {

@@ -198,7 +198,7 @@ interface RowTable {
   seen(jobId: string): JobRevision;
   next(): { readonly sequence: number };
   revise(): number;
-  /** Changes a row and increases its version. */
+  /** Changes a row and reports the change as a commit. */
   changed(jobId: string, change: () => void): void;
 }
 

@@ -47,7 +47,7 @@ test.each([
   ['of equal blocks', blocks],
   ['of two coordinates', extremeMatrix],
   ['of one number', Float64Array.of(0.3)],
-] as const)('are those of the definition: %s', (_, a) => {
+] as const)('extreme eigenvalues are those of the definition: %s', (_, a) => {
   const n = Math.sqrt(a.length);
   const before = a.slice();
   const values = new Float64Array(n);
@@ -57,7 +57,7 @@ test.each([
   expectEqual(a, before);
 });
 
-test('are not found of a matrix that is not positive definite, nearly singular or not finite, which is restored', () => {
+test('a matrix that is not positive definite, nearly singular or not finite has no result and is restored', () => {
   const changeEntry = (index: number, value: number): Float64Array =>
     createMarket(1).map((entry, k) => (k === index ? value : entry));
   const singularMarket = createMarket(1);

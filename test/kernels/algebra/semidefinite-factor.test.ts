@@ -5,7 +5,7 @@ import { createRandomPanel } from '../engines/random-matrices.js';
 test.each([
   [6, 9, 6],
   [6, 3, 3],
-])('of order %i and rank at most %i multiplies to its matrix', (n, rows, rank) => {
+])('a factor of order %i and rank at most %i multiplies to its matrix', (n, rows, rank) => {
   const x = createRandomPanel(rows, n, 3);
   const a = new Float64Array(n * n);
   for (let t = 0; t < rows; t++)
@@ -21,6 +21,6 @@ test.each([
     }
 });
 
-test('of zeros is of rank 0', () => {
+test('a matrix of zeros has a factor of rank 0', () => {
   expect(factoriseSemidefinite(new Float64Array(9), 3)).toEqual({ lower: new Float64Array(9), rank: 0 });
 });

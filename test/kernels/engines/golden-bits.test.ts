@@ -27,7 +27,7 @@ const computeHash = (...values: readonly (ArrayLike<number> | number)[]): string
   return hash.digest('hex');
 };
 
-/** Returns risk models with their eigenvalues, by shrinkage. */
+/** Returns a hash of risk models and a hash of their eigenvalues, by shrinkage. */
 function hashModels(engine: Engine): string[] {
   return PANELS.map(({ returns, assets }) => {
     const out = new Float64Array(assets * assets);
@@ -59,7 +59,7 @@ function hashOptimisations(engine: Engine): string[] {
   });
 }
 
-/** Returns every eigenvalue and eigenvector of a matrix. */
+/** Returns a hash of all eigenvalues and eigenvectors of a matrix. */
 function hashEigenpairs(engine: Engine, n: number): string {
   const [values, vectors] = [new Float64Array(n), new Float64Array(n * n)];
   engine.symmetricEigen(createRandomSymmetric(n), n, values, vectors);

@@ -9,7 +9,7 @@ const computeWeights = (halfLife: number, observations: number) => {
   return out;
 };
 
-test('sum to 1, increase towards the present and halve over a half-life', () => {
+test('weights sum to 1, increase towards the present and halve over a half-life', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 2, max: 200 }), (halfLife, observations) => {
       const weights = computeWeights(halfLife, observations);
@@ -21,15 +21,15 @@ test('sum to 1, increase towards the present and halve over a half-life', () => 
   );
 });
 
-test('are equal for an infinite half-life', () => {
+test('weights are equal for an infinite half-life', () => {
   expect([...computeWeights(Infinity, 4)]).toEqual([0.25, 0.25, 0.25, 0.25]);
 });
 
-test('accept a half-life of a fraction of an observation', () => {
+test('a half-life of a fraction of an observation is accepted', () => {
   const weights = computeWeights(0.5, 3); // each weight is a quarter of the previous weight: 1, 1/4, 1/16
   expect(weights[1]! / weights[2]!).toBe(0.25);
 });
 
-test('refuse a half-life that is not positive', () => {
+test('a half-life that is not positive is refused', () => {
   for (const halfLife of [0, -1, Number.NaN]) expect(() => computeWeights(halfLife, 3)).toThrow(KernelFault);
 });

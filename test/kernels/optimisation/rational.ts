@@ -1,6 +1,6 @@
 import type { Program } from '#kernels/optimisation/program/program.js';
 
-/** The unit is 2^-1074, and this is the exponent without its sign. Every double is a multiple of the unit. */
+/** Exponent of the unit 2^-1074, without its sign. Every double is a multiple of the unit. */
 const EXPONENT = 1074n;
 
 const bits = new DataView(new ArrayBuffer(8));

@@ -79,10 +79,16 @@ describe.each([
   });
 });
 
-test.each(SHAPES)('of %i variants and %i blocks, both in the same order and to the same bits', (variants, blocks) => {
-  const sums = createSums(variants, blocks);
-  const [plainSums, fastSums] = [new Float64Array(2 * countHalves(blocks)), new Float64Array(2 * countHalves(blocks))];
-  computeHalvingChoices(sums, plainSums);
-  openWasmEngine().halvingChoices(sums, fastSums);
-  expectEqual(fastSums, plainSums);
-});
+test.each(SHAPES)(
+  'WebAssembly and the definition choose from %i variants and %i blocks in the same order and to the same bits',
+  (variants, blocks) => {
+    const sums = createSums(variants, blocks);
+    const [plainSums, fastSums] = [
+      new Float64Array(2 * countHalves(blocks)),
+      new Float64Array(2 * countHalves(blocks)),
+    ];
+    computeHalvingChoices(sums, plainSums);
+    openWasmEngine().halvingChoices(sums, fastSums);
+    expectEqual(fastSums, plainSums);
+  },
+);

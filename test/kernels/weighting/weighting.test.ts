@@ -98,8 +98,7 @@ describe('minimum variance weights', () => {
   });
 
   test('a security that only adds risk is excluded', () => {
-    // Maximum diversification, computed by hand. The covariance of both securities exceeds the variance of the first
-    // security.
+    // Computed by hand: the covariance of both securities exceeds the variance of the first security.
     const w = new Float64Array(2);
     solveMinimumVarianceWeights(Float64Array.of(0.01, 0.015, 0.015, 0.04), 1, w);
     expect(Array.from(w)).toEqual([1, 0]);

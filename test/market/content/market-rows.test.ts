@@ -3,7 +3,7 @@ import { RowsFault } from '#market/content/market-limits.js';
 import { createMarketRows } from '#market/content/market-rows.js';
 import { createProblems } from '#market/tables/problems.js';
 
-test('more rows than are read end the reading, with both numbers', () => {
+test('a row above the limit ends the reading with an error that names the limit', () => {
   const rows = createMarketRows(createProblems(), { rowsMax: 1 << 14 });
   const file = rows.beginFile('market', ['identifier', 'date', 'CLOSE'])!;
   const add = () => rows.addCells(file, ['A', new Date(rows.rows * 86_400_000), 1]);

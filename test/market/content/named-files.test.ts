@@ -41,7 +41,7 @@ test('a finding of a file names it and its row, whatever the file is called', as
   ]);
 });
 
-test('so does a finding about many rows, one about a column, and a warning about the bars of a security', async () => {
+test('a finding of many rows or of a column and a warning about bars name the file', async () => {
   const formatRows = (closes: readonly unknown[], note = '') =>
     `date,CLOSE,NOTE\n${closes.map((close, t) => `2024-01-${String(t + 2).padStart(2, '0')},${String(close)},${note}\n`).join('')}`;
   const closes = Array.from({ length: 25 }, () => 10);
@@ -86,7 +86,7 @@ test.each<[string, ImportSource, string]>([
     },
     'Market',
   ],
-])('and one of %s the member or the sheet', async (_, source, file) => {
+])('a finding of %s names the member or the sheet', async (_, source, file) => {
   const problems = createProblems();
   await readImport(source, problems);
   expect(problems.findings()).toMatchObject([{ code: 'NOT_A_NUMBER', file, path: 'market[row 1].CLOSE' }]);

@@ -8,10 +8,7 @@ import { createProblems } from '#market/tables/problems.js';
 import { importTable } from '#market/import/import-table.js';
 import { DEFAULT_TERMS } from '#market/mapping/mapped-content.js';
 
-/**
- * Streams that pyarrow wrote, in base64. Each has ten closes of 7.5 of security A from 2024-01-01 on, and another
- * column.
- */
+/** Streams that pyarrow wrote, in base64. That by LZ4 has ten closes of 7.5 of security A from 2024-01-01 on. */
 const COMPRESSED = {
   LZ4: [
     '/////9gAAAAQAAAAAAAKAAwABgAFAAgACgAAAAABBAAMAAAACAAIAAAABAAIAAAABAAAAAMAAAB0AAAAOAAAAAQAAACo////AAABAxAA',

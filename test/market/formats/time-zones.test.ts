@@ -10,7 +10,7 @@ import { readFolderContent, readFolder } from '../store-folder.js';
 
 const createFolder = openTemporaryFolders();
 
-/** UTC times of midnight on 2 to 4 January 2024 in several time zones. The last entry is a close in New York. */
+/** First UTC time of three days from 2 January 2024 on, by time zone: the close in New York, and else midnight. */
 const PLACES = [
   ['Europe/Berlin', '2024-01-01 23:00:00', 'pandas'],
   ['Asia/Tokyo', '2024-01-01 15:00:00', 'arrow'],

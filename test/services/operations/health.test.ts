@@ -9,7 +9,13 @@ import { createHealth, type Check } from '#services/operations/health.js';
 
 function createService(
   checks: readonly Check[],
-  { active = 'main' as string | null, draining = false, outage = { is: false }, storeMs = 0 } = {},
+  {
+    active = 'main' as string | null,
+    draining = false,
+    outage = { is: false },
+    storeMs = 0,
+    freshness = [] as Health['freshness'],
+  } = {},
 ) {
   return createHealth({
     build: null,
@@ -26,6 +32,7 @@ function createService(
         partial_dates: active === null ? null : { total: 0, latest: [] },
       };
     },
+    freshness: async () => freshness,
     jobs: {
       async counts() {
         if (outage.is) throw new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.');
@@ -54,7 +61,7 @@ test('health is ok with a served store and passing checks', async () => {
   const health = await createService([passingCheck]).health();
   expect(health.reason).toBeNull();
   expect([health.status, health.started_at]).toEqual(['ok', '2026-11-20T03:05:40.123000+00:00']);
-  expect(health.checks).toEqual([{ name: 'store', ok: true, message: null }]);
+  expect(health.checks).toEqual([{ name: 'store', ok: true, warning: false, message: null }]);
 });
 
 test('health is answered while documents and jobs cannot be read, with the last values', async () => {
@@ -69,7 +76,7 @@ test('health is answered while documents and jobs cannot be read, with the last 
     ...before,
     status: 'degraded',
     reason: 'Checks that fail: database.',
-    checks: [{ name: 'database', ok: false, message: 'Gone.' }],
+    checks: [{ name: 'database', ok: false, warning: false, message: 'Gone.' }],
     states: expect.any(Array),
   });
 });
@@ -155,6 +162,24 @@ test('health is degraded without a served store, or with a failing check', async
     status: 'degraded',
     reason: 'Checks that fail: calendar.',
   });
+});
+
+test('a warning leaves the service ok and ready, and replaces the details of the check', async () => {
+  const freshness = [
+    { store_id: 'us', calendar: 'XNYS', data_through: '2026-11-18', latest_session: '2026-11-19', sessions_behind: 1 },
+  ];
+  const data: Check = {
+    name: 'data',
+    unready: 'STORE_UNAVAILABLE',
+    look: () => undefined,
+    note: () => 'No data store is loading.',
+    warn: (stores) => (stores.length === 0 ? undefined : `${stores[0]!.store_id} is late.`),
+  };
+  const { health, readiness } = createService([data], { freshness });
+  expect(readiness()).toEqual([{ name: 'data', ok: true, warning: false, message: 'No data store is loading.' }]);
+  const checks = [{ name: 'data', ok: true, warning: true, message: 'us is late.' }];
+  expect(await health()).toMatchObject({ status: 'ok', reason: null, freshness, checks });
+  expect(readiness()).toEqual(checks);
 });
 
 test('a failing check makes the service unready only if it is declared so', () => {

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { repeatTemplate } from '#domain/reports/bind-template.js';
 import { createBuiltInTemplate } from '#domain/reports/built-in.js';
+import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { RenderOrder } from '#jobs/tasks/references.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
@@ -36,9 +38,11 @@ interface World {
   readonly hasIndex?: boolean;
   /** Outcome of each attempt to draw. The last value repeats. */
   readonly draws: readonly ('unreadable' | 'drawn')[];
+  /** Template of the report. Default: the factsheet of CORE. */
+  readonly template?: ReportTemplateDocument;
 }
 
-async function render({ runs, hasIndex = true, draws }: World) {
+async function render({ runs, hasIndex = true, draws, template: drawnTemplate = template }: World) {
   let lookedCount = 0;
   const drawnOrders: RenderOrder[] = [];
   const documents = {
@@ -72,7 +76,7 @@ async function render({ runs, hasIndex = true, draws }: World) {
     timestamp: () => '2026-11-20T03:05:40.123456+00:00',
     creator: 'Divisor 1.2.3+0123456789ab',
   });
-  return { completion: await job.run(payload, attempt), drawn: drawnOrders };
+  return { completion: await job.run({ ...payload, template: drawnTemplate }, attempt), drawn: drawnOrders };
 }
 
 test('a render uses the latest run at its start, and is written with the end of its job', async () => {
@@ -95,6 +99,8 @@ test('a render uses the latest run at its start, and is written with the end of 
       template_id: 'FACTSHEET-A4',
       name: 'Factsheet',
       index_id: 'CORE',
+      index_ids: ['CORE'],
+      as_of: '2024-01-03',
       blocks: template.blocks.length,
       bytes: 3,
       rendered_at: '2026-11-20T03:05:40.123456+00:00',
@@ -106,6 +112,16 @@ test('a render uses the latest run at its start, and is written with the end of 
     put: async (kind: string, id: string, body: object) => writtenResults.push([kind, id, body]),
   } as never);
   expect(writtenResults).toMatchObject([['render', 'r', { render_id: 'r', artifact: { name: 'pdf' } }]]);
+});
+
+test('a report of several indices lists them, as of the earliest end of their runs', async () => {
+  const several = repeatTemplate(createBuiltInTemplate('FACTSHEET-A4', null), ['CORE', 'WIDE']);
+  const runs = [
+    { ...run(1), end: '2024-01-05' },
+    { ...run(1), run_id: 'WIDE', end: '2024-01-04' },
+  ];
+  const { completion } = await render({ runs, draws: ['drawn'], template: several });
+  expect(completion.result).toMatchObject({ value: { index_ids: ['CORE', 'WIDE'], as_of: '2024-01-04' } });
 });
 
 test('a run that is replaced while it is read is read again', async () => {

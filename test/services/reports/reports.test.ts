@@ -220,7 +220,6 @@ describe('renders', () => {
     const bytes = new Uint8Array(await response.arrayBuffer());
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('application/pdf');
-    expect(response.headers.get('content-disposition')).toBe(`inline; filename="TEARSHEET-A4-${result.render_id}.pdf"`);
     expect(response.headers.get('content-length')).toBe(String(result.bytes));
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     expect(bytes.length).toBe(result.bytes);
@@ -238,6 +237,8 @@ describe('renders', () => {
       expect(text).toContain(formatPercent(overview.metrics[name]!));
     expect(text).toContain(formatRatio(overview.metrics['sharpe_ratio']!));
     expect(text).toContain(`As of ${overview.end}`);
+    expect(result).toMatchObject({ index_ids: ['RUN'], as_of: overview.end });
+    expect(response.headers.get('content-disposition')).toBe(`inline; filename="RUN-TEARSHEET-A4-${overview.end}.pdf"`);
     const attribution = (
       await service.ask<{ contributions: { average_weight: number; total_return: number; contribution: number }[] }>(
         'GET',

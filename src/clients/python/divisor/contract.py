@@ -5707,6 +5707,8 @@ class Health(t.TypedDict):
     jobs: HealthJobs
     #: Checks with their results.
     checks: t.Sequence[HealthCheck]
+    #: Served data store and the stores that indices name, each compared with the calendars of its indices. At most a minute old.
+    freshness: t.Sequence[StoreFreshness]
     #: The latest 20 states of this process, newest last. The process checks its state every 15 seconds.
     states: t.Sequence[HealthStates]
     #: Every limit that applies to clients, by name.
@@ -5718,7 +5720,9 @@ class HealthCheck(t.TypedDict):
     name: str
     #: True if the check passes.
     ok: bool
-    #: Description of the problem, or null.
+    #: True if the check passes but its message needs attention.
+    warning: bool
+    #: Description of the problem or of the subject, or null.
     message: t.Optional[str]
 
 
@@ -6238,8 +6242,8 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
 class IndexEvent(t.TypedDict):
     #: The date.
     date: str
-    #: `holiday`: weekday on which the exchange is closed; `closure`: recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: session on which a composition is announced, if it is before the effective date; `effective`: date on which a rebalance takes effect, at its close; `expiry`: expiry of index futures: the third Friday of March, June, September and December, or the previous session
-    kind: t.Literal["holiday", "closure", "announcement", "effective", "expiry"]
+    #: `holiday`: weekday on which the exchange is closed; `early_close`: session that closes before the usual time by the rules of the exchange calendar; `closure`: recorded change of the sessions of an exchange: a closure, a half day, a late opening, an added session; `announcement`: session on which a composition is announced, if it is before the effective date; `effective`: date on which a rebalance takes effect, at its close; `expiry`: expiry of index futures: the third Friday of March, June, September and December, or the previous session
+    kind: t.Literal["holiday", "early_close", "closure", "announcement", "effective", "expiry"]
     #: Index of the event; null for an event of an exchange.
     index_id: t.Optional[str]
     #: Exchange MIC.
@@ -10335,7 +10339,7 @@ class RenderRequest(_RenderRequest, total=False):
     run_ids: t.Optional[t.Mapping[str, str]]
 
 
-class RenderResult(t.TypedDict):
+class _RenderResult(t.TypedDict):
     #: GET /reports/renders/{render_id} returns the PDF.
     render_id: str
     #: The template.
@@ -10352,6 +10356,13 @@ class RenderResult(t.TypedDict):
     rendered_at: str
     #: Number of pages.
     pages: int
+
+
+class RenderResult(_RenderResult, total=False):
+    #: Indices and strategies that the report shows. Absent in reports of earlier versions.
+    index_ids: t.Sequence[str]
+    #: Last date of the runs that the report shows; the earliest of these dates if they differ. Absent without a run, and in reports of earlier versions.
+    as_of: str
 
 
 class RenderStep(t.TypedDict):
@@ -12410,7 +12421,7 @@ class StepItem(t.TypedDict):
     job_id: t.Optional[str]
     #: File that was written.
     file: t.Optional[MadeFile]
-    #: Further details of the result. For a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`.
+    #: Further details of the result. For a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit); for a price move `evidence` (previous_date, previous_close, close, weight); and, if it was accepted, `waived_by` and `reason`.
     detail: t.Optional[t.Mapping[str, t.Any]]
 
 
@@ -12446,6 +12457,19 @@ class StepRecord(t.TypedDict):
     indices: int
     #: Results by index or file.
     items: t.Sequence[StepItem]
+
+
+class StoreFreshness(t.TypedDict):
+    #: The data store.
+    store_id: str
+    #: Calendar of an index that reads the store.
+    calendar: str
+    #: Last date of the data, YYYY-MM-DD.
+    data_through: str
+    #: Newest session of the calendar before the current day of the exchange, YYYY-MM-DD.
+    latest_session: str
+    #: Sessions after the last date of the data.
+    sessions_behind: int
 
 
 class StoredRun(t.TypedDict):

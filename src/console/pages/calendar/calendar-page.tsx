@@ -1,6 +1,5 @@
 import type { EventsView } from '#clients/typescript/divisor.js';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { Badge } from '../../components/badge.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Choice, Select } from '../../components/choice.js';
 import { Download } from '../../components/download.js';
@@ -22,11 +21,19 @@ import { formatClosuresAddress, formatIndexAddress } from '../../words/addresses
 import { parseDayNumber, subtractMonths } from '../../words/dates.js';
 import { formatCount, countValues } from '../../words/numbers.js';
 import { ComingDays } from './coming.js';
-import { getBadge, EVENT_KINDS, KINDS_OF_BADGES, formatKind, formatEvent, type EventKind } from './event-kinds.js';
+import { EventBadge } from './event-badge.js';
+import {
+  EVENT_COLOURS,
+  EVENT_KINDS,
+  formatEvent,
+  formatKindName,
+  groupNextEvents,
+  type EventKind,
+} from './event-kinds.js';
 import { MonthGrid, formatToday } from './month-grid.js';
 import './calendar.css';
 
-/** Page of the events of all indices by date: announcements, effective dates, expiries and holidays. */
+/** Page of the events of all indices by date: announcements, effective dates, expiries, holidays and early closes. */
 export function CalendarPage() {
   const kinds = EVENT_KINDS.filter((kind) => getParameter('kinds')?.split(',').includes(kind));
   const index = getParameter('index');
@@ -102,30 +109,27 @@ export function CalendarPage() {
   );
 }
 
-/** Kinds of events, in the order in which their figures are shown. */
+/** Terms of the figures of the next events. */
 const FIGURE_TERMS: Readonly<Record<EventKind, string>> = {
   announcement: 'Next announcement',
   effective: 'Next effective date',
   expiry: 'Next expiry',
   closure: 'Next closure',
+  early_close: 'Next early close',
   holiday: 'Next holiday',
 };
 
-/** Renders the next event of each kind, and the days until then. */
+/** Renders the next event of each kind, the earliest first, and the days until then. */
 function NextFigures({ events }: { readonly events: readonly Event[] }) {
   const today = formatToday();
-  const coming = events.filter(({ date }) => date >= today);
-  const metrics = (Object.keys(FIGURE_TERMS) as EventKind[]).flatMap((kind) => {
-    const [next] = coming.filter((event) => event.kind === kind);
-    if (next === undefined) return [];
-    const sameEvents = coming.filter((event) => event.kind === kind && event.date === next.date);
+  const metrics = groupNextEvents(events, today).map(([next, ...same]) => {
     const days = parseDayNumber(next.date) - parseDayNumber(today);
     const whenText = days === 0 ? 'today' : `in ${countValues(days, 'day')}`;
     const of =
       next.index_id === null
-        ? sameEvents.map(({ calendar }) => calendar).join(', ')
-        : countValues(sameEvents.length, 'index', 'indices');
-    return [{ term: FIGURE_TERMS[kind], value: next.date, note: `${whenText}, ${of}`, help: next.summary }];
+        ? [next, ...same].map(({ calendar }) => calendar).join(', ')
+        : countValues(same.length + 1, 'index', 'indices');
+    return { term: FIGURE_TERMS[next.kind], value: next.date, note: `${whenText}, ${of}`, help: next.summary };
   });
   return metrics.length === 0 ? null : <Metrics label="Next events by kind" metrics={metrics} />;
 }
@@ -227,10 +231,12 @@ function Filters({ view, kinds, index, from }: FiltersProps) {
         onChoose={(chosen) => setParameters({ view: chosen === 'month' ? null : chosen })}
       />
       <Toggles
-        label="Kinds of events (default: all)"
+        label="Kinds of events"
         values={EVENT_KINDS}
         chosen={kinds}
-        formatMark={(kind) => `month-event ${KINDS_OF_BADGES[kind]}`}
+        every="all"
+        formatLabel={formatKindName}
+        formatMark={(kind) => `month-event ${EVENT_COLOURS[kind]}`}
         onChoose={(next) => setParameters({ kinds: next.length === 0 ? null : next.join() })}
       />
       <Select
@@ -304,7 +310,7 @@ const createColumns = (exchanges: ReadonlyMap<string, string>): readonly Column<
     width: 120,
     priority: 3,
     value: ({ kind }) => kind,
-    show: (event) => <Badge kind={getBadge(event)}>{formatKind(event)}</Badge>,
+    show: (event) => <EventBadge event={event} />,
   },
   {
     id: 'of',

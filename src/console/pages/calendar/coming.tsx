@@ -1,11 +1,11 @@
 import type { EventsView } from '#clients/typescript/divisor.js';
-import { Badge } from '../../components/badge.js';
 import { Section } from '../../components/page.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatWeekday } from '../../words/dates.js';
-import { getBadge, formatKind, formatEvent } from './event-kinds.js';
+import { EventBadge } from './event-badge.js';
+import { formatEvent } from './event-kinds.js';
 import './calendar.css';
 
 /** Maximum number of days shown, and maximum number of indices named per day. */
@@ -42,7 +42,7 @@ export const ComingDays = ({ events, shown = SHOWN_MAX }: ComingDaysProps) => (
           <span class="date">
             {first.date} <span class="quiet">{formatWeekday(first.date)}</span>
           </span>
-          <Badge kind={getBadge(first)}>{formatKind(first)}</Badge>
+          <EventBadge event={first} />
           <Of events={[first, ...others]} />
         </li>
       ))}

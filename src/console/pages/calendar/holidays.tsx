@@ -1,5 +1,4 @@
 import type { EventsView } from '#clients/typescript/divisor.js';
-import { Badge } from '../../components/badge.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
@@ -7,14 +6,15 @@ import { Answered } from '../../components/wait.js';
 import { WeekdayDate } from '../../components/weekday-date.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { getBadge, formatKind, formatEvent } from './event-kinds.js';
+import { EventBadge } from './event-badge.js';
+import { formatEvent, formatKind } from './event-kinds.js';
 
 type Event = EventsView['events'][number];
 
 /** Renders the days of the next year on which an exchange is closed or has other hours. */
 export function Holidays({ code }: { readonly code: string }) {
   const events = useResource('events holidays', (signal) =>
-    service.value.call('listEvents', { query: { kinds: ['holiday', 'closure'] }, signal }),
+    service.value.call('listEvents', { query: { kinds: ['holiday', 'early_close', 'closure'] }, signal }),
   );
   return (
     <Section title="Coming holidays and changes" aside="the next year">
@@ -53,7 +53,7 @@ const COLUMNS: readonly Column<Event>[] = [
     width: 104,
     priority: 2,
     value: formatKind,
-    show: (event) => <Badge kind={getBadge(event)}>{formatKind(event)}</Badge>,
+    show: (event) => <EventBadge event={event} />,
   },
   { id: 'summary', title: 'Event', width: 140, grow: 3, value: formatEvent },
 ];

@@ -4,7 +4,7 @@ import { Icon } from '../../components/icon.js';
 import { setParameters } from '../../state/location.js';
 import { subtractMonths } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
-import { getBadge, formatEvent } from './event-kinds.js';
+import { formatEvent, formatKindName, getColour } from './event-kinds.js';
 
 type Event = EventsView['events'][number];
 
@@ -121,14 +121,15 @@ function Day({ date, isOther, isSelected, events }: DayProps) {
           </span>
           <span class="month-number">{number}</span>
           {shownEvents.map((event, k) => (
-            <span key={k} class={`month-event ${getBadge(event)}`}>
+            <span key={k} class={`month-event ${getColour(event)}`}>
               {event.index_id === null ? (
                 <>
                   {event.calendar} <span class="month-kind">{formatEvent(event)}</span>
                 </>
               ) : (
                 <>
-                  <span class="month-index">{event.index_id}</span> <span class="month-kind">{event.kind}</span>
+                  <span class="month-index">{event.index_id}</span>{' '}
+                  <span class="month-kind">{formatKindName(event.kind)}</span>
                 </>
               )}
             </span>

@@ -16,7 +16,7 @@ import { principal } from '../../state/principal.js';
 import { useSchemas } from '../../state/schemas.js';
 import { formatDuration, formatMoment } from '../../words/dates.js';
 import { formatLabel } from '../../words/labels.js';
-import { formatLargeUnits, formatLimit } from '../../words/numbers.js';
+import { countValues, formatLargeUnits, formatLimit } from '../../words/numbers.js';
 import { JobDays } from './job-days.js';
 import { RunChecks } from './run-checks.js';
 
@@ -50,20 +50,26 @@ export function HealthPage() {
 
 function Report({ state }: { readonly state: Health }) {
   const { status, version, started_at: started, uptime_seconds: uptime, store, jobs, checks, limits } = state;
+  const warnings = checks.filter(({ warning }) => warning).length;
   const waiting = liveJobs.value.filter(({ status: jobStatus }) => jobStatus === 'pending').length;
   return (
     <>
       <Metrics
         label="The service"
         metrics={[
-          { term: 'State', value: status === 'ok' ? 'OK' : status, kind: status === 'ok' ? 'up' : 'down' },
+          {
+            term: 'State',
+            value: status === 'ok' ? 'OK' : status,
+            kind: status === 'ok' ? 'up' : 'down',
+            note: warnings > 0 ? countValues(warnings, 'warning') : '',
+          },
           { term: 'Up for', value: formatDuration(uptime), note: `since ${formatMoment(started)}` },
           { term: 'Jobs running', value: jobs.running },
           { term: 'Jobs waiting', value: isFollowing.value ? waiting : jobs.pending },
           {
             term: 'Store served',
             value: store.active ?? 'none',
-            note: store.end === null || store.end === undefined ? (store.status ?? '') : `up to ${store.end}`,
+            ...createStoreNote(state),
           },
           { term: 'Version', value: version },
         ]}
@@ -88,6 +94,18 @@ function Report({ state }: { readonly state: Health }) {
       </Section>
     </>
   );
+}
+
+/** Returns the note of the served store: its last date, and the number of sessions that are missing. */
+function createStoreNote({ store, freshness }: Pick<Health, 'store' | 'freshness'>) {
+  if (store.end === null || store.end === undefined) return { note: store.status ?? '' };
+  const behind = Math.max(
+    0,
+    ...freshness.filter(({ store_id: id }) => id === store.active).map(({ sessions_behind: count }) => count),
+  );
+  return behind === 0
+    ? { note: `up to ${store.end}` }
+    : { note: `up to ${store.end}, ${countValues(behind, 'session')} behind`, kind: 'warning' };
 }
 
 type State = Health['states'][number];
@@ -146,10 +164,12 @@ function Limits({ limits }: Pick<Health, 'limits'>) {
 
 type Check = Health['checks'][number];
 
-const checkEntry = ({ name, ok, message }: Check): Entry => ({
+const checkEntry = ({ name, ok, warning, message }: Check): Entry => ({
   key: name,
   title: formatLabel(name),
-  badge: ok ? <Badge kind="good">passes</Badge> : <Badge kind="bad">fails</Badge>,
+  badge: (
+    <Badge kind={!ok ? 'bad' : warning ? 'warning' : 'good'}>{!ok ? 'fails' : warning ? 'warning' : 'passes'}</Badge>
+  ),
   text: message === null || message === undefined ? <span class="quiet">no remarks</span> : formatLargeUnits(message),
 });
 

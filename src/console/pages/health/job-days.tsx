@@ -5,25 +5,13 @@ import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatDuration, formatMoment, computeSecondsBetween } from '../../words/dates.js';
+import { formatDuration, formatMoment } from '../../words/dates.js';
 import { formatCount, countValues, MISSING_TEXT } from '../../words/numbers.js';
+import { groupByDay, type Day } from './ended-jobs.js';
 import './health.css';
 
 /** Maximum number of jobs in one response. */
 const JOBS_MAX = 500;
-
-/** Jobs that ended on one day. */
-interface Day {
-  readonly date: string;
-  readonly succeeded: number;
-  readonly failed: number;
-  readonly cancelled: number;
-  /** Number of jobs that needed more than one attempt. */
-  readonly repeated: number;
-  /** Median duration in seconds. */
-  readonly median: number | null;
-  readonly longest: number | null;
-}
 
 /** Renders the stored jobs by the day on which they ended. A day opens to its failed jobs. */
 export function JobDays() {
@@ -101,32 +89,6 @@ function History({ jobs }: { readonly jobs: readonly JobStatus[] }) {
   );
 }
 
-function groupByDay(jobs: readonly JobStatus[]): readonly Day[] {
-  const byDay = new Map<string, JobStatus[]>();
-  for (const job of jobs) {
-    if (job.finished_at === null) continue;
-    const date = formatMoment(job.finished_at).slice(0, 'YYYY-MM-DD'.length);
-    byDay.set(date, [...(byDay.get(date) ?? []), job]);
-  }
-  return Array.from(byDay, ([date, all]): Day => {
-    const countJobs = (status: JobStatus['status']) => all.filter((job) => job.status === status).length;
-    const seconds = all
-      .flatMap(({ started_at: from, finished_at: to }) =>
-        from === null || to === null ? [] : [computeSecondsBetween(from, to)],
-      )
-      .toSorted((a, b) => a - b);
-    return {
-      date,
-      succeeded: countJobs('succeeded'),
-      failed: countJobs('failed'),
-      cancelled: countJobs('cancelled'),
-      repeated: all.filter(({ attempt }) => attempt > 1).length,
-      median: seconds[Math.floor(seconds.length / 2)] ?? null,
-      longest: seconds.at(-1) ?? null,
-    };
-  });
-}
-
 const formatTime = (seconds: number | null): string => (seconds === null ? MISSING_TEXT : formatDuration(seconds));
 
 const COLUMNS: readonly Column<Day>[] = [
@@ -136,6 +98,14 @@ const COLUMNS: readonly Column<Day>[] = [
     title: 'Succeeded',
     width: 96,
     of: ({ succeeded }) => succeeded,
+    write: formatCount,
+  }),
+  createNumericColumn({
+    id: 'no-result',
+    title: 'No result',
+    help: 'Jobs that ended without an error and without a result',
+    width: 84,
+    of: ({ withoutResult }) => withoutResult,
     write: formatCount,
   }),
   createNumericColumn({

@@ -52,7 +52,10 @@ function Checks({ runs }: { readonly runs: readonly Run[] }) {
       title="Reconciliation of every run"
       aside={
         done === null ? (
-          <Button onClick={() => void check()}>Check all {runs.length}</Button>
+          <>
+            {outcomes.size === 0 && <span>not checked since this page was opened</span>}
+            <Button onClick={() => void check()}>Check all {runs.length}</Button>
+          </>
         ) : (
           <>
             <span>
@@ -91,8 +94,7 @@ async function readOutcome(id: string): Promise<Outcome> {
   }
 }
 
-const formatState = ({ outcome }: Row): string => {
-  if (outcome === undefined) return 'not checked yet';
+const formatState = (outcome: Outcome): string => {
   if (outcome.view === null) return outcome.trouble ?? 'cannot be checked';
   const { checks } = outcome.view;
   const failedChecks = checks.filter(({ holds }) => !holds);
@@ -123,12 +125,10 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Outcome',
     width: 200,
     grow: 2,
-    value: formatState,
-    show: (row) =>
-      row.outcome === undefined ? (
-        <span class="quiet">{formatState(row)}</span>
-      ) : (
-        <Badge kind={row.outcome.view?.reconciles === true ? 'good' : 'bad'}>{formatState(row)}</Badge>
+    value: ({ outcome }) => (outcome === undefined ? null : formatState(outcome)),
+    show: ({ outcome }) =>
+      outcome !== undefined && (
+        <Badge kind={outcome.view?.reconciles === true ? 'good' : 'bad'}>{formatState(outcome)}</Badge>
       ),
   },
 ];

@@ -8,6 +8,7 @@ import { addQuery } from '../../state/location.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatBytes, formatCount, countValues } from '../../words/numbers.js';
 import { usePdfAddress } from './pdf-address.js';
+import { formatFileName, formatReportIndices, formatReportTitle } from './report-names.js';
 import { Thumbnail } from './thumbnail.js';
 
 /** Number of reports that are shown at first, and number of them that show their own first page. */
@@ -35,30 +36,19 @@ export function Covers({ renders }: { readonly renders: readonly RenderResult[] 
   );
 }
 
-/** Returns the name of the file of a report, for example `CORE-FACTSHEET-A4-2026-11-26.pdf`. */
-export const formatFileName = ({
-  index_id: index,
-  template_id: template,
-  rendered_at: renderedAt,
-}: RenderResult): string => `${[index, template, renderedAt.slice(0, 10)].filter(Boolean).join('-')}.pdf`;
-
 function Cover({ render, hasFirstPage }: { readonly render: RenderResult; readonly hasFirstPage: boolean }) {
-  const {
-    render_id: id,
-    template_id: template,
-    index_id: index,
-    name,
-    pages,
-    bytes: size,
-    rendered_at: renderedAt,
-  } = render;
+  const { render_id: id, template_id: template, name, pages, bytes: size, rendered_at: renderedAt } = render;
+  const indices = formatReportIndices(render);
   return (
     <>
       <a href={addQuery({ render: id })}>
         {hasFirstPage && navigator.pdfViewerEnabled ? <FirstPage id={id} /> : <Outline template={template} />}
         <span>
-          <strong>{index ?? name}</strong>
-          <span class="quiet">{index === null ? template : name}</span>
+          <strong>{indices === '' ? name : indices}</strong>
+          <span class="quiet">
+            {indices === '' ? template : name}
+            {render.as_of !== undefined && `, ${render.as_of}`}
+          </span>
           <span class="quiet">{formatMoment(renderedAt)}</span>
           <span class="quiet">
             {countValues(pages, 'page')}, {formatBytes(size)}
@@ -66,13 +56,16 @@ function Cover({ render, hasFirstPage }: { readonly render: RenderResult; readon
         </span>
       </a>
       <div class="report-acts">
-        <a href={addQuery({ render: id })} aria-label={`Open ${name} of ${formatMoment(renderedAt)}`}>
+        <a
+          href={addQuery({ render: id })}
+          aria-label={`Open ${formatReportTitle(render)}, rendered ${formatMoment(renderedAt)}`}
+        >
           Open
         </a>
         <Download
           address={`/reports/renders/${id}`}
           fileName={formatFileName(render)}
-          label={`Download ${name} of ${formatMoment(renderedAt)}`}
+          label={`Download ${formatReportTitle(render)}, rendered ${formatMoment(renderedAt)}`}
           read={() => service.value.call('getRender', { params: { render_id: id } })}
         >
           Download
@@ -105,7 +98,7 @@ function FirstPage({ id }: { readonly id: string }) {
 }
 
 /** Renders an outline of a report's template. For browsers without a PDF viewer. */
-export function Outline({ template: id }: { readonly template: string }) {
+function Outline({ template: id }: { readonly template: string }) {
   const template = useResource(
     `built-in template ${id}`,
     (signal) => service.value.call('getTemplate', { params: { template_id: id }, signal }),

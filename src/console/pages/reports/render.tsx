@@ -4,49 +4,86 @@ import { Button } from '../../components/button.js';
 import { Confirm } from '../../components/confirm.js';
 import { Download } from '../../components/download.js';
 import { JobState } from '../../components/job-state.js';
+import { createLazyComponent } from '../../components/lazy.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
 import { setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
-import { notifyChange, useResource } from '../../state/resource.js';
+import { notifyChange, useResource, type Resource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatBytes, countValues } from '../../words/numbers.js';
-import { Outline, formatFileName } from './covers.js';
 import { usePdfAddress } from './pdf-address.js';
+import { formatFileName, formatReportTitle } from './report-names.js';
 
-/** Renders the progress of a report, and then the PDF. */
-export function Render({ ident }: { readonly ident: string }) {
+/** Pages as pictures, for browsers without a PDF viewer. */
+const PdfPages = createLazyComponent('the pages', async () => (await import('./pdf-pages.js')).PdfPages);
+
+/** Returns the job of a report, and the report after the job has succeeded. */
+export function useReport(ident: string): {
+  readonly job: Resource<JobStatus>;
+  readonly report: RenderResult | null;
+} {
   const id = `render:${ident}`;
   const job = useResource(`job ${id}`, (signal) => service.value.call('getJob', { params: { job_id: id }, signal }));
+  const { status, result } = job.data ?? {};
+  return { job, report: status === 'succeeded' ? ((result ?? null) as RenderResult | null) : null }; // the kind of the job determines the type of its result
+}
+
+/** Renders the progress of a report, and then its pages under their title. */
+export function Render({ ident }: { readonly ident: string }) {
+  const { job, report } = useReport(ident);
+  return report === null ? <RenderProgress job={job} /> : <ReportSection report={report} />;
+}
+
+function ReportSection({ report }: { readonly report: RenderResult }) {
+  const pdf = usePdf(report);
+  return (
+    <Section
+      title={formatReportTitle(report)}
+      aside={
+        <>
+          <span>{formatRendering(report)}</span>
+          <ReportActions report={report} pdf={pdf} />
+        </>
+      }
+    >
+      <ReportPages report={report} pdf={pdf} />
+    </Section>
+  );
+}
+
+export function RenderProgress({ job }: { readonly job: Resource<JobStatus> }) {
   return (
     <Answered resource={job} what="the report">
-      {(stored) => {
-        const { status, result } = stored;
-        return status === 'succeeded' && result !== null ? (
-          <Pdf result={result as RenderResult} /> // the kind of the job determines the type of its result
-        ) : (
-          <JobState job={(getJob(id) ?? stored) as JobStatus} />
-        );
-      }}
+      {(stored) => <JobState job={(getJob(stored.job_id) ?? stored) as JobStatus} />}
     </Answered>
   );
 }
 
-function Pdf({ result }: { readonly result: RenderResult }) {
-  const { render_id: id, index_id: index, name, pages, bytes: size, rendered_at: renderedAt } = result;
-  const pdf = useResource(
-    `pdf ${id}`,
-    (signal) => service.value.call('getRender', { params: { render_id: id }, signal }),
-    {
-      follows: false,
-    },
-  );
-  const address = usePdfAddress(pdf.data);
+/** Formats the extent of a report and the time of its rendering. */
+export const formatRendering = ({ pages, bytes, rendered_at: renderedAt }: RenderResult): string =>
+  `${countValues(pages, 'page')}, ${formatBytes(bytes)}, rendered ${formatMoment(renderedAt)}`;
+
+const readPdf = (id: string, signal?: AbortSignal): Promise<Uint8Array> =>
+  service.value.call('getRender', { params: { render_id: id }, signal });
+
+/** Reads the PDF of a report. */
+export const usePdf = ({ render_id: id }: RenderResult): Resource<Uint8Array> =>
+  useResource(`pdf ${id}`, (signal) => readPdf(id, signal), { follows: false });
+
+interface ReportProps {
+  readonly report: RenderResult;
+  readonly pdf: Resource<Uint8Array>;
+}
+
+/** Renders buttons that open, download and delete a report. */
+export function ReportActions({ report, pdf }: ReportProps) {
+  const { render_id: id } = report;
   const [isAsking, setAsking] = useState(false);
-  const fileName = formatFileName(result);
+  const address = usePdfAddress(pdf.data);
   const remove = () =>
     attempt(async () => {
       await service.value.call('deleteRender', { params: { render_id: id } });
@@ -54,44 +91,24 @@ function Pdf({ result }: { readonly result: RenderResult }) {
       notifyChange();
     });
   return (
-    <Section
-      title={name}
-      aside={
-        <>
-          <span>
-            {index !== null && `${index}, `}
-            {countValues(pages, 'page')}, {formatBytes(size)}, {formatMoment(renderedAt)}
-          </span>
-          {address !== null && (
-            <a class="button plain" href={address} target="_blank" rel="noreferrer">
-              Open
-            </a>
-          )}
-          <Download
-            class="button plain"
-            address={`/reports/renders/${id}`}
-            fileName={fileName}
-            read={() => service.value.call('getRender', { params: { render_id: id } })}
-          >
-            Download
-          </Download>
-          {may('write') && <Button onClick={() => setAsking(true)}>Delete</Button>}
-        </>
-      }
-    >
-      <Answered resource={pdf} what="the PDF">
-        {() =>
-          address !== null &&
-          (navigator.pdfViewerEnabled ? (
-            <iframe class="report-pdf" src={`${address}#navpanes=0&view=FitH`} title={`${name}, as PDF`} />
-          ) : (
-            <ReportCard result={result} />
-          ))
-        }
-      </Answered>
+    <>
+      {address !== null && (
+        <a class="button plain" href={address} target="_blank" rel="noreferrer">
+          Open
+        </a>
+      )}
+      <Download
+        class="button plain"
+        address={`/reports/renders/${id}`}
+        fileName={formatFileName(report)}
+        read={() => readPdf(id)}
+      >
+        Download
+      </Download>
+      {may('write') && <Button onClick={() => setAsking(true)}>Delete</Button>}
       {isAsking && (
         <Confirm
-          title={`Delete ${name}?`}
+          title={`Delete ${formatReportTitle(report)}?`}
           action="Delete"
           onConfirm={() => void remove()}
           onClose={() => setAsking(false)}
@@ -99,20 +116,25 @@ function Pdf({ result }: { readonly result: RenderResult }) {
           <p>It can be rendered again later from the stored run.</p>
         </Confirm>
       )}
-    </Section>
+    </>
   );
 }
 
-/** Renders a report in a browser that cannot embed PDF files. */
-function ReportCard({ result }: { readonly result: RenderResult }) {
-  const { template_id: template } = result;
+/** Renders the pages of a report, in the PDF viewer of the browser if it has one. */
+export function ReportPages({ report, pdf }: ReportProps) {
+  const title = formatReportTitle(report);
+  const address = usePdfAddress(pdf.data);
   return (
-    <div class="report-card">
-      <Outline template={template} />
-      <div>
-        <strong>{formatFileName(result)}</strong>
-        <p class="quiet">This browser cannot display PDF files in a page. Another app opens the file.</p>
-      </div>
-    </div>
+    <Answered resource={pdf} what="the PDF">
+      {(bytes) =>
+        !navigator.pdfViewerEnabled ? (
+          <PdfPages bytes={bytes} title={title} />
+        ) : (
+          address !== null && (
+            <iframe class="report-pdf" src={`${address}#navpanes=0&view=FitH`} title={`${title}, as PDF`} />
+          )
+        )
+      }
+    </Answered>
   );
 }

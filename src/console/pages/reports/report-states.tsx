@@ -14,6 +14,7 @@ import { formatIndexAddress } from '../../words/addresses.js';
 import { createMomentFigure, formatMoment } from '../../words/dates.js';
 import { formatJobId } from '../../words/jobs.js';
 import { countValues, formatBytes, formatCount, MISSING_TEXT } from '../../words/numbers.js';
+import { listReportIndices } from './report-names.js';
 
 /** An index with a stored run and its newest report. */
 interface ReportedIndex {
@@ -29,20 +30,22 @@ interface ReportStatesProps {
   readonly total: number;
   /** Template of new reports. */
   readonly template: string | undefined;
+  /** True if figures of all reports are shown above the table. */
+  readonly hasFigures: boolean;
 }
 
 /** Renders figures of all reports. For each index with a run, shows whether its newest report is of that run. */
-export function ReportStates({ renders, total, template }: ReportStatesProps) {
+export function ReportStates({ renders, total, template, hasFigures }: ReportStatesProps) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   const rows = (runs.data?.backtests ?? []).map(({ index_id: id, run_at: runAt }): ReportedIndex => ({
     id,
     runAt,
-    report: renders.find(({ index_id: own }) => own === id),
+    report: renders.find((report) => listReportIndices(report).includes(id)),
   }));
   if (rows.length === 0) return null;
   return (
     <>
-      <Figures rows={rows} renders={renders} total={total} />
+      {hasFigures && <Figures rows={rows} renders={renders} total={total} />}
       <Section title="Reports by index" aside="the newest report of each index, against its latest run">
         <Table
           label="reports by index"
@@ -62,7 +65,7 @@ function Figures({
   rows,
   renders,
   total,
-}: Omit<ReportStatesProps, 'template'> & { readonly rows: readonly ReportedIndex[] }) {
+}: Pick<ReportStatesProps, 'renders' | 'total'> & { readonly rows: readonly ReportedIndex[] }) {
   const countOf = (state: ReportState) => rows.filter((row) => findState(row) === state).length;
   const [newest] = renders;
   const stale = countOf('before the run');

@@ -18,7 +18,7 @@ import { formatMoment } from '../../words/dates.js';
 import { formatJobId } from '../../words/jobs.js';
 import { BuiltInTemplate, formatContents, formatExtent } from './built-in-template.js';
 import { Covers } from './covers.js';
-import { Render } from './render.js';
+import { OpenReport } from './open-report.js';
 import { ReportStates } from './report-states.js';
 import { Thumbnail } from './thumbnail.js';
 import './reports.css';
@@ -33,25 +33,47 @@ export function ReportsPage() {
     service.value.call('listJobs', { query: { kind: ['render'], limit: LISTED_MAX }, signal }),
   );
   const openRender = getParameter('render');
+  const content = (
+    <Answered resource={templates} what="the templates">
+      {(all) => (
+        <>
+          {may('run') && (openRender === null ? <NewReport templates={all} /> : <FoldedNewReport templates={all} />)}
+          <Answered resource={renders} what="the reports">
+            {({ jobs }) => <Renders jobs={jobs} open={openRender} template={all.built_in[0]} />}
+          </Answered>
+          <Templates templates={all} />
+        </>
+      )}
+    </Answered>
+  );
+  if (openRender !== null)
+    return (
+      <OpenReport key={openRender} ident={openRender}>
+        {content}
+      </OpenReport>
+    );
   return (
     <Page title="Reports" subtitle="Rendered as PDF from stored runs">
-      <Answered resource={templates} what="the templates">
-        {(all) => (
-          <>
-            {may('run') && <NewReport templates={all} />}
-            {openRender !== null && <Render key={openRender} ident={openRender} />}
-            <Answered resource={renders} what="the reports">
-              {({ jobs }) => <Renders jobs={jobs} open={openRender} template={all.built_in[0]} />}
-            </Answered>
-            <Templates templates={all} />
-          </>
-        )}
-      </Answered>
+      {content}
     </Page>
   );
 }
 
-function NewReport({ templates: { templates, built_in: builtIn } }: { readonly templates: ReportTemplateCollection }) {
+interface NewReportProps {
+  readonly templates: ReportTemplateCollection;
+}
+
+/** Renders the form of a new report below an open report. The form is closed at first. */
+function FoldedNewReport({ templates }: NewReportProps) {
+  return (
+    <details class="report-fold">
+      <summary>Render another report</summary>
+      <NewReport templates={templates} />
+    </details>
+  );
+}
+
+function NewReport({ templates: { templates, built_in: builtIn } }: NewReportProps) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   const ids = (runs.data?.backtests ?? []).map(({ index_id: id }) => id);
   const template = getParameter('template') ?? builtIn[0] ?? templates[0]?.template_id;
@@ -176,7 +198,12 @@ function Renders({ jobs, open, template }: RendersProps) {
   return (
     <>
       {renders.data !== undefined && (
-        <ReportStates renders={renderResults} total={renders.data.total} template={template} />
+        <ReportStates
+          renders={renderResults}
+          total={renders.data.total}
+          template={template}
+          hasFigures={open === null}
+        />
       )}
       {(renders.data !== undefined || unfinishedJobs.length > 0) && (
         <Finished unfinished={unfinishedJobs} finished={renderResults} open={open} />

@@ -32,7 +32,10 @@ export interface RunCheckpoint {
   /** State of the market after the last session, by calendar code. */
   readonly marks: ReadonlyMap<string, MarketMark>;
   readonly index: StoredBook | StoredOverlay;
-  /** State of a portfolio that follows the index. Otherwise the state of the portfolio's own book. */
+  /**
+   * State of the portfolio: relative to the index if the portfolio follows the index, otherwise that of a separate
+   * book.
+   */
   readonly portfolio: StoredBook | StoredFollower;
   /** Parent index of a derived index. */
   readonly parent: StoredBook | StoredOverlay | null;

@@ -48,7 +48,7 @@ export interface Continuation {
   } | null;
   readonly variants: Readonly<Partial<Record<ReturnVariant, Book>>>;
   readonly uncapped: Book | null;
-  /** Rebalances of the extended run. */
+  /** Rebalances of the run on the new sessions. */
   readonly rebalances: readonly Composition[];
   /** Warnings of the optimisations for the constraint set of a strategy, and the state that later optimisations use. */
   readonly solves: Pick<ConstrainedRebalances, 'findings'> & { readonly memory: DecisionMemory | null };

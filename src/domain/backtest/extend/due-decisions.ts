@@ -29,7 +29,7 @@ export interface DueInput {
   readonly day: Day;
 }
 
-/** Decides the due rebalances of all indices. */
+/** Decides the due rebalances of all indices. Returns the compositions by index id; empty if no rebalance is due. */
 export function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<string, Compositions> {
   const ids = [...due.resumed.keys()];
   if ([...due.resumed.values()].every((index) => index.due.length === 0)) return new Map();

@@ -165,8 +165,9 @@ interface WholeSeries {
   readonly costs: Float64Array;
   /** Levels of the index book. */
   readonly indexLevel: Float64Array;
-  /** Index level, rebased to 100 on the first date of the run. */
+  /** Portfolio level, rebased to 100 on the first date of the run. */
   readonly level: Float64Array;
+  /** Index level, rebased to 100 on the first date of the run. */
   readonly relativeIndex: Float64Array;
 }
 
@@ -259,7 +260,7 @@ function createNextCheckpoint(
   };
 }
 
-/** Returns an index and its underlying indices, if they are overlays. */
+/** Returns the overlays among an index and all its underlying indices. */
 function flattenOverlays(index: IndexContinuation): readonly IndexContinuation[] {
   return index.beneath === undefined ? [] : [index, ...index.beneath.flatMap(flattenOverlays)];
 }

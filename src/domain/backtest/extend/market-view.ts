@@ -131,8 +131,8 @@ const NO_DECISIONS: Pick<IndexContinuation, 'composed' | 'findings'> = { compose
 
 /**
  * Returns the rebalances that are due on the new sessions.
- * @throws CannotResumeError if nothing traded on a due session, so that the rebalance is priced from a session that has been
- *   simulated
+ * @throws CannotResumeError if nothing traded on a due session, so that the rebalance is priced from a session that was
+ * simulated before
  */
 function listDueRebalances(
   document: IndexDocument,

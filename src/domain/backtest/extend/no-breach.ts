@@ -5,9 +5,9 @@ import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResumeError } from '../../documents/full-run-reasons.js';
 
 /**
- * Checks that no breach occurs on the new sessions of an index with breach-triggered rebalances. After a breach, the run
- * cannot be extended, because the decision needs the whole market. Checks every version of the definition.
- * @throws CannotResumeError if a breach occurs
+ * Checks that no breach occurs on the new sessions of an index with breach-triggered rebalances. After a breach, the
+ * run cannot be extended, because the decision needs the whole market. Checks every version of the definition.
+ * @throws CannotResumeError if a breach occurs, if a triggered rebalance is pending, or if the index was not simulated
  */
 export function assertNoBreach(
   { plan: { documents }, checkpoint: { recent } }: ResumeRunInput,
@@ -23,9 +23,7 @@ export function assertNoBreach(
   }
 }
 
-/**
- * Returns true if a breach begins on the new sessions, either by drift or by a rebalance whose weights exceed a bound.
- */
+/** Returns true if a breach begins on the new sessions. A breach that a rebalance itself causes does not count. */
 function isBreached({ book, composed }: IndexContinuation, rule: LimitRuleName): boolean {
   const { sm, from, length, columns, weights } = book;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);

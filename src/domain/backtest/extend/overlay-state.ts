@@ -78,7 +78,7 @@ function createStoredShares({ shares }: BookOverlay): Pick<StoredOverlay, 'share
 }
 
 /**
- * Returns the stored state of a portfolio.
+ * Returns the stored state of a portfolio that has no holdings apart from its index.
  * @param by number of sessions from the portfolio's first session to the first session of the book
  */
 export function toStoredPortfolio(book: Book, by: number): StoredFollower {

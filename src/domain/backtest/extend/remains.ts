@@ -57,7 +57,10 @@ function appendDecisions(
 
 type VariantEnds = Pick<RunEndState, 'variants' | 'overlays'>;
 
-/** Returns the state of the return variants of the index, or of the underlying indices of an overlay. */
+/**
+ * Returns the end state of the index in each return variant of `variants`. For an overlay, this is the state of the
+ * overlay.
+ */
 function listVariantEnds(checkpoint: RunCheckpoint, variants: Continuation['variants']): VariantEnds {
   const { overlays } = checkpoint.remains;
   const books = Object.entries(variants) as [ReturnVariant, Book][];

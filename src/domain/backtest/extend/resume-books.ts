@@ -32,7 +32,7 @@ interface ResumeBook {
   readonly isUncapped?: boolean;
 }
 
-/** Resumes the book of an index on the terms of its start in `simulateIndexBook`. */
+/** Resumes the book of an index with the terms with which `simulateIndexBook` began it. */
 export function resumeBook(
   index: Omit<IndexContinuation, 'book'>,
   { stored, variant, isBrief, isUncapped = false }: ResumeBook,

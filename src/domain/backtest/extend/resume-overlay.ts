@@ -32,7 +32,10 @@ interface ResumedOverlay {
   readonly variant?: ReturnVariant | undefined;
   /** True to compute only levels. */
   readonly isBrief?: boolean;
-  /** Continuation of the index in its native return variant. Present only if the overlay holds another variant. */
+  /**
+   * Continuation of the index in its native return variant. Present only if `variant` is another return variant of the
+   * overlay.
+   */
   readonly own?: IndexContinuation;
   /** Simulated overlay that holds the index; absent for a standalone index. */
   readonly above?: Pick<IndexContinuation, 'sm' | 'from' | 'to'>;
@@ -139,7 +142,7 @@ function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   return book;
 }
 
-/** Returns the path from index `at` on. */
+/** Returns the part of an overlay path from `position` on. */
 function slicePath({ growth, exposures, exchange, parts, resets }: OverlayPath, position: number): OverlayPath {
   return {
     growth: growth.slice(position),

@@ -38,7 +38,7 @@ export interface RecordExtension extends Packing {
   positions(columns: ArrayLike<number>): Int32Array;
 }
 
-/** Weights of the most recent dates, [F x W]. */
+/** Weights on the most recent dates, [dates x columns]. */
 export interface WeightsFrame {
   readonly days: Int32Array;
   readonly columns: Int32Array;

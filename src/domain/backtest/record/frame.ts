@@ -24,7 +24,7 @@ function isPortfolioRows(packed: unknown): packed is PortfolioRows {
   return typeof packed === 'object' && packed !== null && 'portfolioRows' in packed;
 }
 
-/** Returns the weights of a book on the most recent dates, with every security in its universe. */
+/** Returns the weights of a book on the most recent dates, with one column per security of the book. */
 export function createFrame({ sm, columns, weights, from, length }: Book): WeightsFrame {
   const first = Math.max(0, length - LIMITS.MAX_WEIGHT_DATES);
   return {
@@ -34,7 +34,10 @@ export function createFrame({ sm, columns, weights, from, length }: Book): Weigh
   };
 }
 
-/** Returns true if two books have the same dates, securities and weights, bit for bit. */
+/**
+ * Returns true if the most recent dates, the securities and the weights on those dates are equal in two books, bit for
+ * bit.
+ */
 export function haveSameFrame(a: Book, b: Book): boolean {
   const rowCount = Math.min(a.length, LIMITS.MAX_WEIGHT_DATES);
   const areDates = rowCount === Math.min(b.length, LIMITS.MAX_WEIGHT_DATES) && a.from + a.length === b.from + b.length;

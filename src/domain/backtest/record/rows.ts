@@ -86,7 +86,7 @@ export function listPricing({ rebalances, portfolio: { sm } }: PricedRun): Recor
  * run.
  */
 export interface PositionRows {
-  /** Number of rows of the whole panel. */
+  /** Number of positions on all dates; positions beyond `MAX_POSITION_ROWS` have no row. */
   readonly total: number;
   readonly at: Int32Array;
   readonly columns: Int32Array;
@@ -109,7 +109,7 @@ export function createPositionRows(run: Pick<Run, 'portfolio' | 'document'>, fir
 
 /** Most recent trades, by date, then security. */
 export interface TransactionRows {
-  /** Index into the days of the whole portfolio, as in `PositionRows`. */
+  /** Number of trades; trades beyond `TRANSACTION_ROWS_MAX` have no row. `at` is defined as in `PositionRows`. */
   readonly total: number;
   readonly at: Int32Array;
   readonly columns: Int32Array;

@@ -60,8 +60,8 @@ export interface AppendedBook {
 }
 
 /**
- * Returns compositions with their index shares. Trades of the index without a price bar are listed with the earlier
- * price that was used.
+ * Returns compositions with their index shares. Each has the trades of the index without a price bar on its session,
+ * with the days of the earlier prices used.
  */
 export function showComposition(
   index: { readonly book: Book; readonly currency: string } | null,

@@ -33,7 +33,7 @@ interface AllocationInput {
   readonly cells: number;
   /** Last session of the weights. */
   readonly to: number;
-  /** True if large prices are written to a separate file. */
+  /** True if prices of at least `SEPARATE_BYTES_MIN` bytes are written to a separate file. */
   readonly pricesApart: boolean;
 }
 

@@ -51,8 +51,8 @@ export type BlockUpgrade =
   /** Block that does not exist and has no replacement. It is not compared, and no view reads it. */
   | 'absent'
   /**
-   * Numbers in another order or with another number of rows. The function converts them to the current order before a
-   * comparison.
+   * Numbers in another order or with another number of rows. The function converts a block of any version to one common
+   * form before a comparison.
    */
   | ((columns: BlockReader) => Float64Array);
 

@@ -207,7 +207,7 @@ function findElementsDifference(name: BlockName, { stored, replayed }: RunPair):
   return null;
 }
 
-/** Returns the values of a block as a full run of this version would store them. */
+/** Returns the values of a block in the form in which blocks of all versions are compared. */
 function upgradeValues(columns: RunColumns, name: BlockName): Numbers {
   const { upgrade } = findBlock(name);
   return typeof upgrade === 'function' ? upgrade(columns) : readValues(columns, name);
@@ -233,7 +233,7 @@ function findRebalancesDifference({ stored, replayed }: RunPair): RunDifference 
   return path === null ? null : { part: `rebalances${path}`, date: null, name: null, stored: null, replayed: null };
 }
 
-/** Converts a number to JSON. */
+/** Returns a number for JSON: null if it is absent or not finite. */
 function toJsonNumber(value: number | undefined): number | null {
   return value !== undefined && Number.isFinite(value) ? value : null;
 }

@@ -12,7 +12,7 @@ export interface RecordedDecisions {
   readonly identifiers: readonly string[];
   /**
    * Returns the day of the data that decided the composition with effective date `effective`. If no other day is
-   * recorded, returns `effective`.
+   * recorded, returns `effective`. Returns undefined if the record lacks the composition.
    */
   decidedOn(effective: Day): Day | undefined;
   snapshot(effective: Day): Snapshot | undefined;

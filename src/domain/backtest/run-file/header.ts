@@ -40,7 +40,9 @@ export interface RunHeader {
   readonly rounding: RoundingSpec | undefined;
   /** Treatment and rounding after each amendment, by date. Absent if no amendment changed them. */
   readonly amended: readonly StoredAmendment[] | undefined;
-  /** Return variant of the index, which matches the prices of the market. */
+  /**
+   * Return variant of the index level. It depends on the dividend treatment and on the adjustment of the market prices.
+   */
   readonly variant: ReturnVariant;
   readonly store_content_hash: string;
   /** Held securities, ascending, [H]. */
@@ -157,7 +159,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     },
     extended: keepValue,
     compared: 3,
-    // Both are settings of one treatment.
+    // `reinvest` and `constituent` denote one treatment.
     shown: ({ special_dividends: special, ...treatment }) => ({
       special_dividends: special === 'reinvest' ? 'constituent' : special,
       ...treatment,

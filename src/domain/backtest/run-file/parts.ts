@@ -10,7 +10,7 @@ import type { AppendedSessions, Addition, Block, BlockComparison, BlockFiller, W
 export const compareByDate = (rank: number): BlockComparison => ({ by: 'date', rank });
 export const compareByElement = (rank: number): BlockComparison => ({ by: 'element', rank });
 
-/** Wraps values in memory as a filling. */
+/** Returns a filler that copies values from memory. */
 export function toFilling<N extends Numbers>(values: N): BlockFiller<N> {
   return { length: values.length, writeTo: (into) => into.set(values) };
 }

@@ -88,7 +88,9 @@ export interface RecordParts {
   pricing(): RecordedPricing;
   metrics(): RunRecord['metrics'];
   findings(): RunRecord['findings'];
-  /** Returns the levels of the benchmark, or of the parent of a derived index. Returns null without either. */
+  /**
+   * Returns the levels of the benchmark, or of the parent of a derived index. Returns null if the run has no such book.
+   */
   levels(book: 'benchmark' | 'parent'): DatedSeries | null;
 }
 

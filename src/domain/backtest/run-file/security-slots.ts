@@ -10,7 +10,9 @@ export function assignSlots(columns: Int32Array, others: Int32Array): Int32Array
   return slots;
 }
 
-/** Rearranges a row to another set of securities; securities without a slot get 0. */
+/**
+ * Writes the values of a row for other securities. `slots` are their positions in the row; a negative position gives 0.
+ */
 export function scatterRow(row: Float64Array, slots: Int32Array, into: Float64Array): void {
   for (let i = 0; i < slots.length; i++) into[i] = slots[i]! < 0 ? 0 : row[slots[i]!]!;
 }

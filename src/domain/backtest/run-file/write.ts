@@ -43,7 +43,7 @@ export function createRunColumns(run: Run, { contentHash, inPlace = false }: Col
 }
 
 /**
- * Writes a run as columns, with large prices in a separate file.
+ * Writes a run as columns, with a large block of prices in a separate file.
  * @cost one pass over [T x H] weights
  */
 export function createRunFiles(
@@ -133,7 +133,7 @@ function createBlockPart(name: BlockName, source: WholeRun): BlockPart | null {
 
 function createWholeRun(run: Run, contentHash: string): WholeRun {
   const { portfolio, index, document } = run;
-  // Views of a strategy show the holdings of the index separately.
+  // Views of a strategy show only the holdings of the strategy, so its file needs no index weights.
   const indexRows = run.plan.strategy !== undefined || haveSameWeights(run) ? null : index.book;
   const names = listHeldColumns(run, indexRows !== null);
   const record = packRecord(

@@ -57,9 +57,9 @@ export interface CheckInput {
   readonly maySellShort: boolean;
   /** Returns the close of a security on a day. Returns NaN without a price. */
   closeOn(identifier: string, day: Day): number;
-  /** Last days with any price, up to `date`, ascending. */
+  /** Returns the last days with any price, up to `date`, ascending. */
   lastDays(count: number): readonly Day[];
-  /** Corporate actions of the securities, by ex-date. */
+  /** Returns the corporate actions of a security, by ex-date. */
   actionsOf(identifier: string): readonly CorporateAction[];
   /** Returns the desk state of a constituent's action that takes effect on the session. */
   deskStateOf(action: CorporateAction): DeskState;
@@ -85,6 +85,15 @@ export const CheckMeasure = defineObject(() => ({
 })).meta({ id: 'CheckMeasure' });
 export type CheckMeasure = z.infer<typeof CheckMeasure>;
 
+/** Prices of a security on two successive days with prices, and its weight in the checked composition. */
+export interface MoveEvidence {
+  /** Day of the previous close, YYYY-MM-DD. */
+  readonly previous_date: string;
+  readonly previous_close: number;
+  readonly close: number;
+  readonly weight: number;
+}
+
 /** Problem found by a check. */
 export interface CheckFinding {
   /** Affected security; null for the index as a whole. */
@@ -92,6 +101,8 @@ export interface CheckFinding {
   readonly message: string;
   /** Measured number; absent for a finding without a number. */
   readonly measure?: CheckMeasure;
+  /** Prices of a price move; absent for other findings. */
+  readonly evidence?: MoveEvidence;
 }
 
 export type CheckSeverity = 'block' | 'warn';
@@ -103,7 +114,7 @@ export interface CheckKind<P = never> {
   readonly help: string;
   /** True if the check needs the run of the session. A step before the runs cannot perform it. */
   readonly needsRun: boolean;
-  /** Members of `CheckInput` that the check reads. */
+  /** Data that the check reads: members of `CheckInput`, or `decisions` of the desk of corporate actions. */
   readonly reads: readonly ('closing' | 'opening' | 'levels' | 'published' | 'decisions')[];
   judge(input: CheckInput, params: P): readonly CheckFinding[];
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
+import { formatDay } from '../../time/days.js';
 import { defineCheckKind, formatPercent, defineSeverity } from './check-kind.js';
 
 const help = 'Large price moves of constituents have a corporate action.';
@@ -21,8 +22,9 @@ export const movesCheck = defineCheckKind({
   judge({ closing, date, closeOn, lastDays, actionsOf }, { limit }) {
     const [before, last] = lastDays(2);
     if (before === undefined || last !== date) return [];
-    return (closing?.holdings ?? []).flatMap(({ identifier }) => {
-      const move = closeOn(identifier, date) / closeOn(identifier, before) - 1;
+    return (closing?.holdings ?? []).flatMap(({ identifier, weight }) => {
+      const [previousClose, close] = [closeOn(identifier, before), closeOn(identifier, date)];
+      const move = close / previousClose - 1;
       if (!(Math.abs(move) > limit)) return [];
       const isExplained = actionsOf(identifier).some(
         ({ exDay, status }) => exDay > before && exDay <= date && status !== 'cancelled',
@@ -33,6 +35,7 @@ export const movesCheck = defineCheckKind({
           identifier,
           message: `${identifier} moved by ${formatPercent(move)} without a corporate action; the limit is ${formatPercent(limit)}.`,
           measure: { value: move, limit, unit: 'fraction' },
+          evidence: { previous_date: formatDay(before), previous_close: previousClose, close, weight },
         },
       ];
     });

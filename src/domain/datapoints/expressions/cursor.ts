@@ -10,7 +10,7 @@ export interface Cursor {
   next(): Token;
   isSymbol(text: string, ahead?: number): boolean;
   isWord(text: string): boolean;
-  /** Skips a symbol if it is the next token. */
+  /** Skips a symbol if it is the next token. Returns true if it is. */
   skips(symbol: string): boolean;
   /** Skips a symbol. @throws SyntaxFault if the next token is a different one */
   expect(symbol: string, after: string): void;
@@ -18,7 +18,7 @@ export interface Cursor {
   fail(message: string, span?: CharacterSpan): never;
   /** Records that a node spans from a character to the last token read. */
   placed<N extends ExpressionNode>(node: N, start: number): N;
-  /** Returns the text from a character to the end of the last token read. */
+  /** Returns the span from a character to the end of the last token read. */
   since(start: number): CharacterSpan;
   /** Calls `read` one nesting level deeper. @throws SyntaxFault beyond the maximum */
   nested<T>(read: () => T): T;

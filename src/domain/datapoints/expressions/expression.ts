@@ -21,7 +21,7 @@ const textNode = z
 
 const scalarNode = z.union([z.number(), z.string().max(200), z.boolean()]);
 
-/** Right-hand side of a comparison. Its type is checked elsewhere. */
+/** Right-hand side of a comparison. `checkValue` checks its type. */
 export const ComparisonValue = z
   .unknown()
   .refine((value) => value !== undefined, { params: { finding: 'REQUIRED' }, error: 'is required' })
@@ -176,11 +176,11 @@ export function checkSize(root: ExpressionNode): SizeProblem[] {
 export interface Size {
   readonly depth: number;
   readonly nodes: number;
-  /** Number of fields and constants, which count towards neither limit. */
+  /** Number of fields and constants. They count neither as levels nor as nodes. */
   readonly leaves: number;
 }
 
-/** Counts the levels and operators of a tree. */
+/** Counts the levels, operators and leaves of a tree. */
 export function measureNode(node: ExpressionNode): Size {
   if (node.node === 'field' || node.node === 'value') return { depth: 0, nodes: 0, leaves: 1 };
   let [depth, nodes, leaves] = [0, 1, 0];

@@ -52,7 +52,7 @@ export interface UnitClash {
 export const isClash = (unit: Unit | UnitClash): unit is UnitClash =>
   unit !== null && unit !== 'constant' && 'left' in unit;
 
-/** Returns the common unit of quantities that are added, compared or chosen from. */
+/** Returns the common unit of quantities that are added, compared or chosen from, or two units that do not match. */
 export function findCommonUnit(units: readonly Unit[]): Unit | UnitClash {
   let dimensions: Dimensions | undefined;
   for (const unit of units) {
@@ -80,7 +80,7 @@ export function multiplyUnits(leftUnit: Unit, right: Unit, sign: 1 | -1): Unit {
   });
 }
 
-/** Returns the unit of a power with a constant exponent; null otherwise. */
+/** Returns the unit of a power. Null if the base has a unit and the exponent is not a constant. */
 export function raiseUnit(base: Unit, exponent: number | undefined): Unit {
   if (base === null || base === 'constant' || isSame(base, NO_DIMENSIONS)) return base;
   if (exponent === undefined) return null;

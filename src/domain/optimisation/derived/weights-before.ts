@@ -15,7 +15,8 @@ export interface WeightsBeforeInput {
 
 /**
  * Returns the weights of an index just before a rebalance, as known at the decision. These are the book weights at the
- * decision close, before trades. If the composition takes effect after the decision, returns its decided weights.
+ * decision close, before trades. If the composition does not take effect before the decision, returns its decided
+ * weights.
  * @cost O(T K) over the sessions since the composition took effect
  */
 export function computeWeightsBefore({

@@ -13,7 +13,7 @@ import { createWeighing, WORK_LIMIT_REACHED, type Weighing } from './weighing.js
 /** Small change as a fraction of the step of a sensitivity. */
 export const SMALL_FRACTION = 0.01;
 
-/** Small change of a bound in the bound's unit, relative to 1 and the bound. */
+/** Small change of a bound in the bound's unit, relative to the larger of 1 and the bound. */
 const SMALL_STEP = 1e-4;
 
 /** Maximum number of bounds that are loosened one by one, largest multipliers first. Each needs a solve. */
@@ -22,11 +22,14 @@ const LOOSENED_ROWS_MAX = 40;
 /** Maximum number of multiplications for loosened bounds, about two seconds. */
 const WORK_MAX = 2e9;
 
-/** Change of the objective below which it counts as zero, relative to 1 and the objective. */
+/** Change of the objective below which it counts as zero, relative to the larger of 1 and the objective. */
 const ZERO_CHANGE = 1e-12;
 
 export interface OneSidedPrices {
-  /** Row sides whose shadow price comes from loosening that side slightly: the change of the objective per unit. */
+  /**
+   * All row sides. The shadow price of a dependent side comes from loosening the side slightly: the change of the
+   * objective per unit.
+   */
   readonly sides: readonly RowSide[];
   /** Row sides that follow from other bounds. Their multipliers are not prices. */
   readonly dependent: ReadonlySet<RowSide>;
@@ -73,8 +76,8 @@ function computeSinglePrice(
 }
 
 /**
- * Returns the change of the objective per unit between two solutions: the given one, and the one after a bound changed
- * by `by`.
+ * Returns the change of the objective per unit between two solutions: the given one, and that of a problem in which a
+ * bound differs by `by`. Returns undefined without the second solution.
  */
 export function computeSlopeToSide(
   weighing: Weighing,

@@ -14,15 +14,16 @@ export interface MaximumBracket {
 /** Smaller fraction of a golden section. The search continues in the larger part. */
 const GOLDEN_SECTION = (3 - Math.sqrt(5)) / 2;
 
-/** Distance of two points that counts as rounding, relative to 1 and the point. */
+/** Distance of two points that counts as rounding, relative to 1 + the magnitude of the point. */
 const POINT_TOLERANCE = 1e-9;
 
 /** Maximum number of evaluations; six to ten are usual. */
 const STEPS_MAX = 40;
 
 /**
- * Finds the maximum of a function that first rises and then falls. The next point is the vertex of the parabola through
- * the three best points, or a golden section if that fails.
+ * Searches for the maximum of a function that first rises and then falls. The caller records the best point in
+ * `valueOf`. The next point is the vertex of the parabola through the three best points, or a golden section if that
+ * fails.
  * @param valueOf returns the value at a point; -Infinity if there is none
  * @source Brent (1973), Algorithms for Minimization without Derivatives, chapter 5.
  */

@@ -37,7 +37,8 @@ export interface FrontierPortfolio extends FrontierPoint {
   /** [N] */
   readonly weights: Float64Array;
   /**
-   * Risk aversion for which this portfolio is the solution of `max_utility`. Null for the portfolio of least variance.
+   * Risk aversion for which this portfolio is the solution of `max_utility`. Null for the portfolio of least variance,
+   * and for a portfolio that the solver did not find.
    */
   readonly risk_aversion: number | null;
 }
@@ -156,7 +157,10 @@ export function traceWithinTails<T>({ solver, means, most, trace, ...search }: T
   return addTailPlanesUntilFeasible(search, trace);
 }
 
-/** Computes the frontier. Returns null if the rows have no portfolio of least variance. @cost about 30 warm solves */
+/**
+ * Computes the frontier. Returns null if the solver finds no portfolio of least variance or of largest expected return.
+ * @cost about 30 warm solves
+ */
 export function computeFrontier(input: FrontierInput): Frontier | null {
   const { solver, problem, means, points: count } = input;
   const createPoint = (weights: Float64Array) => computeFrontierPoint(problem, means, weights);

@@ -24,7 +24,9 @@ export interface ObjectivePortfolio extends FrontierPoint {
   readonly weights: Float64Array;
 }
 
-/** Returns the risk measure that the objective of a problem minimises. */
+/**
+ * Returns the risk measure of the frontier for the objective of a problem: that of the objective, or the volatility.
+ */
 export function findFrontierRisk({ goal, objective }: Pick<Problem, 'goal' | 'objective'>): FrontierRisk {
   if (goal.form === 'tail') return goal.measure === 'loss' ? 'cvar' : 'cdar';
   return objective.entry.type === TRACKING_OBJECTIVE.entry.type ? 'tracking_error' : 'volatility';
@@ -40,7 +42,8 @@ export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRat
 /**
  * Computes portfolios with the least risk of the objective, without costs. They lead from the overall minimum to the
  * largest expected return, equally spaced in expected return. Returns null for objectives based on volatility, because
- * the efficient frontier is theirs. Also returns null if the rows have no frontier, or if it needs too much work.
+ * their frontier is the efficient frontier. Also returns null if the rows have no frontier, or if it needs too much
+ * work.
  * @cost as many warm solves as points; for tails fewer points if a solve is expensive
  * @source Rockafellar & Uryasev (2000), Journal of Risk 2(3), section 4, and Chekhlov, Uryasev & Zabarankin (2005),
  * International Journal of Theoretical and Applied Finance 8(1), for frontiers of tails; Roll (1992), Journal of

@@ -27,10 +27,10 @@ export function computeSharpeSlope({ at, variance, slope }: VariancePoint, riskF
 }
 
 /**
- * Finds the largest Sharpe ratio between two expected returns. The ratio must rise at the lower one and fall at the
- * higher one. Alternates between two estimates. The first is the zero of the slope on a line through the ends; it is
- * exact while the active set is unchanged. The second is the intersection of the tangents of the variance; it is exact
- * at a kink.
+ * Searches for the largest Sharpe ratio between two expected returns. The caller records the best point in `probe`. The
+ * ratio must rise at the lower one and fall at the higher one. Alternates between two estimates. The first is the zero
+ * of the slope on a line through the ends; it is exact while the active set is unchanged. The second is the
+ * intersection of the tangents of the variance; it is exact at a kink.
  */
 export function findTangentPortfolio({ low, high, riskFreeRate, probe }: TangentSearchInput): void {
   const computeRise = (place: VariancePoint) => computeSharpeSlope(place, riskFreeRate);

@@ -12,7 +12,10 @@ const POINT_COUNT = 21;
 /** Weights with the least variance at an expected return. */
 export interface FrontierWeights {
   readonly x: Float64Array;
-  /** Increase of the variance per unit of expected return; null if the weights do not come from a solve. */
+  /**
+   * Multiplier of the expected return: minus the increase of the variance per unit of expected return. Null for the
+   * least variance, and if the weights do not come from a solve.
+   */
   readonly slope: number | null;
 }
 
@@ -34,7 +37,7 @@ export interface Trace {
 }
 
 export interface TraceOptions {
-  /** Number of points; absent if only `at` is needed. */
+  /** Number of points; 0 if only `at` is needed. Default: `POINT_COUNT`. */
   readonly points?: number | undefined;
   /** Reference weights of the variance, [N]. Default: zero. */
   readonly centre?: Float64Array | undefined;

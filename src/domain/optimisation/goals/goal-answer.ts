@@ -34,7 +34,7 @@ export interface GoalOptions {
   readonly beside?: Pick<ProgramResult, 'point' | 'state'> | undefined;
   /** Similar weights with their worst scenarios; only for a tail. */
   readonly tail?: TailStart | undefined;
-  /** Constant subtracted from a numerator: the penalty of soft norms at their given radii. */
+  /** Constant subtracted from a numerator: the penalty of soft norm and tail rows at their widened limits. */
   readonly charge?: number;
 }
 

@@ -14,7 +14,7 @@ const BOUND_TOLERANCE = 1e-9;
 
 /**
  * Returns 1 for securities whose weights are at a bound. They can be fixed there while the other securities are
- * optimised. Returns null if there are too few.
+ * optimised. Returns null if there are too few, or fewer than `SECURITIES_MIN` securities in all.
  */
 export function findSecuritiesAtBounds({ n, lower, upper }: Program, weights: Float64Array): Uint8Array | null {
   if (n < SECURITIES_MIN) return null;
@@ -51,7 +51,8 @@ export interface WholeSolution {
 /**
  * Extends a solution with fixed securities to the program with all bounds. Returns undefined if it violates the
  * optimality conditions other than by the fixed securities.
- * @param program program of the solution, with fixed securities; @param rows program with all bounds
+ * @param solution solution, and its program with fixed securities
+ * @param bounds program with all bounds
  */
 export function expandSolution(
   { program, answer }: Pick<WholeSolution, 'program' | 'answer'>,

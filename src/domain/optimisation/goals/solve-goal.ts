@@ -203,7 +203,7 @@ function computeStartPrice(rows: Program, { weights, slopes, numerator }: PriceS
 }
 
 /**
- * Returns true if any portfolio has a positive numerator.
+ * Returns true if any portfolio has a positive numerator, or if the largest numerator is not found.
  * @param program program that maximises the numerator
  */
 function canNumeratorBePositive(

@@ -27,7 +27,7 @@ const POINTS_MAX = 60;
 /** Growth factor of a price that is too low. */
 const GROWTH = 4;
 
-/** Number of points after which a bisection step replaces the secant step. */
+/** Period, in points, at which the ratio of variance to numerator is the next price instead of the secant root. */
 const BISECTION_PERIOD = 8;
 
 /** Distance from the root, relative to the variance, that counts as rounding. */

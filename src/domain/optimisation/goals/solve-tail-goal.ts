@@ -52,7 +52,7 @@ function createStart(
 }
 
 /**
- * Solves first without the securities that are held at zero, then checks the solution with all securities.
+ * Solves without the securities whose bounds fix their weight at zero, then checks the solution with all securities.
  * @returns undefined if few securities are removed, or if the solution is not optimal with all securities
  */
 function solveAmongFew(

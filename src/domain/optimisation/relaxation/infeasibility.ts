@@ -35,7 +35,8 @@ export interface Infeasibility {
 }
 
 /**
- * Explanation of an infeasible problem. It has further conflicts, which appear only in sentences and not in the detail.
+ * Explanation of an infeasible problem. Its further conflicts appear only in the message of the error, not in the
+ * detail.
  */
 export interface Explanation {
   readonly detail: Infeasibility;
@@ -130,7 +131,7 @@ function findJointChange(
   return singleMove === undefined ? findJointMoves(solvers, problem, { trials, moves, origins }) : [singleMove];
 }
 
-/** Difference of two parameter values that counts as rounding, relative to 1 and the value. */
+/** Difference of two parameter values that counts as rounding, relative to 1 + the magnitude of the value. */
 const MOVE_TOLERANCE = 2e-9;
 
 function isSameMove(a: ParameterMove, b: ParameterMove): boolean {

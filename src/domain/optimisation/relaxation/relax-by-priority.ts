@@ -26,7 +26,7 @@ const MOVE_TOLERANCE = 1e-6;
  * Finds the least moves of rows with a stated priority that make a problem feasible. Rows with a higher priority number
  * move first. Rows without a numeric parameter (an exclusion, the budget) are widened. Limits that depend on no
  * parameter are widened only if nothing else suffices.
- * @param mayRelax rows to relax. Default: those with a stated priority.
+ * @param givesWay selects the rows to relax. Default: those with a stated priority.
  * @returns undefined if the other rows are infeasible, or no row can be relaxed.
  * @cost a few linear programs and a solve; bisection searches, within a work limit, if a choice of securities fails.
  */

@@ -8,11 +8,11 @@ import type { Solvers } from '../solvers.js';
 
 /** Relaxation step of a row that was applied at a rebalance. */
 export interface RelaxedStep {
-  /** Position of the entry, and of the step within the entry. */
+  /** Position of the entry in `relax`, and of the step within the entry. */
   readonly entry: number;
   readonly step: number;
   readonly row: ConstraintRow;
-  /** Position of the row. */
+  /** Position of the row in the list of constraints. */
   readonly index: number;
   readonly params: Readonly<Record<string, unknown>>;
 }

@@ -22,8 +22,8 @@ export interface Relaxation {
   readonly to: number;
   readonly change: number;
   /**
-   * Value up to which changes are proven not to suffice. Present only for a choice of securities, if the change is not
-   * proven to be the least.
+   * Value up to which changes are proven not to suffice. Present if the change is not proven to be the least, which
+   * happens for choices of securities and for limits on tails.
    */
   readonly bound?: number;
   /** Fraction of the change that is not proven to be necessary. */
@@ -84,7 +84,7 @@ function readPosition({ movable: { origin } }: ExecutedMove): number {
   return origin.index ?? Infinity;
 }
 
-/** Distance of a move from its proven bound that counts as rounding, relative to 1 and the value. */
+/** Distance of a move from its proven bound that counts as rounding, relative to 1 + the magnitude of the bound. */
 const BOUND_GAP_MIN = 2e-9;
 
 function addBound(move: ExecutedMove, bound: number | undefined): ExecutedMove {

@@ -30,7 +30,7 @@ export interface PricedTail {
   readonly planes: readonly TailCut[];
   /** Tail average at the right price. It equals the limit up to rounding. Null if no price attains the limit. */
   readonly attained: number | null;
-  /** Optimum at that price, as a solution whose row is the last plane. Null if there is none. */
+  /** Optimum at that price, as a solution whose tail row is the last plane. Null if there is none. */
   readonly optimum: AssembledSolution | null;
 }
 
@@ -58,7 +58,7 @@ const GROWTH = 4;
 /** Number of successive prices without effect, after which the search ends. */
 const IDLE_MAX = 2;
 
-/** Difference between an average and its limit that counts as zero, relative to 1 and the limit. */
+/** Difference between an average and its limit that counts as zero, relative to 1 + the limit. */
 const LIMIT_TOLERANCE = 1e-9;
 
 /** Maximum ratio of the least sufficient price to an insufficient price at which the search ends. */
@@ -68,7 +68,7 @@ const PRICE_RATIO_MAX = 1.2;
  * Finds cutting planes that keep a tail at its limit if the limit is near the minimum. Hundreds of tangent planes would
  * be needed there. Weights that minimise the objective plus a price times the tail are optimal for some limit. The
  * forces of their scenarios form a single plane with the same solution.
- * @param found solution with the known planes, whose multipliers give the first price.
+ * @param solution program with the known planes, and its solution, whose multipliers give the first price.
  * @cost for each price about 20 factorisations of N^3 / 6 + S N^2 / 2 for the S worst scenarios of the weights
  * @source Lemaréchal, Nemirovskii & Nesterov (1995), New variants of bundle methods, Mathematical Programming 69, for
  * aggregated planes.

@@ -21,9 +21,9 @@ export interface TailLimitState {
 }
 
 /**
- * Minimises each tail within the other hard rows, until all tail limits hold at a minimum. If a minimum exceeds its
- * limit, adds the cutting plane that proves the minimum. One program with this plane then proves that the limit is
- * infeasible, whereas tangent planes approach the proof only slowly.
+ * Minimises each tail within the other rows without a penalty, until all tail limits hold at a minimum. If a minimum
+ * exceeds its limit, adds the cutting plane that proves the minimum. One program with this plane then proves that the
+ * limit is infeasible, whereas tangent planes approach the proof only slowly.
  */
 export function checkTailLimits(solver: Solver, problem: Problem, rows: RowSelection): TailLimitState {
   const curvedLimits = problem.rows
@@ -57,7 +57,9 @@ interface TailMinimisation extends RowSelection {
   readonly restriction?: Restriction | undefined;
 }
 
-/** Minimises a tail within the hard rows of other forms, and optionally of other tails. */
+/**
+ * Minimises a tail within the rows of other forms that have no penalty, and optionally within limits on other tails.
+ */
 export function minimiseTail(
   solver: Solver,
   problem: Problem,

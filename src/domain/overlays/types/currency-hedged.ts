@@ -204,8 +204,8 @@ interface HedgeInput {
 }
 
 /**
- * Computes the path of the hedged index. Invested amount and level are in units of the level when the forwards were
- * last agreed.
+ * Computes the path of the hedged index. Invested amount and level are in units of the level when the hedged amount was
+ * last set.
  */
 function computeHedgedPath(
   { converted, exchange, legs }: HedgeInput,
@@ -223,7 +223,7 @@ function computeHedgedPath(
   for (let t = 1; t < length; t++) {
     const gain = computeGain(legs, struck, t);
     const investedAfter = investedFraction * converted[t]!;
-    // The gains of the hedge are held in cash until the next forwards are agreed.
+    // The gains of the hedge are held in cash until the hedged amount is set again.
     const after = level + (investedAfter - investedFraction) + gain;
     growth[t] = assertPositive(after / level, context, t);
     hedge[t] = gain / level;

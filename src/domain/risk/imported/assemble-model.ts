@@ -175,7 +175,7 @@ function hasFactors(count: number, { path }: ModelTable, problems: ModelProblems
   return false;
 }
 
-/** Reports securities of a table that have no exposures. */
+/** Reports securities or factors of a table that have no exposures. */
 function assertKnownSecurities(
   names: ReadonlyMap<string, number>,
   exposureNames: readonly string[],

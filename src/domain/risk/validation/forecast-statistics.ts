@@ -34,8 +34,8 @@ export interface ForecastSeries {
 
 /**
  * Computes accuracy statistics of volatility forecasts.
- * @param of.horizon sessions of an outcome.
- * @param of.periods sessions of a year.
+ * @param horizon number of sessions of an outcome.
+ * @param periods number of sessions per year.
  * @source Menchero, Orr, Wang (2011), The Barra US Equity Model (USE4), methodology notes: bias statistics; Patton
  *   (2011), Journal of Econometrics 160, 246-256: QLIKE
  */

@@ -164,8 +164,8 @@ function selectWithinBuffer(
 }
 
 /**
- * Selects the best securities up to the lower band. While the coverage is not reached, adds constituents up to the
- * upper band, then the best other securities.
+ * Selects the best securities up to the lower band, and constituents up to the upper band. While the coverage is not
+ * reached, adds the best other securities.
  */
 function selectWithinBands(
   { order, sizes, isConstituent }: CoverageInput,

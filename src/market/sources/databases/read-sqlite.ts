@@ -21,7 +21,8 @@ const MAGIC = 'SQLite format 3\0';
 
 /**
  * Reads a copy of a SQLite file. The driver would write a lock to the folder of the original, and a copy does not
- * change while it is read. A file is rejected if its write-ahead log contains changes that are not in the file yet.
+ * change while it is read. A file is rejected if its write-ahead log or rollback journal is not empty, because the file
+ * may then lack changes.
  */
 export async function readSqlite(
   path: string,

@@ -186,8 +186,8 @@ function checkColumns(names: readonly string[], dataColumns: readonly TypedColum
 const isDayType = (type: string) => type === 'DATE' || type === 'VARCHAR' || TIMESTAMP_TYPE.test(type);
 
 /**
- * Matches types without numeric values. Of these types, only those in DATES contain days. One finding reports a wrong
- * type for all rows.
+ * Matches types without numeric values. Of these types, only those that match DATE_TYPE contain days. One finding
+ * reports a wrong type for all rows.
  */
 const NON_NUMERIC = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)|\]$/;
 const DATE_TYPE = /^(DATE|TIMESTAMP)/;

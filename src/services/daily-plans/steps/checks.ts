@@ -1,7 +1,7 @@
 import { callOnce } from '#base/once.js';
 import { findCheckKind, listStandardChecks, type Check } from '#domain/daily-plans/check-catalogue.js';
 import type { Approval } from '#domain/approvals/approval-document.js';
-import type { CheckFinding, CheckMeasure } from '#domain/daily-plans/checks/check-kind.js';
+import type { CheckFinding, CheckMeasure, MoveEvidence } from '#domain/daily-plans/checks/check-kind.js';
 import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DayDocument, Waiver } from '#domain/daily-plans/day-document.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -77,7 +77,7 @@ async function performChecks(
     const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || ancestors.has(id));
     let count = 0;
     for (const check of checks) {
-      const findings = findCheckKind(check.check).judge(input, check as never); // `checkKindOf` pairs the check with its parameters
+      const findings = findCheckKind(check.check).judge(input, check as never); // `findCheckKind` pairs the check with its parameters
       count += findings.length;
       for (const finding of list(findings))
         await put(
@@ -153,18 +153,26 @@ export interface FindingDetail {
   readonly identifier: string | null;
   readonly severity: Check['severity'];
   readonly measure: CheckMeasure | null;
+  /** Prices and weight of a price move; absent for other findings. */
+  readonly evidence?: MoveEvidence;
 }
 
 function createResult(
   { check, severity }: Check,
-  { identifier, message, measure }: CheckFinding,
+  { identifier, message, measure, evidence }: CheckFinding,
   { waivers, overrides }: AcceptedFindings,
 ): ItemResult {
   const waiver = waivers.find(
     (storedWaiver) =>
       storedWaiver.check === check && (storedWaiver.identifier === null || storedWaiver.identifier === identifier),
   );
-  const findingDetail: FindingDetail = { check, identifier, severity, measure: measure ?? null };
+  const findingDetail: FindingDetail = {
+    check,
+    identifier,
+    severity,
+    measure: measure ?? null,
+    ...(evidence && { evidence }),
+  };
   const detail = { ...findingDetail, ...(waiver && { waived_by: waiver.author, reason: waiver.reason }) };
   if (waiver !== undefined)
     return { state: 'done', message: `${message} Waived by ${waiver.author}: ${waiver.reason}`, detail };

@@ -67,7 +67,10 @@ const formatFileName = (file: ExportedFile, index: string, { day }: Pick<StepCon
     day: parseValidDay(day().date),
   });
 
-/** Returns the run that this day published. If the plan has no publishing step, returns the latest run. */
+/**
+ * Returns the id of the run that this day published. Returns undefined if it published none; the latest run is then
+ * used.
+ */
 export function findPublishedRun(steps: readonly StoredStep[], indexId: string): string | undefined {
   const item = steps.find(({ type }) => type === 'publish')?.items.find(({ key }) => key === indexId);
   const id = item?.detail?.['run_id'];

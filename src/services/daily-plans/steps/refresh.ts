@@ -25,7 +25,7 @@ export const REFRESH_ITEM = 'refresh';
 /** Maximum number of securities with a rejected history that the report stores. */
 const REJECTED_MAX = 200;
 
-/** Maximum number of times that the step waits for another refresh. After that the step fails. */
+/** Maximum number of attempts to submit a refresh while other refreshes run. After them the step fails. */
 const ATTEMPTS_MAX = 3;
 
 interface RefreshTerms {
@@ -91,7 +91,7 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
 export const formatLast = (last: number | undefined): string =>
   last === undefined ? 'it is empty' : `the last prices are of ${formatDay(last)}`;
 
-/** Returns the text of the first finding of a refusal. The desk can send this text to its vendor. */
+/** Returns the message of a refusal and its first finding. The desk can send this text to its vendor. */
 function formatReason({ message, detail }: Refusal): string {
   const findings = detail?.['findings'];
   const [first] = Array.isArray(findings) ? (findings as readonly Partial<Finding>[]) : [];

@@ -22,7 +22,7 @@ export interface RunDependencies {
   readonly follow: () => Promise<unknown>;
 }
 
-/** Maximum number of times that the step waits for a run of another author. After that the index is blocked. */
+/** Maximum number of attempts to run an index while other jobs run it. After them the index is blocked. */
 const ATTEMPTS_MAX = 3;
 
 export function createRunPerformer(dependencies: RunDependencies): Performer<'run'> {

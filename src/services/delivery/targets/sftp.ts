@@ -175,8 +175,8 @@ async function createFolders(
 }
 
 /**
- * Returns the SHA-256 of a file. Returns undefined if the file does not exist or is unreadable, and `other` if the size
- * is different.
+ * Returns the SHA-256 of a file. Returns undefined if the file does not exist, and `other` if its size is different or
+ * its content is unreadable.
  */
 async function readHash(sftp: Sftp, path: string, bytes: number): Promise<string | undefined> {
   const result = await ask<{ readonly size: number }>((done) => sftp.stat(path, done)).catch(() => undefined);

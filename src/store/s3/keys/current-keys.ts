@@ -10,8 +10,8 @@ export interface CurrentKeys {
    */
   get(): Promise<Keys>;
   /**
-   * Requests new keys. Called when the object store reports that the keys have expired. @returns true if there may be
-   * new keys
+   * Marks keys as expired, so that the next call of `get` requests new ones. Called when the object store reports the
+   * expiry. @returns false for fixed keys, which cannot be renewed
    */
   expired(keys: Keys): boolean;
   /** Returns the reason why the last request for keys failed. Returns undefined if it succeeded. */

@@ -156,7 +156,10 @@ function describeExtremes(contributors: number, detractors: number): string {
 /** Minimum number of bars, even if the portfolio can be sold in fewer days. */
 const BARS_MIN = 4;
 
-/** Returns the fraction of a portfolio that can be sold within each number of days; null for an overlay. */
+/**
+ * Returns the fraction of a portfolio that can be sold within each number of days. Returns null for an overlay, or if
+ * the only rebalance is the first purchase.
+ */
 function createLiquidationBars(
   { pack, currency }: RunFigures,
   { limit, aum }: { readonly limit: number; readonly aum: number },

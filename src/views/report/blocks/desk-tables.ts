@@ -27,8 +27,8 @@ export function createLimitsTable({ limits, hasIssuers, overview }: RunFigures):
 }
 
 /**
- * Returns the contributions of an overlay: first its underlying index, then its own parts. Returns null for other
- * indices.
+ * Returns the contributions of an overlay: first its underlying index, then its own parts. Returns null for an index
+ * that is not an overlay.
  */
 export function createOverlayTable({ attribution, overview, terms }: RunFigures): Table | null {
   const { contributions, overlay_parts: parts, total_return: total } = attribution();
@@ -60,7 +60,10 @@ export function createOverlayTable({ attribution, overview, terms }: RunFigures)
   return { ...table, remarks: terms.overlay?.sentences ?? [] };
 }
 
-/** Returns the breaches of the rule that triggers rebalances, latest first; null if the index has no such rule. */
+/**
+ * Returns the breaches of the rule that triggers rebalances: first those that last, then the latest. Returns null if
+ * the index has no such rule.
+ */
 export function createBreachesTable({ breaches, overview }: RunFigures, limit: number): Table | null {
   const watchedBreaches = breaches();
   if (watchedBreaches === null) return null;
@@ -111,7 +114,10 @@ export function createDividendsTable({ dividendPoints, overview }: RunFigures, l
   );
 }
 
-/** Returns the orders of the latest rebalance, largest first; null if the portfolio holds an overlay. */
+/**
+ * Returns the orders of the latest rebalance, largest first. Returns null for an overlay, or if the only rebalance is
+ * the first purchase.
+ */
 export function createPackTable(
   { pack, currency, findName }: RunFigures,
   { aum, limit }: Pick<BlockOf<'table'>, 'aum' | 'limit'>,

@@ -195,7 +195,7 @@ function createMonthlyTable({ monthlyReturns, annualReturns, overview }: RunFigu
 }
 
 /**
- * Returns the background of a month if its return is more than a third of the largest absolute return: blue for gains,
+ * Returns the background of a month if its absolute return is at least a third of the largest one: blue for gains,
  * amber for losses.
  */
 function findTint(value: number | null, largest: number): string | null {

@@ -59,7 +59,8 @@ function roundStep(minimum: number): number {
 
 /**
  * Returns a logarithmic axis over positive values. Ticks are at 1, 2 and 5 times powers of ten. If these are too many,
- * ticks are only at powers of ten; if they are too few, at evenly spaced round values.
+ * ticks are at 1 and 3 times powers of ten, or only at powers of ten; if they are too few, at evenly spaced round
+ * values.
  */
 export function createLogAxis(extent: Extent, ticksMax: number): ValueAxis {
   const factor = raiseToPower(extent.high / extent.low, PADDING_SHARE) * 1.005;

@@ -13,7 +13,7 @@ export interface Paragraph {
 const ENTRY = /^\s*(?:[-*•]|(\d{1,3})[.)])\s+(.*)$/;
 
 /**
- * Parses text into paragraphs. Empty lines separate paragraphs, and each line of a list is a paragraph. Text between
+ * Parses text into paragraphs. Empty lines separate paragraphs, and each entry of a list is a paragraph. Text between
  * `**` is bold.
  */
 export function parseMarkup(text: string): Paragraph[] {

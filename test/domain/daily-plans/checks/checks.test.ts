@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Check, CHECK_NAMES, findCheckKind, listStandardChecks } from '#domain/daily-plans/check-catalogue.js';
 import type { CheckInput } from '#domain/daily-plans/checks/check-kind.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { parseValidDay } from '#domain/time/days.js';
+import { formatDay, parseValidDay } from '#domain/time/days.js';
 
 /** Day of the check. It is a Tuesday, and the previous session is a Monday. */
 const DAY = parseValidDay('2026-11-24');
@@ -116,6 +116,18 @@ test('moves: a move beyond the limit needs a corporate action since the session 
   expect(listMoveFindings({ actionsOf: (id) => (id === 'A' ? [createAction({})] : []) })).toEqual([]);
   expect(listMoveFindings({ actionsOf: () => [createAction({ exDay: DAY_BEFORE })] })).toHaveLength(1);
   expect(listMoveFindings({ actionsOf: () => [createAction({ status: 'cancelled' })] })).toHaveLength(1);
+});
+
+test('moves: a finding has the closes before and after the move and the weight of the security', () => {
+  const prices = { A: [10, 10, 10, 10, 5], B: [20, 20, 20, 20, 25] };
+  const check = Check.parse({ check: 'moves', limit: 0.25 });
+  const [finding] = findCheckKind('moves').judge(createInput({}, prices), check as never);
+  expect(finding!.evidence).toEqual({
+    previous_date: formatDay(DAY_BEFORE),
+    previous_close: 10,
+    close: 5,
+    weight: 0.5,
+  });
 });
 
 test('history: a constituent whose history the refresh rejected is reported, another security is not', () => {

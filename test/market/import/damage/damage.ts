@@ -5,10 +5,7 @@ import { readImport } from '#market/import/read-import.js';
 import { createTemporaryFolder } from '../../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../../store-folder.js';
 
-/**
- * Creates folders for damaged files. Each kind of damage has expected findings: the file and, if known, the row and the
- * column. No damage causes a crash or creates a store.
- */
+/** Creates a folder for damaged files. */
 export const createFolder = createTemporaryFolder;
 
 export interface Outcome {
@@ -16,7 +13,10 @@ export interface Outcome {
   readonly findings: readonly Finding[];
 }
 
-/** A kind of damage with the findings that it must cause. */
+/**
+ * A kind of damage with the findings that it must cause: the file and, if known, the row and the column. No damage
+ * causes a crash or creates a store.
+ */
 export type Damage = readonly [kind: string, expected: readonly string[], read: () => Promise<Outcome>];
 
 export const createFiles = (made: Readonly<Record<string, string | Uint8Array>>) => async (): Promise<Outcome> => {

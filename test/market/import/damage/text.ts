@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { type Damage, createFiles, changeBytes, HEAD, createCsv, MARKET, addTables } from './damage.js';
 
-/** Digits without a line end. gzip reads repeated members as one file. */
+/** A gzip member with ten megabytes of digits and no line end. gzip reads repeated members as one file. */
 const TEN_MEGABYTES = gzipSync(Buffer.alloc(10 << 20, 0x30));
 
 export const CSV: readonly Damage[] = [

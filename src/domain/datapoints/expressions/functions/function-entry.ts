@@ -22,9 +22,9 @@ export interface Evaluator {
 export interface DecisionFacts {
   /** Returns, by security, 1 for a constituent of the index under decision, as it is before the decision. */
   constituents(): Float64Array;
-  /** Returns, by security, 1 for a constituent of another index, otherwise 0. */
+  /** Returns, by security, 1 for a constituent of an index given by its id, otherwise 0. */
   membersOf(indexId: string): Float64Array;
-  /** Returns the weight of each security in another index. A security outside that index has weight 0. */
+  /** Returns the weight of each security in an index given by its id. A security outside that index has weight 0. */
   weightsIn(indexId: string): Float64Array;
   yearsOfGrowth(): Float64Array;
 }

@@ -1,0 +1,137 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Button } from '../../components/button.js';
+import { useWidth } from '../../components/use-width.js';
+import { Wait } from '../../components/wait.js';
+import { openPdf, type PdfDocument } from './pdf-document.js';
+
+/** Distance from the window within which pages are drawn, in per cent of its height. */
+const NEAR_PERCENT = 100;
+
+interface PdfPagesProps {
+  readonly bytes: Uint8Array;
+  readonly title: string;
+}
+
+/** Renders the pages of a PDF as pictures. Only pages in the window or near it are drawn. */
+export function PdfPages({ bytes, title }: PdfPagesProps) {
+  const { pdf, failure } = usePdfDocument(bytes);
+  const [current, setCurrent] = useState(1);
+  const list = useRef<HTMLOListElement>(null);
+  if (failure !== null)
+    return (
+      <p role="alert">This browser cannot draw the pages ({failure}). The buttons above open or download the report.</p>
+    );
+  if (pdf === null) return <Wait what="the pages" />;
+  const { pageCount } = pdf;
+  const scrollTo = (number: number) => list.current?.children[number - 1]?.scrollIntoView({ block: 'start' });
+  return (
+    <section class="pdf" aria-label={`Pages of ${title}`}>
+      <div class="pdf-bar">
+        <span role="status">
+          Page {current} of {pageCount}
+        </span>
+        {pageCount > 1 && (
+          <>
+            <Button kind="bare" disabled={current === 1} onClick={() => scrollTo(current - 1)}>
+              Previous
+            </Button>
+            <Button kind="bare" disabled={current === pageCount} onClick={() => scrollTo(current + 1)}>
+              Next
+            </Button>
+          </>
+        )}
+      </div>
+      <ol ref={list}>
+        {Array.from({ length: pageCount }, (_, k) => (
+          <PdfPage key={k} pdf={pdf} number={k + 1} onCurrent={setCurrent} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function usePdfDocument(bytes: Uint8Array): { readonly pdf: PdfDocument | null; readonly failure: string | null } {
+  const [pdf, setPdf] = useState<PdfDocument | null>(null);
+  const [failure, setFailure] = useState<string | null>(null);
+  useEffect(() => {
+    let isClosed = false;
+    const opening = openPdf(bytes);
+    opening.then(
+      (opened) => isClosed || setPdf(opened),
+      (thrown: unknown) => isClosed || setFailure(String(thrown)),
+    );
+    return () => {
+      isClosed = true;
+      opening.then(
+        (opened) => opened.close(),
+        () => undefined, // the failure is shown
+      );
+      setPdf(null);
+    };
+  }, [bytes]);
+  return { pdf, failure };
+}
+
+interface PdfPageProps {
+  readonly pdf: PdfDocument;
+  /** Page number, from 1. */
+  readonly number: number;
+  /** Reports the page in the middle of the window. */
+  readonly onCurrent: (number: number) => void;
+}
+
+function PdfPage({ pdf, number, onCurrent }: PdfPageProps) {
+  const frame = useRef<HTMLLIElement>(null);
+  const width = useWidth(frame);
+  const isNear = useIntersection(frame, `${NEAR_PERCENT}%`);
+  const isCurrent = useIntersection(frame, '-50%');
+  useEffect(() => {
+    if (isCurrent) onCurrent(number);
+  }, [isCurrent]);
+  return (
+    <li ref={frame} style={{ aspectRatio: `1 / ${pdf.ratio}` }} aria-label={`Page ${number} of ${pdf.pageCount}`}>
+      {isNear && <PagePicture pdf={pdf} number={number} width={width} />}
+    </li>
+  );
+}
+
+interface PagePictureProps extends Omit<PdfPageProps, 'onCurrent'> {
+  readonly width: number;
+}
+
+function PagePicture({ pdf, number, width }: PagePictureProps) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const text = useRef<HTMLDivElement>(null);
+  const [isDrawn, setDrawn] = useState(false);
+  useEffect(() => {
+    const aborter = new AbortController();
+    const { signal } = aborter;
+    // Both elements are in the document when the effect runs.
+    void pdf
+      .drawPage({ number, width, canvas: canvas.current!, text: text.current!, signal })
+      .then(() => signal.aborted || setDrawn(true));
+    return () => aborter.abort();
+  }, [pdf, number, width]);
+  return (
+    <>
+      <canvas ref={canvas} aria-hidden="true" data-drawn={isDrawn} />
+      <div class="pdf-text" ref={text} />
+    </>
+  );
+}
+
+/**
+ * Returns true while an element is in the window.
+ * @param margin distance that is added to the upper and lower edges of the window
+ */
+function useIntersection(element: { readonly current: HTMLElement | null }, margin: string): boolean {
+  const [isInside, setInside] = useState(false);
+  useEffect(() => {
+    const observer = new IntersectionObserver(([entry]) => setInside(entry!.isIntersecting), {
+      rootMargin: `${margin} 0px`,
+    });
+    observer.observe(element.current!); // the element is in the document when the effect runs
+    return () => observer.disconnect();
+  }, []);
+  return isInside;
+}

@@ -1,0 +1,30 @@
+import type { RenderResult } from '#clients/typescript/divisor.js';
+
+/** Maximum number of indices that a title lists. */
+const LISTED_INDICES_MAX = 2;
+
+/** Lists the indices of a report. Empty if the report shows none, and for some reports of earlier versions. */
+export const listReportIndices = ({ index_ids: ids, index_id: id }: RenderResult): readonly string[] =>
+  ids ?? (id === null ? [] : [id]);
+
+/** Formats the indices of a report, for example `CORE` or `CORE and 2 more`. */
+export function formatReportIndices(report: RenderResult): string {
+  const ids = listReportIndices(report);
+  if (ids.length <= LISTED_INDICES_MAX) return ids.join(' and ');
+  return `${ids[0]!} and ${ids.length - 1} more`;
+}
+
+/** Formats the title of a report, for example `Monthly report of CORE, 2026-11-24`. The date is the as-of date. */
+export function formatReportTitle(report: RenderResult): string {
+  const indices = formatReportIndices(report);
+  const title = indices === '' ? report.name : `${report.name} of ${indices}`;
+  return report.as_of === undefined ? title : `${title}, ${report.as_of}`;
+}
+
+/** Returns the name of the file of a report, for example `CORE-FACTSHEET-A4-2026-11-24.pdf`, as the service does. */
+export function formatFileName(report: RenderResult): string {
+  const [first, ...others] = listReportIndices(report);
+  const rest = others.length === 0 ? '' : `-and-${others.length}-more`;
+  const date = report.as_of ?? report.rendered_at.slice(0, 10);
+  return `${first === undefined ? '' : `${first}${rest}-`}${report.template_id}-${date}.pdf`;
+}

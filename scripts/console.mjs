@@ -17,7 +17,13 @@ const isCore = (id) =>
     /src\/(clients|console\/(state|words|shell|style|components))\/(?!palette|targets|view-parts|shortcuts|notes|dashboard|table-layouts|search|filters|job-log)/.test(
       id,
     )) &&
-  !/components\/(chart\/|table\/|code\/|form\/|decide-many|entries|link-cards|side-panel|toggles|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog)|words\/(actions|changed-words|datapoints|median|pasted|price-basis|sums|tail|amendments|amounts|methodology|tabular|conflicts|publication|compared|places|risk-window|turnover|changes)/.test(
+  !/components\/(chart\/|table\/|code\/|form\/|decide-many|entries|link-cards|side-panel|toggles|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog)|words\/(actions|changed-words|datapoints|median|pasted|price-basis|sums|tail|amendments|amounts|methodology|conflicts|publication|compared|places|risk-window|turnover|changes)/.test(
+    id,
+  );
+
+/** Components of most pages except the first one. */
+const isView = (id) =>
+  /src\/console\/(components\/(range-bar|bars|tabs|export-menu|metrics|choice|add-select|name-column|comment-input|note-input|earlier|versions\/families)|state\/(range|fields|schemas)|words\/(formulas|quantities))\./.test(
     id,
   );
 
@@ -59,7 +65,8 @@ const config = {
             { name: 'chart', test: /node_modules\/uplot|components\/chart\/(?!chart-file)/, priority: 1 },
             { name: 'table', test: /@tanstack\/|components\/table\//, priority: 1 },
             { name: 'form', test: isForm, priority: 1 },
-            { name: 'core', test: isCore, priority: 2 },
+            { name: 'core', test: (id) => isCore(id) && !isView(id), priority: 3 },
+            { name: 'view', test: isView, priority: 2 },
             { name: 'code', test: isEditor, priority: 1 },
           ],
         },

@@ -257,7 +257,7 @@ const restrict = (folder, room, packages, above = 0) =>
     rules: { 'typescript/no-restricted-imports': ['error', { patterns: listPatterns(room, packages, depth + above) }] },
   }));
 
-/** Returns patterns of import specifiers that lead from a file `depth` folders inside a room to given families. */
+/** Returns a pattern of import specifiers that lead from a file `depth` folders inside a room to given families. */
 function listRoutesTo(room, families, depth) {
   const targets = families.map((name) => (isLoose(name) ? name.replace(/\.tsx?$/, '\\.js$') : `${name}/`));
   const up = depth === 0 ? '\\./' : `(\\.\\./){${depth}}`;

@@ -1,2 +1,2 @@
-/** True for `npm run soak`. This is the long form of the tests and the only one that asserts durations. */
+/** True for `npm run soak`. This is the long form of the tests and the only one that asserts documented durations. */
 export const IS_SOAK = process.env['SOAK'] !== undefined;

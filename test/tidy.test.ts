@@ -3,7 +3,7 @@ import { basename, dirname, join, normalize } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 
-/** Tests rules that a linter cannot check. */
+/** Returns the source files of a room. The tests check rules that a linter cannot check. */
 function listSources(room: string): string[] {
   if (!existsSync(room)) return [];
   const files = readdirSync(room, { recursive: true, encoding: 'utf8' }).map((name) => `${room}/${name}`);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ExchangeCalendars } from '#domain/calendars/calendars.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 
-/** Last day of a seeded market, exclusive, in days since 1970-01-01. */
+/** Last day of a seeded market, inclusive, in days since 1970-01-01. */
 const LAST_DAY = 20_000;
 
 /** Returns a market of random walks with quarterly dividends. Each call with equal arguments creates identical data. */

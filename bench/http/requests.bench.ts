@@ -100,7 +100,7 @@ function computeRate({ counts }: Side): number {
   return Math.round(computeMedian(counts) / SECONDS);
 }
 
-/** Returns the ratio of responses to those of the bare server, by turn. */
+/** Returns the number of responses of the bare server divided by that of the service, by turn. */
 function computeRateRatios(ours: Side, bare: Side): number[] {
   return bare.counts.map((count, i) => count / ours.counts[i]!);
 }

@@ -14,6 +14,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { createIndexLevels } from './levels-view.js';
+import { roundOnDay } from './rounded.js';
 import { createWindowSpan, type RequestedWindow } from './run-window.js';
 
 /** Maximum number of listed drawdowns, deepest first. */
@@ -45,6 +46,7 @@ export function createPerformanceView(
   const measuredValues = isIndex ? readIndexOn(columns, days, variant) : columns.f64('level', from, to + 1);
   const level = rebase(measuredValues, 100);
   const index = rebase(readIndexOn(columns, days), 100);
+  const endLevel = measuredValues.at(-1)!;
   const createSeries = (name: string, values: Float64Array): SeriesPayload => ({
     index: dates,
     data: [...values],
@@ -59,6 +61,8 @@ export function createPerformanceView(
     start: dates[0]!,
     end: dates.at(-1)!,
     observations: dates.length,
+    end_level: isIndex ? roundOnDay(columns, 'level', days.at(-1)!)(endLevel) : endLevel,
+    day_return: level.at(-1)! / level.at(-2)! - 1, // a window has at least two dates
     level: createSeries('level', level),
     index_level: createSeries('index_level', index),
     benchmark: header.benchmark?.id ?? null,

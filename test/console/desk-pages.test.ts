@@ -6,9 +6,10 @@ import type {
   EventsView,
   IdentifierSearch,
   IndexDocument,
+  JobStatus,
   OverviewView,
-  PricesResponse,
   PreviewResponse,
+  PricesResponse,
   SweepView,
 } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
@@ -78,6 +79,15 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await pollEventually(() => panel.locator('dt').allTextContents()).toEqual(
       expect.arrayContaining(['Submitted', 'Started', 'Duration']),
     );
+    const { body: failedJob } = await service.ask<JobStatus>('GET', '/jobs/backtest:EMPTY');
+    const detail = failedJob.error!.detail as { as_of: string; steps: readonly { remaining: number }[] };
+    expect(detail.as_of <= core.base_date).toBe(true);
+    expect(detail.steps.map(({ remaining }) => remaining)).toEqual([expect.any(Number), 0]);
+    const selection = panel.getByRole('region', { name: 'Selection of constituents' });
+    await selection.getByText(`on ${detail.as_of}`).waitFor();
+    const universe = detail.steps[0]!.remaining;
+    expect(universe).toBeGreaterThan(20);
+    await selection.getByRole('button', { name: new RegExp(`^expensive Price filter 0 \u2212${universe}$`) }).waitFor();
     const link = panel.getByRole('link', { name: 'Edit the rule expensive' });
     expect(await link.getAttribute('href')).toContain('/console/indices/EMPTY/edit?at=pipeline.selection');
     await page.keyboard.press('Escape');

@@ -2,8 +2,10 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type {
   EventsView,
   GovernanceOverview,
+  IndexDocument,
   JobStatus,
   LevelsView,
+  PreviewResponse,
   RenderResult,
 } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
@@ -97,6 +99,25 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
     await last.scrollIntoViewIfNeeded();
     await last.locator('canvas[data-drawn=true]').waitFor();
     expect(complaints).toEqual([]);
+  });
+
+  test('an index without a run states the constituents of its preview, their date and the content of a run', async () => {
+    const { page, service } = desk;
+    const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    await service.ask('PUT', '/indices/UNRUN', { ...core, id: 'UNRUN' });
+    const { body: overview } = await service.ask<{ readonly end: string }>('GET', '/analytics/CORE/overview');
+    const request = { as_of: overview.end };
+    const { body: preview } = await service.ask<PreviewResponse>('POST', '/indices/UNRUN/preview', request);
+    expect(preview.resolved_date).toBe(overview.end);
+    await follow(page, '/console/indices/UNRUN');
+    await page
+      .getByText(`has the 20 constituents that the rules select on ${preview.resolved_date}`)
+      .filter({ hasText: `since the base date ${core.base_date}` })
+      .waitFor();
+    const figures = page.getByLabel('Preview of UNRUN', { exact: true });
+    await figures.getByText(`decided on ${preview.resolved_date}`).waitFor();
+    expect(await figures.textContent()).toContain('Constituents20');
+    await service.ask('DELETE', '/indices/UNRUN');
   });
 
   test('a query over indices is drawn as bars', async () => {

@@ -101,8 +101,8 @@ interface Leaders {
 const EURO = new Set(['AT', 'BE', 'DE', 'ES', 'FI', 'FR', 'IE', 'IT', 'LU', 'NL', 'PT']);
 
 /**
- * Returns the largest securities of each sector, the largest first. Their share of the sector is as near as possible to
- * the coverage. Constituents have a preference.
+ * Returns the constituents and the largest securities of each sector, the largest first. The largest securities of
+ * a sector are those whose joint share of it is nearest to the coverage.
  */
 function listSelection(market: Market, t: number, { coverage, members }: { coverage: number; members: Members }) {
   const computeFloatSize = (i: number) => market.floatCap(i, t);

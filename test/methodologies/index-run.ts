@@ -30,11 +30,9 @@ export interface Review {
   readonly anchor: Anchor;
   /** Number of sessions from the decision to the effective close. */
   readonly lag?: number;
-  /**
-   * Returns the session whose data a review uses that is effective on `t`. A second function returns the session whose
-   * closes convert weights to shares.
-   */
+  /** Returns the session whose data is used by a review that is effective on `t`. */
   readonly reference?: (dates: readonly string[], t: number) => number;
+  /** Returns the session whose closes convert the weights of this review to shares. */
   readonly pricing?: (dates: readonly string[], t: number) => number;
   /** Number of closes over which a composition takes effect. */
   readonly closes?: number;
@@ -46,7 +44,7 @@ export interface Review {
 }
 
 export interface Terms extends Review {
-  /** Reviews in order of precedence. It applies when several fall on the same date. */
+  /** Further reviews. Of several reviews on the same date, only the first is performed. */
   readonly reviews?: readonly Review[];
   readonly dividends?: 'price' | 'total' | 'net';
   /** Returns the fraction of an ordinary dividend that is withheld. */
@@ -105,8 +103,8 @@ interface DueReview {
 }
 
 /**
- * Returns the reviews of each effective close in order of precedence. The base composition is decided and priced on the
- * base date.
+ * Returns the review of each effective close. If several fall on one close, it is the first in order of precedence. The
+ * base composition is decided and priced on the base date.
  */
 function listDueBySession(dates: readonly string[], base: number, terms: Terms): Map<number, DueReview> {
   const dueReviews = new Map<number, DueReview>();

@@ -8,10 +8,7 @@ export interface Market {
    * identifiers.
    */
   listed(t: number): number[];
-  /**
-   * Returns the latest close. If a split came after it on a session without a price, the close is on the new share
-   * basis.
-   */
+  /** Returns the latest close. In the stores, no session without a price has a split. */
   price(i: number, t: number): number;
   cap(i: number, t: number): number;
   floatCap(i: number, t: number): number;

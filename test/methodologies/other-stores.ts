@@ -10,7 +10,7 @@ interface Sketch {
   readonly ids: readonly string[];
 }
 
-/** Returns a store without corporate actions. Its panels are empty except for the cash rate. */
+/** Returns a store without prices and corporate actions. It has a series of cash rates. */
 function createEmptyStore({ dates, ids }: Sketch, random: () => number): RawStore {
   const listPanel = (value: number) => ids.map(() => new Float64Array(dates.length).fill(value));
   let cash = 0.5;

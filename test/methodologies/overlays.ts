@@ -29,18 +29,17 @@ interface RiskTerms {
   readonly most: number;
   /** Number of sessions in a year. */
   readonly year?: number;
-  /**
-   * Tolerance around the target. The exposure does not change within it. A second member is the largest single change.
-   */
+  /** Largest distance from the wanted exposure at which the exposure does not change. */
   readonly tolerance?: number;
+  /** Largest single change of the exposure. */
   readonly step?: number;
   /** True if exposures change only after the last session of a month. */
   readonly isMonthly?: boolean;
 }
 
 /**
- * Computes the exposure for a target volatility. It uses the larger of two exponentially weighted volatilities, as
- * known two sessions earlier.
+ * Returns an index with a target volatility. Its exposure uses the larger of two exponentially weighted volatilities,
+ * as known two sessions earlier.
  */
 function computeRiskControl(
   market: Market,

@@ -1,4 +1,4 @@
-/** Statistics and steps of index rules in plain loops, as in textbooks. Missing values are NaN. */
+/** Returns the values that are not missing. In all functions of this file, missing values are NaN. */
 
 const listKnownValues = (values: readonly number[]): number[] => values.filter((value) => !Number.isNaN(value));
 
@@ -37,7 +37,7 @@ export function winsoriseValues(values: readonly number[], low: number, high: nu
   return values.map((value) => Math.min(upper, Math.max(lower, value)));
 }
 
-/** Returns for each value the share of the other values that rank lower. */
+/** Returns for each value the share of the other values that are not larger. The share of a single value is 1. */
 export function listPercentiles(values: readonly number[]): number[] {
   const count = listKnownValues(values).length;
   return values.map((value) =>

@@ -6,7 +6,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { issueKey } from '#services/operations/keys.js';
 import { startService } from '../cli/process.js';
 
-/** True in the long form of the tests, `npm run soak`. */
+/** A response, with the time in ms that it took. */
 
 export interface Answer<T> {
   readonly status: number;

@@ -18,7 +18,7 @@ import { IS_SOAK } from '../soak.js';
  * documented figures.
  */
 const WORKERS = 2;
-/** Number of clients. Each has up to a hundred waiting jobs. Together they exceed the capacity of the queue. */
+/** Number of clients. Each has up to a hundred waiting jobs. In the soak they exceed the capacity of the queue. */
 const CLIENTS = IS_SOAK ? 120 : 2;
 let service: LoadedService;
 

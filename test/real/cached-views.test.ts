@@ -6,7 +6,7 @@ import { serveRagged, listSessions, type RaggedMarket } from './ragged-market.js
 const [FIRST, LAST] = ['2021-01-04', '2023-03-31'];
 const MARKET: RaggedMarket = { seed: 3 };
 const CHANGED_MARKET: RaggedMarket = { seed: 3, hasOtherSectors: true };
-/** Dates of requests: one shortly after a base date, and two adjacent dates. The soak has more. */
+/** Dates of requests: one shortly after a base date, and two on both sides of a month end. The soak has more. */
 const DATES = ['2021-11-10', '2022-08-30', '2022-09-01', ...(IS_SOAK ? ['2022-03-15', '2023-03-31'] : [])];
 const FACTORS = IS_SOAK ? [1, 4, 20] : [1, 20];
 /** Ids of the indices. The first two hold the same securities over different dates. */

@@ -11,7 +11,7 @@ const COUNT = 12;
 const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8'));
 const ids = Array.from({ length: COUNT }, (_, i) => `S-${String(i).padStart(3, '0')}`);
 const DAMAGED_ID = ids[5]!;
-/** Index with an earlier run as well. This earlier run is damaged. */
+/** Strategy with an earlier run as well. This earlier run is damaged. */
 const KEPT_ID = ids[7]!;
 
 let folder: string;
@@ -152,7 +152,7 @@ describe(`of ${COUNT} strategies and ${COUNT} runs, of which one each was damage
     expect((await ask('GET', `/analytics/${ids[6]}/overview`)).status).toBe(200);
   });
 
-  test('it can be deleted, and then nothing is skipped', async () => {
+  test('the damaged ones can be deleted, and then nothing is skipped', async () => {
     expect((await ask('DELETE', `/analytics/${DAMAGED_ID}/record`)).status).toBe(204);
     expect((await ask('DELETE', `/strategies/${DAMAGED_ID}`)).status).toBe(200);
     for (const path of ['/strategies', '/analytics/backtests']) expect((await ask('GET', path)).body.skipped).toBe(0);

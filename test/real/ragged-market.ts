@@ -26,7 +26,7 @@ interface IrregularSecurity {
 
 export interface RaggedMarket {
   readonly seed: number;
-  /** True if regular securities have the sectors of their neighbours. Nothing else changes. */
+  /** True if most regular securities have another sector. Nothing else changes. */
   readonly hasOtherSectors?: boolean;
 }
 

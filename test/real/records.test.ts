@@ -126,7 +126,7 @@ describe('the record of a run longer than the served rows', () => {
       expect(Math.abs(units * price - value)).toBeLessThan(1e-9 * value);
       values.set(date, (values.get(date) ?? 0) + value);
     }
-    values.delete(positions.data[0]![0] as string); // the security may have been in the index for a part of the time
+    values.delete(positions.data[0]![0] as string); // the limit may have removed rows of the first date
     expect(values.size).toBeGreaterThan(900);
     for (const [date, value] of values) {
       const position = nav.index.indexOf(date);

@@ -150,7 +150,7 @@ describe('strategies over HTTP', () => {
     expect(strategyResult.result.total_costs).toBe(plainResult.result.total_costs);
   });
 
-  test('fields of the body override the strategy, the others are the strategy s own', async () => {
+  test('fields of the body override those of the strategy, and the others apply', async () => {
     await service.ok(
       'PUT',
       '/strategies/S2',

@@ -37,8 +37,9 @@ interface Market {
   /** Number of securities, counted from the largest capitalisation, or null for all securities. */
   readonly own: number | null;
   readonly other: number;
-  /** Minimum number of attributions by group. A second member is the minimum by security. */
+  /** Minimum number of attributions by group. */
   readonly groups: number;
+  /** Minimum number of views of a single security. */
   readonly names: number;
   /** Creates the market and serves it. */
   serve(service: LiveService): Promise<void>;

@@ -40,7 +40,7 @@ test('newer compiled sources are used directly, as are sources that were never b
   expect(await bundleInMode({ [COMPILED]: 1000 })).toBeUndefined();
 });
 
-/** Creates a package whose command prints which form of it ran. */
+/** Creates a package and runs its command. @returns the form of the command that ran, which it prints */
 async function createCommandPackage(cache: 'none' | 'of the script' | 'of another'): Promise<string> {
   const folder = await createFolder();
   const place = (path: string) => join(folder, path);

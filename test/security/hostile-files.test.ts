@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorDetail, ErrorCode } from '#domain/refusals/refusal.js';
 import { runService, type RunningService } from '../services/running-service.js';
 
-/** Tests files that are made to fill memory or disk, at every place where the service accepts files. */
+/** Media type of Parquet. The tests send files that are made to fill memory or disk. */
 
 const PARQUET = 'application/vnd.apache.parquet';
 const ARROW = 'application/vnd.apache.arrow.stream';

@@ -77,7 +77,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all(services.map((service) => service.close())));
 
-/** Returns a response without times. Harmless identifiers replace the hostile ones. */
+/** Returns a response without times. Hostile identifiers replace the harmless ones. */
 function exchangeIdentifiers(text: string): unknown {
   const hostileText = HARMLESS_NAMES.reduce((changedText, name, i) => changedText.replaceAll(name, HOSTILE[i]!), text);
   return removeTimes(JSON.parse(hostileText) as unknown);

@@ -8,7 +8,7 @@ import { issueKey } from '#services/operations/keys.js';
 import { startService } from '../cli/process.js';
 import { listReaders } from '../market/process/reading-processes.js';
 
-/** Tests resources that a key could take away from other clients with slow or large data. */
+/** Memory limit in MiB of a process that reads data. A key must not take resources away from other clients. */
 
 const READER_MEGABYTES = 640;
 const [greedy, modest] = ['greedy', 'modest'].map((name) =>

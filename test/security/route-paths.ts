@@ -1,6 +1,6 @@
 import type { Route } from '#contract/route.js';
 
-/** Returns for each path parameter the value that belongs to a tenant. */
+/** Functions that return the value of a path parameter for the prefix of a tenant. */
 const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   index_id: (tenant) => `${tenant}eq`,
   strategy_id: (tenant) => `${tenant}desk`,

@@ -3,7 +3,7 @@ export interface BrowserSession {
   readonly cookie: string;
   /** CSRF token that write requests must repeat. */
   readonly csrf: string;
-  /** Cookie with its attributes. The service has set both. */
+  /** Header with which the service set the cookie. It has the attributes of the cookie. */
   readonly attributes: string;
 }
 

@@ -64,7 +64,7 @@ async function storeSupersededSecrets(documents: DocumentEngine, passwords: read
   });
 }
 
-/** Returns the whole stored content. Versions are unpacked. The documents of stores are left out. */
+/** Returns the stored content without the documents of a kind. The versions of the store are unpacked. */
 async function readEverythingBut(documents: DocumentEngine, excluded: string): Promise<string> {
   const texts: string[] = [];
   for (const kind of DOCUMENT_KINDS)

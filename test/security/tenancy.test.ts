@@ -304,7 +304,7 @@ describe('a reference does not reach documents of another tenant', () => {
       { store_id: 'bravo-new', name: 'n', format: 'csv', content: 'identifier,date,CLOSE\nA,2024-01-02,1\n' },
     ],
     ['POST', '/data/synthetic', { store_id: 'bravo-new', seed: 1, assets: 3, start: '2023-01-03', end: '2023-06-30' }],
-  ])('nor made: %s %s %j', async (method, path, body) => {
+  ])('a document with an id outside the prefixes is not created: %s %s %j', async (method, path, body) => {
     const { status } = await service.ask(method, path, body, asTenant('alpha-'));
     expect(status).toBe(403);
   });

@@ -82,8 +82,8 @@ function measureLesserCost(types: readonly string[]): Cost {
 }
 
 /**
- * Returns the cost of a pair divided by the cost of its parts. Returns undefined if a cost is unknown or the pair has
- * no frontier.
+ * Returns the cost of a pair of constraint classes divided by the sum of the costs of its two classes. Returns
+ * undefined if a cost is unknown or the pair is infeasible.
  */
 function findRatio(types: readonly string[]): number | undefined {
   const pairCost = keptCosts.get(getKey(types));
@@ -100,7 +100,7 @@ function findRatio(types: readonly string[]): number | undefined {
 
 function readKept(): Record<string, Cost> {
   try {
-    return JSON.parse(readFileSync(COST_FILE, 'utf8')) as Record<string, Cost>; // written by `keep`
+    return JSON.parse(readFileSync(COST_FILE, 'utf8')) as Record<string, Cost>; // written by `storeCosts`
   } catch {
     return {}; // none yet
   }
@@ -212,7 +212,8 @@ function createRows(family: Family): Readonly<Record<string, object>> {
 interface Cost {
   /**
    * Processor times in ms. `solve` is the time of the solution and `frontier` the time of both frontiers. `explained`
-   * is the time of prices, sensitivities and costs of rows, or of the conflict if the problem is infeasible.
+   * is the time of shadow prices, sensitivities and costs of constraints, or of the conflict if the problem is
+   * infeasible.
    */
   readonly solve: number;
   readonly frontier: number;
@@ -223,8 +224,8 @@ interface Cost {
 }
 
 /**
- * Returns the time of the solve and its frontiers. For a combination, this time is compared with the sum of the times
- * of its parts.
+ * Returns the time of the solution and of both frontiers. For a pair of classes, this time is compared with the sum of
+ * the times of its two classes.
  */
 function computeSolvedMs({ solve, frontier }: Cost): number {
   return solve + frontier;

@@ -7715,6 +7715,10 @@ export interface PerformanceView {
   readonly end: string;
   /** Number of dates used. */
   readonly observations: number;
+  /** Level on `end`: of the index in points, or of the portfolio, which is 100 at the start of its run. */
+  readonly end_level: number;
+  /** Return of the session `end`. A fraction. */
+  readonly day_return: number;
   /** Measured level, 100 on the first date. */
   readonly level: SeriesPayload;
   /** Level of the tracked index in its return variant, 100 on the first date. */

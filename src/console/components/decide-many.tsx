@@ -30,8 +30,8 @@ interface DecideManyProps<D extends string> {
 }
 
 /**
- * Renders buttons that apply one decision and one comment to all selected rows. If the service refuses a row, the row
- * stays selected and shows the reason.
+ * Renders buttons that apply one decision and one comment to all selected rows. Rows that the service refuses stay
+ * selected, and the reasons are shown below the button.
  */
 export function DecideMany<D extends string>({ keys, noun, decisions, decide, onDone }: DecideManyProps<D>) {
   const [comment, setComment] = useState('');

@@ -161,7 +161,7 @@ function RefusedChange({ trouble }: { readonly trouble: Trouble }) {
   );
 }
 
-/** Returns the empty members of a document that must have a value: its id, its name and those of its kind. */
+/** Returns the empty members of a document that must have a value: the id, the name and those in `required`. */
 function listMissing(
   document: JsonObject,
   { idMember, required = [] }: Pick<EditorProps, 'idMember' | 'required'>,

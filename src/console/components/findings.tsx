@@ -62,7 +62,7 @@ function FindingList({ findings, formatAddress, isOpenForm = false }: Omit<Findi
  */
 const MESSAGE_MAX = 200;
 
-/** Shortens a long message to its first sentences. Or removes the list in it and keeps the clause after the list. */
+/** Shortens a long message to its first sentences. If it is one sentence with a list, removes the list. */
 function shorten(finding: Finding): Finding {
   const { message } = finding;
   if (message.length <= MESSAGE_MAX) return finding;
@@ -79,7 +79,8 @@ interface FindingTextProps {
 }
 
 /**
- * Renders the message of a finding with the label of its field. If the field is on the page, the label is a link to it.
+ * Renders the message of a finding with the label of its field. If the field is on the page, a button moves the focus
+ * to it.
  */
 export function FindingText({ finding, hasAddress = false }: FindingTextProps) {
   const field = findFindingField(finding);

@@ -4,7 +4,7 @@ export function isFocusLost(): boolean {
   return active === null || active === document.body || active.matches(':disabled');
 }
 
-/** If the focus is lost, moves it to the heading of the page that shows the result of the pressed button. */
+/** If the focus is lost, moves it to the heading of the page. */
 export function rescueFocus(): void {
   if (!isFocusLost()) return;
   const heading = document.querySelector<HTMLElement>('#main h1') ?? document.getElementById('main');

@@ -37,7 +37,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
         <span>Kept</span>
         <span>Removed</span>
       </li>
-      {steps.map(({ position, remaining, excluded, rule_id: id, rule_type: type }) => (
+      {steps.map(({ position, remaining, excluded, rule_id: id, rule_type: type }, k) => (
         <li key={position}>
           <button
             type="button"
@@ -56,7 +56,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
               {formatCount(remaining)}
             </span>
             <span class="number funnel-fell" title="Securities removed by this step">
-              {excluded.length > 0 && formatCount(-excluded.length)}
+              {k > 0 && steps[k - 1]!.remaining > remaining && formatCount(remaining - steps[k - 1]!.remaining)}
             </span>
           </button>
           {openStep === String(position) && <ExcludedSecurities names={excluded} onName={onName} />}

@@ -58,10 +58,7 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
   );
 }
 
-/**
- * Returns the columns of a list of jobs. If all jobs have ended, there is no progress; if there are no remarks, there
- * is no description.
- */
+/** Returns the columns of a list of jobs. Columns that would be empty for all jobs are left out. */
 function createColumns(isOneKind: boolean, jobs: readonly JobStatus[]): readonly Column<JobStatus>[] {
   const hiddenColumns = new Set([
     ...(isOneKind ? ['kind'] : []),

@@ -12,7 +12,7 @@ export interface Metric {
   readonly kind?: string;
   /** Secondary figure in a smaller font. */
   readonly note?: ComponentChildren;
-  /** True for a value of two columns, such as a range of prices. */
+  /** True if the value fills two columns, for example a range of prices. */
   readonly isLong?: boolean;
 }
 

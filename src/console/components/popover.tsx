@@ -7,7 +7,7 @@ interface PopoverProps {
   readonly label: string;
   readonly title: ComponentChildren;
   readonly kind?: 'plain' | 'bare';
-  /** Returns the content of the panel. Called when the panel opens. */
+  /** Returns the content of the panel. Called only while the panel is open. */
   children(close: () => void): ComponentChildren;
 }
 

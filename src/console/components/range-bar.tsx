@@ -89,7 +89,7 @@ interface DateInputProps {
   onChange(date: string): void;
 }
 
-/** Renders a date input. Dates that are incomplete or invalid are ignored while the user types. */
+/** Renders a date input. An incomplete, invalid or unavailable date is replaced with the date before the edit. */
 export function DateInput({ label, value, least, most, onChange }: DateInputProps) {
   return (
     <input

@@ -96,8 +96,8 @@ export function Shell() {
 }
 
 /**
- * Selector of the row that gets the focus: the first row of the first table whose rows open. If there is none, the
- * first other table.
+ * Selector of the element that gets the focus: the focusable row of a table whose rows open, or a table whose rows do
+ * not open. The first such element on the page is used.
  */
 const FIRST_ROW = 'main :is([role=row], [role=table])[tabindex="0"]';
 
@@ -176,7 +176,9 @@ interface LoadedPage {
   readonly found: FoundPage;
   readonly Page: ComponentType<PageProps> | null;
   readonly trouble: Trouble | null;
-  /** Value of `world` when the page was loaded. If a page failed, it is loaded again when `world` changes. */
+  /**
+   * Value of `worldVersion` when the page was loaded. If a page failed, it is loaded again when `worldVersion` changes.
+   */
   readonly world: number;
 }
 

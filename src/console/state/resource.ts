@@ -78,8 +78,8 @@ export function forgetSeen(): void {
 }
 
 /**
- * Sends a request. Sends it again when the key or `world` changes and, after some time, if the service could not answer
- * yet. A request that is no longer needed is aborted.
+ * Sends a request. Sends it again when the key or `worldVersion` changes and, after some time, if the service could not
+ * answer yet. A request that is no longer needed is aborted.
  * @param key identifies the request; null sends none
  */
 export function useResource<T>(
@@ -107,7 +107,7 @@ export function useResource<T>(
       return undefined;
     }
     if (isLater && !seenValues.has(requestedKey) && !isSettled.peek()) {
-      void isSettled.value; // sends the request again when `settled` changes
+      void isSettled.value; // sends the request again when `isSettled` changes
       return undefined;
     }
     const seenValue = seenValues.get(requestedKey) as T | undefined;

@@ -3,8 +3,8 @@ import { formatBps, formatPercent, MISSING_TEXT } from './numbers.js';
 type Value = number | null;
 
 /**
- * Formats a value before and after an event, for example `1.25 → 1.5`. A change that the digits do not show is a
- * relative one in basis points, and a smaller one is `unchanged`.
+ * Formats a value before and after an event, for example `1.25 → 1.5`. If both are formatted alike, the relative change
+ * is added in basis points, or `unchanged` if it rounds to zero.
  */
 export function describeChange(before: Value, after: Value, write: (value: Value) => string): string {
   const [from, to] = [write(before), write(after)];
@@ -13,7 +13,10 @@ export function describeChange(before: Value, after: Value, write: (value: Value
   return `${from}, ${describeSmall(before === 0 ? 0 : after / before - 1)}`;
 }
 
-/** Formats a weight before and after an event. A change that the digits do not show is in basis points. */
+/**
+ * Formats a weight before and after an event. If both are formatted alike, the difference is added in basis points, or
+ * `unchanged` if it rounds to zero.
+ */
 export function describeWeights(before: Value, after: Value): string {
   const text = formatPercent(before);
   if (before === null || after === null || text !== formatPercent(after))

@@ -111,7 +111,8 @@ function computeCapture(
 export type RollingMeasure = 'volatility' | 'correlation' | 'beta';
 
 /**
- * Computes a measure at each date over the sessions before it. It is null before there are enough returns.
+ * Computes a measure at each date over the last `window` returns up to that date. It is null before there are enough
+ * returns.
  * @cost the window length for each date
  */
 export function computeRolling(

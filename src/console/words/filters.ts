@@ -40,7 +40,7 @@ function parseComparison(text: string, isPercent: boolean): ((value: Value) => b
   const limit = parseNumber(match === null ? text : match[2]!, isPercent);
   if (limit === undefined) return undefined;
   const test = COMPARISON_TESTS[match?.[1] ?? '='];
-  return (value) => typeof value === 'number' && test!(value, limit); // the pattern matches only operators in TESTS
+  return (value) => typeof value === 'number' && test!(value, limit); // the pattern matches only operators in COMPARISON_TESTS
 }
 
 /** Maximum relative difference between a number and its rounded value on the page. */

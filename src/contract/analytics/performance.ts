@@ -3,6 +3,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { MEASURED_VARIANTS, RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
 import { runState, type WithoutRunState } from '../run-state.js';
+import { defineFraction } from './fields.js';
 import { BacktestMetrics, BenchmarkStatistics, DrawdownRow, ReturnStatistics } from './metrics.js';
 
 /** Series of a run for which performance figures are available. */
@@ -20,6 +21,10 @@ export const PerformanceView = defineObject(() => ({
   start: z.string().meta({ description: 'First date of the run in the window.' }),
   end: z.string().meta({ description: 'Last date of the run in the window.' }),
   observations: z.int(),
+  end_level: z.number().meta({
+    description: 'Level on `end`: of the index in points, or of the portfolio, which is 100 at the start of its run.',
+  }),
+  day_return: defineFraction('Return of the session `end`.'),
   level: SeriesPayload.meta({ description: 'Measured level, 100 on the first date.' }),
   index_level: SeriesPayload.meta({
     description: 'Level of the tracked index in its return variant, 100 on the first date.',

@@ -30,7 +30,7 @@ export function alignBook(
   const transfers = listTransfers(book);
   return {
     ...bookFields,
-    ...(book.drift ? { drift: mapDrift(readDrift(book), { positions, gross, events }) } : {}),
+    ...(book.drift ? { drift: mapDrift(readDrift(book), { positions, gross }) } : {}),
     ...(transfers ? { transfers: mapTransfers(transfers, positions) } : {}),
     onOwnSessions: book,
     sm,
@@ -211,10 +211,8 @@ function mapTransfers({ at, slot, dividends, moved }: Transfers, positions: Int3
  * Returns the growth from prices over each span. Over a span of several sessions it is `gross`, because the weights
  * before the merged event of the span are fractions of the value at `gross`.
  */
-function mapDrift(drift: Float64Array, { positions, gross, events }: MappedBook): Float64Array {
-  const drifts = Float64Array.from(positions, (p, t) => (t > 0 && positions[t - 1] === p - 1 ? drift[p]! : gross[t]!));
-  for (const { at } of events) if (positions[at - 1] !== positions[at]! - 1) drifts[at] = gross[at]!;
-  return drifts;
+function mapDrift(drift: Float64Array, { positions, gross }: Omit<MappedBook, 'events'>): Float64Array {
+  return Float64Array.from(positions, (p, t) => (t > 0 && positions[t - 1] === p - 1 ? drift[p]! : gross[t]!));
 }
 
 /** Returns the return components of an overlay over each span. */

@@ -101,11 +101,22 @@ export interface DecidedComposition {
   readonly findings: readonly Finding[];
 }
 
+/** Number of securities after a step of a selection. */
+export interface StepCount {
+  /** Number of the step; 0 for the universe. */
+  readonly position: number;
+  readonly ruleId: string | null;
+  readonly ruleType: string | null;
+  readonly remaining: number;
+}
+
 /** Decision without a composition: no security is selected, or the weights cannot be computed. */
 export interface FailedDecision {
   readonly kind: 'empty' | 'refused';
   readonly code: ErrorCode | FindingCode;
   readonly finding: Finding;
+  /** Universe and applied rules, with the securities that remain; absent if the decider has no rules. */
+  readonly waterfall?: readonly StepCount[];
   /**
    * Returns the detailed refusal; called only if no earlier composition exists. Absent if the finding has all details.
    */

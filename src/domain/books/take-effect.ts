@@ -187,6 +187,7 @@ interface FailedRebalance {
 
 /**
  * Returns the refusal for an index that is empty at its start. If the decider has a detailed refusal, returns that one.
+ * Its details count the securities that each rule left on the reference date.
  */
 export function refuseEmptyIndex(
   indexId: string,
@@ -194,12 +195,31 @@ export function refuseEmptyIndex(
   { rebalance, decision }: FailedRebalance,
 ): Refusal {
   const firstSentence = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
-  const explanation = decision.kind === 'decided' ? undefined : decision.explain?.();
+  if (decision.kind === 'decided')
+    return new Refusal('EMPTY_INDEX', `${firstSentence}: ${describeReason(decision)}`, { findings: [] });
+  const counts = countSelection(decision, formatDay(sm.sessions[rebalance.decision]!));
+  const explanation = decision.explain?.();
   if (explanation !== undefined)
-    return new Refusal(explanation.code, `${firstSentence}: ${explanation.message}`, explanation.detail);
+    return new Refusal(explanation.code, `${firstSentence}: ${explanation.message}`, {
+      ...explanation.detail,
+      ...counts,
+    });
   return new Refusal('EMPTY_INDEX', `${firstSentence}: ${describeReason(decision)}`, {
-    findings: decision.kind === 'decided' ? [] : [decision.finding],
+    findings: [decision.finding],
+    ...counts,
   });
+}
+
+/** Returns the steps of a selection as details of a refusal, in the form of the steps of a preview. */
+function countSelection({ waterfall }: FailedDecision, asOf: string): Readonly<Record<string, unknown>> {
+  if (waterfall === undefined) return {};
+  const steps = waterfall.map(({ position, remaining, ruleId, ruleType }) => ({
+    position,
+    remaining,
+    rule_id: ruleId,
+    rule_type: ruleType,
+  }));
+  return { as_of: asOf, steps };
 }
 
 export function reportHoldings(rebalance: DueRebalance, decision: DecidedComposition | FailedDecision): Finding {

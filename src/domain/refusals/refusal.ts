@@ -165,7 +165,10 @@ export const ERRORS = {
     status: 422,
     help: 'The constraints are feasible, but no weights within them satisfy the requirement of the objective.',
   },
-  EMPTY_INDEX: { status: 422, help: 'No security passes the rules on the first date, or no security has a weight.' },
+  EMPTY_INDEX: {
+    status: 422,
+    help: 'No security passes the rules on the first date, or no security has a weight. `detail.steps` of a backtest counts the securities that remain after each rule, on the reference date `detail.as_of`.',
+  },
   NO_RATE: {
     status: 422,
     help: 'The withholding tax has neither a rate for a value of its field nor a default; see detail.values.',

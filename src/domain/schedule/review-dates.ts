@@ -62,13 +62,13 @@ function findRuleDay(rule: DateRule, date: Day): Day {
 
 const LAST_OF_MONTH = 5;
 
-/** Maximum number of sessions in a month of five-day weeks, and in any week. */
-const MONTH_SESSIONS = 23;
+/** Maximum number of sessions in a month and in a week. Some markets trade every day. */
+const MONTH_SESSIONS = 31;
 const WEEK_SESSIONS = 7;
 
 /**
- * Returns the largest number of sessions from the reference date of a rebalance to its session. For rules in months it
- * is an upper bound for calendars with at most five sessions per week.
+ * Returns the largest number of sessions from the reference date of a rebalance to its session. For rules in weeks and
+ * months it is an upper bound.
  */
 export function countNoticeSessions({ effective_lag: lag, reference }: DateRules): number {
   if (reference === undefined) return lag;

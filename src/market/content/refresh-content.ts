@@ -69,10 +69,11 @@ export function refreshContent(
     universes: unchangedTables.includes('universes') ? marketContent.universes : fresh.universes,
     ...(series === undefined ? {} : { series }),
   };
+  const isKept = judgement !== undefined && !isCorrected && isHistoryKept(judgement);
   return {
     content,
-    report: createRefreshReport({ storedContent: stored, content }, { ...options, judgement, columns }),
-    isHistoryKept: judgement !== undefined && !isCorrected && isHistoryKept(judgement),
+    report: createRefreshReport({ storedContent: stored, content }, { ...options, judgement, columns, isKept }),
+    isHistoryKept: isKept,
     taken: rest.taken,
   };
 }

@@ -103,6 +103,8 @@ export interface ReportTerms extends Pick<RefreshOptions, 'full'> {
   readonly judgement: SecurityJudgement | undefined;
   /** Ignored new columns with values on stored days. */
   readonly columns: readonly string[];
+  /** True if no bar of a stored day changed. */
+  readonly isKept: boolean;
 }
 
 /**
@@ -111,10 +113,9 @@ export interface ReportTerms extends Pick<RefreshOptions, 'full'> {
  */
 export function createRefreshReport(
   { storedContent, content }: Versions,
-  { full, judgement, columns }: ReportTerms,
+  { full, judgement, columns, isKept }: ReportTerms,
 ): RefreshReport {
   const lastDay = storedContent.dates.at(-1)!;
-  const isKept = judgement !== undefined && judgement.restated.size === 0 && judgement.late === 0;
   const marketChanges = isKept ? countAddedBars(storedContent, content) : compareBars(storedContent, content);
   const tables = compareTables(storedContent, content, { identifiers: storedContent.identifiers, lastDay });
   const allChanges = [marketChanges, ...Object.values(tables)];
@@ -171,7 +172,7 @@ const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number =>
   items.reduce((total, item) => total + valueOf(item), 0);
 const createCounts = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
 
-/** Counts bars after the last stored day. All other bars are equal, except accepted closes, which are not counted. */
+/** Counts bars after the last stored day. All other bars are equal. */
 function countAddedBars(heldPanels: Panels, refreshedPanels: Panels): MarketChanges {
   const panels = [...refreshedPanels.fields.values()];
   let addedBars = 0;

@@ -136,5 +136,5 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
 
 /** Estimates the memory of a simulation in bytes: the results of each path with copies for sorting, and the counts. */
 function estimateBytes({ paths }: SimulationRequest): number {
-  return 128 * 2 ** 20 + 56 * paths;
+  return 128 * 2 ** 20 + 64 * paths;
 }

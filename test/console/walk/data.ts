@@ -243,7 +243,7 @@ export function describeData(desk: () => Desk): void {
     await page.getByLabel('Apply this repair').check();
     await picture(page, 'doubts');
     await page.keyboard.press('Escape');
-    await page.getByRole('button', { name: 'Write a store with 1 repair' }).click();
+    await page.getByRole('button', { name: 'Apply 1 repair' }).click();
     await page.getByRole('heading', { name: 'Desk prices, repaired' }).waitFor();
     const audit = await service.ask<DataAudit>('GET', `/data/stores/${page.url().split('/').at(-1)}/audit`);
     expect(audit.body.doubts.filter(({ kind }) => kind === 'missed_split')).toEqual([]);

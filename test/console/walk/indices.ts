@@ -222,7 +222,6 @@ export function describeIndices(desk: () => Desk): void {
     await pollEventually(() => page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     const takenTerms = page.getByText(`Benchmark ${benchmarkId} · Transaction cost 25 bp`);
-    await takenTerms.waitFor();
     // The caption names the benchmark and its return variant.
     await page.getByText(`Benchmark ${benchmarkId}, total return`, { exact: true }).first().waitFor();
     await pollEventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
@@ -232,6 +231,7 @@ export function describeIndices(desk: () => Desk): void {
     await service.ask('PUT', '/indices/CORE', { ...document, base_value: 700 });
     await page.goto(`${service.url()}/console/indices/CORE?run=${encodeURIComponent(JSON.stringify(wrongRequest))}`);
     const staleNotice = page.getByRole('status').filter({ hasText: 'This run is out of date' });
+    await staleNotice.filter({ hasText: /Base value from [\d,]+ points to 700 points. Compare versions/ }).waitFor();
     await staleNotice.getByRole('button', { name: 'Run again' }).click();
     await staleNotice.filter({ has: refusalAlert }).waitFor();
     await follow(page, '/console/indices/CORE');

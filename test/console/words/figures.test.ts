@@ -26,6 +26,9 @@ const createView = (changes: Partial<PerformanceView>): PerformanceView =>
     index_id: 'CORE',
     of: 'index',
     return_variant: 'price',
+    end: '2024-03-15',
+    end_level: 1234.567,
+    day_return: -0.016,
     benchmark: null,
     benchmark_statistics: null,
     metrics: {
@@ -53,14 +56,17 @@ const listTerms = (metrics: readonly { readonly term: string }[]) => metrics.map
 
 test('figures state their basis: a price index has no total return, and tracks nothing', () => {
   expect(formatSubject(createView({}), 'CORE')).toBe('Index CORE, price return, before costs of the run');
-  expect(listTerms(createFigures(createView({}), 'CORE'))).toEqual([
+  const figures = createFigures(createView({}), 'CORE');
+  expect(figures[0]).toMatchObject({ term: 'Level', value: '1,234.57', note: '−1.60% on 2024-03-15' });
+  expect(listTerms(figures)).toEqual([
+    'Level',
     'Price return',
     'Annualised return',
     'Realised volatility',
     'Sharpe ratio',
     'Max drawdown',
   ]);
-  expect(listTerms(createFigures(createView({ return_variant: 'net' }), 'CORE'))[0]).toBe('Net total return');
+  expect(listTerms(createFigures(createView({ return_variant: 'net' }), 'CORE'))[1]).toBe('Net total return');
 });
 
 test('a tracking error states its reference: the index of the portfolio, or the benchmark of the run', () => {
@@ -68,7 +74,7 @@ test('a tracking error states its reference: the index of the portfolio, or the 
   const portfolio = createView({ of: 'portfolio', metrics, benchmark: 'EQ', benchmark_statistics: RELATIVE });
   expect(formatSubject(portfolio, 'CORE')).toBe('Portfolio after costs, price return');
   const shownFigures = createFigures(portfolio, 'CORE').map(({ term, value }) => `${term}: ${String(value)}`);
-  expect(shownFigures.slice(5)).toEqual([
+  expect(shownFigures.slice(6)).toEqual([
     'Realised tracking error to its index: 0.05%',
     'Difference to its index: −1.30 pp',
     'Realised tracking error to EQ: 5.76%',
@@ -81,7 +87,7 @@ test('a tracking error states its reference: the index of the portfolio, or the 
     'CORE',
     control,
   );
-  expect(controlledFigures.slice(5).map(({ term, value }) => `${term}: ${value}`)).toEqual([
+  expect(controlledFigures.slice(6).map(({ term, value }) => `${term}: ${value}`)).toEqual([
     'Exposure: 43.3%',
     'Volatility estimate: 23.10%',
   ]);

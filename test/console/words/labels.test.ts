@@ -27,6 +27,37 @@ test('a choice and a type of a document are shown as words; identifiers are unch
   expect(format('/pipeline/selection/0/id', 'low_vol')).toBe('low_vol');
 });
 
+test('parameters that a rule does not set have their default or the description of it', () => {
+  const createParameter = (name: string, terms: object) => ({
+    name,
+    label: name,
+    help: null,
+    required: false,
+    choices: null,
+    when: null,
+    ...terms,
+  });
+  const parameters = [
+    createParameter('count', { required: true, type: 'integer' }),
+    createParameter('enter_rank', { type: 'integer', help: 'Always enter. Default: 80% of count, rounded down.' }),
+    createParameter('missing', { type: 'string', default: 'exclude' }),
+    createParameter('ascending', { type: 'boolean', default: false }),
+    createParameter('group_by', { type: 'string', default: null }),
+    createParameter('field', { type: 'string', default: 'MARKET_CAP' }),
+    createParameter('window', { type: 'integer', default: 60, when: [{ field: ['x'] }] }),
+  ];
+  const types = { fields: {}, selection: [{ type: 'TopN', label: 'Best', parameters }], weighting: [] };
+  const formatter = createFieldFormatter(types as unknown as RuleTypes); // only the members that the formatter reads
+  const selection = [{ id: 'a', type: 'TopN', params: { count: 5, field: 'CLOSE' } }];
+  const document = { pipeline: { selection, weighting: { type: 'EqualWeight' } } };
+  expect(formatter.defaults(document).map(({ path, text }) => [path.at(-1), text])).toEqual([
+    ['enter_rank', '80% of count, rounded down'],
+    ['missing', 'exclude'],
+    ['ascending', 'no'],
+  ]);
+  expect(createFieldFormatter(undefined).defaults(document)).toEqual([]);
+});
+
 test('a field of an index has the name and the unit of the catalogue', () => {
   const createDescription = (name: string, label: string, help: string) => ({
     name,

@@ -17,8 +17,8 @@ export interface Case extends Omit<MarketSketch, 'dates'> {
 }
 
 /**
- * Explains why a security is or is not in an index on a day. The index consists of A and B with equal weights from 4
- * March on.
+ * Returns a function that explains why a security is or is not in an index on a day. The index consists of A and B with
+ * equal weights from 4 March on.
  */
 export function explainCase({ treatment = {}, dates = [], selection = [], universe = ['A', 'B'], ...sketch }: Case) {
   const market = buildMarket({ dates: WEEK, ...sketch });

@@ -24,7 +24,7 @@ const document = IndexDocument.parse({
   pipeline: { weighting: { type: 'EqualWeight' }, treatment: { dividends: 'price' } },
 });
 
-/** Returns the stored files of a run. The limit decides how the panel of the market is stored. */
+/** Returns the stored files of a run. The memory limit decides how the panel of the market is stored. */
 function createFiles(): readonly [columns: Uint8Array, prices: Uint8Array] {
   const result = createMarket(120, 500);
   const close = createZeroPanel(120 * 500);

@@ -50,8 +50,8 @@ const TYPES: readonly ActionType[] = [
 export const randomMarket = createRandomMarketOver(fc.integer({ min: 25, max: 50 }));
 
 /**
- * Returns random markets with a random number of sessions. @param sessions at most 130, the length of the test
- * calendars
+ * Returns random markets with a random number of sessions.
+ * @param sessions at most 130, the length of the test calendars
  */
 export function createRandomMarketOver(sessions: fc.Arbitrary<number>): fc.Arbitrary<RandomMarket> {
   return fc

@@ -24,8 +24,8 @@ const values = fc
   .map((cells) => Float64Array.from(cells));
 
 /**
- * Returns the values of an expression of `rows`. In the expression, `h` is a list of rows. @param count number of
- * values
+ * Returns the values of an expression of `rows`. In the expression, `h` is a list of rows.
+ * @param count number of values
  */
 function evaluateRows(expression: string, h: Float64Array, count = h.length): Float64Array {
   const source = `function compute({ h, n }) { return ${expression}; }`;

@@ -178,13 +178,13 @@ function changeCounts(
   }
 }
 
-/** When a security enters between reviews, the share counts of the other securities stay unchanged. */
+/** Keeps the share counts of the securities that were held before. Used when a security enters between reviews. */
 function keepCounts(before: Counts, counts: Counts, shares: Shares): void {
   for (const member of ['adopted', 'seen'] as const)
     for (const [name, count] of before[member]) if (shares.has(name)) counts[member].set(name, count);
 }
 
-/** Updates the divisor, and rounds it if the terms require this. */
+/** Rounds the divisor if the terms require this. */
 function keepDivisor(index: { divisor: number }, { rounded }: ReplayTerms): void {
   if (rounded !== undefined)
     index.divisor = Math.round(index.divisor * 10 ** rounded.decimals) / 10 ** rounded.decimals;

@@ -6,7 +6,8 @@ export const createRow = (type: string, params: Readonly<Record<string, unknown>
 const capPositions = (upper: number) => createRow('PositionBounds', { upper });
 const drawBounds = (random: Random) => createRow('PositionBounds', { lower: 0.03 + 0.03 * random() });
 /**
- * Returns a maximum weight of slightly more than a tenth. The index weights of every random problem are far from it.
+ * Returns a constraint row with a maximum weight of slightly more than a tenth. The index weights of every random
+ * problem are far from it.
  */
 const createLevel = (random: Random) => capPositions(0.1 + 0.02 * random());
 

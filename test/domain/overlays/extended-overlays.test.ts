@@ -24,7 +24,7 @@ import { OVERLAID_PARENTS, EVERY_OVERLAY, ON_OVERLAYS, createOverlayIndex, addRa
 import { formatOverview, formatResult, runOverviewJson, runResultJson } from '../backtest/run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2);
-/** Overlays on another overlay. Each begins later than the overlay on which it is based. */
+/** An overlay on another overlay. It begins later than the overlay on which it is based. */
 const ON_OVERLAY = [
   { type: 'fee', percent: 1 },
   { source_index_id: 'Z', base_date: '2024-01-03' },

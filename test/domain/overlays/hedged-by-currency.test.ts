@@ -77,9 +77,7 @@ function computeHedgeAccount(adjust: 'monthly' | 'daily', ratios: Readonly<Recor
   const codes = ['EUR', 'GBP'] as const;
   let level = 100;
   const levels = [level];
-  /**
-   * Value of the overlay when the amounts were set. It consists of units of the index, and of forwards per currency.
-   */
+  /** Units of the index that the overlay holds since the amounts of the forwards were set. */
   let units = level / computeIndexValue(0);
   let amounts = codes.map((code) => (ratios[code] * units * in_[code](0)) / spot[code][0]!);
   let strikeRow = 0;

@@ -22,7 +22,8 @@ async function readAccountRows(text: string): Promise<unknown[]> {
 }
 
 /**
- * Reads accounts from text. @returns accounts in the form that the solver receives, or the messages of their findings
+ * Reads accounts from text.
+ * @returns accounts in the form that the solver receives, or the messages of their findings
  */
 async function readIn(text: string, batch = commonBatch) {
   const accounts = await readAccountRows(text);

@@ -6,8 +6,8 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 const NAMES = 11;
 const SESSIONS = 60;
 const LENGTH = 20;
-/** Return of each security on each session, [securities x sessions]. The third and the last security have gaps. */
 const random = createCounterRandom({ seed: 5, stream: 0 });
+/** Return of each security on each session, [securities x sessions]. The third and the last security have gaps. */
 const cells = Float64Array.from({ length: NAMES * SESSIONS }, () => 0.02 * random.normal());
 for (const [name, session] of [
   [2, 15],

@@ -20,8 +20,8 @@ const ALL_COLUMNS = Int32Array.from({ length: NAMES }, (_, column) => column);
 const treatment = TreatmentSpec.parse({ special_dividends: 'constituent' });
 
 /**
- * Random prices of a security. Some prices are missing, or a range that may reach either end, or every second price, or
- * all but one.
+ * Random prices of a security. Some prices are missing, or a range that may reach either end, or every second or third
+ * price, or all but one, or none.
  */
 const bars = fc.oneof(
   fc.array(

@@ -116,7 +116,7 @@ function narrowComposer(
 const INCUMBENTS = Int32Array.from([...MARKET.identifiers.keys()].filter((column) => column % 3 === 0));
 
 /**
- * Compares decisions on that part of the market with decisions on the whole market.
+ * Compares decisions on the part of the market to which they look back with decisions on the whole market.
  * @returns number of selected securities over all sessions
  */
 function expectSame(document: RuleDocument): number {

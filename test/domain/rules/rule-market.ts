@@ -130,7 +130,7 @@ export function createDeciderOf(sm: SessionMarket, pipeline: unknown, rest: Reco
   });
 }
 
-/** Returns the identifiers that one rule keeps on the last session. */
+/** Returns the identifiers that one rule keeps on a session. The default is the last session. */
 export function selectByRule(
   sm: SessionMarket,
   rule: { readonly type: string; readonly params: unknown },
@@ -146,7 +146,10 @@ export function selectByRule(
   return decision.kind === 'decided' ? Array.from(decision.columns, (column) => sm.identifiers[column]!) : [];
 }
 
-/** Returns the applied weights by identifier on the last session, or the reason why there are no weights. */
+/**
+ * Returns the applied weights by identifier on a session, or the reason why there are no weights. The default is the
+ * last session.
+ */
 export function weightBy(
   sm: SessionMarket,
   weighting: unknown,

@@ -64,6 +64,22 @@ describe('a history that is too short for a datapoint', () => {
     expect(run).toThrow(`${TEXT}. It can be known from ${describeKnown(0)} on`);
   });
 
+  test('is reported with the number of securities that each rule leaves on the reference date', () => {
+    const largest = { id: 'largest', type: 'TopN', params: { count: 2, field: { name: 'CLOSE' } } };
+    const rules = { ...RANKED_RULES, selection: [largest, ...RANKED_RULES.selection] };
+    const steps = [
+      { position: 0, remaining: 3, rule_id: null, rule_type: null },
+      { position: 1, remaining: 2, rule_id: 'largest', rule_type: 'TopN' },
+      { position: 2, remaining: 0, rule_id: 'top', rule_type: 'TopN' },
+    ];
+    expect(() => createComposerFor(rules).compositions('TEST')).toThrow(
+      expect.objectContaining({
+        code: 'EMPTY_INDEX',
+        detail: expect.objectContaining({ as_of: formatDay(market.dates[0]!), steps }),
+      }),
+    );
+  });
+
   test.each([
     ['MOMENTUM', { window: 40, lag: 5 }],
     ['VOLATILITY', { window: 30 }],

@@ -79,8 +79,8 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   };
 
   /**
-   * Returns the growth since the previous session. Splits count first, then cash on the new share basis. If dividends
-   * are off, only other cash payments count.
+   * Returns the growth since the previous session. Splits count first, then cash on the new share basis. If
+   * `hasDividends` is false, only other cash payments count.
    */
   const findGrowth = (name: string, t: number, hasDividends = true): number | null => {
     if (t < 1) return null;

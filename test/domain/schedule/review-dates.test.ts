@@ -3,6 +3,7 @@ import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { listIndexDates } from '#domain/schedule/index-schedule.js';
 import { checkDateOrder, checkPhase } from '#domain/schedule/date-order.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
+import { countNoticeSessions } from '#domain/schedule/review-dates.js';
 import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
 import { getCalendar, schedule, type Spec } from './schedule-case.js';
 
@@ -192,4 +193,23 @@ test('a schedule shows every close of a phase, and announces the rebalance once'
     ['2025-01-13', '2025-01-03', false],
     ['2025-01-14', '2025-01-03', false],
   ]);
+});
+
+test('the sessions from a reference date to its rebalance are within their bound, also if every day is a session', () => {
+  for (const code of ['XNYS', '24/7'])
+    for (const months_before of [0, 1, 3, 6, 12]) {
+      const spec: Spec = {
+        frequency: 'monthly',
+        anchor: 'last_session',
+        reference: { rule: 'day_of_month', day: 1, months_before },
+      };
+      const { sessions } = getCalendar(code);
+      const longest = Math.max(
+        ...schedule(spec, '2022-01-03', '2024-12-31', { code }).map(
+          ({ session, decision }) => sessions.indexOf(session) - sessions.indexOf(decision),
+        ),
+      );
+      expect(longest).toBeGreaterThan(18 * (months_before + 1));
+      expect(longest).toBeLessThanOrEqual(countNoticeSessions(RebalanceSpec.parse(spec)));
+    }
 });

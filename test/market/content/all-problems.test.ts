@@ -60,9 +60,7 @@ const csv = Object.fromEntries(Object.entries(TABLES).map(([name, rows]) => [`${
 const splitCells = (row: string) => row.split(',').map((cell) => (cell === '' ? null : cell));
 const isNumeric = (name: string) => ['CLOSE', 'VOLUME', 'value'].includes(name);
 
-/**
- * Returns the tables as SQL statements in which numbers stay numbers. @param types column types of strings and numbers
- */
+/** Returns the tables as SQL statements. The parameter has the column types of text and of numbers. */
 function listStatements([text, double]: readonly [string, string]): string[] {
   return Object.entries(TABLES).flatMap(([table, [header = '', ...rows]]) => {
     const names = header.split(',');

@@ -57,6 +57,28 @@ describe('a refresh that adds', () => {
     });
   });
 
+  test('reports an accepted close as a changed row', async () => {
+    const heldContent = await readContent(...HELD_ROWS);
+    const { content: after, report } = refreshContent(
+      heldContent,
+      await readContent('A,2024-01-02,10.5,1', ...HELD_ROWS.slice(1), ...NEXT_ROWS),
+      {
+        until: null,
+        full: false,
+        isWhole: true,
+        adjustment: 'splits',
+        accepted: [{ identifier: 'A', date: '2024-01-02' }],
+      },
+    );
+    expect(after.fields.get('CLOSE')![0]).toBe(10.5);
+    expect(report).toMatchObject({
+      rows_added: 2,
+      rows_changed: 1,
+      restatements: [{ identifier: 'A', date: '2024-01-02', column: 'CLOSE', before: 10, after: 10.5 }],
+      rejected_total: 0,
+    });
+  });
+
   test('stops at the requested day', async () => {
     const { report } = refreshContent(await readContent(...HELD_ROWS), await readContent(...HELD_ROWS, ...NEXT_ROWS), {
       until: parseValidDay('2024-01-04'),

@@ -264,7 +264,7 @@ describe('a wide table', () => {
     expect(found[0]).toMatch(/^DUPLICATE_KEY market\/x.csv/);
   });
 
-  test('without a word on what its numbers are: field is named', async () => {
+  test('without a field for its numbers is refused', async () => {
     const { findings } = await read({ 'x.csv': WIDE }, { layout: 'wide' });
     expect(findings).toMatchObject([{ code: 'MISSING_COLUMN', message: expect.stringContaining('no field') }]);
   });

@@ -177,8 +177,8 @@ describe('the returns of a synthetic market', () => {
     const values = new Float64Array(n);
     expect(computeSymmetricEigenvalues(matrix, n, values)).toBe(true);
     // Upper edge of the eigenvalues of the specific returns, which are 0.66 of the variance. Source: Marchenko & Pastur
-    // (1967). All sectors together move every security as the market does. So the market is one of their directions and
-    // not an additional one.
+    // (1967). The factor 0.75 leaves a margin. All sectors together move every security as the market does. So the
+    // market is one of their directions and not an additional one.
     const edge = 0.75 * (1 + Math.sqrt(n / T)) ** 2;
     const commonValues = [...values].filter((value) => value > edge);
     expect(commonValues).toHaveLength(SPEC.sectors);

@@ -226,7 +226,7 @@ test.each(['MAIN', 'OTHER'])('indices that a decision reads are as they were dec
 });
 
 test('a day whose prices came on the next one is decided on the day before', () => {
-  // all weekdays except the last
+  // each version is known a day after its last date
   const lateVintages = vintages.map(({ content }, i) => ({ knownOn: parseValidDay(DATES[i]!) + 1, content }));
   const { index } = run(
     cut(rightCloses, 5),

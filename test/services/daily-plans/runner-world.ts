@@ -19,7 +19,7 @@ import { createTemporaryFolder } from '../../store/temporary-folder.js';
 /** Completed work of steps, in order, such as `run CORE 2026-11-23`. */
 export type CompletedSteps = string[];
 
-/** Function that returns the failure of a step for an index, or undefined. */
+/** Function that is called in a step for an index. If it throws, the step fails for this index. */
 export type Fault = (step: StepType, indexId: string, date: string) => Promise<void> | void;
 
 /** Processes that run days over one store. Their steps only record that they were called. */

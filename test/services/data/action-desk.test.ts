@@ -11,7 +11,7 @@ import {
 } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A split in an index that requires confirmed actions. Each test depends on the previous one. */
+/** Service with a split in an index that requires confirmed actions. Each test depends on the previous test. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const [day1, day2, day3] = SESSIONS.slice(9) as [string, string, string];

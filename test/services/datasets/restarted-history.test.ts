@@ -5,7 +5,7 @@ import { runService, type RunningService } from '../running-service.js';
 import { formatBars, listChanges, FIRST, serveFolder } from './served-folder.js';
 
 let service: RunningService;
-/** Restarts the service. Only a service reports the findings of a start. */
+/** Restarts the service. A start reports its findings. */
 const restart = () => service.restart();
 beforeAll(async () => {
   service = await runService();

@@ -58,7 +58,7 @@ const singleColumn = new Map<string, unknown>();
 const ask = <T>(method: string, path: string, body?: unknown) => requestAnswer<T>(service, method, path, body);
 const readLevels = async (id: string, from = service) =>
   (await requestAnswer<{ levels: { data: number[] } }>(from, 'GET', `/analytics/${id}/levels`)).levels.data;
-/** Returns levels, weights and risk of a run as JSON, so that they can be compared exactly. */
+/** Returns levels, weights and risk of a run, without its id, its version and its state. */
 async function readFigures(id: string, from = service) {
   const weights = await requestAnswer<Record<string, unknown>>(from, 'GET', `/analytics/${id}/weights?risk=true`);
   const { stale: _, index_version: _version, ...values } = weights;

@@ -15,7 +15,7 @@ const NAMES = ['A', 'B'];
 /** Bytes of the panels of one store. */
 const STORE_BYTES = 8 * DAYS * NAMES.length;
 
-/** Returns a market of constant closes. The version number is the first close. */
+/** Returns a market in which every close is the version number. */
 function createMarket(datasetId: string, version: number): Promise<ServedMarket> {
   const market = {
     datasetId,

@@ -75,7 +75,7 @@ test('along the curve each expiry has the dividends up to it, announced or given
   expect(RollQuery.shape.dividends.safeParse(['2025-02-30:1']).success).toBe(false);
 });
 
-test('they are known only on the last date, and replace other assumptions on dividends', async () => {
+test('announced dividends are refused before the last date, and together with another assumption on dividends', async () => {
   const announcedTerms = { dividend_source: 'announced' };
   await expect(findPrice({ ...announcedTerms, as_of: '2024-12-30' })).rejects.toMatchObject({
     code: 'VALIDATION_FAILED',

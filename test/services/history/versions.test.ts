@@ -162,7 +162,7 @@ test('two versions of an index differ by paths, and by sentences of the methodol
   expect(body.sentences.added.length).toBeGreaterThan(0);
 });
 
-test('a note may be in any script, and has at most 500 characters', async () => {
+test('a note may have letters beyond ASCII, and has at most 500 characters', async () => {
   const encodeLatin1 = (note: string) => Buffer.from(note, 'utf8').toString('latin1');
   await ask('PUT', '/data/watchlists/noted', { name: 'N' }, { 'x-change-note': encodeLatin1('Obergrenze für Öl') });
   const { versions } = (await ask<VersionList>('GET', '/data/watchlists/noted/versions')).body;

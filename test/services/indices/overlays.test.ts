@@ -65,7 +65,7 @@ test('twice the return in every return variant, contributions of securities and 
   expect(weights.reduce((all, { weight }) => all + weight, 0)).toBeCloseTo(2, 12);
 });
 
-test('contributions of securities and its own parts sum together, and the answer states this', async () => {
+test('contributions of securities and of the parts of an overlay sum together, and the answer states this', async () => {
   const of = { index_id: 'COSTLY' };
   const fee = { ...DOUBLE, id: 'COSTLY', overlay: { type: 'fee', percent: 5 } } as const;
   await client.call('createIndex', { body: fee });
@@ -82,7 +82,7 @@ test('contributions of securities and its own parts sum together, and the answer
   await client.call('deleteIndex', { params: of });
 });
 
-test('its preview has its holdings after the close, through the underlying index', async () => {
+test('the preview of an overlay has its holdings after the close, through the underlying index', async () => {
   const requestPreviewOn = (as_of: string | null) => client.call('previewIndex', { params, body: { as_of } });
   for (const date of ['2022-10-31', '2022-11-16']) {
     const preview = await requestPreviewOn(date);
@@ -145,7 +145,7 @@ test('an unknown member is an error, which names the one that may be meant', asy
   });
 });
 
-test('its next rebalances are those of the underlying index', async () => {
+test('the next rebalances of an overlay are those of the underlying index', async () => {
   const readSchedule = (index_id: string) =>
     client.call('getSchedule', { params: { index_id }, query: { as_of: '2022-12-30' } });
   const [doubleSchedule, topSchedule] = [await readSchedule('DOUBLE'), await readSchedule('TOP')];
@@ -157,7 +157,7 @@ test('its next rebalances are those of the underlying index', async () => {
   expect(listDays('TOP').length).toBeGreaterThan(4);
 });
 
-test('every view of its run answers as that of the underlying index, and the stored run reconciles', async () => {
+test('every view of a run of an overlay answers as that of the underlying index, and the run reconciles', async () => {
   const views = ['overview', 'record', 'rebalances', 'performance', 'factor-risk', 'rolling', 'limits', 'exposures'];
   const otherViews = [
     'dividend-points',
@@ -173,7 +173,7 @@ test('every view of its run answers as that of the underlying index, and the sto
   expect(checks.filter(({ holds }) => !holds)).toEqual([]);
 });
 
-test('a strategy on it and an overlay of another calendar reconcile, and are extended when they are run again', async () => {
+test('a strategy on an overlay and an overlay of another calendar reconcile, and are extended when run again', async () => {
   await client.call('createIndex', { body: { ...DOUBLE, id: 'LONDON', calendar: 'XLON', overlay: twiceLeverage } });
   await client.call('createStrategy', { body: { id: 'HALF', name: 'Half', index_id: 'DOUBLE', exposure: 0.5 } });
   for (const index_id of ['LONDON', 'HALF']) {
@@ -189,7 +189,7 @@ test('a strategy on it and an overlay of another calendar reconcile, and are ext
   expect([frequency, calendar]).toEqual(['monthly', 'XNYS']);
 });
 
-test('it explains itself, and a variant of it can be swept', async () => {
+test('an overlay explains itself, and a variant of it can be swept', async () => {
   const { sentences } = await client.call('getMethodology', { params });
   const text = sentences.map((one) => one.text).join(' ');
   expect(text).toContain('It is an overlay on the index TOP.');
@@ -257,7 +257,7 @@ const listErrors = async (document: object) =>
     ({ severity }) => severity === 'error',
   );
 
-test('it has the currency of its conversion, otherwise that of the underlying index, unless it states another', async () => {
+test('an overlay has the currency of its conversion or of its underlying index, and another stated one is refused', async () => {
   const overlay = { type: 'currency', to: 'EUR' } as const;
   const sentDocument = { ...DOUBLE, id: 'E', overlay } as const;
   const readCurrency = async (index_id: string) => (await client.call('getIndex', { params: { index_id } })).currency;
@@ -287,7 +287,7 @@ test('a basis other than 360 and 365 is refused with both, and costs of trading 
   expect(await listFindings({ index_id: 'TOP', transaction_cost_bps: 5 })).toEqual([]);
 });
 
-test('it refuses circles, costs and decisions, and is deleted with its underlying index', async () => {
+test('an overlay refuses circles, costs and decisions, and is deleted with its underlying index', async () => {
   const listFindings = async (body: object): Promise<unknown> => {
     const { body: report } = await service.ask<{ findings: { code: string; path: string }[] }>(
       'POST',

@@ -66,7 +66,7 @@ test('a message is sent until its receiver accepts it, after pauses that double'
   await firstWorld.discard();
 });
 
-test('it is abandoned after the last attempt, or when the receiver rejects it finally', async () => {
+test('a message is abandoned after the last attempt, or when the receiver rejects it finally', async () => {
   const firstWorld = await createWorld([busyFailure]);
   const deliveries = firstWorld.open();
   await firstWorld.add('a');

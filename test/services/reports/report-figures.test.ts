@@ -157,7 +157,7 @@ function rebalanceFigures({ rebalances }: BookPayload): string[] {
 /** Matches figures with two decimals. Counts, dates and labels of axes have another form and are not checked. */
 const FIGURE = /(?<![\d.,-])-?\d{1,3}(?:,?\d{3})*\.\d{2}%?(?![\d.])/g;
 
-/** Returns the lines of the latest rebalances. Each line has its first percentage, which is the turnover. */
+/** Returns the printed turnovers of the latest rebalances, by date. They are the first percentages of their lines. */
 const listTurnovers = (text: string): Map<string, string> =>
   new Map(
     [...text.matchAll(/^\s*(\d{4}-\d{2}-\d{2})\s+\d+\s+\d+\s+\d+\s+(-?[\d.,]+%)/gm)].map((match) => [

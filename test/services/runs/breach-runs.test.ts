@@ -69,8 +69,8 @@ function cutMarket(rows: number): MarketContent {
 }
 
 /**
- * Returns all responses of a service about the index in four cases. The run is extended day by day, computed in full,
- * part of a sweep, or computed after a change.
+ * Returns all responses of a service about the index in three cases. The run is extended day by day, computed in full,
+ * or part of a sweep.
  */
 async function reportBreaches(service: RunningService) {
   const client = createDivisorClient({ url: service.url() });

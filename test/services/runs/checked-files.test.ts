@@ -64,7 +64,7 @@ async function extendAndReadFiles(id: string) {
   return { from, reason, read };
 }
 
-/** Changes the last bit in the middle of a file. */
+/** Changes the last bit of the byte in the middle of a file. */
 function flip(path: string): void {
   const file = openSync(path, 'r+');
   const byte = new Uint8Array(1);

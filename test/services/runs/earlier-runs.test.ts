@@ -40,10 +40,11 @@ async function readView(path: string): Promise<unknown> {
 const formatRunView = (view: string, runId?: string): string =>
   `${view.startsWith('/') ? view : `/analytics/KEPT/${view}`}${runId === undefined ? '' : `${view.includes('?') ? '&' : '?'}run_id=${runId}`}`;
 
-/** Values of path parameters, and other inputs of operations. */
+/** Values of path parameters. */
 const PATH_WORDS: Readonly<Record<string, string>> = { index_id: 'KEPT', date: '2023-04-14', table: 'levels' };
 /** A held security, known after the first run. */
 let identifier = '';
+/** Queries of operations. They are required, or select a format. */
 const NEEDS: Readonly<Record<string, string>> = {
   getFactorRisk: 'benchmark=identifier:{identifier}',
   getRollingRisk: 'window=20',

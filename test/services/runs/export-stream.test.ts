@@ -43,8 +43,9 @@ const openFiles = (): string[] =>
   });
 
 interface Scene {
-  /** Number of parts; another member is the part that fails. */
+  /** Number of parts. */
   readonly parts: number;
+  /** Position of the part that fails. Default: no part fails. */
   readonly fails?: number;
 }
 

@@ -197,7 +197,7 @@ describe('the answer of an export', () => {
     await service.ok('PUT', '/indices/CAPPED', document);
   });
 
-  test('of an export that is being read is not affected by a newer run', async () => {
+  test('is not affected by a newer run while it is read', async () => {
     const path = formatPath({ id: 'WIDE', table: 'weights' }, 'csv');
     const wholeText = await (await fetch(`${service.url}${path}`)).text();
     expect(wholeText.length).toBeGreaterThan(2 * 2 ** 20); // parts have about a megabyte

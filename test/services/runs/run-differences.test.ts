@@ -122,7 +122,7 @@ test('equal runs differ in nothing', async () => {
 });
 
 describe('runs of two data stores', () => {
-  /** Returns an index of three securities. The other store does not have them. */
+  /** Returns a market of three securities that the first store does not have. */
   const createOtherMarket = (): object => {
     const random = seeded(5);
     const data = DAYS.flatMap((day) => ['X', 'Y', 'Z'].map((name, n) => [name, day, 30 + 40 * n + 10 * random()]));

@@ -70,6 +70,9 @@ test('the performance of a window is measured from its levels only', async () =>
   levels.data.forEach((points, t) =>
     expect(view.index_level.data[t]).toBeCloseTo((100 * Number(points)) / Number(levels.data[0]), 9),
   );
+  expect(view.day_return).toBeCloseTo(values.at(-1)! / values.at(-2)! - 1, 12);
+  const { end_level } = await client.call('getPerformance', { params, query: { ...query, of: 'index' } });
+  expect([view.end_level, end_level]).toEqual([values.at(-1), levels.data.at(-1)]);
   view.drawdown.data.forEach((value, t) =>
     expect(value).toBeCloseTo(values[t]! / Math.max(...values.slice(0, t + 1)) - 1, 12),
   );
@@ -82,9 +85,7 @@ test('the performance of a window is measured from its levels only', async () =>
   expect(Object.keys(view.monthly_returns).slice(0, 2)).toEqual(['2022-05', '2022-06']);
   await expect(
     client.call('getPerformance', { params, query: { start: '2023-08-19', end: '2023-08-21' } }),
-  ).rejects.toMatchObject({
-    code: 'RANGE_TOO_SHORT',
-  });
+  ).rejects.toMatchObject({ code: 'RANGE_TOO_SHORT' });
 });
 
 test('rebalances equal those of the record, security by security, with the trades of their session', async () => {
@@ -236,12 +237,12 @@ test('a pack on the session of a rebalance has its weights; before it, the annou
   );
   for (const { identifier, weight_after } of account!.trades)
     expect(weight_after).toBeCloseTo(weights.find((row) => row.identifier === identifier)!.weight, 8);
-  const announcedPack = await client.call('packRebalance', { params, body: createBody(decision_date!) });
-  expect(announcedPack).toMatchObject({ effective: date, decision: decision_date, basis: 'announced' });
+  const earlyPack = await client.call('packRebalance', { params, body: createBody(decision_date!) });
+  expect(earlyPack).toMatchObject({ effective: date, decision: decision_date, basis: 'announced' });
   const listShares = ({ accounts }: typeof pack) => accounts[0]!.trades.map((t) => t.weight_target / t.price);
-  const ratios = listShares(pack).map((shares, i) => shares / listShares(announcedPack)[i]!);
+  const ratios = listShares(pack).map((shares, i) => shares / listShares(earlyPack)[i]!);
   for (const ratio of ratios) expect(ratio / ratios[0]!).toBeCloseTo(1, 10);
-  expect(announcedPack.reconciliation).toBeNull();
+  expect(earlyPack.reconciliation).toBeNull();
   // The orders that are announced equal the orders that are reported on the effective day.
   const listRows = ({ accounts }: typeof pack) =>
     accounts[0]!.trades.map(({ identifier, side, shares, price }) => [
@@ -252,9 +253,7 @@ test('a pack on the session of a rebalance has its weights; before it, the annou
   const { announced: on, accounts } = pack.reconciliation!;
   expect(on).toBe(decision_date);
   const orders = accounts[0]!.orders;
-  expect(orders.map((one) => [one.identifier, one.shares_announced, one.price_announced])).toEqual(
-    listRows(announcedPack),
-  );
+  expect(orders.map((one) => [one.identifier, one.shares_announced, one.price_announced])).toEqual(listRows(earlyPack));
   expect(orders.map((one) => [one.identifier, one.shares, one.price])).toEqual(listRows(pack));
   for (const { change, shares, shares_announced } of orders) expect(change).toBe(shares - shares_announced);
   const earlyPack = await client.call('packRebalance', { params, body: createBody('2023-10-31') });

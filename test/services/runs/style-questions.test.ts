@@ -6,7 +6,7 @@ import type { TaskInput } from '#jobs/tasks.js';
 import { listStyleQuestions } from '#services/runs/style-questions.js';
 import { createIndex, createServedMarket, run, warmUp } from './warming.js';
 
-/** Returns the requests about a datapoint of a run. The run is given by its file of columns. */
+/** Returns the requests for the exposures of a run. The run is given by its file of columns. */
 const createExportRequest = (inputs: ReturnType<typeof warmUp>['inputs'], columns: string) =>
   inputs
     .flatMap(({ task, input }) => (task === 'view-run' ? [input as TaskInput<'view-run'>] : []))

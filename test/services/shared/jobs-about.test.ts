@@ -8,9 +8,7 @@ import { createSimulationJob } from '#services/runs/simulations.js';
 import { createSweepJob } from '#services/runs/sweep-job.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 
-/**
- * Reference to the output of jobs whose index is deleted while they run. Each kind has a pool that responds at once.
- */
+/** Reference to a stored file. All results of the tasks in these tests are this file. */
 const REF = { name: `${'0'.repeat(32)}.art`, bytes: 2, sha256: '' };
 const RUN = {
   run_id: 'I',

@@ -11,7 +11,7 @@ import { waitFor } from '../../waiting.js';
 
 const createFolder = openTemporaryFolders();
 
-/** Content that is longer than one chunk of a stream. No two of its pages are equal. */
+/** Content that is longer than one chunk of a stream. No two adjacent pages of it are equal. */
 const CONTENT = Uint8Array.from({ length: 700_001 }, (_, i) => (i * 31 + (i >> 8)) & 255);
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 

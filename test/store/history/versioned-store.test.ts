@@ -17,7 +17,7 @@ import { openTemporaryFolders } from '../temporary-folder.js';
 import { join } from 'node:path';
 
 const createFolder = openTemporaryFolders();
-/** Number of writes on five documents. Each document is written, restored and deleted hundreds of times. */
+/** Number of writes on five documents of each kind. Each document is written, restored and deleted many times. */
 const WRITES = IS_SOAK ? 10_000 : 3000;
 const INDEX: Subject = { kind: 'index', id: 'EQ' };
 

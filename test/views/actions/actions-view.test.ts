@@ -79,7 +79,7 @@ test.each([
   expect(settledAction.choices).toEqual([]);
 });
 
-/** Returns the expected rows of an action that has not happened yet, and the holdings of the run after the action. */
+/** Returns the actions of a run over the first dates, and the index with its holdings at the end of the run. */
 function showWholeIndexUntil(
   rows: number,
   close: Readonly<Record<string, readonly (number | null)[]>>,

@@ -45,7 +45,7 @@ const mapShares = ({ names, shares }: IndexFile): Map<string, number> =>
 const computeWorth = ({ shares, price, fx }: IndexFile): number =>
   shares.reduce((sum, shareCount, i) => (shareCount === 0 ? sum : sum + shareCount * price[i]! * fx[i]!), 0);
 
-/** Monthly schedule. Reference dates are first Fridays. Effective dates are a week later. */
+/** Monthly schedule. Reference dates are a week before the effective dates. */
 const MONTHLY = {
   frequency: 'monthly',
   anchor: 'second_friday',

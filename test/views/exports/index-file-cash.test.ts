@@ -83,8 +83,8 @@ function listRows(
 }
 
 /**
- * Returns the findings of the checks of divisor and weights. It checks the first session, the last session, and
- * sessions with corporate actions.
+ * Returns the findings of the checks of divisor and weights. It checks the first sessions, the last session, and sessions
+ * with corporate actions.
  */
 function listFindings(run: Run, decimals: object = {}, maySellShort = true): string[] {
   const of = readRun(run);

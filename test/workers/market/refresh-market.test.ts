@@ -14,7 +14,7 @@ const createFolder = openTemporaryFolders();
 const control = { report: () => {} };
 const NAMES = ['A', 'B', 'C', 'D'];
 
-/** Returns the content of a range of days. Each security has bars from a random day on, with some gaps. */
+/** Returns the content of a range of days. Each security has bars from its first day on, with some gaps. */
 function createContent(
   from: number,
   to: number,

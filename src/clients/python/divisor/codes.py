@@ -336,7 +336,7 @@ class ObjectiveUnattainable(DivisorError):
 
 
 class EmptyIndex(DivisorError):
-    """No security passes the rules on the first date, or no security has a weight."""
+    """No security passes the rules on the first date, or no security has a weight. `detail.steps` of a backtest counts the securities that remain after each rule, on the reference date `detail.as_of`."""
 
 
 class NoRate(DivisorError):

@@ -8611,6 +8611,10 @@ class PerformanceView(t.TypedDict):
     end: str
     #: Number of dates used.
     observations: int
+    #: Level on `end`: of the index in points, or of the portfolio, which is 100 at the start of its run.
+    end_level: float
+    #: Return of the session `end`. A fraction.
+    day_return: float
     #: Measured level, 100 on the first date.
     level: SeriesPayload
     #: Level of the tracked index in its return variant, 100 on the first date.

@@ -7,7 +7,7 @@ interface BrushProps {
   readonly dates: readonly string[];
   /** Line to draw. */
   readonly line: Line | undefined;
-  /** First and last visible position. */
+  /** Positions of the first and last visible date. */
   readonly first: number;
   readonly last: number;
   onRange(range: Range | null): void;

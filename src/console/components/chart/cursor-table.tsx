@@ -32,7 +32,7 @@ export function CursorTable({ label, dates, lines, at, from, unit, onRemove }: C
         <thead>
           <tr>
             <th scope="col">{dates[at]}</th>
-            <th scope="col">Value</th>
+            <th scope="col">Rebased to 100</th>
             <th scope="col">
               Since <span class="whole-date">{dates[from]}</span>
             </th>

@@ -12,7 +12,7 @@ export interface Band {
 export interface Flag {
   readonly date: string;
   readonly label: string;
-  /** True if the chart contains the label. */
+  /** True if the label is drawn next to the flag. */
   readonly isWritten?: boolean;
 }
 

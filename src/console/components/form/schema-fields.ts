@@ -52,7 +52,7 @@ function createSchemaField(schemas: Schemas, name: string, { own, isRequired }: 
   };
 }
 
-/** Returns the accepted values, if there are only a few. */
+/** Returns the accepted values if the schema lists them. */
 const findChoices = ({ enum: all, const: one, items }: Schema): readonly string[] | undefined =>
   all ?? items?.enum ?? (typeof one === 'string' ? [one] : undefined);
 

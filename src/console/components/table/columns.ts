@@ -13,11 +13,11 @@ export interface Column<R> {
    * minimum width.
    */
   readonly ideal?: number;
-  /** Share of the remaining width. Default: `GROWTH`. */
+  /** Share of the remaining width. Default: `GROWTH_FACTOR`. */
   readonly grow?: number;
   /**
-   * Priority of the column. In a narrow table, columns move from the first line of a row to the second line: first
-   * those with the highest numbers. In the second line, the lowest numbers come first. Columns of priority 1 move only
+   * Priority of the column. In a narrow table, the columns with the highest numbers are hidden first. On a phone,
+   * hidden columns are in the second line of each row, the lowest numbers first. Columns of priority 1 are hidden only
    * on a phone, and columns of priority 0 never. Default: 1.
    */
   readonly priority?: number;
@@ -27,11 +27,16 @@ export interface Column<R> {
    */
   readonly below?: 'titled' | 'nothing';
   readonly align?: 'right';
+  /**
+   * Maximum number of lines of a text on a phone, where it is on separate lines below the other values. In wider tables
+   * the text wraps to two lines. Default: one line that is truncated.
+   */
+  readonly lines?: 1 | 2 | 3;
   /** Returns the sort key of the column. */
   value(row: R): number | string | null;
   /** Returns the content of a cell. Default: the value. */
   show?(row: R): ComponentChildren;
-  /** Returns other content for the second line. That line has no titles. */
+  /** Returns other content for the second line, where it is shown without the title of the column. */
   showBelow?(row: R): ComponentChildren;
   /** Returns the value in a copied row. Default: the sort key. */
   copy?(row: R): CellValue;

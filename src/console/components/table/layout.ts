@@ -5,8 +5,8 @@ import type { Column } from './columns.js';
 export const WIDTH_MIN = 44;
 
 /**
- * Returns the columns in the order and with the widths of a layout. A pinned column does not grow, because the next
- * pinned column starts where it ends.
+ * Returns the columns with the widths of a layout. Pinned columns and columns that the user keeps are never hidden. A
+ * pinned column does not grow, because the next pinned column starts where it ends.
  */
 export function arrangeColumns<R>(columns: readonly Column<R>[], layout: TableLayout): readonly Column<R>[] {
   return columns.map((column) => {

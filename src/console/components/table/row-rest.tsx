@@ -24,7 +24,7 @@ export function RowRest<R>({ rows, at, row, columns, fits, below, label }: RowRe
       const cell = row?.querySelector<HTMLElement>(
         `[data-column="${CSS.escape(id)}"], [data-below="${CSS.escape(id)}"]`,
       );
-      return cell && (cell.scrollWidth > cell.clientWidth || isOutside(cell));
+      return cell && (cell.scrollWidth > cell.clientWidth || isClamped(cell) || isOutside(cell));
     });
     setCut(foundColumns.map(({ id }) => id).join(' '));
   }, [at, row, fits.length, computeWidth(fits)]);
@@ -47,6 +47,10 @@ export function RowRest<R>({ rows, at, row, columns, fits, below, label }: RowRe
     </dl>
   );
 }
+
+/** Returns true for a wrapped text with more lines than its cell has room for. */
+const isClamped = (cell: HTMLElement): boolean =>
+  cell.classList.contains('wraps') && cell.scrollHeight > cell.clientHeight;
 
 /** Returns true for a value that does not fit into the second line. */
 const isOutside = ({ offsetTop, parentElement }: HTMLElement): boolean =>

@@ -42,21 +42,22 @@ interface TableBodyProps<R> extends TableProps<R> {
 }
 
 export function TableBody<R>(props: TableBodyProps<R>) {
-  const { label, columns, model, filters, height = HEIGHT, getKey, openKey = null } = props;
+  const { label, columns, model, filters, getKey, openKey = null } = props;
   const { entries } = model;
   const scroller = useRef<HTMLDivElement>(null);
   const laid = useLaidColumns(scroller, props);
   const { wide, fits, below, template, pinned } = laid;
-  const row = computeRowHeight(below);
+  const row = computeRowHeight(fits, below);
+  const extra = filters === null ? 0 : 1;
+  const height = fitRows(props, { row, lines: 1 + extra });
   const { window, stop, active, picked, pick } = useRowsInSight(scroller, entries, { height, row });
   const isGrid = opensRows(props);
-  const extra = filters === null ? 0 : 1;
   return (
     <>
       <div
         class="table"
         ref={scroller}
-        style={{ maxHeight: `${fitWholeRows(height, row, 1 + extra)}px` }}
+        style={{ maxHeight: `${height}px` }}
         tabIndex={isGrid ? -1 : 0}
         role={isGrid ? 'grid' : 'table'}
         aria-label={label}
@@ -105,10 +106,21 @@ export function TableBody<R>(props: TableBodyProps<R>) {
 const TITLES_HEIGHT = 33;
 const FRAME_HEIGHT = 2;
 
-/** Returns the largest height up to a limit at which the table shows only whole rows. All heights are in pixels. */
-function fitWholeRows(limit: number, row: number, lines: number): number {
+/** Maximum number of rows of a table that is as high as its rows, so that a short table never scrolls. */
+const SHORT_ROWS = 12;
+
+interface Lines {
+  /** Height of a row in pixels. */
+  readonly row: number;
+  /** Number of lines of titles and filters. */
+  readonly lines: number;
+}
+
+/** Returns the maximum height of a table in pixels: that of a short table, otherwise one at which no row is cut. */
+function fitRows<R>({ model: { entries }, height = HEIGHT }: TableBodyProps<R>, { row, lines }: Lines): number {
   const head = lines * TITLES_HEIGHT + FRAME_HEIGHT;
-  return head + Math.max(1, Math.floor((limit - head) / row)) * row;
+  const limited = Math.max(1, Math.floor((height - head) / row));
+  return head + (entries.length <= SHORT_ROWS ? Math.max(limited, entries.length) : limited) * row;
 }
 
 const opensRows = <R,>({ formatAddress, onOpen }: TableBodyProps<R>): boolean =>

@@ -3,15 +3,32 @@ import { countValues, MISSING_TEXT } from '../../words/numbers.js';
 import type { Column } from './columns.js';
 import { getCellClass, getCellStyle } from './table-head.js';
 import type { Entry } from './table-model.js';
+import './wrapped-text.css';
 
 /**
  * Heights in pixels of a row with one line and with two lines. The CSS variable `--row` has the first of these values.
  */
 const ROW_HEIGHT = 32;
 const TWO_LINES = 50;
+/** Height of the second line of a row, and of each line of a text that wraps below it, in pixels. */
+const LINE_BELOW = 18;
 
-/** Returns the height of the rows of a table in pixels. */
-export const computeRowHeight = (below: readonly unknown[]): number => (below.length === 0 ? ROW_HEIGHT : TWO_LINES);
+/**
+ * Returns the height of the rows of a table in pixels.
+ * @param fits columns of the first line
+ * @param below columns of the second line
+ */
+export function computeRowHeight<R>(fits: readonly Column<R>[], below: readonly Column<R>[]): number {
+  if (below.length === 0) return fits.some(({ lines }) => lines !== undefined) ? TWO_LINES : ROW_HEIGHT;
+  return TWO_LINES - LINE_BELOW + computeHeightBelow(below);
+}
+
+/** Returns the height in pixels of the values below the first line: one line, and the lines of each wrapped text. */
+function computeHeightBelow<R>(below: readonly Column<R>[]): number {
+  const hasLine = below.some(({ lines }) => lines === undefined);
+  const wrapped = below.reduce((sum, { lines = 0 }) => sum + lines, 0);
+  return (Number(hasLine) + wrapped) * LINE_BELOW;
+}
 
 interface CellsProps<R> {
   readonly columns: readonly Column<R>[];
@@ -43,8 +60,8 @@ interface TableRowsProps<R> extends CellsProps<R> {
 
 /** Renders rows, and the headers of groups with their sums. */
 export function TableRows<R>(props: TableRowsProps<R>) {
-  const { entries, from, first, template, getKey, isGrid, below, openKey, picked, stop, onPick, onOpen } = props;
-  const height = computeRowHeight(below);
+  const { entries, from, first, template, getKey, isGrid, fits, below, openKey, picked, stop, onPick, onOpen } = props;
+  const height = computeRowHeight(fits, below);
   return (
     <>
       {entries.map((entry, i) => {
@@ -61,14 +78,18 @@ export function TableRows<R>(props: TableRowsProps<R>) {
               opens,
               isOpen,
               isPicked: !isGrid && entry.key === picked,
-              isTall: height > ROW_HEIGHT,
+              isTall: below.length > 0,
             })}
             data-at={position}
             aria-rowindex={position + first}
             aria-selected={isGrid && openKey !== null ? isOpen : undefined}
             aria-expanded={isGroup ? entry.isOpen : undefined}
             tabIndex={isGrid ? (position === stop ? 0 : -1) : undefined}
-            style={{ gridTemplateColumns: template, transform: `translateY(${position * height}px)` }}
+            style={{
+              ...getRowStyle(height, isGroup ? [] : below),
+              gridTemplateColumns: template,
+              transform: `translateY(${position * height}px)`,
+            }}
             onFocus={() => onPick(position, entry.key)}
             onClick={(event) => {
               onPick(position, entry.key);
@@ -81,6 +102,13 @@ export function TableRows<R>(props: TableRowsProps<R>) {
       })}
     </>
   );
+}
+
+/** Returns the height of a row that differs from those of the style sheet. */
+function getRowStyle<R>(height: number, below: readonly Column<R>[]) {
+  if (below.length > 0 && height !== TWO_LINES)
+    return { height: `${height}px`, gridTemplateRows: `24px ${computeHeightBelow(below)}px` };
+  return below.length === 0 && height !== ROW_HEIGHT ? { height: `${height}px` } : {};
 }
 
 interface RowAppearance {
@@ -108,7 +136,7 @@ function Cells<R>({ entry, columns, fits, below, pinned, isGrid }: CellsProps<R>
           key={column.id}
           role={isGrid ? 'gridcell' : 'cell'}
           aria-colindex={columns.indexOf(column) + 1}
-          class={getCellClass(column, pinned)}
+          class={`${getCellClass(column, pinned)}${column.lines === undefined ? '' : ' wraps'}`}
           style={getCellStyle(column, pinned)}
           data-column={column.id}
           onPointerEnter={showFullText}
@@ -137,21 +165,27 @@ interface SecondLineProps<R> extends Omit<CellsProps<R>, 'pinned'> {
  */
 function SecondLine<R>({ row, columns, fits, below, isGrid }: SecondLineProps<R>) {
   const from = fits.findIndex(({ title }) => title !== '') + 1;
+  const isWrapped = below.some(({ lines }) => lines !== undefined);
   return (
     <div
       role={isGrid ? 'gridcell' : 'cell'}
       aria-colindex={columns.length + 1}
       class={from === 1 ? 'table-below is-first' : 'table-below'}
-      style={{ gridColumn: `${from} / -1` }}
+      style={{ gridColumn: `${from} / -1`, ...(isWrapped && { height: `${computeHeightBelow(below)}px` }) }}
     >
-      {below.map((column) => {
-        const { id, title, align = '' } = column;
+      {below.toSorted(compareWraps).map((column) => {
+        const { id, title, lines, align = '' } = column;
         const content = renderContentBelow(row, column);
         if (!content || content === MISSING_TEXT) return null;
         const isWhole = column.below === 'titled' || isNumberOrDate(row, column);
         const isTitled = isWhole && column.showBelow === undefined;
         return (
-          <span key={id} class={isWhole ? `${align} whole` : align} data-below={id}>
+          <span
+            key={id}
+            class={[isWhole && 'whole', lines !== undefined && 'wraps', align].filter(Boolean).join(' ')}
+            style={lines === undefined ? {} : { '--lines': lines }}
+            data-below={id}
+          >
             <span class={isTitled ? undefined : 'unseen'}>{title} </span>
             {content}
           </span>
@@ -160,6 +194,10 @@ function SecondLine<R>({ row, columns, fits, below, isGrid }: SecondLineProps<R>
     </div>
   );
 }
+
+/** Sorts texts that wrap after the values that share one line. */
+const compareWraps = <R,>(a: Column<R>, b: Column<R>): number =>
+  Number(a.lines !== undefined) - Number(b.lines !== undefined);
 
 function renderContentBelow<R>(row: R, column: Column<R>): ComponentChildren {
   if (column.showBelow !== undefined) return column.showBelow(row) ?? null;
@@ -194,6 +232,8 @@ function GroupCell<R>({ entry, column, isFirst }: GroupCellProps<R>) {
 
 /** Shows the full text of a truncated cell as a tooltip. */
 function showFullText({ currentTarget: cell }: { readonly currentTarget: HTMLElement }): void {
-  if (cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
+  const isCut =
+    cell.scrollWidth > cell.clientWidth || (cell.classList.contains('wraps') && cell.scrollHeight > cell.clientHeight);
+  if (isCut) cell.title = cell.textContent;
   else cell.removeAttribute('title');
 }

@@ -10,7 +10,7 @@ import { TableTools } from './table-tools.js';
 import '../control.css';
 import './table.css';
 
-/** Number of rows from which a table without a search has tools. A smaller table can be copied with the keyboard. */
+/** Number of rows above which a table without a search has tools. A smaller table can be copied with the keyboard. */
 const TOOLS_MIN = 8;
 
 /**

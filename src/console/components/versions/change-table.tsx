@@ -48,7 +48,9 @@ function useFieldFormatter(types: RuleTypes | undefined): FieldFormatter {
   return useMemo(() => createFieldFormatter(types, exchanges), [types, exchanges.size]);
 }
 
-/** Number of characters of a text that is shown as a whole, and number of characters shown before a change. */
+/**
+ * Minimum number of characters of a text that is shortened, and maximum number of characters shown before its change.
+ */
 const TEXT_MIN = 60;
 const LEAD = 24;
 
@@ -67,11 +69,12 @@ interface FieldTableProps extends Pick<ChangeTableProps, 'label' | 'types'> {
   readonly document: JsonObject;
 }
 
-/** Renders the fields of a document that have a value, grouped by part of the document. */
+/** Renders the fields of a document that have a value and the defaults of its rules, grouped by part of the document. */
 export function FieldTable({ label, document, types }: FieldTableProps) {
   const words = useFieldFormatter(types);
-  const parts = new Map<string, ReturnType<typeof listFields>>();
-  for (const field of listFields(document, [])) {
+  const parts = new Map<string, readonly ShownField[]>();
+  const defaults = words.defaults(document).map(({ path, text }) => ({ path, value: `${text} (default)` }));
+  for (const field of [...listFields(document, []), ...defaults]) {
     const part = words.group(field.path, document);
     parts.set(part, [...(parts.get(part) ?? []), field]);
   }
@@ -96,7 +99,12 @@ export function FieldTable({ label, document, types }: FieldTableProps) {
   );
 }
 
-function listFields(value: Json, path: Path): readonly { readonly path: Path; readonly value: Json }[] {
+interface ShownField {
+  readonly path: Path;
+  readonly value: Json;
+}
+
+function listFields(value: Json, path: Path): readonly ShownField[] {
   if (isObject(value)) return Object.entries(value).flatMap(([name, own]) => listFields(own ?? null, [...path, name]));
   if (!Array.isArray(value)) return value === null ? [] : [{ path, value }];
   const list = value as readonly Json[];

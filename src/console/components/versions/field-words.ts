@@ -13,6 +13,13 @@ export interface FieldFormatter {
   label(path: Path, document: JsonObject | undefined): string;
   /** Value with its unit, for example `5 sessions`. */
   value(path: Path, value: Json, document: JsonObject | undefined): string;
+  /** Parameters that a selection rule or a weighting leaves to their default values. */
+  defaults(document: JsonObject): readonly DefaultParameter[];
+}
+
+interface DefaultParameter {
+  readonly path: Path;
+  readonly text: string;
 }
 
 /**
@@ -24,7 +31,7 @@ export function createFieldFormatter(
   exchanges: ReadonlyMap<string, string> = new Map(),
 ): FieldFormatter {
   const find = (path: Path, document: JsonObject | undefined) => types && findParameter(types, path, document);
-  return {
+  const formatter: FieldFormatter = {
     group(path, document) {
       const steps = getPart(path);
       return steps.length === 0 ? 'General' : formatPathLabel(steps, document);
@@ -41,7 +48,45 @@ export function createFieldFormatter(
       if (exchange !== undefined) return `${value}, ${exchange}`;
       return (path.at(-1) === 'type' ? labelOfType(types, value) : undefined) ?? formatChoice(path, value);
     },
+    defaults(document) {
+      return types === undefined
+        ? []
+        : listTypedParts(document).flatMap((part) =>
+            listOmitted(types, part, document).flatMap((spec) => {
+              const path = [...part, 'params', spec.name];
+              const text = formatDefault(spec, (value) => formatter.value(path, value, document));
+              return text === null ? [] : [{ path, text }];
+            }),
+          );
+    },
   };
+  return formatter;
+}
+
+/** Returns the paths of the selection rules and of the weighting. */
+function listTypedParts(document: JsonObject): readonly Path[] {
+  const rules = getValueAt(document, ['pipeline', RULES_MEMBER]);
+  const count = Array.isArray(rules) ? rules.length : 0;
+  return [...Array.from({ length: count }, (_, k) => ['pipeline', RULES_MEMBER, k]), ['pipeline', 'weighting']];
+}
+
+/** Returns the optional parameters that a part of the document does not set. Conditional parameters are left out. */
+function listOmitted(types: RuleTypes, part: Path, document: JsonObject): readonly ParameterSpec[] {
+  const rule = getValueAt(document, part);
+  if (!isObject(rule)) return [];
+  const params = rule['params'];
+  const all = part.includes('weighting') ? types.weighting : types.selection;
+  const parameters = all.find(({ type }) => type === rule['type'])?.parameters ?? [];
+  return parameters.filter(
+    ({ name, required, when }) =>
+      !required && when === null && ((isObject(params) ? params[name] : undefined) ?? null) === null,
+  );
+}
+
+/** Formats the default of a parameter: the value, or its description in the help. Null if the parameter has none. */
+function formatDefault({ default: value, help }: ParameterSpec, formatValue: (value: Json) => string): string | null {
+  if (value !== undefined && value !== null) return formatValue(value as Json); // a default is a JSON value
+  return /Default: ([^.]+)\./.exec(help ?? '')?.[1] ?? null;
 }
 
 /** Member whose rows are shown as separate parts. */

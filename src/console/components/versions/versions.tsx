@@ -88,7 +88,7 @@ function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsPro
 function OnlyVersion({ of, version: only }: { readonly of: VersionedFamily; readonly version: DocumentVersion }) {
   const { version } = only;
   return (
-    <Section title={`Version ${version}`} aside="all fields with a value; the next version is compared with it">
+    <Section title={`Version ${version}`} aside="all fields with a value, and the defaults of the rules">
       <VersionFacts version={only} />
       <VersionFields of={of} version={version} />
       <Document of={of} version={version} />

@@ -103,7 +103,7 @@ function ActionFacts({ action, currency }: ActionFactsProps) {
   );
 }
 
-/** Returns the person and the time of a decision under its name, for example `Confirmed by`. */
+/** Returns the label of a decision, for example `Confirmed by`, with its author and time. */
 const formatDecision = ({ decision, author, at }: DeskActionDetail['decisions'][number]) =>
   [`${formatLabel(decision)} by`, `${author}, ${formatMoment(at)}`] as const;
 

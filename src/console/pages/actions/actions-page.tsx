@@ -30,10 +30,7 @@ const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain
 
 const LISTED_MAX = 1000;
 
-/**
- * Default range of the contract in days before and after the last session, and length of the range that is used if it
- * contains nothing.
- */
+/** Page of the corporate actions around the last session or from a selected date, and of the decisions on them. */
 export function ActionsPage() {
   const chosenState = getParameter('state') ?? 'all';
   const openAction = getParameter('action');

@@ -7,7 +7,10 @@ import { MISSING_TEXT } from '../../words/numbers.js';
 type Source = DeskActionDetail['decisions'][number]['sources'][number];
 type Terms = Pick<DeskActionDetail, 'type' | 'value' | 'ex_date'>;
 
-/** Returns the latest decision of each source. Sources are in the order in which they first occur. */
+/**
+ * Returns the terms of each source in the last decision that contains the source. Sources are in the order in which
+ * they first occur.
+ */
 export const listLatestSources = (decisions: DeskActionDetail['decisions']): readonly Source[] => [
   ...new Map(decisions.flatMap(({ sources }) => sources).map((source) => [source.name, source])).values(),
 ];

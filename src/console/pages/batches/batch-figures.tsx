@@ -22,7 +22,7 @@ export interface ResultProps {
 
 type ViewProps = Pick<ResultProps, 'view'>;
 
-/** Accounts whose trades satisfy their limits. */
+/** Returns the number of accounts whose trades satisfy their limits. */
 export const countSolved = ({ accounts, by_status: by }: BatchView): number =>
   accounts - (by['infeasible'] ?? 0) - (by['refused'] ?? 0);
 

@@ -134,7 +134,7 @@ function NextFigures({ events }: { readonly events: readonly Event[] }) {
   return metrics.length === 0 ? null : <Metrics label="Next events by kind" metrics={metrics} />;
 }
 
-/** Number of days in the list next to the month. */
+/** Number of entries in the list next to the month. Each entry has the events of one kind on one day. */
 const NEXT_DAYS = 7;
 
 /** Renders the next days with events, from today or from the first date of a later range. */

@@ -8,7 +8,10 @@ import { EventBadge } from './event-badge.js';
 import { formatEvent } from './event-kinds.js';
 import './calendar.css';
 
-/** Maximum number of days shown, and maximum number of indices named per day. */
+/**
+ * Maximum number of entries shown, and maximum number of indices named per entry. An entry is one kind of event on one
+ * day.
+ */
 const SHOWN_MAX = 6;
 const NAMED_MAX = 3;
 

@@ -61,7 +61,7 @@ export function Together({ view }: { readonly view: CompareView }) {
   const range = findChosenRange();
   const data = useMemo(() => cutLevels(view, range), [view, range?.from, range?.to]);
   const ids = data.series.map(({ id }) => id);
-  const referenceId = ids.includes(getParameter('to') ?? '') ? getParameter('to')! : (ids.at(-1) ?? ''); // `parameter('to')` is in `ids`
+  const referenceId = ids.includes(getParameter('to') ?? '') ? getParameter('to')! : (ids.at(-1) ?? ''); // the parameter `to` is in `ids`
   return (
     <>
       <Drawdowns data={data} />

@@ -68,7 +68,7 @@ export function DashboardPage() {
 interface PinCardProps extends PinButtonsProps {
   /** Called with the id of the pin when dragging starts, and with null when it ends. */
   onDrag(id: string | null): void;
-  /** Moves the dragged pin to this place. Default: no pin is dragged. */
+  /** Moves the dragged pin to the position of this card. Absent while no pin is dragged. */
   onDrop?(): void;
 }
 
@@ -234,7 +234,9 @@ function AddPart({ shown }: { readonly shown: readonly Pin[] }) {
 
 const WIDTHS = { 1: 'Narrow', 1.5: 'Half', 2: 'Medium', 3: 'Wide' } as const;
 
-/** Width after a press of the button: the next larger width, and the smallest after the largest. */
+/**
+ * Width of a pinned part after its width button is pressed: the next larger width, and the smallest after the largest.
+ */
 const WIDER = { 1: 1.5, 1.5: 2, 2: 3, 3: 1 } as const;
 
 /** Returns the name of a part without dates, such as `Constituents of CORE` or `Figures`. */

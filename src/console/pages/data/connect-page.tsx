@@ -39,7 +39,7 @@ interface TableNamesProps {
   onChange(tables: JsonObject): void;
 }
 
-/** Names of the tables in the source, if they differ from the names of the store. */
+/** Renders fields for the names of the tables in the source, if they differ from the names in the store. */
 function TableNames({ value, found, findings, onChange }: TableNamesProps) {
   const names = isObject(value) ? value : {};
   const put = (table: string, name: Json | undefined) => {
@@ -135,7 +135,10 @@ interface SourcesProps {
   onChange(value: JsonObject): void;
 }
 
-/** Renders the kinds of sources. Selecting one sets the type. If the location is empty, an example is filled in. */
+/**
+ * Renders the kinds of sources. Selecting one sets the type. If the location is empty or an example, the example of the
+ * source is filled in.
+ */
 const Sources = ({ value, onChange }: SourcesProps) => (
   <ul class="sources" aria-label="Sources">
     {SOURCES.map(({ kind, title, example, text }) => {

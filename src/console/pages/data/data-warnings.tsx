@@ -50,7 +50,8 @@ interface WarningListProps {
   readonly total: number;
 }
 
-function WarningList({ store, warnings, total }: WarningListProps) {
+function WarningList(props: WarningListProps) {
+  const { store, warnings } = props;
   const chosenIds: ReadonlySet<string> = new Set(getParameter('repairs')?.split(','));
   const openWarning = getParameter('doubt');
   const shownWarning = warnings.find(({ id }) => id === openWarning);
@@ -63,35 +64,7 @@ function WarningList({ store, warnings, total }: WarningListProps) {
   };
   return (
     <div class="data-part">
-      <div class="doubt-bar">
-        <p>
-          {countValues(total, 'warning')}, {formatCount(repairable.length)} with a repair
-          {total > warnings.length && `; the ${formatCount(warnings.length)} with the highest confidence are shown`}
-        </p>
-        <p class="quiet">
-          The audit compares each price with the market, its volume and the corporate actions nearby. Warnings block
-          nothing and need no answer.
-        </p>
-        {may('data') && repairable.length > 0 && (
-          <div class="form-actions">
-            <label>
-              <input
-                type="checkbox"
-                class="doubt-pick"
-                checked={chosenIds.size === repairable.length}
-                onChange={(event) =>
-                  choose(
-                    repairable.map(({ id }) => id),
-                    event.currentTarget.checked,
-                  )
-                }
-              />
-              All repairs
-            </label>
-            <Repair store={store} chosen={[...chosenIds]} />
-          </div>
-        )}
-      </div>
+      <WarningBar {...props} repairable={repairable} chosen={chosenIds} onChoose={choose} />
       <WarningCauses warnings={warnings} chosen={cause} isManaged={store.managed} />
       <Table
         label="data warnings"
@@ -114,6 +87,49 @@ function WarningList({ store, warnings, total }: WarningListProps) {
           isChosen={chosenIds.has(shownWarning.id)}
           onChoose={(isIn) => choose([shownWarning.id], isIn)}
         />
+      )}
+    </div>
+  );
+}
+
+interface WarningBarProps extends WarningListProps {
+  readonly repairable: readonly DataDoubt[];
+  /** Ids of the warnings with a chosen repair. */
+  readonly chosen: ReadonlySet<string>;
+  onChoose(ids: readonly string[], isIn: boolean): void;
+}
+
+/** Renders the number of warnings, the meaning of a repair, and the button that applies the chosen repairs. */
+function WarningBar({ store, warnings, total, repairable, chosen, onChoose }: WarningBarProps) {
+  return (
+    <div class="doubt-bar">
+      <p>
+        {countValues(total, 'warning')}, {formatCount(repairable.length)} with a repair
+        {total > warnings.length && `; the ${formatCount(warnings.length)} with the highest confidence are shown`}
+      </p>
+      <p class="quiet">
+        The audit compares each price with the market, its volume and the corporate actions nearby. Warnings block
+        nothing and need no answer.
+        {repairable.length > 0 && ` Repairs are written to a new store${store.active ? ', which is then served' : ''}.`}
+      </p>
+      {may('data') && repairable.length > 0 && (
+        <div class="form-actions">
+          <label>
+            <input
+              type="checkbox"
+              class="doubt-pick"
+              checked={chosen.size === repairable.length}
+              onChange={(event) =>
+                onChoose(
+                  repairable.map(({ id }) => id),
+                  event.currentTarget.checked,
+                )
+              }
+            />
+            All repairs
+          </label>
+          <Repair store={store} chosen={[...chosen]} />
+        </div>
       )}
     </div>
   );
@@ -167,9 +183,7 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
   return (
     <>
       <ActionButton kind="main" disabled={isWriting || chosen.length === 0} act={write}>
-        {chosen.length === 0
-          ? 'Select repairs'
-          : `Write a store with ${countValues(chosen.length, 'repair')}${store.active ? ', and serve it' : ''}`}
+        {chosen.length === 0 ? 'Apply repairs' : `Apply ${countValues(chosen.length, 'repair')}`}
       </ActionButton>
       {isWriting && <Wait what="the new store" />}
     </>
@@ -229,22 +243,18 @@ function createColumns(
       width: 240,
       grow: 6,
       priority: 3,
+      lines: 2,
       value: ({ message }) => message,
-      show: ({ message }) => <span title={message}>{message}</span>,
     },
     {
       id: 'mend',
       title: 'Repair',
-      width: 150,
+      width: 210,
       grow: 3,
       priority: 4,
+      lines: 2,
       value: ({ repair }) => (repair === null ? null : repairText(repair)),
-      show: ({ repair }) =>
-        repair === null ? (
-          <span class="quiet">none proposed</span>
-        ) : (
-          <span title={repairText(repair)}>{repairText(repair)}</span>
-        ),
+      show: ({ repair }) => (repair === null ? <span class="quiet">none proposed</span> : repairText(repair)),
     },
   ];
 }

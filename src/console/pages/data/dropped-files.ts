@@ -9,7 +9,7 @@ export async function readDroppedFiles(transfer: DataTransfer | null): Promise<r
   if (!entries.some((entry) => entry.isDirectory)) return [...(transfer?.files ?? [])];
   const files: File[] = [];
   for (const waiting = [...entries]; waiting.length > 0 && files.length < FILES_MAX;) {
-    const entry = waiting.shift()!; // the entry exists, because its kind is `file`
+    const entry = waiting.shift()!; // the loop ends if there is no entry
     if (entry.isDirectory) waiting.push(...(await readEntries(entry as FileSystemDirectoryEntry)));
     else files.push(await readFile(entry as FileSystemFileEntry));
   }

@@ -28,5 +28,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   NAME: 'Name of the company',
 };
 
-/** Returns the meaning of a vendor column, for example `Book to price`. */
+/**
+ * Returns the meaning of a field. For a column without a standard name, formats the name, for example `Book to price`.
+ */
 export const getMeaning = (name: string): string => MEANINGS[name] ?? formatLabel(name.toLowerCase());

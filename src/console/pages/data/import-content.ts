@@ -68,8 +68,8 @@ interface PartTerms {
 }
 
 /**
- * Divides an import into as few requests as possible. Tables other than prices are in the first request. @throws Error
- * if a file is too large, or if the files cannot be divided
+ * Divides an import into as few requests as possible. Tables other than prices are in the first requests.
+ * @throws Error if a file is too large, or if the files cannot be divided
  */
 export async function* iterateParts({ files, mapping, bytesMax }: PartTerms): AsyncGenerator<ImportPart> {
   const wholeFile = files.find(({ table }) => table === null);

@@ -25,7 +25,8 @@ const isWorkbook = ({ file }: ImportFile): boolean => getExtension(file) === '.x
 const areWorkbooks = (files: readonly ImportFile[]): boolean => files.length > 1 && files.every(isWorkbook);
 
 /**
- * Adds files to an import. A file with one table gets the table that its name contains; if it contains none, `market`.
+ * Adds files to an import. A file with one table gets the table that has the same name as the file. If there is none,
+ * it gets `market`.
  */
 export function addFiles(before: readonly ImportFile[], added: readonly Source[]): readonly ImportFile[] {
   return assignTables([...before, ...added.map((file) => ({ file, table: null }))], before.length);

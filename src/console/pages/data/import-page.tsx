@@ -90,7 +90,9 @@ export function ImportPage() {
 
 const SEVERAL_FILES_MESSAGE = 'Several files are assigned to market. Choose the table of each file, or use a mapping.';
 
-/** Returns the result of an import. It is shown once and links to the new store. */
+/**
+ * Returns the result of an import. It is shown once: after a reload, the address leads to the page of the new store.
+ */
 function useOutcome() {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const importedStore = outcome === null ? getParameter('imported') : null;

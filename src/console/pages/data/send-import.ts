@@ -37,7 +37,7 @@ interface AcceptedImport {
 
 /**
  * Sends the requests in order. The first request creates the store, the others add to it, and the last one serves it.
- * If a request is refused, the new store is deleted.
+ * If a later request is refused and `on_exists` is `refuse`, the new store is deleted. Otherwise the result is partial.
  */
 async function sendParts(wanted: ImportOrder): Promise<Outcome> {
   const acceptedImport: AcceptedImport = { results: [], files: 0 };

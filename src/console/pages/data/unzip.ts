@@ -25,8 +25,9 @@ const ZIP64_MARK = 0xffff_ffff;
 const ENCRYPTED_FLAG = 1;
 
 /**
- * Returns the files of an archive. Each file is unpacked when it is read. @throws ArchiveFault @source PKWARE APPNOTE
- * 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16
+ * Returns the files of an archive. Each file is unpacked when it is read.
+ * @throws ArchiveFault if the archive is damaged, too large or uses an unsupported feature
+ * @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16
  */
 export async function readMembers(archive: File): Promise<readonly Source[]> {
   const { at, bytes, members } = await readArchiveEnd(archive);

@@ -65,7 +65,7 @@ export function createDraft(first: JsonObject, onChange: (document: JsonObject) 
     document,
     unread: signal<string | null>(null),
     at: (path) => getValueAt(document.value, path),
-    // To replace a value inside an object returns an object.
+    // Replacing a value inside an object returns an object.
     set: (path, value) => change(addValue(document.value, path, value) as JsonObject, formatPath(path)),
     replace: (next) => change(next),
     undo: () => step(before, after),
@@ -91,11 +91,11 @@ export interface DesignerState {
   readonly draft: Draft;
   readonly findings: readonly Finding[];
   readonly types: RuleTypes;
-  /** Names of datapoints of the served store. */
+  /** Names of datapoints of the definition's store. */
   readonly datapoints: readonly string[];
   /** Ids and names that fields suggest. */
   readonly known: StoreFacts;
-  /** True if the id belongs to the edited document. */
+  /** True if the edited definition is stored; false for a new index. */
   readonly isStored: boolean;
 }
 

@@ -123,7 +123,7 @@ interface AnswerProps<T> {
   readonly children: (data: T) => preact.ComponentChildren;
 }
 
-/** Renders the last response. It is grey while it belongs to an earlier draft. */
+/** Renders the last response. It is marked while it belongs to an earlier draft. */
 function Answer<T>({ latest: { data, trouble, isBehind }, isCurrent, children }: AnswerProps<T>) {
   return (
     <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>

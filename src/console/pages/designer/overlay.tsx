@@ -150,7 +150,7 @@ const FOLDED: readonly { readonly title: string; readonly names: readonly string
   },
 ];
 
-/** Number of parameters from which those that few overlays change are folded. */
+/** Maximum number of parameters that are all open. If there are more, those that few overlays change are folded. */
 const OPEN_MAX = 6;
 
 /** Renders the parameters of an overlay. If there are many, only the main parameters are open at first. */

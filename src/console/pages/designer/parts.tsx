@@ -90,7 +90,7 @@ export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
     }
   };
   const put = (name: string, next: Json | undefined) => {
-    // To add a member to an object returns an object.
+    // Adding a member to an object returns an object.
     const changedValue = addValue(isObject(value) ? { ...left.current, ...value } : value, [name], next) as JsonObject;
     const nextDocument = addFirstPart(changedValue, value, fields);
     const keptDocument = removeInapplicable(fields, nextDocument) as JsonObject; // removing members from an object returns an object

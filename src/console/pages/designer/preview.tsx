@@ -17,8 +17,8 @@ import { useWorkshop } from './draft.js';
 export const SHOWN = 15;
 
 /**
- * Formats how far the decided weights are from the limit that triggers a rebalance. Returns no text if the index has no
- * such limit.
+ * Returns a figure of how far the decided weights are from the limit that triggers a rebalance. Returns an empty list
+ * if the index has no such limit.
  */
 export const listHeadroom = (limits: PreviewResponse['limits'], before?: PreviewResponse['limits']) =>
   limits === undefined

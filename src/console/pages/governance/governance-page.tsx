@@ -63,7 +63,7 @@ const ICONS: Readonly<Record<Part, IconName>> = {
   audit: 'link',
 };
 
-/** Returns one card per register, with the number of its entries. */
+/** Returns one card per register, with the number of its entries, and a card for the approvals. */
 const createCards = (registers: GovernanceOverview['registers'] | undefined): readonly LinkCard[] => [
   ...(Object.keys(REGISTERS) as Part[]).map((part) => ({
     icon: ICONS[part],

@@ -141,7 +141,7 @@ const errorsRegister: Register<PublishedError> = {
   ],
 };
 
-/** Removes the first sentence of a reason, which states the difference: the table has a column for it. */
+/** Removes the start of a reason that states the largest difference, because the table has a column for it. */
 function withoutSize(reason: string): string {
   const restText = reason.replace(/^The largest difference is [\d.,]+ bp, /, '');
   return restText.charAt(0).toUpperCase() + restText.slice(1);

@@ -10,7 +10,7 @@ export interface AuditVerdict {
   readonly sound: number;
   /** Latest signature that signs an entry of the part; null if the part contains none. */
   readonly seal: Seal | null;
-  /** True if the signature was verified. False if the browser does not support Ed25519. */
+  /** True if the signature was verified. False if there is none, or if the browser does not support Ed25519. */
   readonly isSigned: boolean;
   /** Error of the first invalid entry; null if all entries are valid. */
   readonly fault: string | null;
@@ -40,7 +40,10 @@ export async function verifyAudit({ entries, seals, keys }: AuditLog): Promise<A
   return fault === null ? { ...valid, isSigned: true } : { ...valid, sound: 0, fault };
 }
 
-/** Returns the error in the number of an entry. If a reader may see only some documents, the numbers have gaps. */
+/**
+ * Returns the error in the number of an entry or in its link to the previous entry; null if there is none. If a reader
+ * may see only some documents, the numbers have gaps.
+ */
 function findLinkFault(entry: Entry, before: Entry | undefined): string | null {
   if (before === undefined || entry.seq > before.seq + 1) return null;
   if (entry.seq <= before.seq) return `its number ${entry.seq} is not after ${before.seq}`;

@@ -47,7 +47,7 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
   );
 }
 
-/** Counts indices to run. Failed indices and indices without a run are not stale. */
+/** Formats the number of indices to run. They are called stale only if each of them has a run and none has failed. */
 const countDue = (due: readonly Row[]): string =>
   due.every(({ run, failed }) => failed === null && run !== null)
     ? countValues(due.length, 'stale index', 'stale indices')

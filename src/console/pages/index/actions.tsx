@@ -70,8 +70,8 @@ export function Actions({ id, run }: ActionsProps) {
 const DAYS_PER_MONTH = 30;
 
 /**
- * Returns the date from which to request actions. The last part of the run contains at most the given share of all
- * actions, with a margin of 20%.
+ * Returns the date from which to request actions, so that about the given share of all actions is later, minus a margin
+ * of 20%. Assumes that the actions are spread evenly over the run.
  */
 function computeLatestStart({ start, end }: Pick<OverviewView, 'start' | 'end'>, share: number): string {
   const months = (parseDayNumber(end) - parseDayNumber(start)) / DAYS_PER_MONTH;

@@ -65,6 +65,7 @@ export function Constituents({ id, run }: ConstituentsProps) {
           identifier={openName}
           asOf={weights.data?.as_of ?? shownDate}
           stale={run.stale}
+          uncappedInEffect={weights.data?.weights.find(({ identifier }) => identifier === openName)?.raw_weight}
           onClose={() => setParameters({ name: null })}
         />
       )}
@@ -228,7 +229,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'cap',
     title: 'At the cap',
-    help: 'Constituents at the cap, with their weight before capping. The weight cut from the largest is distributed and raises others to the cap.',
+    help: 'Constituents at the cap, with their weight before capping at the prices of the day in effect, as in At rebalance. The weight cut from the largest is distributed and raises others to the cap.',
     width: 148,
     priority: 6,
     value: ({ capped }) => (capped ? 0 : 1),

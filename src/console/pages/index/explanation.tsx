@@ -18,6 +18,8 @@ interface ExplanationProps {
   readonly asOf: string;
   /** State of the displayed run. */
   readonly stale: StaleState | null;
+  /** Weight before capping at the prices of the effective date; absent if the page does not show it. */
+  readonly uncappedInEffect?: number | undefined;
   readonly onClose: () => void;
 }
 
@@ -25,7 +27,7 @@ interface ExplanationProps {
  * Renders why a security is or is not in the index, and how its weight was computed: every rule, the weighting formula
  * and the cap.
  */
-export function Explanation({ id, identifier, asOf, stale, onClose }: ExplanationProps) {
+export function Explanation({ id, identifier, asOf, stale, uncappedInEffect, onClose }: ExplanationProps) {
   const run = useDefinitionRun(id, stale);
   const chain = useResource(run === null ? null : `explain ${id} ${identifier} ${asOf} ${run.run_id ?? ''}`, (signal) =>
     service.value.call('explainName', {
@@ -40,7 +42,7 @@ export function Explanation({ id, identifier, asOf, stale, onClose }: Explanatio
         {(explained) => (
           <>
             <RunNote stale={stale} />
-            <Chain explained={explained} />
+            <Chain {...{ explained, uncappedInEffect }} />
           </>
         )}
       </Answered>
@@ -57,7 +59,11 @@ export function RunNote({ stale }: Pick<ExplanationProps, 'stale'>) {
   return parts.length === 0 ? null : <p class="quiet">Decided {parts.join(', ')}.</p>;
 }
 
-function Chain({ explained }: { readonly explained: IndexExplanation }) {
+interface ChainProps extends Pick<ExplanationProps, 'uncappedInEffect'> {
+  readonly explained: IndexExplanation;
+}
+
+function Chain({ explained, uncappedInEffect }: ChainProps) {
   const { identifier, included, excluded_by: rule, derivation } = explained;
   const formatNameAddress = useNameAddress();
   const quoteCurrency = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
@@ -99,7 +105,7 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
           </ol>
         </section>
       )}
-      <Weighing explained={explained} currency={currency} />
+      <Weighing {...{ explained, currency, uncappedInEffect }} />
       {explained.datapoints.length > 0 && (
         <section>
           <h3>Values used</h3>
@@ -193,14 +199,14 @@ function Step({ step, currency }: StepProps) {
   );
 }
 
-interface WeighingProps {
-  readonly explained: IndexExplanation;
+interface WeighingProps extends ChainProps {
   /** Currency of the index; null if unknown. */
   readonly currency: string | null;
 }
 
 /** Renders the steps from the raw weight to the capped weight. */
-function Weighing({ explained: { weighting, capping, decision_date: decided }, currency }: WeighingProps) {
+function Weighing({ explained, currency, uncappedInEffect }: WeighingProps) {
+  const { weighting, capping, decision_date: decided, rebalance_date: effective } = explained;
   if (weighting === null) return null;
   return (
     <section>
@@ -213,7 +219,10 @@ function Weighing({ explained: { weighting, capping, decision_date: decided }, c
           ...Object.entries(weighting.parts).map(([name, value]) => [name, formatDatapoint(name, value)] as const),
           ['Raw weight', formatDatapoint(weighting.formula, weighting.raw, currency)],
           ['Sum of raw weights', formatDatapoint(weighting.formula, weighting.raw_total, currency)],
-          ['Before capping', formatPercent(weighting.uncapped_weight, 4)],
+          [`Before capping on ${decided}`, formatPercent(weighting.uncapped_weight, 4)],
+          ...(decided === effective || uncappedInEffect === undefined
+            ? []
+            : [[`Before capping on ${effective}`, formatPercent(uncappedInEffect, 4)] as const]),
           ['Cap', formatPercent(capping?.cap)],
           ['Scale', capping === null ? null : formatDecimal(capping.scale, 6)],
           ['Capped', capping === null ? null : capping.capped ? 'yes' : 'no'],

@@ -39,6 +39,10 @@ export const formatSubject = (view: Pick<PerformanceView, 'of' | 'return_variant
     ? `Index ${tracked}, ${returnText(view.return_variant)}, before costs of the run`
     : `Portfolio after costs, ${returnText(view.return_variant)}`;
 
+/** Formats the return of the last session, for example `+0.40% on 2024-03-15`. */
+export const formatDayReturn = ({ day_return: value, end }: Pick<PerformanceView, 'day_return' | 'end'>): string =>
+  `${formatChange(value)} on ${end}`;
+
 /** @param write default: as a return */
 const createSignedFigure = (term: string, value: number | null, help: string, write = formatChange): Figure => ({
   term,
@@ -61,6 +65,12 @@ export function createFigures(
   const { metrics, of, return_variant: variant } = view;
   const { tracking_error: error, tracking_difference: difference } = metrics;
   return [
+    {
+      term: 'Level',
+      value: formatDecimal(view.end_level),
+      note: formatDayReturn(view),
+      help: of === 'index' ? 'Index points after the close' : 'Value of the portfolio: 100 at the start of its run',
+    },
     createSignedFigure(
       capitalise(returnText(variant)),
       metrics.total_return,

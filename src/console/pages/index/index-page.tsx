@@ -278,7 +278,14 @@ function RunParts({ id, tab, tracked, underlying, overlay, store }: RunPartsProp
           {isOther ? (
             <OtherRun id={id} trouble={null} />
           ) : (
-            run.stale !== null && <Stale {...{ id, store }} stale={run.stale} isStrategy={id !== tracked} />
+            run.stale !== null && (
+              <Stale
+                {...{ id, store }}
+                version={id === tracked ? (run.index_version ?? null) : null}
+                stale={run.stale}
+                isStrategy={id !== tracked}
+              />
+            )
           )}
           <WholeRun tab={tab} run={run} />
           <Part {...{ tab, id, run, tracked, underlying, overlay }} />

@@ -210,7 +210,10 @@ function listBreachFigures({ breaches, distance }: LimitsView, formatAddressOf: 
   ];
 }
 
-/** Returns the last distance to a bound, and the smallest one. Returns nothing unless all limits are weights. */
+/**
+ * Returns the distance of the weights to their nearest bound: on the last date, and the smallest of all dates. Returns
+ * an empty list unless all limits are weights.
+ */
 function headroomFigures(view: LimitsView): readonly Metric[] {
   const { dates, headroom } = view.state;
   const knownHeadroom = headroom.flatMap((value, t) => (value === null ? [] : [{ value, date: dates[t] ?? '' }]));

@@ -1,4 +1,4 @@
-import type { IndexDocument, PreviewResponse } from '#clients/typescript/divisor.js';
+import type { IndexDocument, LevelSketch, PreviewResponse } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Bars } from '../../components/bars.js';
 import { Chart } from '../../components/chart/chart.js';
@@ -15,10 +15,10 @@ import { useFailedRuns } from '../../state/failed-runs.js';
 import { useNames } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { formatRunSubject } from '../../state/refusals.js';
-import { useResource } from '../../state/resource.js';
+import { useResource, type Resource } from '../../state/resource.js';
 import { formatDefinitionKey, readDefinition } from '../../state/run-questions.js';
 import { service } from '../../state/service.js';
-import { formatChange, formatCount, formatPercent, getSignClass } from '../../words/numbers.js';
+import { countValues, formatChange, formatCount, formatPercent, getSignClass } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { StrategyFigures, StrategySentence } from '../strategies/strategy-summary.js';
 import { createBody as createDraftBody } from '../designer/draft.js';
@@ -38,6 +38,7 @@ export interface NeverRunProps {
 export function NeverRun({ id, tracked }: NeverRunProps) {
   const hasFailed = useFailedRuns().has(id);
   const isStrategy = id !== tracked;
+  const figures = useIndexPreview(isStrategy ? null : id);
   return (
     <div class="index-part">
       {/* After a failure, another component shows its cause with a button that repeats the run. */}
@@ -55,11 +56,15 @@ export function NeverRun({ id, tracked }: NeverRunProps) {
           >
             {isStrategy
               ? `A run computes the value of the portfolio, its trades and its costs for every session. The figures below are of ${tracked}.`
-              : 'A run computes the level for every session since the base date. The figures below are a preview.'}
+              : describePreview(figures)}
           </EmptyState>
         </div>
       )}
-      {isStrategy ? <FollowedPreview id={id} tracked={tracked} /> : <IndexPreview id={id} hasFailed={hasFailed} />}
+      {isStrategy ? (
+        <FollowedPreview id={id} tracked={tracked} />
+      ) : (
+        <IndexPreview id={id} figures={figures} hasFailed={hasFailed} />
+      )}
     </div>
   );
 }
@@ -89,19 +94,22 @@ const SHOWN_ON_PHONE = 6;
 
 const TOP = 10;
 
-interface IndexPreviewProps {
-  readonly id: string;
-  /** True if the last run failed. The reason is shown elsewhere on the page and is not repeated. */
-  readonly hasFailed: boolean;
+/** Definition of an index, its constituents on the last date of the data, and its level over the last three years. */
+interface IndexFigures {
+  readonly index: IndexDocument | null;
+  /** Last date of the data; null while it is unknown. */
+  readonly end: string | null;
+  /** Constituents; an overlay has none. */
+  readonly preview: Resource<PreviewResponse>;
+  readonly sketch: Resource<LevelSketch>;
 }
 
-/**
- * Renders the constituents of an index on the last date of the data, and its level over the last three years. If there
- * are no constituents, renders the steps of the selection.
- */
-function IndexPreview({ id, hasFailed }: IndexPreviewProps) {
-  const definition = useResource(formatDefinitionKey(id), (signal) => readDefinition(id, signal));
-  const index = definition.data?.index ?? null;
+/** @param id index; null sends no request */
+function useIndexPreview(id: string | null): IndexFigures {
+  const definition = useResource(id === null ? null : formatDefinitionKey(id), (signal) =>
+    readDefinition(id ?? '', signal),
+  );
+  const index = (id === null ? null : definition.data?.index) ?? null;
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const end = stores.data?.stores.find(({ active }) => active)?.end ?? null;
   const isSelected = index !== null && index.overlay === undefined;
@@ -111,13 +119,41 @@ function IndexPreview({ id, hasFailed }: IndexPreviewProps) {
   const sketch = useResource(index === null || end === null ? null : `sketch of ${id}`, (signal) =>
     service.value.call('sketchLevel', { body: { document: createBody(index) }, signal }),
   );
+  return { index, end, preview, sketch };
+}
+
+/** Describes the content of the preview, and the additional content of a run. */
+function describePreview({ index, preview }: IndexFigures): string {
+  const since = index === null ? 'the base date' : `the base date ${index.base_date}`;
+  const { data } = preview;
+  const addition = `every rebalance and the level of every session since ${since}, with attribution and risk`;
+  if (data === undefined) return `A run computes ${addition}. The figures below are a preview of the last three years.`;
+  const count = countValues(listHoldings(data).length, 'constituent');
+  return `The preview below has the ${count} that the rules select on ${data.resolved_date ?? data.as_of}, and the level of the last three years. A run adds ${addition}.`;
+}
+
+interface IndexPreviewProps {
+  readonly id: string;
+  readonly figures: IndexFigures;
+  /** True if the last run failed. The reason is shown elsewhere on the page and is not repeated. */
+  readonly hasFailed: boolean;
+}
+
+/** Returns true while a request has neither a response nor an error. */
+const isPending = ({ data, trouble, isLoading }: Resource<unknown>): boolean =>
+  isLoading && data === undefined && trouble === null;
+
+/**
+ * Renders the constituents of an index on the last date of the data, and its level over the last three years. If there
+ * are no constituents, renders the steps of the selection.
+ */
+function IndexPreview({ id, figures: { index, end, preview, sketch }, hasFailed }: IndexPreviewProps) {
   const holdings = listHoldings(preview.data);
   if (index === null || end === null) return null;
   const levels = sketch.data?.level;
   const [first = null] = levels?.data ?? [];
   const levelReturn = first === null || levels === undefined ? null : (levels.data.at(-1) ?? first) / first - 1;
-  if (preview.data === undefined && sketch.data === undefined && (preview.trouble ?? sketch.trouble) === null)
-    return <FiguresSkeleton />;
+  if (isPending(preview) || isPending(sketch)) return <FiguresSkeleton />;
   const trouble = hasFailed ? null : (preview.trouble ?? sketch.trouble);
   const steps = preview.data?.steps ?? null;
   if (preview.data !== undefined && steps !== null && holdings.length === 0)
@@ -184,7 +220,10 @@ interface PreviewedLevelProps {
 
 function PreviewedLevel({ id, levels: { index: dates, data: values } }: PreviewedLevelProps) {
   return (
-    <Section title="Level of the last three years" aside="a preview; rules with a memory start without it">
+    <Section
+      title="Level of the last three years"
+      aside={`preview from ${dates[0] ?? ''} on; its first review has no previous constituents`}
+    >
       <Chart
         label={`Previewed level of ${id}`}
         dates={dates}
@@ -202,7 +241,10 @@ function Largest({ holdings, asOf }: { readonly holdings: readonly Asset[]; read
     asOf,
   );
   return (
-    <Section title="Largest weights" aside={`${formatCount(shownHoldings.length)} of ${formatCount(holdings.length)}`}>
+    <Section
+      title="Largest weights"
+      aside={`${formatCount(shownHoldings.length)} of ${formatCount(holdings.length)} on ${asOf}`}
+    >
       <Bars
         label="Largest weights"
         bars={shownHoldings.map(({ identifier, weight }) => ({

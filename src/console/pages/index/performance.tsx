@@ -15,9 +15,10 @@ import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
+import { formatDecimal, getSignClass } from '../../words/numbers.js';
 import { returnText } from '../../words/returns.js';
 import { DivisorChart } from './divisor-chart.js';
-import { createFigures, formatSubject } from './figures.js';
+import { createFigures, formatDayReturn, formatSubject } from './figures.js';
 import type { MoreProps } from './more-figures.js';
 import { getChosenVariant, LevelChart, type Variant } from './level-chart.js';
 import { useRiskControl } from './risk-control.js';
@@ -94,6 +95,7 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
         <RangeBar start={run.start} end={run.end} />
         {!isNarrow && figuresBar}
       </div>
+      {isNarrow && <CurrentLevel view={performance.data} />}
       {isNarrow && chart}
       {isNarrow && <div class="part-bar">{figuresBar}</div>}
       {figures}
@@ -108,6 +110,18 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
     </div>
   );
 }
+
+/** Renders the level at the end of the range, and the return of that session. The line keeps its height while loading. */
+const CurrentLevel = ({ view }: { readonly view: PerformanceView | undefined }) => (
+  <p class="index-now">
+    {view !== undefined && (
+      <>
+        <strong>{formatDecimal(view.end_level)}</strong>{' '}
+        <span class={getSignClass(view.day_return)}>{formatDayReturn(view)}</span>
+      </>
+    )}
+  </p>
+);
 
 /** Minimum width in pixels at which the controls of the chart fit into one row. */
 const NARROW = 980;

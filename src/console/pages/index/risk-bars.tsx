@@ -5,9 +5,7 @@ import { useNames } from '../../state/names.js';
 import { getParameter, setParameters, addQuery } from '../../state/location.js';
 import { formatPoints } from '../../words/numbers.js';
 
-/**
- * Renders the risk contributions of securities with their signs. Or those of sectors, which open to their securities.
- */
+/** Renders the risk contributions of securities or of sectors, with their signs. A sector opens to its securities. */
 export function RiskBars({ weights, asOf }: { readonly weights: readonly ConstituentRow[]; readonly asOf: string }) {
   const facts = useNames(
     weights.map(({ identifier }) => identifier),

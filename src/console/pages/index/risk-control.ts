@@ -12,7 +12,9 @@ interface RiskControlQuery {
   readonly date: string | null;
 }
 
-/** Returns the state of the risk control of an index on a date; null for other indices. */
+/**
+ * Returns the state of the risk control of an index on a date. Returns null if the index has no risk control overlay.
+ */
 export function useRiskControl({ id, stale, overlay, date }: RiskControlQuery): RiskControl | null {
   const isControlled = overlay?.type === 'risk_control';
   const run = useDefinitionRun(id, isControlled ? stale : null);

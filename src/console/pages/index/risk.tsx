@@ -33,7 +33,7 @@ const MODELS = [
   { value: 'styles', text: 'Styles' },
 ] as const;
 
-/** Estimators of factor models. In the address, a stored model has the prefix `STORED`. */
+/** Estimators of factor models. In the address, a stored model has the prefix `STORED_PREFIX`. */
 const FACTOR_ESTIMATORS: ReadonlySet<string> = new Set(['statistical', 'industries', 'styles']);
 const STORED_PREFIX = 'stored:';
 

@@ -74,7 +74,7 @@ export function Runs({ id }: { readonly id: string }) {
 const listComparedKeys = (runs: readonly StoredRun[]): readonly string[] =>
   ['run_from', 'run_to'].map(getParameter).filter((key): key is string => runs.some(({ run_id: run }) => run === key));
 
-/** Stores the two runs in the address that were selected last. One is the earlier run, the other the later run. */
+/** Stores in the address the two runs that were selected last: the earlier run and the later run. */
 const compare =
   (runs: readonly StoredRun[]) =>
   (keys: readonly string[]): void => {

@@ -108,7 +108,7 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
   ];
 }
 
-/** Weight covered by own returns from which all securities count as having their own return. */
+/** Minimum covered weight, as a fraction, at which all securities count as having their own return. */
 const WHOLE = 0.99995;
 
 const getReturn = ({ result }: ScenarioRow): number | null => result?.return ?? null;

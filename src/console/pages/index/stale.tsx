@@ -1,17 +1,28 @@
 import type { IndexDocumentBody, StaleState } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
+import { createLazyComponent } from '../../components/lazy.js';
+import type { ChangedFieldsProps } from '../../components/versions/changed-fields.js';
 import { usePhone } from '../../components/use-phone.js';
 import { activateStore, attempt, type OnRefusal } from '../../state/actions.js';
+import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { formatRunSubject } from '../../state/refusals.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
+import { formatIndexAddress } from '../../words/addresses.js';
 import { runAgain } from './run-settings.js';
+
+const ChangedFields = createLazyComponent<ChangedFieldsProps>(
+  'changed fields',
+  async () => (await import('../../components/versions/changed-fields.js')).ChangedFields,
+);
 
 interface StaleProps {
   readonly id: string;
+  /** Version of the definition that the run used; null for a strategy, or if unknown. */
+  readonly version: number | null;
   readonly stale: StaleState;
   /** Data store of the index; null for the served store. */
   readonly store: string | null;
@@ -19,7 +30,7 @@ interface StaleProps {
 }
 
 /** Renders why the run on this page is stale. Buttons make it current or replace it. */
-export function Stale({ id, stale, store, isStrategy }: StaleProps) {
+export function Stale({ id, version, stale, store, isStrategy }: StaleProps) {
   // If an index names no store, its run becomes current again when the store of the run is served.
   const storeId = store === null ? stale.store_id : null;
   const isPhone = usePhone();
@@ -27,7 +38,9 @@ export function Stale({ id, stale, store, isStrategy }: StaleProps) {
     <>
       <ul>
         {stale.reasons.map((reason) => (
-          <li key={reason}>{reason}</li>
+          <li key={reason}>
+            <Reason {...{ id, version, reason }} />
+          </li>
         ))}
       </ul>
       {storeId !== null && (
@@ -39,12 +52,13 @@ export function Stale({ id, stale, store, isStrategy }: StaleProps) {
       )}
     </>
   );
-  // On a phone, the reasons are folded. The data then starts on the first screen.
+  // On a phone, several reasons are folded. The data then starts on the first screen.
+  const isFolded = isPhone && (stale.reasons.length > 1 || storeId !== null);
   return (
     <Banner
       kind="warning"
       title={
-        isPhone ? (
+        isFolded ? (
           <details class="stale">
             <summary>This run is out of date</summary>
             {why}
@@ -77,10 +91,30 @@ export function Stale({ id, stale, store, isStrategy }: StaleProps) {
         </>
       }
     >
-      {!isPhone && why}
+      {!isFolded && why}
     </Banner>
   );
 }
+
+/** Renders a reason. If the definition of the index changed, renders the changed fields. */
+function Reason({ id, version, reason }: Pick<StaleProps, 'id' | 'version'> & { readonly reason: string }) {
+  if (version === null || !isOwnChange(reason, id)) return <>{reason}</>;
+  return (
+    <ChangedFields
+      kind="index"
+      id={id}
+      since={version}
+      formatAddress={(from, to) =>
+        formatAddress(formatIndexAddress(id), { tab: 'versions', version: String(to), against: String(from) })
+      }
+      otherwise={reason}
+    />
+  );
+}
+
+/** Returns true if a reason states that the definition of the index itself changed. */
+const isOwnChange = (reason: string, id: string): boolean =>
+  reason.startsWith(`The index ${id} changed since this run`);
 
 /** Assigns an index to a data store. The levels do not change. */
 const assignStore = (id: string, store: string, onRefusal: OnRefusal) =>

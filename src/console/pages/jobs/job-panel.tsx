@@ -22,6 +22,7 @@ import { formatLabel } from '../../words/labels.js';
 import { formatAtMost, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { findRuleAddress } from '../index/rule-address.js';
+import { FailedSelection } from './failed-selection.js';
 import './jobs.css';
 
 interface JobPanelProps {
@@ -57,6 +58,7 @@ function Job({ job }: { readonly job: JobStatus }) {
       ) : (
         <JobState job={job} />
       )}
+      {status === 'failed' && job.kind === 'backtest' && findings.some(isOfPipeline) && <FailedSelection job={job} />}
       {status === 'succeeded' && (
         <div>
           <LinkButton kind="main" href={formatJobAddress(job)}>
@@ -83,6 +85,8 @@ function Job({ job }: { readonly job: JobStatus }) {
     </>
   );
 }
+
+const isOfPipeline = ({ path }: Finding): boolean => path.startsWith('pipeline.');
 
 interface RemedyProps {
   readonly job: JobStatus;

@@ -1,7 +1,7 @@
 import { service } from '../../state/service.js';
 import { subtractMonths } from '../../words/dates.js';
 
-/** Closes of the last year with their dates. They are adjusted for splits and dividends. */
+/** Closes of the last year with their dates. The request determines how they are adjusted. */
 export interface YearPrices {
   readonly dates: readonly string[];
   readonly closes: readonly number[];
@@ -66,7 +66,10 @@ export function findExtremes({ dates, closes }: YearPrices): Extremes | null {
   return { low, lowDate: dates[closes.indexOf(low)]!, high, highDate: dates[closes.indexOf(high)]! };
 }
 
-/** Returns the dates from which returns to the last close are measured. Returns null if there is no close. */
+/**
+ * Returns the dates from which returns to the last close are measured. A date is null if there is no close on or before
+ * it.
+ */
 export function findStarts(year: YearPrices) {
   const last = year.dates.at(-1);
   const formatDate = (day: string) => year.dates[findPosition(year, day)] ?? null;
@@ -115,7 +118,10 @@ const REQUEST_CONCURRENCY = 4;
 let freeRequests = REQUEST_CONCURRENCY;
 const waitingRequests: (() => void)[] = [];
 
-/** Runs a request when fewer than `REQUESTS` requests are running. If it is aborted before that, it is not sent. */
+/**
+ * Runs a request when fewer than `REQUEST_CONCURRENCY` requests are running. If it is aborted before that, it is not
+ * sent.
+ */
 export async function runInTurn<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
   if (freeRequests === 0) await new Promise<void>((resolve) => void waitingRequests.push(resolve));
   else freeRequests--;

@@ -43,7 +43,7 @@ export function formatOtherExcesses(exceeded: readonly ExceededLimit[]): string 
 /** Maximum number of names in a sentence: of members of a constraint, or of bounds. */
 const NAMED_MAX = 3;
 
-/** Matches the labels of rows that the service itself adds to the constraints of a request. */
+/** Matches the labels of constraints that the service itself adds to those of a request. */
 const ADDED_ROW = /^\w+\[(?:default|uncovered)\]/;
 
 /** Counts the constraints of a request that have at least one binding bound. */
@@ -101,7 +101,10 @@ export function formatCostliest(
   return `${formatRow(`${type}[${id === '' ? index + 1 : id}]`)}, ${formatCost(costliest.objective_without)}`;
 }
 
-/** Returns the members of the binding bounds of certain rows, for example of `Exclude[uncovered]`. */
+/**
+ * Returns the members of the binding bounds of the constraints that `isRow` accepts, for example of
+ * `Exclude[uncovered]`.
+ */
 export const listBindingMembers = (labels: readonly string[], isRow: (row: string) => boolean): ReadonlySet<string> =>
   new Set(
     labels.flatMap((label) => {

@@ -18,7 +18,10 @@ const CHART_HEIGHT = 13;
 const ROW_HEIGHT = 2.4;
 const ROWS_MAX = 8;
 
-/** Block members that determine the height of the block. */
+/**
+ * Returns the height of a block in an outline. It depends on the kind of the block, and for some kinds on other
+ * members.
+ */
 const computeHeight = ({ kind, ...block }: Block): number => {
   const { limit = null, height = null } = block as { readonly limit?: number | null; readonly height?: number | null };
   if (kind === 'table' || kind === 'bar_chart') return 2 + ROW_HEIGHT * Math.min(limit ?? ROWS_MAX, ROWS_MAX);

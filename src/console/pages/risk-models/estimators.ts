@@ -27,7 +27,10 @@ export const ESTIMATOR_HELP: Readonly<Record<Exclude<Source, 'imported'>, string
   styles: 'The market, sectors, size, value, momentum, volatility, liquidity, quality and dividend as factors.',
 };
 
-/** Settings by name, with the estimators that use them. Settings for securities and dates apply to all estimators. */
+/**
+ * Settings by name, with the estimators that use them. Settings for securities and dates are left out, because all
+ * estimators use them.
+ */
 const SETTINGS: Readonly<Record<string, readonly Source[]>> = {
   target: ['shrinkage'],
   intensity_method: ['shrinkage'],

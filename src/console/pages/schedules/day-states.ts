@@ -107,7 +107,10 @@ interface Move {
   readonly value: number;
 }
 
-/** Separates the price moves with the limit of the first one, the largest move first, from other findings. */
+/**
+ * Splits findings into price moves, the largest first, and others. All moves have the same limit as the first one; a
+ * move with another limit is among the others.
+ */
 export function listMoves(findings: readonly DayFinding[]): {
   readonly limit: number | null;
   readonly moves: readonly Move[];

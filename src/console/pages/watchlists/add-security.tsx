@@ -11,17 +11,19 @@ interface AddSecurityProps {
   readonly known: readonly Security[];
   /** Identifiers of the list. */
   readonly listed: readonly string[];
+  /** True for an input that takes the width of the page. */
+  readonly isWide: boolean;
   onAdd(identifiers: readonly string[]): void;
 }
 
 /** Renders an input for one or several identifiers with a button. It suggests identifiers and companies. */
-export function AddSecurity({ known, listed, onAdd }: AddSecurityProps) {
+export function AddSecurity({ known, listed, isWide, onAdd }: AddSecurityProps) {
   const [typed, setTyped] = useState('');
   const listId = useId();
   const addedIdentifiers = parseTyped(typed, known).filter((identifier) => !listed.includes(identifier));
   return (
     <form
-      class="form-actions"
+      class={isWide ? 'form-actions is-wide' : 'form-actions'}
       onSubmit={(event) => {
         event.preventDefault();
         if (addedIdentifiers.length > 0) onAdd([...new Set(addedIdentifiers)]);

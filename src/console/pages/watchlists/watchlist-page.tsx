@@ -88,23 +88,30 @@ function put({ id, ...document }: JsonObject, write: WriteTerms) {
 
 function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
+  const form = {
+    schema: 'WatchlistUpsert',
+    value: document,
+    findings,
+    onChange: (next: JsonObject) => set(isStored ? next : withDerivedId(document, next)),
+  };
   return (
     <div class="form-card">
       <div class="field-grid is-joined">
+        <SchemaForm {...form} names={['name']} />
         <Field
-          spec={{ name: 'id', label: 'Id', kind: 'text', isRequired: true }}
+          spec={{
+            name: 'id',
+            label: 'Id',
+            kind: 'text',
+            isRequired: true,
+            ...(!isStored && { help: 'Derived from the name. Letters, digits, dashes and underscores.' }),
+          }}
           value={document['id']}
           findings={findings.filter(({ path }) => path === 'id' || path === 'watchlist_id')}
           isDisabled={isStored}
           onChange={(value) => set({ ...document, id: value })}
         />
-        <SchemaForm
-          schema="WatchlistUpsert"
-          except={isStored ? [] : ['identifiers']}
-          value={document}
-          findings={findings}
-          onChange={(next) => set(isStored ? next : withDerivedId(document, next))}
-        />
+        <SchemaForm {...form} except={isStored ? ['name'] : ['name', 'identifiers']} />
       </div>
     </div>
   );
@@ -140,22 +147,23 @@ function Securities({ edited, list }: SecuritiesProps) {
   const change = (next: readonly string[]) => set({ ...document, identifiers: [...next] });
   const mayEdit = may('write');
   const isStored = list.etag !== null;
+  const addition = (
+    <AddSecurity
+      known={names.data ?? []}
+      listed={identifiers}
+      isWide={!isStored}
+      onAdd={(added) => change([...identifiers, ...added])}
+    />
+  );
   return (
     <>
       {unknown.length > 0 && (
-        <Banner
-          kind="warning"
-          title={`Not in the served store: ${unknown.join(', ')}.`}
-          action={
-            mayEdit && (
-              <Button onClick={() => change(identifiers.filter((identifier) => !unknown.includes(identifier)))}>
-                Remove {unknown.length === 1 ? unknown[0] : countValues(unknown.length, 'identifier')}
-              </Button>
-            )
+        <UnknownSecurities
+          identifiers={unknown}
+          onRemove={
+            mayEdit ? () => change(identifiers.filter((identifier) => !unknown.includes(identifier))) : undefined
           }
-        >
-          <p>Correct or remove the identifiers, or serve the store that contains them.</p>
-        </Banner>
+        />
       )}
       <Section
         title="Securities"
@@ -163,11 +171,7 @@ function Securities({ edited, list }: SecuritiesProps) {
           mayEdit && (
             <>
               {isStored && isChanged && <span>not saved yet</span>}
-              <AddSecurity
-                known={names.data ?? []}
-                listed={identifiers}
-                onAdd={(added) => change([...identifiers, ...added])}
-              />
+              {isStored && addition}
               {isStored && (
                 <Popover label="Edit the list: name, description and order" title="Edit the list">
                   {() => <Form edited={edited} isStored />}
@@ -180,6 +184,7 @@ function Securities({ edited, list }: SecuritiesProps) {
         {identifiers.length === 0 && (
           <p class="quiet">Add securities by identifier or company; several are separated by commas.</p>
         )}
+        {mayEdit && !isStored && addition}
         {identifiers.length > unknown.length && (
           <WatchedTable
             identifiers={identifiers}
@@ -188,6 +193,31 @@ function Securities({ edited, list }: SecuritiesProps) {
         )}
       </Section>
     </>
+  );
+}
+
+interface UnknownSecuritiesProps {
+  readonly identifiers: readonly string[];
+  /** Undefined if the user may not edit the list. */
+  readonly onRemove: (() => void) | undefined;
+}
+
+/** Renders a warning about identifiers that the served store does not contain. */
+function UnknownSecurities({ identifiers, onRemove }: UnknownSecuritiesProps) {
+  return (
+    <Banner
+      kind="warning"
+      title={`Not in the served store: ${identifiers.join(', ')}.`}
+      action={
+        onRemove && (
+          <Button onClick={onRemove}>
+            Remove {identifiers.length === 1 ? identifiers[0] : countValues(identifiers.length, 'identifier')}
+          </Button>
+        )
+      }
+    >
+      <p>Correct or remove the identifiers, or serve the store that contains them.</p>
+    </Banner>
   );
 }
 

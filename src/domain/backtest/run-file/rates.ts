@@ -34,7 +34,7 @@ export function listAppendedRates(source: AppendedSessions): Float64Array | null
  * Returns one row of rates per foreign security, [securities x T]. Version 0.1.0 stored rates in this form, not one row
  * per currency.
  */
-export function groupRatesByCurrency(columns: BlockReader): Float64Array {
+export function repeatRatesBySecurity(columns: BlockReader): Float64Array {
   const { foreign, dates } = columns.header;
   const values = columns.f64('rates');
   const rows = Object.values(foreign);

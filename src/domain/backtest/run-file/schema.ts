@@ -24,7 +24,7 @@ import {
 } from './parts.js';
 import { drift, overlayReturnParts } from './overlay-blocks.js';
 import { joinedPrice, price } from './prices.js';
-import { listAppendedRates, groupRatesByCurrency, listWholeRates } from './rates.js';
+import { listAppendedRates, repeatRatesBySecurity, listWholeRates } from './rates.js';
 import { dividendPoints, netDividendPoints, transfers } from './dividends.js';
 import { distributions } from './distributions.js';
 import { keptShares, shareChanges } from './share-changes.js';
@@ -203,7 +203,7 @@ export const BLOCKS = {
     type: 'f64',
     axes: ['currencies', 'dates'],
     compare: compareByElement(1),
-    upgrade: groupRatesByCurrency,
+    upgrade: repeatRatesBySecurity,
     canBeAddedLater: true,
     meaning: 'exchange rates, a row for each currency',
     whole: ({ run: { portfolio }, rates }) => listWholeRates(rates, portfolio),

@@ -60,7 +60,7 @@ interface GrowingState {
   readonly market: MarketData;
   readonly document: IndexDocument;
   readonly request: RunRequest;
-  /** Number of sessions of the first run. `steps` contains the number of sessions of each extension. */
+  /** Number of sessions of the first run. `steps` contains the number of sessions that each extension adds. */
   readonly rows: number;
   readonly steps: readonly number[];
   readonly tally: Tally;

@@ -17,7 +17,7 @@ interface GoldenFigures {
 }
 
 const file = new URL('../../../../../test/golden/factor-models/factor-models.json', import.meta.url);
-export const golden = JSON.parse(readFileSync(file, 'utf8')) as GoldenFigures; // the file has the format of Golden
+export const golden = JSON.parse(readFileSync(file, 'utf8')) as GoldenFigures; // the file has the format of this type
 
 export const [T, N, FROM] = [420, 14, 300];
 export const names = Array.from({ length: N }, (_, i) => i);

@@ -15,7 +15,7 @@ interface GoldenValidation {
 }
 
 const file = new URL('../../../../../test/golden/risk-validation/risk-validation.json', import.meta.url);
-const golden = JSON.parse(readFileSync(file, 'utf8')) as GoldenValidation; // the file has the format of Golden
+const golden = JSON.parse(readFileSync(file, 'utf8')) as GoldenValidation; // the file has the format of this type
 
 interface Trial extends Partial<Pick<ValidationInput, 'heldOn'>> {
   readonly terms?: Partial<RiskValidationRequest>;

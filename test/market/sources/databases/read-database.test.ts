@@ -17,7 +17,7 @@ import { openTestDatabase, type TestDatabase } from '../../../postgresql/shared-
 
 const createFolder = openTemporaryFolders();
 
-/** Tables of one store, once as statements that every database accepts and once as files. */
+/** Tables of one store as statements that every database accepts. `FILES` has the same tables as files. */
 const TABLES = [
   'CREATE TABLE market (identifier text, date date, "CLOSE" double precision, "VOLUME" bigint)',
   "INSERT INTO market VALUES ('A', '2024-01-02', 10.5, 100), ('B', '2024-01-02', 20.25, NULL), ('A', '2024-01-03', 11.5, 9007199254740991)",

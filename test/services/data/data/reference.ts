@@ -11,7 +11,7 @@ import { service, createFrame, TABLES, requestErrorCode } from './set-up.js';
 
 export function describeReference(): void {
   describe('reference data', () => {
-    test('is the reference data as known on the day', async () => {
+    test('is that known on the day', async () => {
       expect((await service.ok<ReferenceResponse>('GET', '/data/reference/A?as_of=2024-01-04')).fields).toEqual({
         NAME: 'Alpha',
         SECTOR: 'Tech',

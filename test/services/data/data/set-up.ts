@@ -15,8 +15,8 @@ export const createFrame = (columns: readonly string[], data: readonly (readonly
 });
 
 /**
- * Two securities over seven days. B splits 2 for 1 on the fourth day. A pays a dividend before that day and lacks a
- * bar.
+ * Two securities over four sessions. B splits 2 for 1 on the third session and pays a dividend on the session before. A
+ * has no bar on the third session.
  */
 export const TABLES = {
   market: createFrame(

@@ -159,7 +159,7 @@ export function describeImporting(): void {
         tables: createRows(['A', '2024-01-03', 1], ['B', '2024-01-03', 2], ['C', '2024-01-02', 3]),
       });
       expect(body.store.content_hash).toBe(wholeImport.body.store.content_hash);
-      // Two rows were added. The store still contains the earlier rows. One of them is equal.
+      // The request has two rows. One of them repeats a row of the store, so the store has three.
       expect([body.rows['market'], body.store.rows?.['market']]).toEqual([2, 3]);
     });
 

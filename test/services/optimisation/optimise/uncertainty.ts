@@ -21,8 +21,8 @@ export function describeUncertainty(): void {
       expect(worst.expected_return).toBeCloseTo(run.expected_return! - run.volatility, 12);
       expect(worst.nominal).toBeCloseTo(run.expected_return! - 2 * run.volatility ** 2, 12);
       expect(run.objective_value).toBeCloseTo(worst.expected_return! - 2 * worst.volatility ** 2, 12);
-      // The increase is at most what fully correlated securities would add: a fifth of the square of their average
-      // volatility.
+      // The increase is a fifth of the square of the average volatility of the holdings. This is more than a fifth of
+      // the variance.
       expect(worst.volatility ** 2).toBeGreaterThan(1.2 * run.volatility ** 2);
       expect(run.converged).toBe(true);
       expect((await requireSolution(UTILITY)).worst_case).toBeNull();

@@ -4,7 +4,7 @@ import type { RiskModelImportResult } from '#contract/risk-model-imports.js';
 import type { JobStatus } from '#jobs/status.js';
 import { NAMES, put, service } from '../../optimisation/optimise/set-up.js';
 
-/** Imports of models use the market of the optimisation tests: twelve securities from 2023 on. */
+/** Media type of an Arrow stream. Imports use the market of the optimisation tests: twelve securities from 2023 on. */
 
 export const ARROW = 'application/vnd.apache.arrow.stream';
 

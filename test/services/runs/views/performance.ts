@@ -64,7 +64,7 @@ export function describePerformance(): void {
     expect(index!.trace.data.at(-1)).toBe(points.at(-1));
     expect(portfolio.return_variant).toBe('total');
     expect(portfolio.year_to_date).toBeLessThan(index!.year_to_date);
-    // The data ended years ago. So the latest rebalance is in the past, and no next rebalance is known.
+    // The data ended years ago. So the next rebalance of the run is in the past. The coming one is not.
     const [today] = new Date().toISOString().split('T');
     expect(portfolio.next_rebalance! < '2024-04').toBe(true);
     expect(portfolio.coming_rebalance! >= today!).toBe(true);

@@ -158,7 +158,7 @@ function mergeNearest(clusters: Clusters, newId: number, linkage: Linkage): Merg
   return { left, right, distance };
 }
 
-/** Returns the slot of the earliest cluster of the nearest pair. */
+/** Returns the slot of the cluster with the nearest neighbour. Among equal distances, the oldest cluster precedes. */
 function findNearestSlot({ n, distances, id, active, nearest }: Clusters): number {
   let bestSlot = active[0]!;
   for (const slot of active) {

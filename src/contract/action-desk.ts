@@ -4,6 +4,7 @@ import {
   ActionDecision,
   ActionSource,
   ActionTerms,
+  AffectedIndex,
   DeskActionEffect,
   DESK_STATES,
 } from '#domain/corporate-actions/action-desk.js';
@@ -35,10 +36,24 @@ export const DeskActionDetail = defineObject(() => ({
   effects: z.array(DeskActionEffect).meta({ description: 'Effect on each index with a run that holds the security.' }),
 })).meta({ id: 'DeskActionDetail' });
 
+export const ListedDeskAction = defineObject(() => ({
+  ...DeskAction.shape,
+  indices: z.array(AffectedIndex).nullable().meta({
+    description:
+      'Indices that hold the security according to their newest runs, those with the largest weights first. Null if `indices` was not requested, or if the listed period contains more than 2,000 actions.',
+  }),
+})).meta({ id: 'ListedDeskAction' });
+export type ListedDeskAction = z.infer<typeof ListedDeskAction>;
+
 export const DeskActions = defineObject(() => ({
-  actions: z.array(DeskAction).meta({ description: 'Actions, sorted by ex-date and security.' }),
+  actions: z.array(ListedDeskAction).meta({ description: 'Actions, sorted by ex-date and security.' }),
   total: z.int().meta({ description: 'Number of actions that satisfy the filters.' }),
+  indices_unread: z.int().min(0).nullable().meta({
+    description:
+      'Number of indices missing from `indices`, because only the 50 newest runs are read. Null without them.',
+  }),
 })).meta({ id: 'DeskActions' });
+export type DeskActions = z.infer<typeof DeskActions>;
 
 export const DeskDecisionRequest = defineObject(() => ({
   decision: z.enum(['confirmed', 'rejected', 'reopened']).meta({ description: 'Decision about the action.' }),
@@ -73,6 +88,10 @@ export const actionDeskRoutes = defineRoutes({
       state: z.enum(DESK_STATES).optional().meta({ description: 'Only actions in this state.' }),
       identifier: AssetIdentifier.optional().meta({ description: 'Only actions of this security.' }),
       flagged: z.boolean().default(false).meta({ description: 'Only actions with flags.' }),
+      indices: z
+        .boolean()
+        .default(false)
+        .meta({ description: 'Also returns the indices that each action affects. They are read from stored runs.' }),
       limit: z.int().min(1).max(LISTED_MAX).default(200).meta({ description: 'Maximum number of entries.' }),
     })),
     success: { status: 200, description: 'Actions by ex-date.', schema: DeskActions },

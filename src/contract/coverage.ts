@@ -31,6 +31,20 @@ export const CoverageResponse = defineObject(() => ({
 })).meta({ id: 'CoverageResponse' });
 export type CoverageResponse = z.infer<typeof CoverageResponse>;
 
+const PriceGaps = defineObject(() => ({
+  identifier: z.string(),
+  start: z.string().meta({ description: 'Date of the first price.' }),
+  end: z.string().meta({ description: 'Date of the last price.' }),
+  missing: z
+    .int()
+    .min(1)
+    .meta({ description: 'Number of dates without a price between the first and the last price.' }),
+  longest: z.int().min(1).meta({ description: 'Largest number of consecutive dates without a price.' }),
+  first_missing: z.string().meta({ description: 'First date without a price.' }),
+  last_missing: z.string().meta({ description: 'Last date without a price.' }),
+  dates: z.array(z.string()).meta({ description: 'The latest 50 dates without a price, ascending.' }),
+})).meta({ id: 'PriceGaps', description: 'Missing prices of a security.' });
+
 export const CoverageHistoryResponse = defineObject(() => ({
   store_id: z.string(),
   dates: z.array(z.string()).meta({ description: 'Dates on which any security has a bar, ascending.' }),
@@ -39,5 +53,9 @@ export const CoverageHistoryResponse = defineObject(() => ({
     description:
       'Number of securities with a first price on or before the date and a last price on or after it. If such a security has no price on the date, its exchange was closed or its bar is missing.',
   }),
+  gaps: z
+    .array(PriceGaps)
+    .meta({ description: 'The 1,000 securities with the most missing prices, sorted by their number.' }),
+  gaps_total: z.int().min(0).meta({ description: 'Number of securities with missing prices.' }),
 })).meta({ id: 'CoverageHistoryResponse' });
 export type CoverageHistoryResponse = z.infer<typeof CoverageHistoryResponse>;

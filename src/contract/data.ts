@@ -171,7 +171,7 @@ export const FieldList = defineObject(() => ({
       z.strictObject({
         name: z.string(),
         dataset: z.enum(['market', 'reference', 'derived']).meta({ description: 'Source of the field.' }),
-        kind: z.enum(['number', 'string', 'boolean']).meta({ description: 'Meaning of its values.' }),
+        kind: z.enum(['number', 'string', 'boolean']).meta({ description: 'Type of its values.' }),
       }),
     )
     .meta({ description: 'Columns and derived datapoints, by name.' }),

@@ -33,7 +33,7 @@ export type EventsQuery = z.infer<typeof EventsQuery>;
 export const EventsView = defineObject(() => ({
   from: z.string().meta({ description: 'First day.' }),
   to: z.string().meta({ description: 'Last day.' }),
-  indices: z.int().meta({ description: 'Indices that the event concerns.' }),
+  indices: z.int().meta({ description: 'Number of indices that the response covers.' }),
   events: z
     .array(
       z

@@ -6,8 +6,8 @@ import { SERVICE_FIELD_DESCRIPTIONS } from './glossary/service.js';
 import { STUDY_FIELD_DESCRIPTIONS } from './glossary/studies.js';
 
 /**
- * Descriptions of fields whose schema has no description. A field name has the same meaning in all schemas. An entry
- * `Schema.field` overrides the entry `field`.
+ * Descriptions of fields whose schema has no description. An entry `field` applies to all schemas with this field. An
+ * entry `Schema.field` overrides it, also in the inline objects of the schema.
  */
 export const GLOSSARY: Readonly<Record<string, string>> = {
   ...DOCUMENT_FIELD_DESCRIPTIONS,

@@ -127,9 +127,10 @@ export const GovernanceOverview = defineObject(() => ({
       z.strictObject({
         index_id: z.string(),
         published_through: z.string().nullable().meta({ description: 'Last published date; null if there is none.' }),
-        entries: defineEntryCount(
-          'Number of entries of the published log, including restatements; null if the log cannot be read.',
-        ).nullable(),
+        entries: z.int().min(0).nullable().meta({
+          description:
+            'Number of entries of the published log, including restatements; null if the log cannot be read.',
+        }),
         errors: defineEntryCount('Number of entries of the register of errors.'),
         data_through: z.string().nullable().meta({
           description: 'Last date of the data store of the index; null if the store has no data.',
@@ -210,7 +211,7 @@ export const governanceRoutes = defineRoutes({
     scope: 'read',
     tag,
     withoutMarket: true,
-    summary: 'One procedure.',
+    summary: 'Returns one procedure.',
     params,
     success: { status: 200, description: 'The procedure.', schema: Procedure },
     errors: ['PROCEDURE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

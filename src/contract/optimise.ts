@@ -125,7 +125,7 @@ export const OptimiseRequest = defineObject(() => ({
     .max(10_000)
     .nullable()
     .default(null)
-    .meta({ description: 'Constraint set of the new index. Null inherits nothing from the parent.' }),
+    .meta({ description: 'Description of the new index, free text. It is not copied from the parent.' }),
   ...getOptimisationFields(),
   constraints: z
     .array(getConstraintRowSchema())
@@ -231,7 +231,7 @@ export const optimiseRoutes = defineRoutes({
     versioned: true,
     params: setPath,
     query: purgeQuery,
-    success: { status: 204, description: 'Forgotten.' },
+    success: { status: 204, description: 'Deleted.' },
     errors: ['CONSTRAINT_SET_NOT_FOUND'],
   },
   listConstraintTypes: {

@@ -167,7 +167,7 @@ export const riskModelRoutes = defineRoutes({
     summary: 'Deletes a risk model.',
     params,
     versioned: true,
-    success: { status: 204, description: 'Forgotten.' },
+    success: { status: 204, description: 'Deleted.' },
     errors: ['RISK_MODEL_NOT_FOUND'],
   },
 });

@@ -83,7 +83,7 @@ const createPathMetrics = <Value extends z.ZodType>(value: Value) => ({
   }),
   max_drawdown: value.meta({ description: 'Largest drawdown, at most 0.' }),
   sharpe_ratio: value.meta({ description: 'Annualised Sharpe ratio with a risk-free rate of 0.' }),
-  total_return: value.meta({ description: 'Figures over the test groups.' }),
+  total_return: value.meta({ description: 'Total return over the test groups.' }),
   volatility: value.meta({ description: 'Annualised standard deviation, ddof 1.' }),
 });
 

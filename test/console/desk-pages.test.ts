@@ -150,6 +150,16 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     }
   });
 
+  test('a list of corporate actions shows the indices that each action affects', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<DeskActions>('GET', '/actions?from=2022-01-01&to=2022-12-31&indices=true');
+    const { identifier, ex_date: date, indices } = body.actions.find((action) => action.indices!.length === 2)!;
+    const weight = (100 * indices![0]!.weight).toFixed(2);
+    await follow(page, `/console/actions?from=2022-01-01&actions.q=${identifier}`);
+    const row = page.getByRole('grid', { name: 'corporate actions' }).getByRole('row').filter({ hasText: date });
+    await row.getByText(`${indices![0]!.index_id} ${weight}% and 1 more`).waitFor();
+  });
+
   test('a closure is stored only after its effect is shown', async () => {
     const { page, service } = desk;
     const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective&index_ids=CORE');

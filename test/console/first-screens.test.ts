@@ -163,4 +163,47 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
       });
     await pollEventually(readRest).toBe(0);
   });
+
+  test('a table with at most 12 rows has no scroll box', async () => {
+    const { page } = desk;
+    const countRows = async () => Number(await table.getAttribute('aria-rowcount')) - 1;
+    const readHiddenHeight = () => table.evaluate((element) => element.scrollHeight - element.clientHeight);
+    await follow(page, '/console/data/stores/market?tab=coverage');
+    const table = page.getByRole('grid', { name: 'fields' });
+    await table.getByRole('row').nth(8).waitFor();
+    expect(await readHiddenHeight()).toBeGreaterThan(0);
+    // The height of the table is that of ten rows, and twelve fields have an underscore in their names.
+    await page.getByRole('region', { name: 'Fields' }).getByRole('searchbox').fill('_');
+    await pollEventually(countRows).toBe(12);
+    await pollEventually(readHiddenHeight).toBe(0);
+  });
+
+  test('the coverage of a store lists its missing prices by security and by session', async () => {
+    const { page, service, complaints } = desk;
+    // First and Second miss prices that later dates have, and Third is delisted.
+    const texts = { First: 'x.x..xx', Second: 'xxx.xxx', Third: 'xxxx...' };
+    const data = Object.entries(texts).flatMap(([identifier, text]) =>
+      [...text].flatMap((mark, t) => (mark === 'x' ? [[identifier, `2024-01-0${t + 1}`, 10 + t]] : [])),
+    );
+    const market = { index: data.map((_, row) => row), columns: ['identifier', 'date', 'CLOSE'], data };
+    const store = { store_id: 'gaps', name: 'Gaps', activate: false, tables: { market } };
+    await service.ask('POST', '/data/import', store);
+    await follow(page, '/console/data/stores/gaps?tab=coverage');
+    const table = page.getByRole('table', { name: 'missing prices', exact: true });
+    const countRows = async () => Number(await table.getAttribute('aria-rowcount')) - 1;
+    await table
+      .getByRole('row', { name: /^First 3 2 2024-01-02 2024-01-05 2024-01-05, 2024-01-04, 2024-01-02/ })
+      .waitFor();
+    await table.getByRole('row', { name: /^Second 1 1 2024-01-04/ }).waitFor();
+    expect(await countRows()).toBe(2);
+    await page.getByRole('application', { name: /^Missing prices/ }).waitFor();
+    const figures = page.getByLabel('Coverage of prices');
+    await figures.getByRole('link', { name: 'of 2 securities' }).waitFor();
+    await figures.getByRole('link', { name: 'missing on 2024-01-04' }).click();
+    await pollEventually(() => page.getByRole('searchbox').first().inputValue()).toBe('2024-01-04');
+    // A search for another session finds the only security without a price on it.
+    await page.getByRole('searchbox').first().fill('2024-01-05');
+    await pollEventually(countRows).toBe(1);
+    expect(complaints).toEqual([]);
+  });
 });

@@ -8,13 +8,28 @@ import { openCachedMarket } from '../input/open-markets.js';
 /** Computes the coverage of a market through time: a CoverageHistoryResponse as JSON. */
 export const measureCoverage: Task<'coverage'> = ({ market: handle }) => {
   const market = openCachedMarket(handle);
-  const { priced, expected } = countCoverage(market);
-  const json = createJsonWriter(256 + market.dates.length * 28);
+  const { priced, expected, gaps, incomplete } = countCoverage(market);
+  const formatDate = (t: number) => formatDay(market.dates[t]!); // positions of a coverage are positions of dates
+  const json = createJsonWriter(256 + market.dates.length * 28 + gaps.length * GAP_BYTES);
   json.value({
     store_id: market.datasetId,
     dates: Array.from(market.dates, (day) => formatDay(day)),
     priced: [...priced],
     expected: [...expected],
+    gaps: gaps.map(({ identifier, start, end, missing, longest, first, last, sessions }) => ({
+      identifier,
+      start: formatDate(start),
+      end: formatDate(end),
+      missing,
+      longest,
+      first_missing: formatDate(first),
+      last_missing: formatDate(last),
+      dates: sessions.map(formatDate),
+    })),
+    gaps_total: incomplete,
   });
   return answerBytes(json.bytes());
 };
+
+/** Approximate size of the gaps of a security in JSON. The writer grows if it is too small. */
+const GAP_BYTES = 200;

@@ -108,7 +108,7 @@ const WARM_MS = 400;
 const REPEATS = 15;
 
 /**
- * Returns the median processor time of warm runs, including all threads of this process, and the median wall-clock
+ * Runs a solve several times and returns its weights, the median processor time of all threads, and the median wall-clock
  * time. A slow solve runs once.
  */
 export function measureTime(work: () => Float64Array): Solution {

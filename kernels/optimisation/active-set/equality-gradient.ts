@@ -40,7 +40,7 @@ export function computeGradient(program: Program, state: ActiveState, iterate: I
   work.gradientScale = largest;
 }
 
-/** Computes P (x - centre); updates the previous result if only few securities have moved. */
+/** Computes C (x - centre), where C is the covariance. If few weights changed, it updates the previous product. */
 function computeForce({ n, metric, centre }: Program, x: Float64Array, work: Work): Float64Array {
   const { offset, product, force, forcedAt } = work;
   let movedCount = work.hasForce ? 0 : n;

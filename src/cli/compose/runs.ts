@@ -106,6 +106,6 @@ function createKinds(core: JobComponents, runnables: RunnableRuns) {
 
 /** Creates the handlers for the corporate actions desk. They read the effects of actions from views of runs. */
 function createDeskHandlers(core: JobComponents, views: RunViews) {
-  const readEffects = createActionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
-  return createActionDeskHandlers(createActionDesk({ ...core, readEffects }));
+  const effects = createActionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
+  return createActionDeskHandlers(createActionDesk({ ...core, effects }));
 }

@@ -263,7 +263,7 @@ export interface AccountTax {
 export interface ActionChoice {
   /** `take_up`: subscribe for all new shares of a rights issue, with cash from outside; `sell`: sell the rights at their theoretical value; the cash leaves the index; `sell_to_fund`: sell enough rights to pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: accept the cash of an offer of cash or shares, or of a scrip dividend; the cash leaves the index; `accept_shares`: accept the shares of an offer of cash or shares, or the new shares of a scrip dividend */
   readonly choice: 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | 'accept_cash' | 'accept_shares';
-  /** Values at prices that change only because of the action. */
+  /** Weight at prices that change only because of the action. */
   readonly weight_after: number;
   /** Index shares. */
   readonly shares_after: number;
@@ -476,6 +476,13 @@ export interface AdjustmentChoice {
   readonly others: readonly OtherAdjustment[];
 }
 
+export interface AffectedIndex {
+  /** The index, or the strategy of a run. */
+  readonly index_id: string;
+  /** Weight at the close before the ex-date; for a coming action, on the last date of the run. */
+  readonly weight: number;
+}
+
 /** True if every operand is true. */
 export interface AllNode {
   readonly node: 'all';
@@ -662,7 +669,7 @@ export interface ArithmeticNode {
   readonly node: 'arithmetic';
   /** Operator between the operands. ^ is a power. */
   readonly operator: '+' | '-' | '*' | '/' | '^';
-  /** Nodes in any order. */
+  /** Operands, in order. */
   readonly operands: readonly ExpressionNode[];
   /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
@@ -673,7 +680,7 @@ export interface ArithmeticNodeInput {
   readonly node: 'arithmetic';
   /** Operator between the operands. ^ is a power. */
   readonly operator: '+' | '-' | '*' | '/' | '^';
-  /** Nodes in any order. */
+  /** Operands, in order. */
   readonly operands: readonly ExpressionNodeInput[];
   /** Canonical text of the tree, at its root; ignored in requests. */
   readonly text?: string | undefined;
@@ -1501,7 +1508,7 @@ export interface BenchmarkStatistics {
   readonly information_ratio: number | null;
   /** Geometric mean return divided by the geometric mean return of the benchmark, on sessions with a positive benchmark return; null if there are none. */
   readonly up_capture: number | null;
-  /** Same ratio as capture_up, on sessions with a negative benchmark return. */
+  /** Same ratio as up_capture, on sessions with a negative benchmark return. */
   readonly down_capture: number | null;
 }
 
@@ -2218,7 +2225,7 @@ export interface Concentration5_10_40Row {
 }
 
 export interface ConcentrationPayload {
-  /** Securities with a weight above 0. */
+  /** Number of securities with a weight above 0. */
   readonly constituents: number;
   /** 1 divided by the sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, and leverage lowers it. */
   readonly effective_assets: number;
@@ -2416,7 +2423,7 @@ export interface ContributionPayload {
 }
 
 export interface CorporateAction {
-  /** Class name. */
+  /** Type of the corporate action. */
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
   /** Meaning of value: an amount per share, which can be summed; a share-count multiplier, which compounds; or a value that cannot be summed. */
   readonly kind: 'cash' | 'ratio' | 'structural';
@@ -2490,6 +2497,10 @@ export interface CoverageHistoryResponse {
   readonly priced: readonly number[];
   /** Number of securities with a first price on or before the date and a last price on or after it. If such a security has no price on the date, its exchange was closed or its bar is missing. */
   readonly expected: readonly number[];
+  /** The 1,000 securities with the most missing prices, sorted by their number. */
+  readonly gaps: readonly PriceGaps[];
+  /** Number of securities with missing prices. */
+  readonly gaps_total: number;
 }
 
 export interface CoverageResponse {
@@ -2706,7 +2717,7 @@ export type DataRepair = {
   readonly action: {
     /** Asset identifier. */
     readonly identifier: string;
-    /** Class name. */
+    /** Type of the corporate action. */
     readonly type: string;
     /** The value. */
     readonly value: number;
@@ -2719,7 +2730,7 @@ export type DataRepair = {
   readonly action: {
     /** Asset identifier. */
     readonly identifier: string;
-    /** Class name. */
+    /** Type of the corporate action. */
     readonly type: string;
     /** The value. */
     readonly value: number;
@@ -2736,7 +2747,7 @@ export type DataRepair = {
   readonly action: {
     /** Asset identifier. */
     readonly identifier: string;
-    /** Class name. */
+    /** Type of the corporate action. */
     readonly type: string;
     /** The value. */
     readonly value: number;
@@ -2995,7 +3006,7 @@ export interface DatapointRequest {
       }[];
       /** Parameters, with defaults for omitted parameters. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
-      /** Public document that the template follows. */
+      /** Source code of the plug-in. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
@@ -3335,9 +3346,9 @@ export interface DerivationPayloadInput {
 
 /** Corporate actions that were derived from adjusted closes. */
 export interface DerivedActions {
-  /** Return variant: dividends excluded, reinvested, or reinvested after withholding tax. */
+  /** Number of derived dividends. */
   readonly dividends: number;
-  /** Treatment of splits. Use `ignore` only for adjusted prices. */
+  /** Number of derived splits. */
   readonly splits: number;
 }
 
@@ -3347,11 +3358,11 @@ export interface DerivedSource {
   readonly source_index_id: string;
   /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective: string;
-  /** Weight in the parent, from which the optimisation starts; null if the parent does not hold the security. */
+  /** Weight in the parent, from which the optimisation starts; null if the security is not a candidate. */
   readonly source_weight: number | null;
   /** Explanation of the weight in the parent, on the effective date of the composition that was optimised. */
   readonly source: IndexExplanation;
-  /** Explanation of the weight in the parent; null if the parent does not hold the security. */
+  /** Explanation of the weight in the solution; null if the security is not a candidate. */
   readonly solve: NameSolve | null;
   /** Warnings of the optimisation. */
   readonly findings: readonly Finding[];
@@ -3443,9 +3454,11 @@ export interface DeskActionEffect {
 
 export interface DeskActions {
   /** Actions, sorted by ex-date and security. */
-  readonly actions: readonly DeskAction[];
+  readonly actions: readonly ListedDeskAction[];
   /** Number of actions that satisfy the filters. */
   readonly total: number;
+  /** Number of indices missing from `indices`, because only the 50 newest runs are read. Null without them. */
+  readonly indices_unread: number | null;
 }
 
 export interface DeskDecisionRequest {
@@ -3458,7 +3471,7 @@ export interface DeskDecisionRequest {
 }
 
 export interface Distribution {
-  /** Distribution over the paths. */
+  /** Mean of the distribution. */
   readonly mean: number;
   /** Standard deviation over the paths, ddof 1. */
   readonly deviation: number;
@@ -3772,7 +3785,7 @@ export interface EventsView {
   readonly from: string;
   /** Last day. */
   readonly to: string;
-  /** Indices that the event concerns. */
+  /** Number of indices that the response covers. */
   readonly indices: number;
   /** The first 10,000 events, sorted by date, kind and index. */
   readonly events: readonly IndexEvent[];
@@ -3907,7 +3920,7 @@ export interface ExplainedRule {
   readonly thresholds: readonly ExplainedThreshold[];
   /** Comparisons of an expression with the value of the security. */
   readonly comparisons: readonly ({
-    /** Path of the field, as the client wrote it. */
+    /** Path of the comparison in the expression; empty for the whole expression. */
     readonly path: string;
     /** The condition in words. */
     readonly test: string;
@@ -4025,14 +4038,14 @@ export interface ExposuresView {
     readonly group: string;
     /** Sum of the held weights. One value per date. */
     readonly weights: readonly number[];
-    /** Weights of the benchmark; null if there is none. */
+    /** Sum of the weights of the benchmark by date; null without a benchmark. */
     readonly benchmark_weights: readonly number[] | null;
   })[];
   /** Entries, in the order of the request. */
   readonly fields: readonly FieldExposure[];
   /** Concentration of the weights. */
   readonly concentration: ConcentrationSeries;
-  /** Values of the benchmark; null if there is none. */
+  /** Active share by date; null without a benchmark. */
   readonly active_share: readonly number[] | null;
   /** One-way turnover of the portfolio since the previous date. The first purchase is excluded. One value per date. */
   readonly turnover: readonly number[];
@@ -4213,7 +4226,7 @@ export interface FieldExposure {
   readonly coverage: readonly number[];
   /** Weighted quantile: the smallest value for which the securities with at most this value have this fraction of the weights. */
   readonly percentiles: WeightedPercentiles;
-  /** Benchmark of the comparison; null if there is none. */
+  /** Exposure of the benchmark; null if there is none. */
   readonly benchmark: BenchmarkFieldExposure;
 }
 
@@ -4246,7 +4259,7 @@ export interface FieldList {
     readonly name: string;
     /** Source of the field. */
     readonly dataset: 'market' | 'reference' | 'derived';
-    /** Meaning of its values. */
+    /** Type of its values. */
     readonly kind: 'number' | 'string' | 'boolean';
   })[];
   /** Names of the universes of the store. */
@@ -4459,7 +4472,7 @@ export interface FreezeRow {
 export interface FrontierPayload {
   /** Points from the least variance to the largest expected return within the constraints, equally spaced in expected return. */
   readonly points: readonly ({
-    /** Annualised arithmetic mean return over the window. */
+    /** Annualised expected return. */
     readonly expected_return: number;
     /** Annualised standard deviation of returns. */
     readonly volatility: number;
@@ -4472,7 +4485,7 @@ export interface FrontierPayload {
   })[];
   /** Portfolio with the largest excess return over the risk-free rate per unit of volatility; null if no excess return is positive. */
   readonly tangency: {
-    /** Annualised arithmetic mean return over the window. */
+    /** Annualised expected return. */
     readonly expected_return: number;
     /** Annualised standard deviation of returns. */
     readonly volatility: number;
@@ -4489,7 +4502,7 @@ export interface FrontierPayload {
   readonly resampled?: ResampledFrontier | null | undefined;
   /** Frontier by the risk measure of the objective, without costs, from the optimum to the largest expected return, for min_tracking_error, min_cvar and min_cdar. For tail risk, it has 21, 11 or 6 points, depending on the computing time. Null for other objectives, whose frontier is `points`; absent in runs of earlier versions. */
   readonly by_objective?: readonly ({
-    /** Annualised arithmetic mean return over the window. */
+    /** Annualised expected return. */
     readonly expected_return: number;
     /** Annualised standard deviation of returns. */
     readonly volatility: number;
@@ -4504,7 +4517,7 @@ export interface FrontierPayload {
   })[] | null | undefined;
   /** Risk and return of the weights of the run. */
   readonly portfolio?: {
-    /** Annualised arithmetic mean return over the window. */
+    /** Annualised expected return. */
     readonly expected_return: number;
     /** Annualised standard deviation of returns. */
     readonly volatility: number;
@@ -4513,7 +4526,7 @@ export interface FrontierPayload {
   } | undefined;
   /** Risk and return of the weights of the index, which may violate the constraints. */
   readonly index?: {
-    /** Annualised arithmetic mean return over the window. */
+    /** Annualised expected return. */
     readonly expected_return: number;
     /** Annualised standard deviation of returns. */
     readonly volatility: number;
@@ -4543,7 +4556,7 @@ export interface FunctionNode {
   readonly node: 'function';
   /** Name of a function: see `functions` of /indices/rule-types. */
   readonly name: string;
-  /** Nodes in any order. */
+  /** Arguments of the function, in order. */
   readonly operands: readonly ExpressionNode[];
   /** Column whose values define the groups in which the function is applied. */
   readonly by?: string | undefined;
@@ -4566,7 +4579,7 @@ export interface FunctionNodeInput {
   readonly node: 'function';
   /** Name of a function: see `functions` of /indices/rule-types. */
   readonly name: string;
-  /** Nodes in any order. */
+  /** Arguments of the function, in order. */
   readonly operands: readonly ExpressionNodeInput[];
   /** Column whose values define the groups in which the function is applied. */
   readonly by?: string | undefined;
@@ -4585,7 +4598,7 @@ export interface FunctionNodeInput {
 }
 
 export interface FunctionSpec {
-  /** Display name. */
+  /** Name of the function. */
   readonly name: string;
   /** Scope of the function: one security, several securities, trailing sessions, or the decision. */
   readonly form: 'elementwise' | 'cross_section' | 'over_time' | 'decision';
@@ -4769,7 +4782,7 @@ export interface GovernanceOverview {
     readonly index_id: string;
     /** Last published date; null if there is none. */
     readonly published_through: string | null;
-    /** Entries, in the order of the request. */
+    /** Number of entries of the published log, including restatements; null if the log cannot be read. */
     readonly entries: number | null;
     /** Number of entries of the register of errors. */
     readonly errors: number;
@@ -5321,7 +5334,7 @@ export interface IndexAction {
   readonly cash: number | null;
   /** Day of the announcement; null if unknown. */
   readonly announced: string | null;
-  /** True if the ex-date is after as_of and the action was known on as_of. The figures after the action are then pro forma. */
+  /** `coming`: the ex-date is after as_of, and the action was known on as_of. The figures after the action are then pro forma. */
   readonly state: 'effective' | 'coming';
   /** True if the holder must still decide. This applies to a rights issue, to a dividend with a scrip_ratio, and to two offers for a security on one ex-date: an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if it is unknown, until the ex-date. */
   readonly awaits_decision: boolean;
@@ -5333,9 +5346,9 @@ export interface IndexAction {
   readonly choices: readonly ActionChoice[];
   /** Previous close of the security in its currency; for a coming action, the close on as_of. */
   readonly price_before: number | null;
-  /** Values at the previous close; for a coming action, on as_of. */
+  /** Weight at the previous close; for a coming action, on as_of. */
   readonly weight_before: number;
-  /** Values at the close of the ex-date; pro forma at prices that change only because of the action. */
+  /** Weight at the close of the ex-date; pro forma at prices that change only because of the action. */
   readonly weight_after: number | null;
   /** Index shares: weight times level, divided by price. */
   readonly shares_before: number;
@@ -5422,7 +5435,7 @@ export interface IndexDocument {
       }[];
       /** Parameters, with defaults for omitted parameters. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
-      /** Public document that the template follows. */
+      /** Source code of the plug-in. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
@@ -5504,7 +5517,7 @@ export interface IndexDocumentBody {
       }[];
       /** Parameters, with defaults for omitted parameters. */
       readonly parameters: Readonly<Record<string, number | string | boolean>>;
-      /** Public document that the template follows. */
+      /** Source code of the plug-in. */
       readonly source: string;
     } | undefined;
   }>> | undefined;
@@ -5610,7 +5623,7 @@ export interface IndexExplanation {
     readonly rounds: readonly {
       /** Factor applied to the weights that are not capped. */
       readonly scale: number;
-      /** True if the cap limits the weight of the security. */
+      /** Securities that reach the cap in the round. */
       readonly capped: readonly string[];
     }[];
   } | null;
@@ -5707,13 +5720,13 @@ export interface InspectResult {
   readonly tables: Readonly<Record<string, string>>;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
-  /** fair_value less spot. */
+  /** Proposed adjustment, and its reason. */
   readonly basis: AdjustmentChoice;
   /** `sure`: a vendor was recognised. `likely`: the column names indicate the mapping. `unsure`: a question must be answered. */
   readonly confidence: 'sure' | 'likely' | 'unsure';
   /** Vendor or program that writes tables in this format. */
   readonly recognised_as: string | null;
-  /** Question that the data does not answer. */
+  /** Questions that the data does not answer. */
   readonly questions: readonly string[];
   /** Questions as findings, each at its field. */
   readonly unsure: readonly MappingQuestion[];
@@ -6052,7 +6065,7 @@ export interface LimitMeasure {
 export interface LimitRowSummary {
   /** Constraint of the rule, or class, id and side of a requested constraint. */
   readonly row: string;
-  /** Bought or sold. */
+  /** Bound of the constraint: lower or upper. */
   readonly side: 'lower' | 'upper';
   /** Unit of the figure. */
   readonly unit: 'fraction' | 'count' | 'value';
@@ -6065,7 +6078,7 @@ export interface LimitRowSummary {
 }
 
 export interface LimitState {
-  /** Effective dates of a custom schedule. */
+  /** Dates of the window. */
   readonly dates: readonly string[];
   /** Distance to the nearest bound in the unit of the constraint (a fraction for weights). Negative beyond the bound; null if no constraint applies. */
   readonly headroom: readonly (number | null)[];
@@ -6317,9 +6330,9 @@ export interface LimitsView {
   readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
   /** Reference column with the issuers, as known on each date. With IDENTIFIER, each security is a separate issuer. */
   readonly by: string;
-  /** Dates of the run in the window. */
+  /** Number of dates of the run in the window. */
   readonly sessions: number;
-  /** Dates on which a constraint is beyond its bound. */
+  /** Number of dates on which a constraint is beyond its bound. */
   readonly breached_sessions: number;
   /** Nearest bound on each date. */
   readonly state: LimitState;
@@ -6435,6 +6448,39 @@ export interface ListedClient {
     /** Number of delivered files. */
     readonly delivered: number;
   } | null;
+}
+
+export interface ListedDeskAction {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Type of the action. */
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
+  /** First day without the entitlement. */
+  readonly ex_date: string;
+  /** Value as in the store: an amount per share, a multiplier or a ratio, depending on the type. */
+  readonly value: number;
+  /** Null: unknown. */
+  readonly pay_date: string | null;
+  /** Other identifier of a spin-off, merger or ticker change. */
+  readonly related: string | null;
+  /** Price of a new share in a rights issue. */
+  readonly subscription_price: number | null;
+  /** Cash that a merger pays per share in addition to shares. */
+  readonly cash: number | null;
+  /** Id of the action, derived from its store, security, type, ex-date and related security. */
+  readonly action_id: string;
+  /** Null: unknown. */
+  readonly status: 'announced' | 'paid' | 'cancelled' | null;
+  /** Day of the announcement. */
+  readonly announced: string | null;
+  /** `new`: no decision yet. `amended`: the terms in the store have changed since they were confirmed or rejected. */
+  readonly state: 'new' | 'confirmed' | 'rejected' | 'amended';
+  /** Reasons to review the action, and differences from other sources. */
+  readonly flags: readonly string[];
+  /** Decisions of people, earliest first. */
+  readonly decisions: readonly ActionDecision[];
+  /** Indices that hold the security according to their newest runs, those with the largest weights first. Null if `indices` was not requested, or if the listed period contains more than 2,000 actions. */
+  readonly indices: readonly AffectedIndex[] | null;
 }
 
 export interface ListedPlugin {
@@ -6889,11 +6935,11 @@ export interface MeasuringRisk {
 }
 
 export interface MemberSpec {
-  /** Display name. */
+  /** Name of the member. */
   readonly name: string;
   /** Human-readable name. */
   readonly label: string;
-  /** Class name. */
+  /** Type of the value. */
   readonly type: 'number' | 'integer' | 'boolean' | 'string' | 'json';
   /** True if the parameter is required. */
   readonly required: boolean;
@@ -7400,9 +7446,9 @@ export interface OptimisationRunResult {
   readonly converged: boolean;
   /** True if a non-convex constraint required a second solution with a restricted selection. The solution is then feasible, but not proven optimal. */
   readonly heuristic: boolean;
-  /** Securities with a weight above 0. */
+  /** Number of securities with a weight above 0. */
   readonly holdings: number;
-  /** Securities with a position, long or short. Absent from results of earlier versions. */
+  /** Number of securities with a position, long or short. Absent from results of earlier versions. */
   readonly gross_holdings?: number | undefined;
   /** Number of solver iterations. */
   readonly iterations: number;
@@ -7461,7 +7507,7 @@ export interface OptimiseRequest {
   readonly id: string;
   /** Display name. */
   readonly name: string;
-  /** Constraint set of the new index. Null inherits nothing from the parent. */
+  /** Description of the new index, free text. It is not copied from the parent. */
   readonly description?: string | null | undefined;
   /** Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters. */
   readonly objective?: Objective | undefined;
@@ -7482,7 +7528,7 @@ export interface OptimiseRequest {
 export interface OtherAdjustment {
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
-  /** Alternative value. */
+  /** Meaning of this value. */
   readonly meaning: string;
 }
 
@@ -7536,7 +7582,7 @@ export interface OverrideFacts {
   readonly price: number | null;
   /** Relative change of the price; null if a price is missing. */
   readonly change: number | null;
-  /** Why. */
+  /** Reason. */
   readonly reason: string;
 }
 
@@ -7631,7 +7677,7 @@ export interface PackTrade {
   readonly days_to_trade: number | null;
   /** value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000. */
   readonly cost: number;
-  /** Why. */
+  /** Reason. */
   readonly reason: 'add' | 'delete' | 'reweight';
 }
 
@@ -7653,11 +7699,11 @@ export interface PackedAccount {
 }
 
 export interface ParameterSpec {
-  /** Display name. */
+  /** Name of the parameter. */
   readonly name: string;
   /** Human-readable name. */
   readonly label: string;
-  /** Class name. */
+  /** Type of the value. */
   readonly type: 'number' | 'integer' | 'boolean' | 'string' | 'json';
   /** True if the parameter is required. */
   readonly required: boolean;
@@ -8010,7 +8056,7 @@ export interface PreviewAsset {
   readonly excluded_by: string | null;
   /** Position of the step that excluded the security. For a selected security without a weight, the number of steps. */
   readonly excluded_at: number | null;
-  /** True if the cap limits the weight of the security. */
+  /** Weight before capping; null if the cap does not limit the weight. */
   readonly uncapped_weight: number | null;
   /** True if the cap limits the weight of the security. */
   readonly capped: boolean;
@@ -8176,6 +8222,26 @@ export interface PriceGapPayload {
   readonly priced_from: string;
 }
 
+/** Missing prices of a security. */
+export interface PriceGaps {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Date of the first price. */
+  readonly start: string;
+  /** Date of the last price. */
+  readonly end: string;
+  /** Number of dates without a price between the first and the last price. */
+  readonly missing: number;
+  /** Largest number of consecutive dates without a price. */
+  readonly longest: number;
+  /** First date without a price. */
+  readonly first_missing: string;
+  /** Last date without a price. */
+  readonly last_missing: string;
+  /** The latest 50 dates without a price, ascending. */
+  readonly dates: readonly string[];
+}
+
 export interface PriceOverride {
   /** Security. */
   readonly identifier: string;
@@ -8338,7 +8404,7 @@ export interface Publication {
   readonly head: string;
   /** Id of the run that contains these closes. */
   readonly run_id: string;
-  /** The error. */
+  /** Difference from published closes, with the decision; null if there is none. */
   readonly error: DecidedError;
   /** Differences between the run and a new run of the same request; null if the run is current. */
   readonly stale: StaleState | null;
@@ -8719,7 +8785,7 @@ export interface RebalanceSnapshot {
   readonly uncapped_weights: Readonly<Record<string, number>>;
   /** Effective maximum weight of a security, if there is one. */
   readonly cap: number | null;
-  /** Number of securities held at the cap. */
+  /** Securities held at the cap. */
   readonly capped: readonly string[];
   /** Weight that was redistributed from capped securities. */
   readonly redistributed: number;
@@ -8888,7 +8954,7 @@ export interface ReceivedShares {
   readonly identifier: string;
   /** Number of shares received for each share held before. */
   readonly ratio: number;
-  /** Shares in addition to the previous holding of that security. */
+  /** Weight of the received shares, in addition to the previous holding of that security. */
   readonly weight: number;
 }
 
@@ -8936,11 +9002,11 @@ export interface ReconciliationCheck {
   readonly meaning: string;
   /** Recomputed value; null for a comparison of bytes. */
   readonly left: number | null;
-  /** Recomputed right side of the identity. */
+  /** Value that `left` must equal; null for a comparison of bytes. */
   readonly right: number | null;
-  /** Residual, which contains only rounding errors. */
+  /** left less right; 0 or 1 for a comparison of bytes, and 1 if a value is not a number. */
   readonly residual: number;
-  /** Difference relative to the larger value, or to 1 if both values are smaller. */
+  /** Maximum difference, relative to the larger value, or to 1 if both values are smaller. */
   readonly tolerance: number;
   /** True if both sides are equal within the tolerance. */
   readonly holds: boolean;
@@ -9602,9 +9668,9 @@ export interface RerunView {
 export interface ResampledFrontier {
   /** Number of draws with a frontier. */
   readonly draws: number;
-  /** By expiry. */
+  /** Points by rank. */
   readonly points: readonly {
-    /** Annualised arithmetic mean return over the window. */
+    /** Annualised expected return. */
     readonly expected_return: number;
     /** Annualised standard deviation of returns. */
     readonly volatility: number;
@@ -9811,7 +9877,7 @@ export interface RiskDecomposition {
   readonly reconciles: boolean;
   /** Source of the factors. For a stored model, its estimator, or `imported`. */
   readonly model: 'market_sector' | 'statistical' | 'industries' | 'styles' | 'imported';
-  /** Its factors. */
+  /** Factors of the model. */
   readonly factors: readonly string[];
   /** Active exposure to each factor. */
   readonly exposures: Readonly<Record<string, number>>;
@@ -10400,7 +10466,7 @@ export interface RunsDifference {
   readonly definition: readonly DocumentChange[];
   /** Changes of the request, with its defaults. */
   readonly request: readonly DocumentChange[];
-  /** Rows of cells. */
+  /** Changes of the data. */
   readonly data: {
     /** Number of values that differ. Null for two stores, and if an earlier version of the data is no longer available. */
     readonly cells: number | null;
@@ -10540,16 +10606,16 @@ export interface SavedStrategy {
 export interface ScenarioGroup {
   /** The group. */
   readonly group: string;
-  /** Holding on as_of, in shares or as a value. */
+  /** Weight of the group on as_of. */
   readonly weight: number;
-  /** Linked contribution to the total return. */
+  /** Sum of the contributions of its securities. */
   readonly contribution: number;
 }
 
 export interface ScenarioName {
   /** Asset identifier. */
   readonly identifier: string;
-  /** Holding on as_of, in shares or as a value. */
+  /** Weight on as_of. */
   readonly weight: number;
   /** Return of the security in the scenario. */
   readonly return: number;
@@ -11130,7 +11196,7 @@ export interface SolvedRow {
   readonly type: string;
   /** Human-readable name. */
   readonly label: string;
-  /** Bought or sold. */
+  /** Bound of the constraint: lower or upper; `eq` for an equality. */
   readonly side: 'lower' | 'upper' | 'eq';
   /** Kind of the object. */
   readonly kind: 'eq' | 'ineq';
@@ -11153,7 +11219,7 @@ export interface SolvedRow {
 }
 
 export interface SqlColumn {
-  /** Display name. */
+  /** Name of the column. */
   readonly name: string;
   /** Type of the column. `count`: a whole number of 32 bits, or 1 and 0 for true and false. */
   readonly type: 'date' | 'text' | 'number' | 'count';
@@ -11461,7 +11527,7 @@ export interface StudyFigures {
   readonly objective_value: number;
   /** Distance between the value and its bound, relative to the value. */
   readonly gap: number | null;
-  /** Annualised arithmetic mean return over the window. */
+  /** Annualised expected return before costs; null without expected returns. */
   readonly expected_return: number | null;
   /** Annualised standard deviation of returns. */
   readonly volatility: number;
@@ -11621,7 +11687,7 @@ export interface SweepFoldsView {
   readonly choices: readonly SweepFoldChoice[];
   /** Selected variants, beginning with the most frequent. */
   readonly chosen: readonly {
-    /** Return variant. */
+    /** Position of the selected variant. */
     readonly variant: number;
     /** Number of splits that selected the variant. */
     readonly splits: number;
@@ -11638,7 +11704,7 @@ export interface SweepFoldsView {
     readonly max_drawdown: number;
     /** Annualised Sharpe ratio with a risk-free rate of 0. */
     readonly sharpe_ratio: number;
-    /** Figures over the test groups. */
+    /** Total return over the test groups. */
     readonly total_return: number;
     /** Annualised standard deviation, ddof 1. */
     readonly volatility: number;
@@ -11651,7 +11717,7 @@ export interface SweepFoldsView {
     readonly max_drawdown: Distribution;
     /** Annualised Sharpe ratio with a risk-free rate of 0. */
     readonly sharpe_ratio: Distribution;
-    /** Figures over the test groups. */
+    /** Total return over the test groups. */
     readonly total_return: Distribution;
     /** Annualised standard deviation, ddof 1. */
     readonly volatility: Distribution;
@@ -11973,7 +12039,7 @@ export interface TailOutcome {
 export interface TemplateNeed {
   /** Kind of the object. */
   readonly kind: 'column' | 'series' | 'universe';
-  /** Display name. */
+  /** Name of the column, series or universe. */
   readonly name: string;
   /** Content of the field. */
   readonly meaning: string;
@@ -12419,7 +12485,7 @@ export interface TypeSpec {
 
 /** Uncertainty sets of the estimates. The objective is optimised for the worst expected returns and covariances in these sets. Constraints use the estimates. */
 export interface Uncertainty {
-  /** Returns of the level, beginning with the second date. */
+  /** Errors of the expected returns; null if there are none. */
   readonly returns: ReturnsUncertainty | null;
   /** Errors of the covariances; null if there are none. */
   readonly covariance: CovarianceUncertainty | null;
@@ -12427,7 +12493,7 @@ export interface Uncertainty {
 
 /** Uncertainty sets of the estimates. The objective is optimised for the worst expected returns and covariances in these sets. Constraints use the estimates. */
 export interface UncertaintyInput {
-  /** Returns of the level, beginning with the second date. */
+  /** Errors of the expected returns; null if there are none. */
   readonly returns?: ReturnsUncertaintyInput | null | undefined;
   /** Errors of the covariances; null if there are none. */
   readonly covariance?: CovarianceUncertainty | null | undefined;
@@ -12446,7 +12512,7 @@ export interface UnfilledOrderPayload {
   readonly held_weight: number;
   /** Value of the order, positive. */
   readonly notional: number;
-  /** Why. */
+  /** Reason. */
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
   /** Later session on which the order was filled; null if it was never filled. */
   readonly filled_on: string | null;
@@ -12639,7 +12705,7 @@ export interface WaitingOrder {
   readonly side: 'buy' | 'sell';
   /** Weight of the order. */
   readonly target_weight: number;
-  /** Why. */
+  /** Reason. */
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
 }
 
@@ -12656,7 +12722,7 @@ export interface WaiveFacts {
   readonly index_id: string | null;
   /** Security or series; null for every finding of the check. */
   readonly identifier: string | null;
-  /** Why. */
+  /** Reason. */
   readonly reason: string;
   /** Findings at the time of the request; at most 200. */
   readonly findings: readonly AcceptedFinding[];
@@ -12955,7 +13021,7 @@ export interface WhatIfResponse {
 export interface WhatIfSide {
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** Securities with a weight above 0. */
+  /** Number of securities with a weight above 0. */
   readonly constituents: number;
   /** Largest weight. */
   readonly largest: number;
@@ -13732,7 +13798,7 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: DataVersions;
   };
-  /** List the values that differ between two versions of the data. */
+  /** Lists the values that differ between two versions of the data. */
   diffDataVersions: {
     request: { readonly params: { readonly store_id: string }; readonly query: { readonly from: number; readonly to: number; readonly limit?: number | undefined; readonly appended?: boolean | undefined } };
     answer: DataDifference;
@@ -13942,7 +14008,7 @@ export interface Operations {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: ProcedureCollection;
   };
-  /** One procedure. */
+  /** Returns one procedure. */
   getProcedure: {
     request: { readonly params: { readonly procedure_id: string } };
     answer: Procedure;
@@ -14224,7 +14290,7 @@ export interface Operations {
   };
   /** Lists coming and recent corporate actions of the served store, with their state and flags. */
   listActions: {
-    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly flagged?: boolean | undefined; readonly limit?: number | undefined; readonly store_id?: string | undefined } | undefined };
+    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly state?: 'new' | 'confirmed' | 'rejected' | 'amended' | undefined; readonly identifier?: string | undefined; readonly flagged?: boolean | undefined; readonly indices?: boolean | undefined; readonly limit?: number | undefined; readonly store_id?: string | undefined } | undefined };
     answer: DeskActions;
   };
   /** Returns one corporate action with its decisions, and each index before and after it. */

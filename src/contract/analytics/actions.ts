@@ -15,7 +15,9 @@ const defineFigure = (description: string) => z.number().nullable().meta({ descr
 const ReceivedShares = defineObject(() => ({
   identifier: z.string(),
   ratio: z.number().meta({ description: 'Number of shares received for each share held before.' }),
-  weight: z.number().meta({ description: 'Shares in addition to the previous holding of that security.' }),
+  weight: z
+    .number()
+    .meta({ description: 'Weight of the received shares, in addition to the previous holding of that security.' }),
 })).meta({ id: 'ReceivedShares' });
 
 export const ActionsView = defineObject(() => ({
@@ -48,7 +50,7 @@ export const ActionsView = defineObject(() => ({
           announced: z.string().nullable().meta({ description: 'Day of the announcement; null if unknown.' }),
           state: z.enum(['effective', 'coming']).meta({
             description:
-              'True if the ex-date is after as_of and the action was known on as_of. The figures after the action are then pro forma.',
+              '`coming`: the ex-date is after as_of, and the action was known on as_of. The figures after the action are then pro forma.',
           }),
           awaits_decision: z.boolean().meta({
             description:
@@ -66,7 +68,7 @@ export const ActionsView = defineObject(() => ({
                   choice: z.enum(CHOICE_NAMES).meta({ description: choiceMeanings }),
                   weight_after: z
                     .number()
-                    .meta({ description: 'Values at prices that change only because of the action.' }),
+                    .meta({ description: 'Weight at prices that change only because of the action.' }),
                   shares_after: z.number().meta({ description: 'Index shares.' }),
                   cash: z.number().meta({
                     description:
@@ -87,9 +89,9 @@ export const ActionsView = defineObject(() => ({
           ),
           weight_before: z
             .number()
-            .meta({ description: 'Values at the previous close; for a coming action, on as_of.' }),
+            .meta({ description: 'Weight at the previous close; for a coming action, on as_of.' }),
           weight_after: defineFigure(
-            'Values at the close of the ex-date; pro forma at prices that change only because of the action.',
+            'Weight at the close of the ex-date; pro forma at prices that change only because of the action.',
           ),
           shares_before: z.number().meta({ description: 'Index shares: weight times level, divided by price.' }),
           shares_after: defineFigure('Index shares after the action; null if they depend on a decision.'),

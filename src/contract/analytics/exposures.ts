@@ -71,7 +71,7 @@ export const ExposuresView = defineObject(() => ({
     .meta({ id: 'ConcentrationSeries' }),
   active_share: defineDailyNumbers('Half the sum of the absolute differences from the weights of the benchmark.')
     .nullable()
-    .meta({ description: 'Values of the benchmark; null if there is none.' }),
+    .meta({ description: 'Active share by date; null without a benchmark.' }),
   turnover: defineDailyNumbers(
     'One-way turnover of the portfolio since the previous date. The first purchase is excluded.',
   ),

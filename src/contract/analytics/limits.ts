@@ -33,8 +33,8 @@ export const LimitsView = defineObject(() => ({
     description:
       'Reference column with the issuers, as known on each date. With IDENTIFIER, each security is a separate issuer.',
   }),
-  sessions: z.int().meta({ description: 'Dates of the run in the window.' }),
-  breached_sessions: z.int().meta({ description: 'Dates on which a constraint is beyond its bound.' }),
+  sessions: z.int().meta({ description: 'Number of dates of the run in the window.' }),
+  breached_sessions: z.int().meta({ description: 'Number of dates on which a constraint is beyond its bound.' }),
   state: z
     .strictObject({
       dates: z.array(z.string()),

@@ -52,7 +52,7 @@ export const BenchmarkStatistics = defineObject(() => ({
   up_capture: defineRatio(
     'Geometric mean return divided by the geometric mean return of the benchmark, on sessions with a positive benchmark return; null if there are none.',
   ),
-  down_capture: defineRatio('Same ratio as capture_up, on sessions with a negative benchmark return.'),
+  down_capture: defineRatio('Same ratio as up_capture, on sessions with a negative benchmark return.'),
 })).meta({ id: 'BenchmarkStatistics' });
 
 export const DrawdownRow = defineObject(() => ({

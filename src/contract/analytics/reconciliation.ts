@@ -10,7 +10,7 @@ export const ReconciliationCheck = defineObject(() => ({
   residual: z.number(),
   tolerance: z
     .number()
-    .meta({ description: 'Difference relative to the larger value, or to 1 if both values are smaller.' }),
+    .meta({ description: 'Maximum difference, relative to the larger value, or to 1 if both values are smaller.' }),
   holds: z.boolean(),
 })).meta({ id: 'ReconciliationCheck' });
 export const ReconciliationView = defineObject(() => ({

@@ -17,7 +17,7 @@ export const RebalanceSnapshot = defineObject(() => ({
   weights: defineWeightMap('Applied weights, with a sum of 1.'),
   uncapped_weights: defineWeightMap('Weights before capping. They equal the weights if no cap was applied.'),
   cap: z.number().nullable().meta({ description: 'Effective maximum weight of a security, if there is one.' }),
-  capped: z.array(z.string()).meta({ description: 'Number of securities held at the cap.' }),
+  capped: z.array(z.string()).meta({ description: 'Securities held at the cap.' }),
   redistributed: z.number().meta({ description: 'Weight that was redistributed from capped securities.' }),
   stale_fills: z.array(StaleFillPayload).meta({
     description: 'Securities traded at the price of an earlier session, which is at most max_stale_sessions old.',

@@ -144,7 +144,7 @@ export const analyticsRoutes = defineRoutes({
     summary: 'Deletes the stored run.',
     params,
     versioned: true,
-    success: { status: 204, description: 'Forgotten.' },
+    success: { status: 204, description: 'Deleted.' },
     errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND'],
   },
   getOverview: {

@@ -126,7 +126,7 @@ export const runViewRoutes = defineRoutes({
     summary:
       'Returns the effects of past and coming corporate actions on an index: weight, shares and divisor before and after.',
     description:
-      'Past actions are applied to the holdings of the latest run. Actions that were announced on or before its last date are pro forma. Actions that await a decision are marked.',
+      'Past actions are applied to the holdings of the latest run. Later actions that were announced on or before its last date are pro forma. Actions that await a decision are marked.',
     params,
     query: defineObject(() => ({
       ...runQuery,

@@ -9,14 +9,13 @@ const DerivedSource = defineObject(() => ({
   source_index_id: z.string(),
   objective: z.string(),
   source_weight: z.number().nullable().meta({
-    description:
-      'Weight in the parent, from which the optimisation starts; null if the parent does not hold the security.',
+    description: 'Weight in the parent, from which the optimisation starts; null if the security is not a candidate.',
   }),
   get source() {
     return IndexExplanation;
   },
   solve: NameSolve.nullable().meta({
-    description: 'Explanation of the weight in the parent; null if the parent does not hold the security.',
+    description: 'Explanation of the weight in the solution; null if the security is not a candidate.',
   }),
   findings: z.array(Finding).meta({ description: 'Warnings of the optimisation.' }),
 })).meta({
@@ -58,10 +57,17 @@ export const IndexExplanation = defineObject(() => ({
       floor: z.number(),
       scale: z.number().meta({ description: 'weight = min(cap, max(floor, scale * uncapped_weight)).' }),
       capped: z.boolean(),
-      rounds: z.array(z.strictObject({ scale: z.number(), capped: z.array(z.string()) })).meta({
-        description:
-          'Redistribution under a single cap. Each round scales the uncapped securities, and then caps the securities above the cap.',
-      }),
+      rounds: z
+        .array(
+          z.strictObject({
+            scale: z.number(),
+            capped: z.array(z.string()).meta({ description: 'Securities that reach the cap in the round.' }),
+          }),
+        )
+        .meta({
+          description:
+            'Redistribution under a single cap. Each round scales the uncapped securities, and then caps the securities above the cap.',
+        }),
     })
     .nullable(),
   derivation: DerivedSource.nullable().meta({

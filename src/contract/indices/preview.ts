@@ -66,7 +66,10 @@ export const PreviewAsset = defineObject(() => ({
     description:
       'Position of the step that excluded the security. For a selected security without a weight, the number of steps.',
   }),
-  uncapped_weight: z.number().nullable().meta({ description: 'True if the cap limits the weight of the security.' }),
+  uncapped_weight: z
+    .number()
+    .nullable()
+    .meta({ description: 'Weight before capping; null if the cap does not limit the weight.' }),
   capped: z.boolean(),
   source_weight: z.number().nullable().meta({ description: 'Weight in the parent; derived indices only.' }),
   solved_weight: z

@@ -104,7 +104,7 @@ export const dataVersionRoutes = defineRoutes({
     onStore: 'path',
     scope: 'read',
     tag: 'stores',
-    summary: 'List the values that differ between two versions of the data.',
+    summary: 'Lists the values that differ between two versions of the data.',
     params,
     query: defineObject(() => ({
       from: z.int().min(1).meta({ description: 'First version.', example: 1 }),

@@ -56,7 +56,10 @@ export const InspectResult = defineObject(() => ({
       others: z
         .array(
           z
-            .strictObject({ adjustment: Adjustment, meaning: z.string().meta({ description: 'Alternative value.' }) })
+            .strictObject({
+              adjustment: Adjustment,
+              meaning: z.string().meta({ description: 'Meaning of this value.' }),
+            })
             .meta({ id: 'OtherAdjustment' }),
         )
         .meta({ description: 'Alternatives.' }),
@@ -67,7 +70,7 @@ export const InspectResult = defineObject(() => ({
       '`sure`: a vendor was recognised. `likely`: the column names indicate the mapping. `unsure`: a question must be answered.',
   }),
   recognised_as: z.string().nullable().meta({ description: 'Vendor or program that writes tables in this format.' }),
-  questions: z.array(z.string()).meta({ description: 'Question that the data does not answer.' }),
+  questions: z.array(z.string()).meta({ description: 'Questions that the data does not answer.' }),
   unsure: z
     .array(
       z

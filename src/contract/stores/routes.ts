@@ -86,7 +86,7 @@ export const storeRoutes = defineRoutes({
     versioned: true,
     params: storeParams,
     query: purgeQuery,
-    success: { status: 204, description: 'Forgotten.' },
+    success: { status: 204, description: 'Deleted.' },
     errors: ['STORE_NOT_FOUND', 'PRECONDITION_FAILED', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING'],
   },
   activateStore: {

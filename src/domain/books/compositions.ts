@@ -45,8 +45,8 @@ export interface Composition {
   /** Share counts that give the weights at the effective close, if the index follows share counts between reviews. */
   readonly counts?: SecurityCounts;
   /**
-   * Money amount that converts a market value at the effective close into a weight. Present for weights that no limit
-   * changed.
+   * Market value of the whole composition at the effective close: a market value divided by it is a weight. Present
+   * for weights that no limit changed.
    */
   readonly worth?: number;
   /** Unselected securities that may replace constituents, best ranked first. */

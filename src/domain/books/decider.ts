@@ -90,7 +90,7 @@ export interface DecidedComposition {
   readonly redistributed: number;
   /** Money value of the fixed numbers of shares that give the weights; absent if weights are decided. */
   readonly basket?: number;
-  /** Money amount that converts a market value into a weight; see `worth` of `Composition`. */
+  /** Market value of the whole composition; a market value divided by it is a weight. */
   readonly worth?: number;
   readonly ranking?: Int32Array;
   /**

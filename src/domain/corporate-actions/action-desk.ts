@@ -65,6 +65,15 @@ export const DeskActionEffect = defineObject(() => ({
 })).meta({ id: 'DeskActionEffect' });
 export type DeskActionEffect = z.infer<typeof DeskActionEffect>;
 
+/** Index that holds the security of an action. */
+export const AffectedIndex = defineObject(() => ({
+  index_id: z.string(),
+  weight: z
+    .number()
+    .meta({ description: 'Weight at the close before the ex-date; for a coming action, on the last date of the run.' }),
+})).meta({ id: 'AffectedIndex' });
+export type AffectedIndex = z.infer<typeof AffectedIndex>;
+
 export const readTerms = (action: CorporateAction): ActionTerms => ({
   identifier: action.identifier,
   type: action.type,

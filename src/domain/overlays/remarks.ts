@@ -4,7 +4,7 @@ import type { Finding } from '../refusals/findings.js';
 /** Finding about members of an overlay, with a path relative to the overlay. */
 export type Remark = Pick<Finding, 'severity' | 'code' | 'path' | 'message' | 'value'>;
 
-/** Data on the underlying indices, for findings. */
+/** Terms of the underlying indices that the warnings of an overlay depend on. */
 export interface UnderlyingTerms {
   /** Currency of the first underlying index; undefined if that index is not stored. */
   readonly currency: string | undefined;

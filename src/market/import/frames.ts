@@ -81,7 +81,8 @@ function addFrameRow(row: readonly unknown[], number: number, { name, columns, a
 }
 
 /**
- * Converts a JSON value to a cell. An array or object becomes its text, which the reader of the column then reports.
+ * Converts a JSON value to a cell. An array or object becomes its JSON text, which the reader of the column
+ * rejects as a value.
  */
 function toCell(value: unknown): Cell {
   if (value === null || value === undefined) return null;

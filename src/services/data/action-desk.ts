@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { DeskAction, DeskDecisionRequest } from '#contract/action-desk.js';
+import type { DeskAction, DeskActions, DeskDecisionRequest, ListedDeskAction } from '#contract/action-desk.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import {
   ActionDecisions,
@@ -22,6 +22,7 @@ import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { ApprovalGate } from '../approvals/approvals.js';
+import { formatActionKey, type ActionEffects, type AffectedIndices } from './action-effects.js';
 
 export interface DeskQuery {
   readonly from?: string | undefined;
@@ -29,13 +30,15 @@ export interface DeskQuery {
   readonly state?: DeskState | undefined;
   readonly identifier?: string | undefined;
   readonly flagged: boolean;
+  /** True if the indices that each action affects are also listed. */
+  readonly indices: boolean;
   readonly limit: number;
 }
 
 /** Corporate actions of the served store, with the decisions that people made about them. */
 export interface ActionDesk {
   /** Lists actions by ex-date and security. @throws Refusal NO_DATA_SOURCE */
-  list(query: DeskQuery): Promise<{ readonly actions: readonly DeskAction[]; readonly total: number }>;
+  list(query: DeskQuery, signal: AbortSignal): Promise<DeskActions>;
   /** Returns an action and its effect on each index. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND */
   get(actionId: string, signal: AbortSignal): Promise<DeskAction & { readonly effects: readonly DeskActionEffect[] }>;
   /** Records a decision about an action. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND, APPROVAL_REQUIRED */
@@ -47,12 +50,7 @@ export interface ActionDeskDependencies {
   readonly markets: Pick<Markets, 'require'>;
   readonly calendars: Calendars;
   readonly approvals: ApprovalGate;
-  /** Returns the effects that the actions of a security on one ex-date have on every index with a stored run. */
-  readonly readEffects: (
-    identifier: string,
-    exDate: string,
-    signal: AbortSignal,
-  ) => Promise<readonly DeskActionEffect[]>;
+  readonly effects: ActionEffects;
   readonly now: () => number;
 }
 
@@ -60,8 +58,11 @@ export interface ActionDeskDependencies {
 const PAST_DAYS = 10;
 const COMING_DAYS = 90;
 
+/** Maximum number of actions in a period whose indices are listed. They are up to 1 MB for each index. */
+const AFFECTING_MAX = 2000;
+
 export function createActionDesk(dependencies: ActionDeskDependencies): ActionDesk {
-  const { documents, markets, calendars, approvals, readEffects, now } = dependencies;
+  const { documents, markets, calendars, approvals, effects, now } = dependencies;
 
   async function describeAction(action: CorporateAction, servedMarket: ServedMarket, id: string): Promise<DeskAction> {
     const { market } = servedMarket;
@@ -94,7 +95,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
   }
 
   return {
-    async list({ from, to, state, identifier, flagged, limit }) {
+    async list({ from, to, state, identifier, flagged, indices, limit }, signal) {
       const servedMarket = markets.require();
       const { market, identity } = servedMarket;
       const last = market.dates.at(-1) ?? 0;
@@ -114,12 +115,17 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
         total++;
         if (actions.length < limit) actions.push(deskAction);
       }
-      return { actions, total };
+      const affected = indices ? await readAffected(actions, { market, effects, signal }) : null;
+      return {
+        actions: actions.map((action) => addIndices(action, affected)),
+        total,
+        indices_unread: affected?.unread ?? null,
+      };
     },
     async get(actionId, signal) {
       const { action, served } = findAction(actionId);
       const deskAction = await describeAction(action, served, actionId);
-      return { ...deskAction, effects: await readEffects(deskAction.identifier, deskAction.ex_date, signal) };
+      return { ...deskAction, effects: [...(await effects.read(deskAction.identifier, deskAction.ex_date, signal))] };
     },
     async decide(actionId, { decision, sources, comment }, authorship, signal) {
       const { action, served } = findAction(actionId);
@@ -150,7 +156,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
           sources,
           differences: compareSources(terms, sources),
           // Effects are computed only if a person must decide, because every index that holds the security is read.
-          effects: needsApproval ? [...(await readEffects(terms.identifier, terms.ex_date, signal))] : [],
+          effects: needsApproval ? [...(await effects.read(terms.identifier, terms.ex_date, signal))] : [],
         },
       } as const;
       const noteAuthorship = { ...authorship, note: comment ?? authorship.note };
@@ -170,6 +176,31 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
     },
   };
 }
+
+interface AffectedTerms {
+  readonly market: MarketData;
+  readonly effects: ActionEffects;
+  readonly signal: AbortSignal;
+}
+
+/** Returns the indices that listed actions affect; null if their period contains too many actions. */
+async function readAffected(
+  actions: readonly DeskAction[],
+  { market, effects, signal }: AffectedTerms,
+): Promise<AffectedIndices | null> {
+  const [from, to] = [actions[0]?.ex_date, actions.at(-1)?.ex_date];
+  if (from === undefined || to === undefined) return NO_INDICES;
+  const [start, end] = [parseValidDay(from), parseValidDay(to)];
+  const count = market.actions.filter(({ exDay }) => exDay >= start && exDay <= end).length;
+  return count > AFFECTING_MAX ? null : effects.list({ from, to }, signal);
+}
+
+const addIndices = (action: DeskAction, affected: AffectedIndices | null): ListedDeskAction => ({
+  ...action,
+  indices: affected && [...(affected.byAction.get(formatActionKey(action.identifier, action.ex_date)) ?? [])],
+});
+
+const NO_INDICES: AffectedIndices = { byAction: new Map(), unread: 0 };
 
 const VERBS = { confirmed: 'Confirm', rejected: 'Reject', reopened: 'Reopen' } as const;
 

@@ -8,7 +8,7 @@ import { findPart, groupPartsByDate } from '#domain/risk/imported/model-dates.js
 import { readModelSource, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 
-/** Model of one date as a response. */
+/** Response with the risk model of one date. */
 export interface ServedModel {
   readonly date: string;
   /** Securities in the order of the model's matrix. */

@@ -139,6 +139,9 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Data', exact: true }).click();
     await page.getByRole('link', { name: 'Watchlists' }).click();
     await page.getByRole('link', { name: 'New watchlist' }).click();
+    // The id is derived from the name, so the form begins with the name.
+    const readFirstLabel = () => page.getByRole('main').locator('.field label').first().textContent();
+    await pollEventually(readFirstLabel).toMatch(/^Name/);
     await page.getByLabel('Name *').fill('Desk');
     await pollEventually(() => page.getByLabel('Id *').inputValue()).toBe('desk');
     await page.getByLabel('Security to add').fill(`${knownName}, A B Equity`);

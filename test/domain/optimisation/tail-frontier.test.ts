@@ -9,7 +9,7 @@ import { buildProblem, solvers } from './small-problems.js';
 const LIMIT = 0.03;
 const ROW = { type: 'CVaR', params: { limit: LIMIT, confidence: 0.9 } };
 
-/** Returns the optimal weights of an objective with the row. It does not use the frontier. */
+/** Solves one problem with an objective and the CVaR constraint, independently of the frontier. @returns the weights */
 function solveWeightsFor(objective: { readonly type: string } & Readonly<Record<string, unknown>>): Float64Array {
   const outcome = solveProblem(solvers, buildProblem({ names: 40, seed: 5, rows: [ROW], objective }));
   if (outcome.kind !== 'solved') throw new Error(outcome.kind);

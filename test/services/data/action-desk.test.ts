@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { z } from 'zod';
-import type { DeskAction, DeskActionDetail } from '#contract/action-desk.js';
+import type { DeskAction, DeskActionDetail, DeskActions } from '#contract/action-desk.js';
 import {
   createFamilyOn,
   createFiles,
@@ -76,6 +76,18 @@ test('an action shows its effect on each index, before and after', async () => {
   // a split of two for one doubles the index shares at half the price
   expect(core.shares_after! / core.shares_before!).toBeCloseTo(2, 12);
   expect(core.divisor_after).toBeCloseTo(core.divisor_before!, 12);
+});
+
+test('a list shows the indices that an action affects, as the action itself does, only on request', async () => {
+  const { body: listed } = await service.ask<DeskActions>('GET', '/actions?indices=true');
+  const [action] = listed.actions;
+  const { body } = await service.ask<z.infer<typeof DeskActionDetail>>('GET', `/actions/${action!.action_id}`);
+  const effects = body.effects.map(({ index_id, weight_before: weight }) => ({ index_id, weight: weight! }));
+  expect(action!.indices!.map(({ index_id: id }) => id)).toContain('CORE');
+  expect(action!.indices).toEqual(effects.toSorted((a, b) => b.weight - a.weight));
+  expect(listed.indices_unread).toBe(0);
+  const { body: plain } = await service.ask<DeskActions>('GET', '/actions');
+  expect([plain.actions[0]!.indices, plain.indices_unread]).toEqual([null, null]);
 });
 
 test('an action that differs from a source is flagged, and one with changed terms is amended and blocks again', async () => {

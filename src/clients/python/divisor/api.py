@@ -1312,7 +1312,7 @@ class Operations:
         return cast("c.DataVersions", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions", query={"limit": limit, "before": before}))
 
     def diff_data_versions(self, store_id: str, from_: int, to: int, *, limit: Optional[int] = None, appended: Optional[bool] = None) -> c.DataDifference:
-        """List the values that differ between two versions of the data.
+        """Lists the values that differ between two versions of the data.
 
         :param store_id: Id of the data store.
         :param from_: First version.
@@ -1718,7 +1718,7 @@ class Operations:
         return cast("c.ProcedureCollection", self._transport.json("GET", "/procedures", query={"limit": limit, "after": after}))
 
     def get_procedure(self, procedure_id: str) -> c.Procedure:
-        """One procedure.
+        """Returns one procedure.
 
         :param procedure_id: Id of the procedure.
         """
@@ -2169,7 +2169,7 @@ class Operations:
         """
         return cast("c.Approval", self._transport.json("POST", f"/approvals/{word(approval_id)}/decisions", body=body, note=note))
 
-    def list_actions(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, state: Optional[Literal["new", "confirmed", "rejected", "amended"]] = None, identifier: Optional[str] = None, flagged: Optional[bool] = None, limit: Optional[int] = None, store_id: Optional[str] = None) -> c.DeskActions:
+    def list_actions(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, state: Optional[Literal["new", "confirmed", "rejected", "amended"]] = None, identifier: Optional[str] = None, flagged: Optional[bool] = None, indices: Optional[bool] = None, limit: Optional[int] = None, store_id: Optional[str] = None) -> c.DeskActions:
         """Lists coming and recent corporate actions of the served store, with their state and flags.
 
         :param from_: First ex-date. Default: 10 days before the last session.
@@ -2177,10 +2177,11 @@ class Operations:
         :param state: Only actions in this state.
         :param identifier: Only actions of this security.
         :param flagged: Only actions with flags.
+        :param indices: Also returns the indices that each action affects. They are read from stored runs.
         :param limit: Maximum number of entries.
         :param store_id: Data store. Default: the store of the index, or the active store. Any other store is loaded when it is first used.
         """
-        return cast("c.DeskActions", self._transport.json("GET", "/actions", query={"from": from_, "to": to, "state": state, "identifier": identifier, "flagged": flagged, "limit": limit, "store_id": store_id}))
+        return cast("c.DeskActions", self._transport.json("GET", "/actions", query={"from": from_, "to": to, "state": state, "identifier": identifier, "flagged": flagged, "indices": indices, "limit": limit, "store_id": store_id}))
 
     def get_action(self, action_id: str, *, store_id: Optional[str] = None) -> c.DeskActionDetail:
         """Returns one corporate action with its decisions, and each index before and after it.

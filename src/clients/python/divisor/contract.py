@@ -291,7 +291,7 @@ class AccountTax(t.TypedDict, total=False):
 class ActionChoice(t.TypedDict):
     #: `take_up`: subscribe for all new shares of a rights issue, with cash from outside; `sell`: sell the rights at their theoretical value; the cash leaves the index; `sell_to_fund`: sell enough rights to pay for the subscription of the others; `lapse`: let the rights expire without value; `accept_cash`: accept the cash of an offer of cash or shares, or of a scrip dividend; the cash leaves the index; `accept_shares`: accept the shares of an offer of cash or shares, or the new shares of a scrip dividend
     choice: t.Literal["take_up", "sell", "sell_to_fund", "lapse", "accept_cash", "accept_shares"]
-    #: Values at prices that change only because of the action.
+    #: Weight at prices that change only because of the action.
     weight_after: float
     #: Index shares.
     shares_after: float
@@ -535,6 +535,13 @@ class AdjustmentChoice(t.TypedDict):
     others: t.Sequence[OtherAdjustment]
 
 
+class AffectedIndex(t.TypedDict):
+    #: The index, or the strategy of a run.
+    index_id: str
+    #: Weight at the close before the ex-date; for a coming action, on the last date of the run.
+    weight: float
+
+
 class _AllNode(t.TypedDict):
     node: t.Literal["all"]
     #: Nodes in any order.
@@ -739,7 +746,7 @@ class _ArithmeticNode(t.TypedDict):
     node: t.Literal["arithmetic"]
     #: Operator between the operands. ^ is a power.
     operator: t.Literal["+", "-", "*", "/", "^"]
-    #: Nodes in any order.
+    #: Operands, in order.
     operands: t.Sequence[ExpressionNode]
 
 
@@ -754,7 +761,7 @@ class _ArithmeticNodeInput(t.TypedDict):
     node: t.Literal["arithmetic"]
     #: Operator between the operands. ^ is a power.
     operator: t.Literal["+", "-", "*", "/", "^"]
-    #: Nodes in any order.
+    #: Operands, in order.
     operands: t.Sequence[ExpressionNodeInput]
 
 
@@ -1663,7 +1670,7 @@ class BenchmarkStatistics(t.TypedDict):
     information_ratio: t.Optional[float]
     #: Geometric mean return divided by the geometric mean return of the benchmark, on sessions with a positive benchmark return; null if there are none.
     up_capture: t.Optional[float]
-    #: Same ratio as capture_up, on sessions with a negative benchmark return.
+    #: Same ratio as up_capture, on sessions with a negative benchmark return.
     down_capture: t.Optional[float]
 
 
@@ -2491,7 +2498,7 @@ class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
 
 
 class _ConcentrationPayload(t.TypedDict):
-    #: Securities with a weight above 0.
+    #: Number of securities with a weight above 0.
     constituents: int
     #: 1 divided by the sum of squared weights: the number of equal weights with the same concentration. Cash raises the number, and leverage lowers it.
     effective_assets: float
@@ -2712,7 +2719,7 @@ class ContributionPayload(t.TypedDict):
 
 
 class CorporateAction(t.TypedDict):
-    #: Class name.
+    #: Type of the corporate action.
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
     #: Meaning of value: an amount per share, which can be summed; a share-count multiplier, which compounds; or a value that cannot be summed.
     kind: t.Literal["cash", "ratio", "structural"]
@@ -2792,6 +2799,10 @@ class CoverageHistoryResponse(t.TypedDict):
     priced: t.Sequence[int]
     #: Number of securities with a first price on or before the date and a last price on or after it. If such a security has no price on the date, its exchange was closed or its bar is missing.
     expected: t.Sequence[int]
+    #: The 1,000 securities with the most missing prices, sorted by their number.
+    gaps: t.Sequence[PriceGaps]
+    #: Number of securities with missing prices.
+    gaps_total: int
 
 
 class CoverageResponse(t.TypedDict):
@@ -3038,7 +3049,7 @@ DataRepairRemoveValues = t.TypedDict("DataRepairRemoveValues", {
 class DataRepairInsertActionAction(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Class name.
+    #: Type of the corporate action.
     type: str
     #: The value.
     value: float
@@ -3055,7 +3066,7 @@ class DataRepairInsertAction(t.TypedDict):
 class DataRepairReplaceActionAction(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Class name.
+    #: Type of the corporate action.
     type: str
     #: The value.
     value: float
@@ -3079,7 +3090,7 @@ class DataRepairReplaceAction(_DataRepairReplaceAction, total=False):
 class DataRepairRemoveActionAction(t.TypedDict):
     #: Asset identifier.
     identifier: str
-    #: Class name.
+    #: Type of the corporate action.
     type: str
     #: The value.
     value: float
@@ -3352,7 +3363,7 @@ class DatapointRequestPluginsCodeDatapoint(t.TypedDict):
     inputs: t.Sequence[DatapointRequestPluginsCodeDatapointInputs]
     #: Parameters, with defaults for omitted parameters.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: Public document that the template follows.
+    #: Source code of the plug-in.
     source: str
 
 
@@ -3754,9 +3765,9 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
 class DerivedActions(t.TypedDict):
     """Corporate actions that were derived from adjusted closes."""
 
-    #: Return variant: dividends excluded, reinvested, or reinvested after withholding tax.
+    #: Number of derived dividends.
     dividends: int
-    #: Treatment of splits. Use `ignore` only for adjusted prices.
+    #: Number of derived splits.
     splits: int
 
 
@@ -3767,11 +3778,11 @@ class DerivedSource(t.TypedDict):
     source_index_id: str
     #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: str
-    #: Weight in the parent, from which the optimisation starts; null if the parent does not hold the security.
+    #: Weight in the parent, from which the optimisation starts; null if the security is not a candidate.
     source_weight: t.Optional[float]
     #: Explanation of the weight in the parent, on the effective date of the composition that was optimised.
     source: IndexExplanation
-    #: Explanation of the weight in the parent; null if the parent does not hold the security.
+    #: Explanation of the weight in the solution; null if the security is not a candidate.
     solve: t.Optional[NameSolve]
     #: Warnings of the optimisation.
     findings: t.Sequence[Finding]
@@ -3864,9 +3875,11 @@ class DeskActionEffect(t.TypedDict):
 
 class DeskActions(t.TypedDict):
     #: Actions, sorted by ex-date and security.
-    actions: t.Sequence[DeskAction]
+    actions: t.Sequence[ListedDeskAction]
     #: Number of actions that satisfy the filters.
     total: int
+    #: Number of indices missing from `indices`, because only the 50 newest runs are read. Null without them.
+    indices_unread: t.Optional[int]
 
 
 class _DeskDecisionRequest(t.TypedDict):
@@ -3882,7 +3895,7 @@ class DeskDecisionRequest(_DeskDecisionRequest, total=False):
 
 
 class Distribution(t.TypedDict):
-    #: Distribution over the paths.
+    #: Mean of the distribution.
     mean: float
     #: Standard deviation over the paths, ddof 1.
     deviation: float
@@ -4334,7 +4347,7 @@ ExplainedDatapoint = t.TypedDict("ExplainedDatapoint", {
 
 
 class ExplainedRuleComparisons(t.TypedDict):
-    #: Path of the field, as the client wrote it.
+    #: Path of the comparison in the expression; empty for the whole expression.
     path: str
     #: The condition in words.
     test: str
@@ -4477,7 +4490,7 @@ class ExposuresViewGroups(t.TypedDict):
     group: str
     #: Sum of the held weights. One value per date.
     weights: t.Sequence[float]
-    #: Weights of the benchmark; null if there is none.
+    #: Sum of the weights of the benchmark by date; null without a benchmark.
     benchmark_weights: t.Optional[t.Sequence[float]]
 
 
@@ -4500,7 +4513,7 @@ class ExposuresView(t.TypedDict):
     fields: t.Sequence[FieldExposure]
     #: Concentration of the weights.
     concentration: ConcentrationSeries
-    #: Values of the benchmark; null if there is none.
+    #: Active share by date; null without a benchmark.
     active_share: t.Optional[t.Sequence[float]]
     #: One-way turnover of the portfolio since the previous date. The first purchase is excluded. One value per date.
     turnover: t.Sequence[float]
@@ -4708,7 +4721,7 @@ class FieldExposure(t.TypedDict):
     coverage: t.Sequence[float]
     #: Weighted quantile: the smallest value for which the securities with at most this value have this fraction of the weights.
     percentiles: WeightedPercentiles
-    #: Benchmark of the comparison; null if there is none.
+    #: Exposure of the benchmark; null if there is none.
     benchmark: BenchmarkFieldExposure
 
 
@@ -4746,7 +4759,7 @@ class FieldListFieldsNumber(t.TypedDict):
     name: str
     #: Source of the field.
     dataset: t.Literal["market", "reference", "derived"]
-    #: Meaning of its values.
+    #: Type of its values.
     kind: t.Literal["number", "string", "boolean"]
 
 
@@ -5004,7 +5017,7 @@ class FreezeRow(_FreezeRow, total=False):
 
 
 class _FrontierPayloadPoints(t.TypedDict):
-    #: Annualised arithmetic mean return over the window.
+    #: Annualised expected return.
     expected_return: float
     #: Annualised standard deviation of returns.
     volatility: float
@@ -5020,7 +5033,7 @@ class FrontierPayloadPoints(_FrontierPayloadPoints, total=False):
 
 
 class _FrontierPayloadTangency(t.TypedDict):
-    #: Annualised arithmetic mean return over the window.
+    #: Annualised expected return.
     expected_return: float
     #: Annualised standard deviation of returns.
     volatility: float
@@ -5038,7 +5051,7 @@ class FrontierPayloadTangency(_FrontierPayloadTangency, total=False):
 
 
 class FrontierPayloadByObjective(t.TypedDict):
-    #: Annualised arithmetic mean return over the window.
+    #: Annualised expected return.
     expected_return: float
     #: Annualised standard deviation of returns.
     volatility: float
@@ -5053,7 +5066,7 @@ class FrontierPayloadByObjective(t.TypedDict):
 
 
 class FrontierPayloadPortfolio(t.TypedDict):
-    #: Annualised arithmetic mean return over the window.
+    #: Annualised expected return.
     expected_return: float
     #: Annualised standard deviation of returns.
     volatility: float
@@ -5062,7 +5075,7 @@ class FrontierPayloadPortfolio(t.TypedDict):
 
 
 class FrontierPayloadIndex(t.TypedDict):
-    #: Annualised arithmetic mean return over the window.
+    #: Annualised expected return.
     expected_return: float
     #: Annualised standard deviation of returns.
     volatility: float
@@ -5112,7 +5125,7 @@ class _FunctionNode(t.TypedDict):
     node: t.Literal["function"]
     #: Name of a function: see `functions` of /indices/rule-types.
     name: str
-    #: Nodes in any order.
+    #: Arguments of the function, in order.
     operands: t.Sequence[ExpressionNode]
 
 
@@ -5139,7 +5152,7 @@ class _FunctionNodeInput(t.TypedDict):
     node: t.Literal["function"]
     #: Name of a function: see `functions` of /indices/rule-types.
     name: str
-    #: Nodes in any order.
+    #: Arguments of the function, in order.
     operands: t.Sequence[ExpressionNodeInput]
 
 
@@ -5163,7 +5176,7 @@ class FunctionNodeInput(_FunctionNodeInput, total=False):
 
 
 class FunctionSpec(t.TypedDict):
-    #: Display name.
+    #: Name of the function.
     name: str
     #: Scope of the function: one security, several securities, trailing sessions, or the decision.
     form: t.Literal["elementwise", "cross_section", "over_time", "decision"]
@@ -5350,7 +5363,7 @@ class GovernanceOverviewStatements(t.TypedDict):
     index_id: str
     #: Last published date; null if there is none.
     published_through: t.Optional[str]
-    #: Entries, in the order of the request.
+    #: Number of entries of the published log, including restatements; null if the log cannot be read.
     entries: t.Optional[int]
     #: Number of entries of the register of errors.
     errors: int
@@ -5996,7 +6009,7 @@ class IndexAction(t.TypedDict):
     cash: t.Optional[float]
     #: Day of the announcement; null if unknown.
     announced: t.Optional[str]
-    #: True if the ex-date is after as_of and the action was known on as_of. The figures after the action are then pro forma.
+    #: `coming`: the ex-date is after as_of, and the action was known on as_of. The figures after the action are then pro forma.
     state: t.Literal["effective", "coming"]
     #: True if the holder must still decide. This applies to a rights issue, to a dividend with a scrip_ratio, and to two offers for a security on one ex-date: an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if it is unknown, until the ex-date.
     awaits_decision: bool
@@ -6008,9 +6021,9 @@ class IndexAction(t.TypedDict):
     choices: t.Sequence[ActionChoice]
     #: Previous close of the security in its currency; for a coming action, the close on as_of.
     price_before: t.Optional[float]
-    #: Values at the previous close; for a coming action, on as_of.
+    #: Weight at the previous close; for a coming action, on as_of.
     weight_before: float
-    #: Values at the close of the ex-date; pro forma at prices that change only because of the action.
+    #: Weight at the close of the ex-date; pro forma at prices that change only because of the action.
     weight_after: t.Optional[float]
     #: Index shares: weight times level, divided by price.
     shares_before: float
@@ -6065,7 +6078,7 @@ class IndexDocumentPluginsCodeDatapoint(t.TypedDict):
     inputs: t.Sequence[IndexDocumentPluginsCodeDatapointInputs]
     #: Parameters, with defaults for omitted parameters.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: Public document that the template follows.
+    #: Source code of the plug-in.
     source: str
 
 
@@ -6160,7 +6173,7 @@ class IndexDocumentBodyPluginsCodeDatapoint(t.TypedDict):
     inputs: t.Sequence[IndexDocumentBodyPluginsCodeDatapointInputs]
     #: Parameters, with defaults for omitted parameters.
     parameters: t.Mapping[str, t.Union[float, str, bool]]
-    #: Public document that the template follows.
+    #: Source code of the plug-in.
     source: str
 
 
@@ -6276,7 +6289,7 @@ class IndexExplanationWeighting(t.TypedDict):
 class IndexExplanationCappingRounds(t.TypedDict):
     #: Factor applied to the weights that are not capped.
     scale: float
-    #: True if the cap limits the weight of the security.
+    #: Securities that reach the cap in the round.
     capped: t.Sequence[str]
 
 
@@ -6422,13 +6435,13 @@ class InspectResult(t.TypedDict):
     tables: t.Mapping[str, str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: fair_value less spot.
+    #: Proposed adjustment, and its reason.
     basis: AdjustmentChoice
     #: `sure`: a vendor was recognised. `likely`: the column names indicate the mapping. `unsure`: a question must be answered.
     confidence: t.Literal["sure", "likely", "unsure"]
     #: Vendor or program that writes tables in this format.
     recognised_as: t.Optional[str]
-    #: Question that the data does not answer.
+    #: Questions that the data does not answer.
     questions: t.Sequence[str]
     #: Questions as findings, each at its field.
     unsure: t.Sequence[MappingQuestion]
@@ -6790,7 +6803,7 @@ class LimitMeasure(t.TypedDict):
 class LimitRowSummary(t.TypedDict):
     #: Constraint of the rule, or class, id and side of a requested constraint.
     row: str
-    #: Bought or sold.
+    #: Bound of the constraint: lower or upper.
     side: t.Literal["lower", "upper"]
     #: Unit of the figure.
     unit: t.Literal["fraction", "count", "value"]
@@ -6803,7 +6816,7 @@ class LimitRowSummary(t.TypedDict):
 
 
 class LimitState(t.TypedDict):
-    #: Effective dates of a custom schedule.
+    #: Dates of the window.
     dates: t.Sequence[str]
     #: Distance to the nearest bound in the unit of the constraint (a fraction for weights). Negative beyond the bound; null if no constraint applies.
     headroom: t.Sequence[t.Optional[float]]
@@ -7061,9 +7074,9 @@ class LimitsView(t.TypedDict):
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: Reference column with the issuers, as known on each date. With IDENTIFIER, each security is a separate issuer.
     by: str
-    #: Dates of the run in the window.
+    #: Number of dates of the run in the window.
     sessions: int
-    #: Dates on which a constraint is beyond its bound.
+    #: Number of dates on which a constraint is beyond its bound.
     breached_sessions: int
     #: Nearest bound on each date.
     state: LimitState
@@ -7202,6 +7215,39 @@ class ListedClient(t.TypedDict):
     secrets: t.Sequence[str]
     #: Latest session with files for the client; null if there is none.
     latest_delivery: t.Optional[ListedClientLatestDelivery]
+
+
+class ListedDeskAction(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Type of the action.
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
+    #: First day without the entitlement.
+    ex_date: str
+    #: Value as in the store: an amount per share, a multiplier or a ratio, depending on the type.
+    value: float
+    #: Null: unknown.
+    pay_date: t.Optional[str]
+    #: Other identifier of a spin-off, merger or ticker change.
+    related: t.Optional[str]
+    #: Price of a new share in a rights issue.
+    subscription_price: t.Optional[float]
+    #: Cash that a merger pays per share in addition to shares.
+    cash: t.Optional[float]
+    #: Id of the action, derived from its store, security, type, ex-date and related security.
+    action_id: str
+    #: Null: unknown.
+    status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
+    #: Day of the announcement.
+    announced: t.Optional[str]
+    #: `new`: no decision yet. `amended`: the terms in the store have changed since they were confirmed or rejected.
+    state: t.Literal["new", "confirmed", "rejected", "amended"]
+    #: Reasons to review the action, and differences from other sources.
+    flags: t.Sequence[str]
+    #: Decisions of people, earliest first.
+    decisions: t.Sequence[ActionDecision]
+    #: Indices that hold the security according to their newest runs, those with the largest weights first. Null if `indices` was not requested, or if the listed period contains more than 2,000 actions.
+    indices: t.Optional[t.Sequence[AffectedIndex]]
 
 
 class ListedPluginInputs(t.TypedDict):
@@ -7698,11 +7744,11 @@ class MeasuringRisk(t.TypedDict):
 
 
 class _MemberSpec(t.TypedDict):
-    #: Display name.
+    #: Name of the member.
     name: str
     #: Human-readable name.
     label: str
-    #: Class name.
+    #: Type of the value.
     type: t.Literal["number", "integer", "boolean", "string", "json"]
     #: True if the parameter is required.
     required: bool
@@ -8271,7 +8317,7 @@ class _OptimisationRunResult(t.TypedDict):
     converged: bool
     #: True if a non-convex constraint required a second solution with a restricted selection. The solution is then feasible, but not proven optimal.
     heuristic: bool
-    #: Securities with a weight above 0.
+    #: Number of securities with a weight above 0.
     holdings: int
     #: Number of solver iterations.
     iterations: int
@@ -8312,7 +8358,7 @@ class _OptimisationRunResult(t.TypedDict):
 class OptimisationRunResult(_OptimisationRunResult, total=False):
     #: Risk model of objective, constraints and results. Absent in runs of earlier versions.
     risk_model: MeasuringRisk
-    #: Securities with a position, long or short. Absent from results of earlier versions.
+    #: Number of securities with a position, long or short. Absent from results of earlier versions.
     gross_holdings: int
     #: Requested effort to prove a selection of securities. Absent in runs of earlier versions.
     proof: t.Literal["quick", "thorough"]
@@ -8340,7 +8386,7 @@ class _OptimiseRequest(t.TypedDict):
 
 
 class OptimiseRequest(_OptimiseRequest, total=False):
-    #: Constraint set of the new index. Null inherits nothing from the parent.
+    #: Description of the new index, free text. It is not copied from the parent.
     description: t.Optional[str]
     #: Objective: a type of `/optimise/objective-types`, or an object with the type and its parameters.
     objective: Objective
@@ -8361,7 +8407,7 @@ class OptimiseRequest(_OptimiseRequest, total=False):
 class OtherAdjustment(t.TypedDict):
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
-    #: Alternative value.
+    #: Meaning of this value.
     meaning: str
 
 
@@ -8416,7 +8462,7 @@ class OverrideFacts(t.TypedDict):
     price: t.Optional[float]
     #: Relative change of the price; null if a price is missing.
     change: t.Optional[float]
-    #: Why.
+    #: Reason.
     reason: str
 
 
@@ -8521,7 +8567,7 @@ class PackTrade(t.TypedDict):
     days_to_trade: t.Optional[float]
     #: value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000.
     cost: float
-    #: Why.
+    #: Reason.
     reason: t.Literal["add", "delete", "reweight"]
 
 
@@ -8543,11 +8589,11 @@ class PackedAccount(t.TypedDict):
 
 
 class _ParameterSpec(t.TypedDict):
-    #: Display name.
+    #: Name of the parameter.
     name: str
     #: Human-readable name.
     label: str
-    #: Class name.
+    #: Type of the value.
     type: t.Literal["number", "integer", "boolean", "string", "json"]
     #: True if the parameter is required.
     required: bool
@@ -8950,7 +8996,7 @@ class PreviewAsset(t.TypedDict):
     excluded_by: t.Optional[str]
     #: Position of the step that excluded the security. For a selected security without a weight, the number of steps.
     excluded_at: t.Optional[int]
-    #: True if the cap limits the weight of the security.
+    #: Weight before capping; null if the cap does not limit the weight.
     uncapped_weight: t.Optional[float]
     #: True if the cap limits the weight of the security.
     capped: bool
@@ -9131,6 +9177,27 @@ class PriceGapPayload(t.TypedDict):
     priced_from: str
 
 
+class PriceGaps(t.TypedDict):
+    """Missing prices of a security."""
+
+    #: Asset identifier.
+    identifier: str
+    #: Date of the first price.
+    start: str
+    #: Date of the last price.
+    end: str
+    #: Number of dates without a price between the first and the last price.
+    missing: int
+    #: Largest number of consecutive dates without a price.
+    longest: int
+    #: First date without a price.
+    first_missing: str
+    #: Last date without a price.
+    last_missing: str
+    #: The latest 50 dates without a price, ascending.
+    dates: t.Sequence[str]
+
+
 class PriceOverride(t.TypedDict):
     #: Security.
     identifier: str
@@ -9301,7 +9368,7 @@ class Publication(t.TypedDict):
     head: str
     #: Id of the run that contains these closes.
     run_id: str
-    #: The error.
+    #: Difference from published closes, with the decision; null if there is none.
     error: DecidedError
     #: Differences between the run and a new run of the same request; null if the run is current.
     stale: t.Optional[StaleState]
@@ -9724,7 +9791,7 @@ class RebalanceSnapshot(t.TypedDict):
     uncapped_weights: t.Mapping[str, float]
     #: Effective maximum weight of a security, if there is one.
     cap: t.Optional[float]
-    #: Number of securities held at the cap.
+    #: Securities held at the cap.
     capped: t.Sequence[str]
     #: Weight that was redistributed from capped securities.
     redistributed: float
@@ -9896,7 +9963,7 @@ class ReceivedShares(t.TypedDict):
     identifier: str
     #: Number of shares received for each share held before.
     ratio: float
-    #: Shares in addition to the previous holding of that security.
+    #: Weight of the received shares, in addition to the previous holding of that security.
     weight: float
 
 
@@ -9947,11 +10014,11 @@ class ReconciliationCheck(t.TypedDict):
     meaning: str
     #: Recomputed value; null for a comparison of bytes.
     left: t.Optional[float]
-    #: Recomputed right side of the identity.
+    #: Value that `left` must equal; null for a comparison of bytes.
     right: t.Optional[float]
-    #: Residual, which contains only rounding errors.
+    #: left less right; 0 or 1 for a comparison of bytes, and 1 if a value is not a number.
     residual: float
-    #: Difference relative to the larger value, or to 1 if both values are smaller.
+    #: Maximum difference, relative to the larger value, or to 1 if both values are smaller.
     tolerance: float
     #: True if both sides are equal within the tolerance.
     holds: bool
@@ -10660,7 +10727,7 @@ class RerunView(t.TypedDict):
 
 
 class ResampledFrontierPoints(t.TypedDict):
-    #: Annualised arithmetic mean return over the window.
+    #: Annualised expected return.
     expected_return: float
     #: Annualised standard deviation of returns.
     volatility: float
@@ -10675,7 +10742,7 @@ class ResampledFrontierPoints(t.TypedDict):
 class ResampledFrontier(t.TypedDict):
     #: Number of draws with a frontier.
     draws: int
-    #: By expiry.
+    #: Points by rank.
     points: t.Sequence[ResampledFrontierPoints]
 
 
@@ -10896,7 +10963,7 @@ class RiskDecomposition(t.TypedDict):
     reconciles: bool
     #: Source of the factors. For a stored model, its estimator, or `imported`.
     model: t.Literal["market_sector", "statistical", "industries", "styles", "imported"]
-    #: Its factors.
+    #: Factors of the model.
     factors: t.Sequence[str]
     #: Active exposure to each factor.
     exposures: t.Mapping[str, float]
@@ -11566,7 +11633,7 @@ class RunsDifference(t.TypedDict):
     definition: t.Sequence[DocumentChange]
     #: Changes of the request, with its defaults.
     request: t.Sequence[DocumentChange]
-    #: Rows of cells.
+    #: Changes of the data.
     data: RunsDifferenceData
     #: Engine versions of the two runs.
     engine: RunsDifferenceEngine
@@ -11664,9 +11731,9 @@ class SavedStrategy(t.TypedDict):
 class ScenarioGroup(t.TypedDict):
     #: The group.
     group: str
-    #: Holding on as_of, in shares or as a value.
+    #: Weight of the group on as_of.
     weight: float
-    #: Linked contribution to the total return.
+    #: Sum of the contributions of its securities.
     contribution: float
 
 
@@ -12276,7 +12343,7 @@ class SolvedRow(t.TypedDict):
     type: str
     #: Human-readable name.
     label: str
-    #: Bought or sold.
+    #: Bound of the constraint: lower or upper; `eq` for an equality.
     side: t.Literal["lower", "upper", "eq"]
     #: Kind of the object.
     kind: t.Literal["eq", "ineq"]
@@ -12299,7 +12366,7 @@ class SolvedRow(t.TypedDict):
 
 
 class SqlColumn(t.TypedDict):
-    #: Display name.
+    #: Name of the column.
     name: str
     #: Type of the column. `count`: a whole number of 32 bits, or 1 and 0 for true and false.
     type: t.Literal["date", "text", "number", "count"]
@@ -12626,7 +12693,7 @@ class StudyFigures(t.TypedDict):
     objective_value: float
     #: Distance between the value and its bound, relative to the value.
     gap: t.Optional[float]
-    #: Annualised arithmetic mean return over the window.
+    #: Annualised expected return before costs; null without expected returns.
     expected_return: t.Optional[float]
     #: Annualised standard deviation of returns.
     volatility: float
@@ -12776,7 +12843,7 @@ class SweepFoldsViewGroups(t.TypedDict):
 
 
 class SweepFoldsViewChosen(t.TypedDict):
-    #: Return variant.
+    #: Position of the selected variant.
     variant: int
     #: Number of splits that selected the variant.
     splits: int
@@ -12789,7 +12856,7 @@ class SweepFoldsViewPaths(t.TypedDict):
     max_drawdown: float
     #: Annualised Sharpe ratio with a risk-free rate of 0.
     sharpe_ratio: float
-    #: Figures over the test groups.
+    #: Total return over the test groups.
     total_return: float
     #: Annualised standard deviation, ddof 1.
     volatility: float
@@ -12802,7 +12869,7 @@ class SweepFoldsViewOverPaths(t.TypedDict):
     max_drawdown: Distribution
     #: Annualised Sharpe ratio with a risk-free rate of 0.
     sharpe_ratio: Distribution
-    #: Figures over the test groups.
+    #: Total return over the test groups.
     total_return: Distribution
     #: Annualised standard deviation, ddof 1.
     volatility: Distribution
@@ -13164,7 +13231,7 @@ class TailOutcome(t.TypedDict):
 class TemplateNeed(t.TypedDict):
     #: Kind of the object.
     kind: t.Literal["column", "series", "universe"]
-    #: Display name.
+    #: Name of the column, series or universe.
     name: str
     #: Content of the field.
     meaning: str
@@ -13671,7 +13738,7 @@ class TypeSpec(t.TypedDict):
 class Uncertainty(t.TypedDict):
     """Uncertainty sets of the estimates. The objective is optimised for the worst expected returns and covariances in these sets. Constraints use the estimates."""
 
-    #: Returns of the level, beginning with the second date.
+    #: Errors of the expected returns; null if there are none.
     returns: t.Optional[ReturnsUncertainty]
     #: Errors of the covariances; null if there are none.
     covariance: t.Optional[CovarianceUncertainty]
@@ -13680,7 +13747,7 @@ class Uncertainty(t.TypedDict):
 class UncertaintyInput(t.TypedDict, total=False):
     """Uncertainty sets of the estimates. The objective is optimised for the worst expected returns and covariances in these sets. Constraints use the estimates."""
 
-    #: Returns of the level, beginning with the second date.
+    #: Errors of the expected returns; null if there are none.
     returns: t.Optional[ReturnsUncertaintyInput]
     #: Errors of the covariances; null if there are none.
     covariance: t.Optional[CovarianceUncertainty]
@@ -13699,7 +13766,7 @@ class UnfilledOrderPayload(t.TypedDict):
     held_weight: float
     #: Value of the order, positive.
     notional: float
-    #: Why.
+    #: Reason.
     reason: t.Literal["no_price", "stale_price", "delisted"]
     #: Later session on which the order was filled; null if it was never filled.
     filled_on: t.Optional[str]
@@ -13914,7 +13981,7 @@ class WaitingOrder(t.TypedDict):
     side: t.Literal["buy", "sell"]
     #: Weight of the order.
     target_weight: float
-    #: Why.
+    #: Reason.
     reason: t.Literal["no_price", "stale_price", "delisted"]
 
 
@@ -13932,7 +13999,7 @@ class WaiveFacts(t.TypedDict):
     index_id: t.Optional[str]
     #: Security or series; null for every finding of the check.
     identifier: t.Optional[str]
-    #: Why.
+    #: Reason.
     reason: str
     #: Findings at the time of the request; at most 200.
     findings: t.Sequence[AcceptedFinding]
@@ -14265,7 +14332,7 @@ class WhatIfResponse(t.TypedDict):
 class _WhatIfSide(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
-    #: Securities with a weight above 0.
+    #: Number of securities with a weight above 0.
     constituents: int
     #: Largest weight.
     largest: float

@@ -118,10 +118,14 @@ function createAxes({ unit, isLog }: PlotOptions, style: PlotStyle): uPlot.Axis[
       size: 60,
       space: 34,
       values: (_, splits) => formatAxisLabels(splits, unit),
+      ...(unit.of === 'number' && unit.digits === 0 ? { incrs: WHOLE_STEPS } : {}),
       ...(isLog ? { splits: (_, __, least, most) => listLogSplits(least, most), filter: (_, splits) => splits } : {}),
     },
   ];
 }
+
+/** Steps of an axis of counts, which have no decimals. */
+const WHOLE_STEPS = Array.from({ length: 10 }, (_, k) => [10 ** k, 2 * 10 ** k, 5 * 10 ** k]).flat();
 
 const MONTH_SECONDS = 28 * 86_400;
 

@@ -1,6 +1,5 @@
 import type { DeskAction } from '#clients/typescript/divisor.js';
 import { useMemo, useState } from 'preact/hooks';
-import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
 import { Choice } from '../../components/choice.js';
 import { DecideMany } from '../../components/decide-many.js';
@@ -10,19 +9,19 @@ import { Metrics } from '../../components/metrics.js';
 import { Page } from '../../components/page.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { health } from '../../state/live.js';
-import { useNames, type NameFacts } from '../../state/names.js';
+import { useNames } from '../../state/names.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatActionValue, isOverdue, isUndecided } from '../../words/actions.js';
-import { parseDayNumber } from '../../words/dates.js';
-import { formatCount, countValues } from '../../words/numbers.js';
+import { isOverdue, isUndecided } from '../../words/actions.js';
+import { formatCount } from '../../words/numbers.js';
+import { createColumns } from './action-columns.js';
 import { ActionPanel } from './action-panel.js';
 import { STATE_KINDS, formatType } from './action-states.js';
+import { useAffectedIndices } from './affected-indices.js';
 import './actions.css';
 
 type State = DeskAction['state'];
@@ -191,6 +190,7 @@ function ActionList({ actions, chosen, open, last, from, isComing }: ActionListP
   );
   const identifiers = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
   const names = useNames(identifiers, last ?? undefined);
+  const affected = useAffectedIndices(actions, LISTED_MAX);
   if (rows.length === 0)
     return (
       <EmptyState
@@ -214,7 +214,7 @@ function ActionList({ actions, chosen, open, last, from, isComing }: ActionListP
       <Table
         label="corporate actions"
         name="actions"
-        columns={createColumns({ rows, names, last, isComing })}
+        columns={createColumns({ rows, names, indices: affected?.indices, last, isComing })}
         rows={sortByUrgency(rows, isComing)}
         getKey={({ action_id: id }) => id}
         searchIn={({ identifier, type }) => `${identifier} ${formatType(type)}`}
@@ -223,6 +223,12 @@ function ActionList({ actions, chosen, open, last, from, isComing }: ActionListP
         height={620}
         {...(may('data') ? { selection: { keys, onChange: setSelected } } : {})}
       />
+      {affected !== undefined && affected.unread > 0 && (
+        <p class="quiet">
+          The column Indices covers the newest runs; the runs of {formatCount(affected.unread)} other indices were not
+          read.
+        </p>
+      )}
       {keys.length > 0 && (
         <DecideMany
           keys={keys}
@@ -251,91 +257,3 @@ const DECISIONS = [
   { decision: 'confirmed', text: 'Confirm', done: 'confirmed', kind: 'main' },
   { decision: 'rejected', text: 'Reject', done: 'rejected', kind: 'danger' },
 ] as const;
-
-interface ListedActions extends Pick<ActionListProps, 'last' | 'isComing'> {
-  readonly rows: readonly DeskAction[];
-  /** Reference data by security. */
-  readonly names: ReadonlyMap<string, NameFacts>;
-}
-
-/**
- * Returns the columns. A list of past actions has no column for the days from the last session. If no action has flags
- * or names, there is no column for them.
- */
-function createColumns({ rows, names, last, isComing }: ListedActions): readonly Column<DeskAction>[] {
-  const flagColumns = rows.some(({ flags }) => flags.length > 0) ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'flags');
-  const isNamed = [...names.values()].some(({ name }) => name !== null);
-  const pricedColumns = flagColumns.toSpliced(
-    flagColumns.findIndex(({ id }) => id === 'type') + 1,
-    0,
-    termsColumn(names),
-  );
-  const columns = isNamed ? pricedColumns.toSpliced(2, 0, createCompanyColumn(names)) : pricedColumns;
-  if (last === null || (!isComing && rows.every(({ ex_date: date }) => date <= last))) return columns;
-  return columns.toSpliced(1, 0, createTimeColumn(last));
-}
-
-const createCompanyColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => ({
-  id: 'company',
-  title: 'Company',
-  width: 130,
-  grow: 1,
-  priority: 4,
-  value: ({ identifier }) => names.get(identifier)?.name ?? null,
-});
-
-const termsColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => ({
-  id: 'value',
-  title: 'Terms',
-  width: 150,
-  grow: 1,
-  priority: 2,
-  value: ({ value }) => value,
-  below: 'titled',
-  show: ({ identifier, type, value }) => formatActionValue(type, value, names.get(identifier)?.currency ?? null),
-  showBelow: ({ identifier, type, value }) => formatActionValue(type, value, names.get(identifier)?.currency ?? null),
-});
-
-/** Creates a column with the number of days from the last session to the ex-date, for example `in 12 days`. */
-const createTimeColumn = (last: string): Column<DeskAction> => ({
-  id: 'when',
-  title: 'When',
-  help: `Days from the last session, ${last}`,
-  width: 104,
-  priority: 3,
-  value: (row) => parseDayNumber(row.ex_date) - parseDayNumber(last),
-  show: (row) => {
-    const days = parseDayNumber(row.ex_date) - parseDayNumber(last);
-    if (days === 0) return 'last session';
-    if (days > 0) return `in ${countValues(days, 'day')}`;
-    return isOverdue(row, last) ? (
-      <span class="down">{countValues(-days, 'day')} overdue</span>
-    ) : (
-      <span class="quiet">{countValues(-days, 'day')} ago</span>
-    );
-  },
-});
-
-const COLUMNS: readonly Column<DeskAction>[] = [
-  { id: 'date', title: 'Ex-date', width: 98, value: (row) => row.ex_date },
-  { id: 'security', title: 'Security', width: 96, grow: 0.6, value: ({ identifier }) => identifier },
-  { id: 'type', title: 'Type', width: 150, grow: 1, priority: 2, value: ({ type }) => formatType(type) },
-  { id: 'announced', title: 'Announced', width: 104, priority: 5, value: ({ announced }) => announced ?? '' },
-  { id: 'paid', title: 'Paid', width: 104, priority: 5, value: (row) => row.pay_date ?? '' },
-  {
-    id: 'state',
-    title: 'State',
-    width: 104,
-    value: ({ state }) => state,
-    show: ({ state }) => <Badge kind={STATE_KINDS[state]}>{state}</Badge>,
-  },
-  {
-    id: 'flags',
-    title: 'Flags',
-    width: 180,
-    grow: 3,
-    priority: 4,
-    value: ({ flags }) => flags.join(' '),
-    show: ({ flags }) => <span title={flags.join(' ')}>{flags.join(' ')}</span>,
-  },
-];

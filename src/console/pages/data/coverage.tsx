@@ -16,6 +16,7 @@ import { storeAddress } from '../../words/addresses.js';
 import { formatDatapoint } from '../../words/datapoints.js';
 import { formatCount, countValues, MISSING_TEXT, formatPercent } from '../../words/numbers.js';
 import { getMeaning } from './field-words.js';
+import { MissingBars, MissingPrices, MissingPricesLink } from './missing-prices.js';
 
 const SECURITIES_UNIT: Unit = { of: 'number', digits: 0 };
 
@@ -31,7 +32,12 @@ export function Coverage({ store }: { readonly store: DataStore }) {
   return (
     <div class="data-part">
       <Answered resource={history} what="the coverage through time">
-        {(view) => <Through view={view} />}
+        {(view) => (
+          <>
+            <Through view={view} />
+            {view.gaps_total > 0 && <MissingPrices view={view} store={store.active ? undefined : store.store_id} />}
+          </>
+        )}
       </Answered>
       <Answered resource={fields} what="the fields">
         {({ fields: all, universes }) => (
@@ -72,60 +78,79 @@ export function CoverageChart({ store, height }: CoverageChartProps) {
   );
 }
 
-function CoverageLines({ view: { dates, priced, expected }, height }: ThroughProps & { readonly height: number }) {
-  const lines = useCoverageLines(priced, expected);
-  if (dates.length === 0) return <p class="quiet">The store has no prices.</p>;
-  return <Chart label="Securities by session" dates={dates} lines={lines} height={height} unit={SECURITIES_UNIT} />;
+interface CoverageLinesProps {
+  readonly view: CoverageHistoryResponse;
+  /** Height in pixels. */
+  readonly height: number;
 }
 
-interface ThroughProps {
-  readonly view: Pick<CoverageHistoryResponse, 'dates' | 'priced' | 'expected'>;
-}
-
-const useCoverageLines = (
-  priced: CoverageHistoryResponse['priced'],
-  expected: CoverageHistoryResponse['expected'],
-): readonly Line[] =>
-  useMemo<readonly Line[]>(
+function CoverageLines({ view: { dates, priced, expected }, height }: CoverageLinesProps) {
+  const lines = useMemo<readonly Line[]>(
     () => [
       { id: 'priced', label: 'Securities with a price', values: priced, colour: 1 },
       { id: 'expected', label: 'Securities expected to have a price', values: expected, colour: 2, isDashed: true },
     ],
     [priced, expected],
   );
+  if (dates.length === 0) return <p class="quiet">The store has no prices.</p>;
+  return <Chart label="Securities by session" dates={dates} lines={lines} height={height} unit={SECURITIES_UNIT} />;
+}
 
-function Through({ view: { dates, priced, expected } }: ThroughProps) {
-  const lines = useCoverageLines(priced, expected);
+/** Name of the cursor group of both charts. */
+const CURSOR_GROUP = 'coverage';
+
+/**
+ * Renders figures, the number of securities expected to have a price, and the missing prices. A security that leaves
+ * lowers the number; a gap is a bar.
+ */
+function Through({ view }: { readonly view: CoverageHistoryResponse }) {
+  const { dates, priced, expected } = view;
+  const missing = useMemo(() => priced.map((count, t) => (expected[t] ?? count) - count), [priced, expected]);
+  const lines = useMemo<readonly Line[]>(
+    () => [{ id: 'expected', label: 'Securities', values: expected, colour: 1 }],
+    [expected],
+  );
+  const hasGaps = view.gaps_total > 0;
   const [start, end] = [dates[0], dates.at(-1)];
   if (start === undefined || end === undefined) return null;
   return (
     <>
-      <Figures view={{ dates, priced, expected }} />
-      <Section title="Securities through time" aside="expected: between the first and the last price of a security">
+      <Figures view={view} missing={missing} />
+      <Section
+        title="Securities through time"
+        aside={`counted from the first to the last price of a security${hasGaps ? '; a price missing in between is a bar' : ''}`}
+      >
         <RangeBar start={start} end={end} />
         <Chart
-          label="Securities with a price"
+          label="Securities"
           dates={dates}
           lines={lines}
-          height={260}
+          height={200}
           unit={SECURITIES_UNIT}
+          sync={CURSOR_GROUP}
           range={findChosenRange()}
           onRange={chooseRange}
         />
+        {hasGaps && <MissingBars dates={dates} missing={missing} sync={CURSOR_GROUP} />}
       </Section>
     </>
   );
+}
+
+interface FiguresProps {
+  readonly view: CoverageHistoryResponse;
+  /** Number of missing prices by session. */
+  readonly missing: readonly number[];
 }
 
 /**
  * Renders figures of the whole history. A gap is a date without a price between the first and the last price of a
  * security.
  */
-function Figures({ view: { dates, priced, expected } }: ThroughProps) {
-  const gaps = priced.map((have, t) => (expected[t] ?? have) - have);
+function Figures({ view: { dates, priced, expected, gaps_total: incomplete }, missing }: FiguresProps) {
   const total = expected.reduce((sum, value) => sum + value, 0);
-  const missing = gaps.reduce((sum, value) => sum + value, 0);
-  const worst = gaps.reduce((at, gap, t) => (gap > gaps[at]! ? t : at), 0); // both lists have one value per session
+  const missingTotal = missing.reduce((sum, value) => sum + value, 0);
+  const worst = missing.reduce((at, gap, t) => (gap > missing[at]! ? t : at), 0); // both lists have one value per session
   return (
     <Metrics
       label="Coverage of prices"
@@ -138,19 +163,31 @@ function Figures({ view: { dates, priced, expected } }: ThroughProps) {
         },
         {
           term: 'Average coverage',
-          value: total === 0 ? MISSING_TEXT : formatPercent(1 - missing / total),
+          value: total === 0 ? MISSING_TEXT : formatPercent(1 - missingTotal / total),
           help: 'Prices per expected price',
         },
         {
           term: 'Missing prices',
-          value: formatCount(missing),
-          kind: missing > 0 ? 'down' : '',
-          note: 'over all sessions',
+          value: formatCount(missingTotal),
+          kind: missingTotal > 0 ? 'down' : '',
+          note:
+            incomplete === 0 ? (
+              'over all sessions'
+            ) : (
+              <MissingPricesLink session={null}>
+                of {countValues(incomplete, 'security', 'securities')}
+              </MissingPricesLink>
+            ),
         },
         {
           term: 'Largest gap',
-          value: countValues(gaps[worst]!, 'price'), // there is at least one session
-          note: gaps[worst] === 0 ? 'missing in one session' : `missing on ${dates[worst]}`,
+          value: countValues(missing[worst]!, 'price'), // there is at least one session
+          note:
+            missing[worst] === 0 ? (
+              'missing in one session'
+            ) : (
+              <MissingPricesLink session={dates[worst]!}>missing on {dates[worst]}</MissingPricesLink>
+            ),
         },
       ]}
     />

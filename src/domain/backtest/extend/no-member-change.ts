@@ -7,7 +7,7 @@ import { CannotResumeError } from '../../documents/full-run-reasons.js';
 
 /**
  * Checks that no constituent changes between reviews on the new sessions. After such a change, the run cannot be
- * extended, because new constituents are ranked and weighted on the whole market.
+ * extended, because the selection of a new constituent compares all securities of the market.
  * @throws CannotResumeError if a constituent may change, or if the index was not simulated
  */
 export function assertNoMemberChange(

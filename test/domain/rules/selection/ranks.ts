@@ -201,7 +201,7 @@ export const RANKS: Case[] = [
   {
     type: 'MembershipFilter',
     params: { index_id: 'OTHER', in: false },
-    // The other index contains every third security.
+    // The index of the filter excludes every third security.
     keeps: (slow, universe) => universe.filter((name) => slow.identifiers.indexOf(name) % 3 !== 0),
   },
   {

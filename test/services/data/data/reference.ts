@@ -41,13 +41,26 @@ export function describeReference(): void {
       ]);
     });
 
-    test('coverage through time counts the securities with a price, and those that should have one', async () => {
+    test('coverage through time counts the securities with a price and lists the missing prices', async () => {
       // A has no bar on the 8th, but earlier and later bars; B ends on the 8th
       expect(await service.ok<CoverageHistoryResponse>('GET', '/data/coverage/history')).toEqual({
         store_id: 'reads',
         dates: ['2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'],
         priced: [2, 2, 1, 1],
         expected: [2, 2, 2, 1],
+        gaps: [
+          {
+            identifier: 'A',
+            start: '2024-01-04',
+            end: '2024-01-09',
+            missing: 1,
+            longest: 1,
+            first_missing: '2024-01-08',
+            last_missing: '2024-01-08',
+            dates: ['2024-01-08'],
+          },
+        ],
+        gaps_total: 1,
       });
     });
 

@@ -1,0 +1,135 @@
+import type { DeskAction } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
+import { Badge } from '../../components/badge.js';
+import type { Column } from '../../components/table/columns.js';
+import type { NameFacts } from '../../state/names.js';
+import { formatActionValue, isOverdue } from '../../words/actions.js';
+import { parseDayNumber } from '../../words/dates.js';
+import { countValues, formatCount, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
+import { STATE_KINDS, formatType } from './action-states.js';
+import type { AffectedIndex, AffectedIndices } from './affected-indices.js';
+
+interface ListedActions {
+  readonly rows: readonly DeskAction[];
+  /** Reference data by security. */
+  readonly names: ReadonlyMap<string, NameFacts>;
+  /** Affected indices by action; undefined until they are read. */
+  readonly indices: AffectedIndices | undefined;
+  /** Last session of the served store. */
+  readonly last: string | null;
+  /** True if future actions are listed first. */
+  readonly isComing: boolean;
+}
+
+/**
+ * Returns the columns. A list of past actions has no column for the days from the last session. If no action has flags
+ * or names, there is no column for them.
+ */
+export function createColumns({ rows, names, indices, last, isComing }: ListedActions): readonly Column<DeskAction>[] {
+  const flagged = rows.some(({ flags }) => flags.length > 0) ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'flags');
+  const isNamed = [...names.values()].some(({ name }) => name !== null);
+  const priced = flagged.toSpliced(
+    flagged.findIndex(({ id }) => id === 'type') + 1,
+    0,
+    termsColumn(names),
+    createIndicesColumn(indices),
+  );
+  const columns = isNamed ? priced.toSpliced(2, 0, createCompanyColumn(names)) : priced;
+  if (last === null || (!isComing && rows.every(({ ex_date: date }) => date <= last))) return columns;
+  return columns.toSpliced(1, 0, createTimeColumn(last));
+}
+
+const createCompanyColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => ({
+  id: 'company',
+  title: 'Company',
+  width: 130,
+  grow: 1,
+  priority: 4,
+  value: ({ identifier }) => names.get(identifier)?.name ?? null,
+});
+
+const termsColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => ({
+  id: 'value',
+  title: 'Terms',
+  width: 150,
+  grow: 1,
+  priority: 2,
+  value: ({ value }) => value,
+  below: 'titled',
+  show: ({ identifier, type, value }) => formatActionValue(type, value, names.get(identifier)?.currency ?? null),
+  showBelow: ({ identifier, type, value }) => formatActionValue(type, value, names.get(identifier)?.currency ?? null),
+});
+
+const createIndicesColumn = (indices: AffectedIndices | undefined): Column<DeskAction> => ({
+  id: 'indices',
+  title: 'Indices',
+  help: 'Indices that hold the security, with the largest weight before the ex-date',
+  width: 150,
+  ideal: 230,
+  grow: 1.5,
+  priority: 3,
+  value: ({ action_id: id }) => indices?.get(id)?.[0]?.weight ?? null,
+  show: ({ action_id: id }) => formatIndices(indices?.get(id)),
+  copy: ({ action_id: id }) =>
+    indices
+      ?.get(id)
+      ?.map((index) => index.index_id)
+      .join(' ') ?? null,
+});
+
+/** Formats the index with the largest weight, and the number of the others. */
+function formatIndices(indices: readonly AffectedIndex[] | undefined): ComponentChildren {
+  if (indices === undefined) return MISSING_TEXT;
+  const [largest, ...others] = indices;
+  if (largest === undefined) return <span class="quiet">none</span>;
+  return (
+    <span title={indices.map(({ index_id: id, weight }) => `${id} ${formatPercent(weight)}`).join(', ')}>
+      {largest.index_id} {formatPercent(largest.weight)}
+      {others.length > 0 && <span class="quiet"> and {formatCount(others.length)} more</span>}
+    </span>
+  );
+}
+
+/** Creates a column with the number of days from the last session to the ex-date, for example `in 12 days`. */
+const createTimeColumn = (last: string): Column<DeskAction> => ({
+  id: 'when',
+  title: 'When',
+  help: `Days from the last session, ${last}`,
+  width: 104,
+  priority: 3,
+  value: (row) => parseDayNumber(row.ex_date) - parseDayNumber(last),
+  show: (row) => {
+    const days = parseDayNumber(row.ex_date) - parseDayNumber(last);
+    if (days === 0) return 'last session';
+    if (days > 0) return `in ${countValues(days, 'day')}`;
+    return isOverdue(row, last) ? (
+      <span class="down">{countValues(-days, 'day')} overdue</span>
+    ) : (
+      <span class="quiet">{countValues(-days, 'day')} ago</span>
+    );
+  },
+});
+
+const COLUMNS: readonly Column<DeskAction>[] = [
+  { id: 'date', title: 'Ex-date', width: 98, value: (row) => row.ex_date },
+  { id: 'security', title: 'Security', width: 96, grow: 0.6, value: ({ identifier }) => identifier },
+  { id: 'type', title: 'Type', width: 118, grow: 0, priority: 2, value: ({ type }) => formatType(type) },
+  { id: 'announced', title: 'Announced', width: 104, priority: 5, value: ({ announced }) => announced ?? '' },
+  { id: 'paid', title: 'Paid', width: 104, priority: 5, value: (row) => row.pay_date ?? '' },
+  {
+    id: 'state',
+    title: 'State',
+    width: 104,
+    value: ({ state }) => state,
+    show: ({ state }) => <Badge kind={STATE_KINDS[state]}>{state}</Badge>,
+  },
+  {
+    id: 'flags',
+    title: 'Flags',
+    width: 180,
+    grow: 3,
+    priority: 4,
+    value: ({ flags }) => flags.join(' '),
+    show: ({ flags }) => <span title={flags.join(' ')}>{flags.join(' ')}</span>,
+  },
+];

@@ -1,0 +1,37 @@
+import type { DeskAction, DeskActions } from '#clients/typescript/divisor.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+
+export type AffectedIndex = NonNullable<DeskActions['actions'][number]['indices']>[number];
+
+/** Indices that hold the security of an action, by id of the action, those with the largest weights first. */
+export type AffectedIndices = ReadonlyMap<string, readonly AffectedIndex[]>;
+
+interface Affected {
+  readonly indices: AffectedIndices;
+  /** Number of indices whose runs were not read. */
+  readonly unread: number;
+}
+
+/** Reads the indices that listed actions affect. The list is shown before they are read. */
+export function useAffectedIndices(actions: readonly DeskAction[], limit: number): Affected | undefined {
+  const dates = actions.map(({ ex_date: date }) => date).toSorted();
+  const [from, to] = [dates[0], dates.at(-1)];
+  const key = from === undefined ? null : `affected ${from} ${to} ${actions.length}`;
+  return useResource(key, (signal) => read({ from, to, limit }, signal), { keeps: true, isLater: true }).data;
+}
+
+interface Period {
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  readonly limit: number;
+}
+
+async function read(period: Period, signal: AbortSignal): Promise<Affected> {
+  const { actions, indices_unread: unread } = await service.value.call('listActions', {
+    query: { ...period, indices: true },
+    signal,
+  });
+  const entries = actions.flatMap(({ action_id: id, indices }) => (indices === null ? [] : [[id, indices] as const]));
+  return { indices: new Map(entries), unread: unread ?? 0 };
+}

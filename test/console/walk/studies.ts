@@ -35,12 +35,13 @@ export function describeStudies(desk: () => Desk): void {
     await earlierSolution.waitFor({ state: 'detached' });
     // Unsaved rows and terms are part of the address.
     await page.reload();
-    const derive = page.getByRole('region', { name: 'Derive an index' });
-    await derive.getByLabel('Id *').fill('CORE OPT');
-    await derive.getByRole('button', { name: 'Derive', disabled: false }).click();
-    await pollEventually(() => derive.getByLabel('Id *').getAttribute('aria-invalid')).toBe('true');
-    await derive.getByLabel('Id *').fill('CORE-OPT');
-    await derive.getByRole('button', { name: 'Derive', disabled: false }).click();
+    await page.getByRole('button', { name: 'Save as an index', disabled: false }).click();
+    const form = page.getByRole('dialog', { name: 'Save as an index' });
+    await form.getByLabel('Id *').fill('CORE OPT');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await pollEventually(() => form.getByLabel('Id *').getAttribute('aria-invalid')).toBe('true');
+    await form.getByLabel('Id *').fill('CORE-OPT');
+    await form.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('button', { name: 'Run CORE-OPT' }).click();
     await page.getByLabel(/^Figures from/).waitFor();
     const { body: derived } = await service.ask<{ derivation: object }>('GET', '/indices/CORE-OPT');
@@ -65,9 +66,6 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByText('= 5.00%').first().waitFor();
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByRole('heading', { name: 'Efficient frontier' }).waitFor();
-    await page.getByRole('button', { name: /^Point 3:/ }).press('Enter');
-    await page.getByRole('heading', { name: /^Point 3 of \d+ of the frontier$/ }).waitFor();
-    await picture(page, 'frontier');
     const run = new URL(page.url()).pathname.split('/').at(-1);
     const { body } = await service.ask<OptimisationRunResult>('GET', `/optimise/runs/${run}`);
     expect(await page.getByLabel('Figures of the optimisation').textContent()).toContain(
@@ -93,12 +91,18 @@ export function describeStudies(desk: () => Desk): void {
           .filter({ hasText: sentence.split(']').at(-1)! })
           .count(),
       ).toBeGreaterThan(0);
-    // The form that derives an index also saves the result as an index.
+    // A selected point replaces the figures of the solution, and the main button saves it as an index.
+    await page.getByRole('button', { name: /^Point 3:/ }).press('Enter');
+    await page.getByRole('heading', { name: /^Point 3 of \d+ of the frontier$/ }).waitFor();
+    await picture(page, 'frontier');
+    await page.getByRole('img', { name: /^Point 3 of \d+ on the frontier$/ }).waitFor();
+    await page.getByText(`solution ${(100 * body.tracking_error).toFixed(2)}%`, { exact: true }).waitFor();
+    expect(await page.getByLabel('Figures of the optimisation').count()).toBe(0);
     await page.getByRole('link', { name: 'Save point 3 as an index' }).click();
-    await pollEventually(() =>
-      page.evaluate(`document.activeElement.closest('section')?.getAttribute('aria-label')`),
-    ).toBe('Derive an index');
-    await page.getByRole('region', { name: 'Derive an index' }).getByLabel('Id *').waitFor();
+    const form = page.getByRole('dialog', { name: 'Save as an index' });
+    await form.getByLabel('Id *').waitFor();
+    await form.press('Escape');
+    await form.waitFor({ state: 'detached' });
     expect(complaints).toEqual([]);
   });
 

@@ -4,11 +4,15 @@ import {
   createExcessNote,
   formatBindingBounds,
   formatFirstExcess,
+  formatMetSoftLimits,
   formatOtherExcesses,
+  formatUncovered,
+  listLimitedGroups,
   listUncoveredSecurities,
   removeExceeded,
   type ExceededLimit,
 } from '#console/pages/optimise/bounds.js';
+import { formatRow } from '#console/pages/optimise/row-labels.js';
 
 const LABELS = [
   'PositionBounds[pos]:lower:A',
@@ -23,12 +27,58 @@ const LABELS = [
   'Exclude[uncovered]:eq:F',
 ];
 
-test('binding bounds are grouped by constraint of the request, with the number of many members', () => {
+test('binding bounds are grouped by constraint of the request, with the names of up to six members', () => {
   expect(formatBindingBounds(LABELS)).toBe(
-    'Position bounds (pos): E at upper, 4 at lower; Active group bounds (sec): Health: Care at lower; Tracking error (near)',
+    'Position bounds: E at upper and A, B, C, D at lower; Active group bounds: Health: Care at lower; Tracking error',
   );
+  const createBounds = (side: string) => [...'ABCDEFG'].map((name) => `PositionBounds[pos]:${side}:${name}`);
+  expect(formatBindingBounds(createBounds('upper'))).toBe('Position bounds: A, B, C and 4 more at upper');
+  expect(formatBindingBounds(createBounds('lower'))).toBe('Position bounds: 7 at lower');
   expect(countBindingConstraints(LABELS)).toBe(3);
   expect(countBindingConstraints(['LongOnly[default]:lower:A'])).toBe(0);
+});
+
+test('the id of a constraint is shown only next to another constraint of its type', () => {
+  const rows = ['PositionBounds[small]', 'PositionBounds[large]', 'Turnover[trades]'];
+  expect(formatRow('PositionBounds[small]:upper:A', rows)).toBe('Position bounds (small), upper, A');
+  expect(formatRow('Turnover[trades]:upper', rows)).toBe('Turnover, upper');
+  expect(formatRow('Turnover[trades]:upper')).toBe('Turnover (trades), upper');
+  expect(formatBindingBounds(['PositionBounds[small]:upper:A'], rows)).toBe('Position bounds (small): A at upper');
+});
+
+test('excluded securities have their share of the index, and the largest are named', () => {
+  const weights = ['A', 'B', 'C', 'D', 'E'].map((identifier, i) => ({ identifier, weight: (i + 1) / 15 }));
+  expect(formatUncovered(weights, new Set(['A', 'D', 'E', 'B']))).toBe(
+    '4 of 5 securities (80.00% of the index) have no risk estimate and are excluded, the largest E 33.33%, D 26.67%, B 13.33%.',
+  );
+  expect(formatUncovered(weights, new Set(['A']))).toBe(
+    '1 of 5 securities (6.67% of the index) has no risk estimate and is excluded: A 6.67%.',
+  );
+  expect(formatUncovered(weights, new Set())).toBeNull();
+});
+
+test('soft limits that a solution meets are named, hard and exceeded limits are not', () => {
+  const rows = [
+    { id: 'cap', type: 'PositionBounds', params: { upper: 0.05, soft: 1 } },
+    { id: 'near', type: 'TrackingError', params: { upper: 0.02, soft: 1 } },
+    { id: 'sec', type: 'GroupBounds', params: { upper: 0.3 } },
+  ];
+  expect(formatMetSoftLimits(rows, [EXCEEDED], [])).toBe('Position bounds');
+  expect(formatMetSoftLimits(rows.slice(2), [], [])).toBeNull();
+});
+
+test('a group is at a limit if its active weight equals one that a bound limits in the solution', () => {
+  const labels = ['ActiveGroupBounds[sec]:upper:Energy', 'PositionBounds[pos]:upper:A'];
+  const solution = new Map([
+    ['Energy', 0.005],
+    ['Utilities', 0.001],
+  ]);
+  const shown = new Map([
+    ['Energy', 0.004],
+    ['Utilities', 0.005],
+  ]);
+  expect([...listLimitedGroups(labels, { solution, shown })]).toEqual(['Utilities']);
+  expect([...listLimitedGroups(labels, { solution, shown: solution })]).toEqual(['Energy']);
 });
 
 test('securities without a risk estimate are those that the service excludes itself', () => {
@@ -54,12 +104,12 @@ test('a violated soft limit marks its figure, other violated limits are a senten
   expect(formatFirstExcess([EXCEEDED])).toBe('Tracking error 2.92% exceeds 2.00%');
   expect(formatOtherExcesses([EXCEEDED])).toBeNull();
   const sector = { ...EXCEEDED, type: 'GroupBounds', label: 'GroupBounds[sec]:lower:Energy', id: 'sec' };
-  expect(formatOtherExcesses([EXCEEDED, sector])).toBe('Group bounds (sec), Energy 2.92%, limit 2.00%');
+  expect(formatOtherExcesses([EXCEEDED, sector], [])).toBe('Group bounds, Energy 2.92%, limit 2.00%');
 });
 
 test('a violated soft bound is not among the bounds that hold a solution back', () => {
   expect(formatBindingBounds(removeExceeded(LABELS, [EXCEEDED]))).toBe(
-    'Position bounds (pos): E at upper, 4 at lower; Active group bounds (sec): Health: Care at lower',
+    'Position bounds: E at upper and A, B, C, D at lower; Active group bounds: Health: Care at lower',
   );
   expect(removeExceeded(LABELS, [])).toEqual(LABELS);
 });

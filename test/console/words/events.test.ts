@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { formatKind, getColour, groupNextEvents } from '#console/pages/calendar/event-kinds.js';
+import { formatKind, getColour } from '#console/pages/calendar/event-kinds.js';
+import { groupNextEvents } from '#console/pages/calendar/next-events.js';
 
 test('the next events are in order of date, each kind with all its events of the day', () => {
   const events = [

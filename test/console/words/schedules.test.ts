@@ -22,6 +22,13 @@ test('moves of a common limit are listed by size, and other findings separately'
   });
 });
 
+test('a move has the prices and the weight of its finding', () => {
+  const evidence = { previous_date: '2026-11-20', previous_close: 10, close: 9.5, weight: 0.02 };
+  const finding = createFinding('moves', 'A', -0.05);
+  const detailed = { ...finding, detail: { ...finding.detail, evidence } };
+  expect(listMoves([detailed]).moves).toEqual([{ identifier: 'A', value: -0.05, evidence }]);
+});
+
 test('the free space is what whole cells leave of a width', () => {
   expect(computeFreeSpace([28, 28, 28], 70)).toBe(14);
   expect(computeFreeSpace([28, 50, 28], 70)).toBe(42);

@@ -22,15 +22,9 @@ import { parseDayNumber, subtractMonths } from '../../words/dates.js';
 import { formatCount, countValues } from '../../words/numbers.js';
 import { ComingDays } from './coming.js';
 import { EventBadge } from './event-badge.js';
-import {
-  EVENT_COLOURS,
-  EVENT_KINDS,
-  formatEvent,
-  formatKindName,
-  groupNextEvents,
-  type EventKind,
-} from './event-kinds.js';
+import { EVENT_COLOURS, EVENT_KINDS, formatEvent, formatKindName, type EventKind } from './event-kinds.js';
 import { MonthGrid, formatToday } from './month-grid.js';
+import { groupNextEvents } from './next-events.js';
 import './calendar.css';
 
 /** Page of the events of all indices by date: announcements, effective dates, expiries, holidays and early closes. */

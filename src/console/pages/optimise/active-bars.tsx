@@ -1,23 +1,24 @@
-import type { OptimisationRunResult } from '#clients/typescript/divisor.js';
+import type { OptimisationRunResult, WeightRow } from '#clients/typescript/divisor.js';
 import { Bars, type BarEntry } from '../../components/bars.js';
 import { labelWithName } from '../../components/name-column.js';
 import { Section } from '../../components/page.js';
 import type { NameFacts } from '../../state/names.js';
 import { formatPoints } from '../../words/numbers.js';
-import { listBindingMembers } from './bounds.js';
+import { listLimitedGroups } from './bounds.js';
 import type { ChosenPoint } from './frontier-point.js';
 import { computeShownActive, DIGITS } from './weight-columns.js';
 
 interface ActiveBarsProps {
   readonly run: OptimisationRunResult;
+  /** Weights that are compared with the index: those of the solution or of a point of the frontier. */
+  readonly rows: readonly WeightRow[];
   readonly facts: ReadonlyMap<string, NameFacts>;
-  /**
-   * Point of the frontier whose weights are compared with the index. If absent, the weights of the solution are
-   * compared.
-   */
+  /** Point of the frontier whose weights are compared; undefined for the solution. */
   readonly point: ChosenPoint | undefined;
   /** Labels of the binding bounds of the solution. */
   readonly bindingLabels: readonly string[];
+  /** Securities that were excluded because they have no risk estimate. */
+  readonly uncovered: ReadonlySet<string>;
 }
 
 /** Number of securities with the largest active weights. */
@@ -29,38 +30,32 @@ const SHOWN_MIN = 5e-5;
 /** Formats an active weight. It has as many digits as in the table of weights. */
 const formatActiveWeight = (value: number): string => formatPoints(value, DIGITS);
 
-/** Renders the largest active weights of securities. If sectors are known, renders their active weights as well. */
-export function ActiveBars({ run: { weights, index_id: index }, facts, point, bindingLabels }: ActiveBarsProps) {
-  const pointWeights = point?.point.weights;
-  const active = weights.map((row) => {
-    const weight = pointWeights === undefined ? row.weight : (pointWeights[row.identifier] ?? 0);
-    return {
-      label: labelWithName(row.identifier, facts),
-      value: computeShownActive({ weight, index_weight: row.index_weight }),
-      exact: weight - row.index_weight,
-      sector: facts.get(row.identifier)?.sector ?? 'No sector',
-    };
-  });
+/**
+ * Renders the largest active weights of securities, with marks of excluded securities and of limits. If sectors are
+ * known, renders their active weights as well.
+ */
+export function ActiveBars({ run, rows, facts, point, bindingLabels, uncovered }: ActiveBarsProps) {
+  const active = rows.map((row) => ({
+    label: `${labelWithName(row.identifier, facts)}${formatMark(row, uncovered)}`,
+    value: computeShownActive(row),
+  }));
   const largest = sortBySize(active.filter(({ value }) => Math.abs(value) >= SHOWN_MIN)).slice(0, SHOWN);
   if (largest.length === 0) return null;
   const hasSectors = [...facts.values()].some(({ sector }) => sector !== null);
-  const limitedNames =
-    pointWeights === undefined
-      ? listBindingMembers(bindingLabels, (row) => /^Active\w*Group/.test(row))
-      : new Set<string>();
-  const sums = new Map<string, number>();
-  for (const { sector, exact } of active) sums.set(sector, (sums.get(sector) ?? 0) + exact);
+  const sums = sumBySector(rows, facts);
+  const limited = listLimitedGroups(bindingLabels, { solution: sumBySector(run.weights, facts), shown: sums });
   const sectors = sortBySize(
     [...sums].map(([sector, value]): BarEntry => ({
-      label: limitedNames.has(sector) ? `${sector} (at limit)` : sector,
+      label: limited.has(sector) ? `${sector} (at limit)` : sector,
       value,
     })),
   ).slice(0, SHOWN);
+  const difference = `more or less than in ${run.index_id}`;
   return (
     <div class="active-bars">
       <Section
         title="Largest active weights"
-        aside={point === undefined ? `more or less than in ${index}` : `${point.label}, more or less than in ${index}`}
+        aside={point === undefined ? difference : `${point.label}, ${difference}`}
       >
         <Bars label="Largest active weights" bars={bySign(largest)} format={formatActiveWeight} />
       </Section>
@@ -71,6 +66,22 @@ export function ActiveBars({ run: { weights, index_id: index }, facts, point, bi
       )}
     </div>
   );
+}
+
+/** Returns the mark of a security that is excluded, or whose weight is at a bound. */
+function formatMark({ identifier, at_bound: bound }: WeightRow, uncovered: ReadonlySet<string>): string {
+  if (uncovered.has(identifier)) return ' (excluded)';
+  return bound === null ? '' : ' (at limit)';
+}
+
+/** Returns the active weights of sectors. */
+function sumBySector(rows: readonly WeightRow[], facts: ReadonlyMap<string, NameFacts>): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const { identifier, weight, index_weight: index } of rows) {
+    const sector = facts.get(identifier)?.sector ?? 'No sector';
+    sums.set(sector, (sums.get(sector) ?? 0) + weight - index);
+  }
+  return sums;
 }
 
 const sortBySize = (bars: readonly BarEntry[]): readonly BarEntry[] =>

@@ -14,15 +14,15 @@ interface BindingSummaryProps {
 
 /** Renders in words which bounds of the constraints are binding or violated, and which constraint costs most. */
 export function BindingSummary({ labels, exceeded, costliest }: BindingSummaryProps) {
-  const bindingText = formatBindingBounds(removeExceeded(labels, exceeded));
-  const excesses = formatOtherExcesses(exceeded);
+  const binding = formatBindingBounds(removeExceeded(labels, exceeded), labels);
+  const excesses = formatOtherExcesses(exceeded, labels);
   return (
     <>
       {excesses !== null && <p class="excess">Soft limits exceeded: {excesses}.</p>}
-      {bindingText !== '' && (
+      {binding !== '' && (
         <p>
           {costliest !== null && <>Costliest constraint: {costliest}. </>}
-          <span class="quiet">Binding: {bindingText}.</span>
+          <span class="quiet">Binding: {binding}.</span>
         </p>
       )}
     </>
@@ -37,12 +37,16 @@ interface BindingConstraintsProps {
 
 /** Renders the binding bounds. Each shows how much is gained if it is relaxed. */
 export function BindingConstraints({ run, measure, changes }: BindingConstraintsProps) {
+  const rows = listBindingRows(run);
   return (
     <Section title="Binding constraints" aside="what hinders a better solution">
       <Table
         label="binding constraints"
-        columns={createBindingColumns(changes)}
-        rows={listBindingRows(run)}
+        columns={createBindingColumns(
+          changes,
+          rows.map(({ label }) => label),
+        )}
+        rows={rows}
         getKey={({ label }) => label}
         sort={{ column: 'price', direction: 'desc' }}
         height={320}
@@ -82,14 +86,14 @@ export function listBindingRows({ binding }: OptimisationRunResult): readonly Bi
  */
 const chooseStep = (unit: string): number => (unit === 'fraction' ? 0.0001 : 1);
 
-const createBindingColumns = ({ slope }: ChangeFormats): readonly Column<BindingRow>[] => [
+const createBindingColumns = ({ slope }: ChangeFormats, rows: readonly string[]): readonly Column<BindingRow>[] => [
   {
     id: 'label',
     title: 'Constraint',
     width: 120,
     grow: 3,
-    value: ({ label }) => formatRow(label),
-    show: ({ label }) => <span title={formatRow(label)}>{parseRowLabel(label).constraint}</span>,
+    value: ({ label }) => formatRow(label, rows),
+    show: ({ label }) => <span title={formatRow(label, rows)}>{parseRowLabel(label, rows).constraint}</span>,
   },
   {
     id: 'subject',

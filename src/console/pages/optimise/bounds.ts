@@ -1,7 +1,9 @@
-import type { ConstraintCost, OptimisationRunResult } from '#clients/typescript/divisor.js';
+import type { ConstraintCost, Finding, OptimisationRunResult } from '#clients/typescript/divisor.js';
 import { formatInUnit } from '../../words/amounts.js';
-import { formatCount } from '../../words/numbers.js';
-import { formatRow } from './row-labels.js';
+import { countValues, formatCount, formatPercent } from '../../words/numbers.js';
+import { isObject, type JsonObject } from '../../words/paths.js';
+import { isAtLimit } from './frontier-point.js';
+import { createRowLabel, formatRow } from './row-labels.js';
 
 /** Soft bound that a solution violates. */
 export type ExceededLimit = NonNullable<OptimisationRunResult['exceeded']>[number];
@@ -16,8 +18,8 @@ export function createExcessNote(exceeded: readonly ExceededLimit[], figure: Lim
   return { kind: 'warning', note: `limit ${formatInUnit(excess.limit, excess.unit)} exceeded (soft)` };
 }
 
-const formatExcess = ({ label, value, limit, unit }: ExceededLimit): string =>
-  `${formatRow(label.replace(/:(?:lower|upper|eq)/, ''))} ${formatInUnit(value, unit)}, limit ${formatInUnit(limit, unit)}`;
+const formatExcess = ({ label, value, limit, unit }: ExceededLimit, rows: readonly string[] | undefined): string =>
+  `${formatRow(label.replace(/:(?:lower|upper|eq)/, ''), rows)} ${formatInUnit(value, unit)}, limit ${formatInUnit(limit, unit)}`;
 
 /**
  * Describes the first soft bound that is violated: `Tracking error 2.92% exceeds 2.00%`. Returns null if there is none.
@@ -33,15 +35,20 @@ export function formatFirstExcess([excess]: readonly ExceededLimit[]): string | 
  * Describes the violated soft bounds of constraints that limit none of the shown figures. Returns null if there are
  * none.
  */
-export function formatOtherExcesses(exceeded: readonly ExceededLimit[]): string | null {
-  const excesses = exceeded.filter(({ type }) => type !== 'TrackingError' && type !== 'Turnover').map(formatExcess);
+export function formatOtherExcesses(exceeded: readonly ExceededLimit[], rows?: readonly string[]): string | null {
+  const excesses = exceeded
+    .filter(({ type }) => type !== 'TrackingError' && type !== 'Turnover')
+    .map((excess) => formatExcess(excess, rows));
   if (excesses.length === 0) return null;
   const restCount = excesses.length - NAMED_MAX;
   return [...excesses.slice(0, NAMED_MAX), ...(restCount > 0 ? [`${restCount} more`] : [])].join('; ');
 }
 
-/** Maximum number of names in a sentence: of members of a constraint, or of bounds. */
+/** Maximum number of bounds in a sentence, and of members if a bound has too many to name all. */
 const NAMED_MAX = 3;
+
+/** Maximum number of members of a bound that are all named. */
+const MEMBERS_MAX = 6;
 
 /** Matches the labels of constraints that the service itself adds to those of a request. */
 const ADDED_ROW = /^\w+\[(?:default|uncovered)\]/;
@@ -57,10 +64,11 @@ export function removeExceeded(labels: readonly string[], exceeded: readonly Exc
 }
 
 /**
- * Describes the binding bounds of the constraints of a request: `Position bounds (pos): QYLG, XURS at upper, 58 at
- * lower`. If a bound has many members, only their number is given.
+ * Describes the binding bounds of the constraints of a request: `Position bounds: QYLG, XURS at upper and 58 at lower`. If a
+ * lower bound has many members, only their number is given, because most of them are not held.
+ * @param rows labels of all constraints; default: the labels of the binding bounds
  */
-export function formatBindingBounds(labels: readonly string[]): string {
+export function formatBindingBounds(labels: readonly string[], rows: readonly string[] = labels): string {
   const sidesByRow = new Map<string, Map<string, string[]>>();
   for (const label of labels.filter((own) => !ADDED_ROW.test(own))) {
     const [row = '', side = '', ...member] = label.split(':');
@@ -71,7 +79,7 @@ export function formatBindingBounds(labels: readonly string[]): string {
     );
   }
   return [...sidesByRow]
-    .map(([row, sides]) => [formatRow(row), formatSides(sides)].filter(Boolean).join(': '))
+    .map(([row, sides]) => [formatRow(row, rows), formatSides(sides)].filter(Boolean).join(': '))
     .join('; ');
 }
 
@@ -80,10 +88,16 @@ const formatSides = (sides: ReadonlyMap<string, readonly string[]>): string =>
     .filter(([, members]) => members.length > 0)
     .toSorted(([, a], [, b]) => a.length - b.length)
     .map(([side, members]) => {
-      const text = members.length > NAMED_MAX ? formatCount(members.length) : members.join(', ');
+      const text = formatMembers(side, members);
       return side === 'eq' ? text : `${text} at ${side}`;
     })
-    .join(', ');
+    .join(' and ');
+
+function formatMembers(side: string, members: readonly string[]): string {
+  if (members.length <= MEMBERS_MAX) return members.join(', ');
+  if (side === 'lower') return formatCount(members.length);
+  return `${members.slice(0, NAMED_MAX).join(', ')} and ${formatCount(members.length - NAMED_MAX)} more`;
+}
 
 /**
  * Describes the constraint that costs most. Returns null if no constraint has a cost.
@@ -97,8 +111,7 @@ export function formatCostliest(
     .filter((row) => row.cost !== null && row.cost !== 0)
     .toSorted((a, b) => Math.abs(b.cost!) - Math.abs(a.cost!)); // non-null after the filter
   if (costliest === undefined) return null;
-  const { type, id, index } = costliest;
-  return `${formatRow(`${type}[${id === '' ? index + 1 : id}]`)}, ${formatCost(costliest.objective_without)}`;
+  return `${formatRow(createRowLabel(costliest), costs.map(createRowLabel))}, ${formatCost(costliest.objective_without)}`;
 }
 
 /**
@@ -116,3 +129,77 @@ export const listBindingMembers = (labels: readonly string[], isRow: (row: strin
 /** Returns the securities that an optimisation excludes because they have no risk estimate. */
 export const listUncoveredSecurities = (labels: readonly string[]): ReadonlySet<string> =>
   listBindingMembers(labels, (row) => row === 'Exclude[uncovered]');
+
+interface IndexWeight {
+  readonly identifier: string;
+  readonly weight: number | null;
+}
+
+/**
+ * Describes the securities that are excluded for lack of a risk estimate: their number, their share of the index and the
+ * largest of them. Returns null if no security is excluded.
+ * @param weights index weights
+ */
+export function formatUncovered(weights: readonly IndexWeight[], uncovered: ReadonlySet<string>): string | null {
+  const excluded = weights.filter(({ identifier }) => uncovered.has(identifier));
+  if (excluded.length === 0) return null;
+  const share = excluded.reduce((sum, { weight }) => sum + (weight ?? 0), 0);
+  const largest = excluded
+    .toSorted((a, b) => (b.weight ?? 0) - (a.weight ?? 0))
+    .slice(0, NAMED_MAX)
+    .map(({ identifier, weight }) => `${identifier} ${formatPercent(weight)}`);
+  const isAll = excluded.length <= NAMED_MAX;
+  const subject = `${formatCount(excluded.length)} of ${countValues(weights.length, 'security', 'securities')}`;
+  return `${subject} (${formatPercent(share)} of the index) ${excluded.length === 1 ? 'has' : 'have'} no risk estimate and ${excluded.length === 1 ? 'is' : 'are'} excluded${isAll ? ':' : ', the largest'} ${largest.join(', ')}.`;
+}
+
+/** Code of the finding about securities without a risk estimate. */
+const UNCOVERED_CODE = 'NO_WEIGHT_DATA';
+
+/** Adds a sentence before the finding about securities without a risk estimate. The details keep the finding. */
+export const prependSentence = (findings: readonly Finding[], sentence: string | null): readonly Finding[] =>
+  sentence === null
+    ? findings
+    : findings.map((finding) =>
+        finding.code === UNCOVERED_CODE ? { ...finding, message: `${sentence} ${finding.message}` } : finding,
+      );
+
+/**
+ * Describes the soft limits that a solution meets, with their constraints. Returns null if there are none.
+ * @param rows constraints of the request
+ */
+export function formatMetSoftLimits(
+  rows: readonly JsonObject[],
+  exceeded: readonly ExceededLimit[],
+  labels: readonly string[],
+): string | null {
+  const exceededIds = new Set(exceeded.map(({ type, id }) => `${type} ${id}`));
+  const met = rows.flatMap(({ type, id = '', params }, index) =>
+    typeof type === 'string' &&
+    typeof id === 'string' &&
+    isObject(params) &&
+    typeof params['soft'] === 'number' &&
+    !exceededIds.has(`${type} ${id}`)
+      ? [formatRow(createRowLabel({ type, id, index }), labels)]
+      : [],
+  );
+  return met.length === 0 ? null : met.join(', ');
+}
+
+interface GroupSums {
+  /** Active weights of groups in the solution. */
+  readonly solution: ReadonlyMap<string, number>;
+  /** Active weights of groups that are shown: those of the solution or of a point of the frontier. */
+  readonly shown: ReadonlyMap<string, number>;
+}
+
+/**
+ * Returns the groups whose active weight is at a limit. The limits are the active weights that a bound limits in the
+ * solution.
+ */
+export function listLimitedGroups(labels: readonly string[], { solution, shown }: GroupSums): ReadonlySet<string> {
+  const limits = [...listBindingMembers(labels, (row) => /^Active\w*Group/.test(row))].flatMap(
+    (group) => solution.get(group) ?? [],
+  );
+  return new Set([...shown].flatMap(([group, value]) => (isAtLimit(value, limits) ? [group] : [])));
+}

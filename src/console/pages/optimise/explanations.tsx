@@ -5,7 +5,7 @@ import { createNumericColumn, type Column } from '../../components/table/columns
 import { formatSecurityAddress } from '../../words/addresses.js';
 import { formatFigure, formatPercent } from '../../words/numbers.js';
 import type { ChangeFormats } from './measures.js';
-import { formatRow } from './row-labels.js';
+import { createRowLabel, formatRow } from './row-labels.js';
 
 interface ExplanationsProps {
   readonly run: OptimisationRunResult;
@@ -20,6 +20,7 @@ interface ExplanationsProps {
  */
 export function Explanations({ run, changes, store }: ExplanationsProps) {
   const { sensitivities = [], constraint_costs: costs = [], next_names: names = [] } = run;
+  const labels = [...sensitivities, ...costs].map(createRowLabel);
   return (
     <>
       {sensitivities.length > 0 && (
@@ -29,25 +30,25 @@ export function Explanations({ run, changes, store }: ExplanationsProps) {
         >
           <Table
             label="bounds relaxed by one step"
-            columns={createSensitivityColumns(changes, collectFractions(run))}
+            columns={createSensitivityColumns(changes, collectFractions(run), labels)}
             rows={sensitivities}
             getKey={({ index, parameter }) => `${index} ${parameter}`}
             height={320}
           />
-          <Sentences label="Sentences" rows={sensitivities} />
+          <Sentences label="Sentences" rows={sensitivities} labels={labels} />
         </Section>
       )}
       {costs.length > 0 && (
         <Section title="Cost of each constraint" aside="the problem solved without it">
           <Table
             label="cost of each constraint"
-            columns={createCostColumns(changes)}
+            columns={createCostColumns(changes, labels)}
             rows={costs}
             getKey={({ index }) => String(index)}
             sort={{ column: 'cost', direction: 'desc' }}
             height={320}
           />
-          <Sentences label="Cost of each constraint, sentences" rows={costs} />
+          <Sentences label="Cost of each constraint, sentences" rows={costs} labels={labels} />
         </Section>
       )}
       {names.length > 0 && (
@@ -69,30 +70,39 @@ export function Explanations({ run, changes, store }: ExplanationsProps) {
 interface SentencesProps {
   readonly label: string;
   readonly rows: readonly { readonly index: number; readonly sentence: string }[];
+  /** Labels of all constraints. */
+  readonly labels: readonly string[];
 }
 
 /**
- * Replaces the ids of constraints in a sentence with words: `Removing PositionBounds[pos] lowers ...` becomes `Removing
- * position bounds pos lowers ...`.
+ * Replaces the labels of constraints in a sentence with words: `Removing PositionBounds[pos] lowers ...` becomes `Removing
+ * position bounds lowers ...`.
  */
-const formatSentence = (sentence: string): string =>
+const formatSentence = (sentence: string, labels: readonly string[]): string =>
   sentence.replaceAll(/\b[A-Z]\w+\[[^\]]*\]/g, (row) => {
-    const words = formatRow(row);
+    const words = formatRow(row, labels);
     return words.charAt(0).toLowerCase() + words.slice(1);
   });
 
-function Sentences({ label, rows }: SentencesProps) {
+function Sentences({ label, rows, labels }: SentencesProps) {
   return (
     <ul class="explained" aria-label={label}>
       {rows.map(({ index, sentence }) => (
-        <li key={`${index} ${sentence}`}>{formatSentence(sentence)}</li>
+        <li key={`${index} ${sentence}`}>{formatSentence(sentence, labels)}</li>
       ))}
     </ul>
   );
 }
 
-const formatRowName = ({ id, index, type }: { readonly id: string; readonly index: number; readonly type: string }) =>
-  formatRow(`${type}[${id === '' ? index + 1 : id}]`);
+/** Returns the column with the name of the constraint. */
+const createRowColumn = (labels: readonly string[]): Column<Parameters<typeof createRowLabel>[0]> => ({
+  id: 'row',
+  title: 'Constraint',
+  width: 110,
+  grow: 2,
+  value: ({ index }) => index,
+  show: (row) => formatRow(createRowLabel(row), labels),
+});
 
 /** Returns the positions of the constraints whose bounds are fractions. */
 const collectFractions = ({ binding }: OptimisationRunResult): ReadonlySet<number> =>
@@ -101,11 +111,12 @@ const collectFractions = ({ binding }: OptimisationRunResult): ReadonlySet<numbe
 const createSensitivityColumns = (
   { step, slope }: ChangeFormats,
   fractions: ReadonlySet<number>,
+  labels: readonly string[],
 ): readonly Column<SensitivityRow>[] => {
   // The change has the sign of the relaxation.
   const computeStep = ({ index, change }: SensitivityRow) => Math.sign(change) * (fractions.has(index) ? 0.0001 : 1);
   return [
-    { id: 'row', title: 'Constraint', width: 110, grow: 2, value: ({ index }) => index, show: formatRowName },
+    createRowColumn(labels),
     { id: 'parameter', title: 'Bound', width: 84, priority: 2, value: ({ parameter }) => parameter },
     {
       id: 'step',
@@ -141,8 +152,11 @@ const createSensitivityColumns = (
   ];
 };
 
-const createCostColumns = ({ cost, level }: ChangeFormats): readonly Column<ConstraintCost>[] => [
-  { id: 'row', title: 'Constraint', width: 110, grow: 2, value: ({ index }) => index, show: formatRowName },
+const createCostColumns = (
+  { cost, level }: ChangeFormats,
+  labels: readonly string[],
+): readonly Column<ConstraintCost>[] => [
+  createRowColumn(labels),
   {
     id: 'cost',
     title: 'Cost',

@@ -47,3 +47,37 @@ export function computePointTurnover(
   const moves = rows.map(({ identifier, index_weight: index }) => Math.abs((weights[identifier] ?? 0) - index));
   return moves.reduce((sum, change) => sum + change, 0) / 2;
 }
+
+/** Maximum difference of two weights that count as equal. Solutions are more exact. */
+const WEIGHT_TOLERANCE = 1e-6;
+
+/** Returns true if a value equals one of several limits. */
+export const isAtLimit = (value: number, limits: readonly number[]): boolean =>
+  limits.some((limit) => Math.abs(limit - value) < WEIGHT_TOLERANCE);
+
+/** Row of the weights of a frontier point, with the weight of the solution. */
+export interface PointRow extends WeightRow {
+  readonly solution_weight: number;
+}
+
+/**
+ * Returns the weights of a frontier point. A weight is at a bound if it equals the weight of a security that the same
+ * bound limits in the solution; points do not store their own binding bounds.
+ */
+export function createPointRows(
+  rows: readonly WeightRow[],
+  weights: Readonly<Record<string, number>>,
+): readonly PointRow[] {
+  const listLimits = (side: string) => rows.flatMap(({ weight, at_bound: bound }) => (bound === side ? [weight] : []));
+  const [lower, upper] = [listLimits('lower'), listLimits('upper')];
+  return rows.map((row) => {
+    const weight = weights[row.identifier] ?? 0;
+    return {
+      ...row,
+      weight,
+      active_weight: weight - row.index_weight,
+      solution_weight: row.weight,
+      at_bound: isAtLimit(weight, upper) ? 'upper' : isAtLimit(weight, lower) ? 'lower' : null,
+    };
+  });
+}

@@ -5,7 +5,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { formatQuantity } from '../../words/quantities.js';
-import { formatRow } from './row-labels.js';
+import { createRowLabel, formatRow } from './row-labels.js';
 
 interface InfeasibleProps {
   readonly message: string;
@@ -44,11 +44,14 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   };
   const findUnit = (remedy: Remedy) => findField(remedy)?.unit;
   const getName = (remedy: Remedy) => findField(remedy)?.label.toLowerCase() ?? remedy.parameter;
+  const labels = rows.map(({ type, id }, index) =>
+    createRowLabel({ type: String(type), id: typeof id === 'string' ? id : '', index }),
+  );
   const apply = (changes: readonly Remedy[]) => onRows(changes.reduce(applyRemedy, rows));
   return (
     <Banner kind="bad" title={message}>
       {conflict.length > 0 && (
-        <p>Conflicting constraints: {conflict.map(({ label }) => formatRow(label)).join(', ')}.</p>
+        <p>Conflicting constraints: {conflict.map(({ label }) => formatRow(label, labels)).join('; ')}.</p>
       )}
       {remedies.length > 0 && (
         <>
@@ -61,8 +64,8 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
             {remedies.map((remedy) => (
               <li key={`${remedy.index} ${remedy.parameter}`}>
                 <span>
-                  <strong>{formatRow(`${remedy.type}[${remedy.id || remedy.index + 1}]`)}</strong>, {getName(remedy)}{' '}
-                  from {formatQuantity(remedy.from, findUnit(remedy))} to {formatQuantity(remedy.to, findUnit(remedy))}
+                  <strong>{formatRow(createRowLabel(remedy), labels)}</strong>, {getName(remedy)} from{' '}
+                  {formatQuantity(remedy.from, findUnit(remedy))} to {formatQuantity(remedy.to, findUnit(remedy))}
                 </span>
                 <Button onClick={() => apply([remedy])}>Apply</Button>
               </li>
@@ -76,7 +79,7 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
           {all
             .map(
               (remedy) =>
-                `${formatRow(`${remedy.type}[${remedy.id || remedy.index + 1}]`)}, ${getName(remedy)} ${formatQuantity(remedy.to, findUnit(remedy))}`,
+                `${formatRow(createRowLabel(remedy), labels)}, ${getName(remedy)} ${formatQuantity(remedy.to, findUnit(remedy))}`,
             )
             .join(', ')}{' '}
           <Button onClick={() => apply(all)}>Apply all</Button>

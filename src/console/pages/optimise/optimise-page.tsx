@@ -23,10 +23,10 @@ import { service, type Trouble } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
-import { DeriveForm } from './derive-form.js';
 import { EarlierRuns } from './earlier-runs.js';
 import { asConstraints, asRows, asTerms, createDerivedIndex, parseTerms } from './rows.js';
 import { Run } from './run-form.js';
+import { SaveIndex } from './save-index.js';
 import { Solve } from './solve.js';
 import { TermsForm, type Terms } from './terms.js';
 import { convertFindings, useSolution } from './use-solution.js';
@@ -142,7 +142,7 @@ const NOTHING = ' ';
  * soft, because an index of few securities cannot satisfy it.
  */
 const EXAMPLE: { readonly text: string; readonly rows: readonly JsonObject[]; readonly terms: Terms } = {
-  text: 'near the index, at most 5% per security',
+  text: 'near the index, soft limit of 5% per security',
   rows: [{ id: 'position-bounds', type: 'PositionBounds', params: { upper: 0.05, soft: 1 } }],
   terms: { objective: { type: 'min_tracking_error' } },
 };
@@ -172,6 +172,7 @@ function Rows({ parent, set, specs }: RowsProps) {
   const report = useOneAtATime(JSON.stringify([body, terms]), () => validate(body, document));
   const isValid = report.data?.every(({ severity }) => severity !== 'error') === true && !report.isBehind;
   const solution = useSolution({ parent, rows, terms, isValid });
+  const isSolvable = isValid && solution.trouble === null;
   const reportedFindings = report.data ?? [];
   const findings = [...reportedFindings, ...solution.findings];
   return (
@@ -205,26 +206,19 @@ function Rows({ parent, set, specs }: RowsProps) {
             stored={set?.id ?? null}
             onName={setName}
             onSave={(onRefusal) => saveRows(body, onRefusal)}
-            onRun={(onRefusal) =>
-              start(async () => {
-                await service.value.call('putConstraintSet', { params: { constraint_set_id: name }, body });
-                const asOf = getParameter('on');
-                const request = {
-                  ...asTerms(terms),
-                  index_id: parent.id,
-                  constraint_set_id: name,
-                  ...(asOf === null ? {} : { as_of: asOf }), // decision date of the preview
-                };
-                return service.value.call('startOptimisation', { body: request });
-              }, onRefusal)
-            }
+            onRun={(onRefusal) => start(() => startRun(parent.id, body, terms), onRefusal)}
           />
         )}
-        {may('write') && (
-          <DeriveForm parent={parent} rows={rows} isValid={isValid} onDerive={derive(parent.id, terms)} />
-        )}
       </div>
-      <Solve {...{ parent, rows, terms, solution }} findings={reportedFindings} onRows={setRows} onTerms={setTerms} />
+      <Solve
+        {...{ parent, rows, terms, solution }}
+        findings={reportedFindings}
+        action={
+          may('write') && <SaveIndex {...{ parent, rows }} isValid={isSolvable} onDerive={derive(parent.id, terms)} />
+        }
+        onRows={setRows}
+        onTerms={setTerms}
+      />
     </div>
   );
 }
@@ -265,6 +259,19 @@ const saveRows = (body: ConstraintSetBody, onRefusal: OnRefusal) =>
     setParameters({ set: body.id, rows: null, as: null });
     showToast('good', `The constraint set ${body.id} was saved.`);
   }, onRefusal);
+
+/** Saves the rows as a constraint set and starts an optimisation at the decision date of the preview. */
+async function startRun(indexId: string, body: ConstraintSetBody, terms: Terms) {
+  await service.value.call('putConstraintSet', { params: { constraint_set_id: body.id }, body });
+  const asOf = getParameter('on');
+  const request = {
+    ...asTerms(terms),
+    index_id: indexId,
+    constraint_set_id: body.id,
+    ...(asOf === null ? {} : { as_of: asOf }),
+  };
+  return service.value.call('startOptimisation', { body: request });
+}
 
 /** Validates the constraints and the terms with the service. */
 async function validate(set: ConstraintSetBody, document: IndexDocumentBody): Promise<readonly Finding[]> {

@@ -1,4 +1,4 @@
-import type { OptimisationRunResult } from '#clients/typescript/divisor.js';
+import type { OptimisationRunResult, WeightRow } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { LinkButton } from '../../components/button.js';
 import { Findings } from '../../components/findings.js';
@@ -10,17 +10,23 @@ import type { PageProps } from '../../state/page-props.js';
 import { getJob } from '../../state/live.js';
 import { formatAddress, navigate, getParameter } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
-import { useNames } from '../../state/names.js';
+import { useNames, type NameFacts } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress, formatSecurityAddress } from '../../words/addresses.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { ActiveBars } from './active-bars.js';
 import { BindingConstraints, BindingSummary, listBindingRows } from './binding-constraints.js';
-import { formatCostliest, listUncoveredSecurities } from './bounds.js';
+import { formatCostliest, formatUncovered, listUncoveredSecurities, prependSentence } from './bounds.js';
 import { Explanations } from './explanations.js';
 import { Frontier } from './frontier.js';
-import { findChosenPoint, findPointTerms, type FrontierPoint } from './frontier-point.js';
+import {
+  createPointRows,
+  findChosenPoint,
+  findPointTerms,
+  type FrontierPoint,
+  type PointRow,
+} from './frontier-point.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
 import { createChangeFormats, measureOf, type Measure } from './measures.js';
@@ -28,7 +34,7 @@ import { PointSummary } from './point-summary.js';
 import { RunFigures } from './run-figures.js';
 import { asConstraints, asRows, parseTerms } from './rows.js';
 import { useObjectiveTypes } from './terms.js';
-import { createWeightColumns } from './weight-columns.js';
+import { createPointColumns, createWeightColumns } from './weight-columns.js';
 import './optimise.css';
 
 /** Page of one optimisation: its progress, its result, or the reason for the lack of a result. */
@@ -39,7 +45,7 @@ export function RunPage({ params }: PageProps) {
   );
   const status = getJob(`optimise:${id}`) ?? job.data;
   const requestedTerms = createRequestedTerms(job.data?.request);
-  const backAddress = formatAddress('/console/optimise', {
+  const back = formatAddress('/console/optimise', {
     index: requestedTerms.index,
     set: requestedTerms.set,
     terms: requestedTerms.terms,
@@ -50,12 +56,8 @@ export function RunPage({ params }: PageProps) {
       above={[{ address: '/console/optimise', text: 'Optimise' }]}
       actions={
         <>
-          <LinkButton href={backAddress}>Change the constraints</LinkButton>
-          {requestedTerms.index !== null && may('write') && (
-            <LinkButton kind="main" href={addDerive(backAddress)}>
-              {getParameter('point') === null ? 'Save as an index' : 'Save the solution as an index'}
-            </LinkButton>
-          )}
+          <LinkButton href={back}>Change the constraints</LinkButton>
+          {requestedTerms.index !== null && may('write') && <SaveLink id={id} asked={requestedTerms} back={back} />}
         </>
       }
     >
@@ -80,7 +82,7 @@ export function RunPage({ params }: PageProps) {
               <JobState job={status ?? first} />
             )}
             {first.status === 'failed' && first.error?.code === 'INFEASIBLE' && (
-              <NotFeasible error={first.error} set={requestedTerms.set} back={backAddress} />
+              <NotFeasible error={first.error} set={requestedTerms.set} back={back} />
             )}
             {first.status === 'succeeded' && <Result id={id} asked={requestedTerms} />}
           </>
@@ -124,10 +126,10 @@ interface NotFeasibleProps {
  * the set.
  */
 function NotFeasible({ error, set, back }: NotFeasibleProps) {
-  const storedSet = useResource(set === null ? null : `constraint set ${set}`, (signal) =>
+  const stored = useResource(set === null ? null : `constraint set ${set}`, (signal) =>
     service.value.callWithEtag('getConstraintSet', { params: { constraint_set_id: set ?? '' }, signal }),
   );
-  const { answer, etag } = storedSet.data ?? {};
+  const { answer, etag } = stored.data ?? {};
   if (answer === undefined) return null;
   return (
     <Infeasible
@@ -175,6 +177,38 @@ function findSaveAddress(point: FrontierPoint, asked: RequestedTerms): string | 
   return address && addDerive(address);
 }
 
+interface SaveLinkProps {
+  readonly id: string;
+  readonly asked: RequestedTerms;
+  /** Address of the optimisation of the run. */
+  readonly back: string;
+}
+
+/**
+ * Renders the link to the form that saves the displayed portfolio as an index: the solution, or the selected point of the
+ * frontier. Renders nothing until the point is known.
+ */
+function SaveLink({ id, asked, back }: SaveLinkProps) {
+  const named = getParameter('point');
+  const result = useResource(named === null ? null : `optimisation ${id}`, (signal) =>
+    service.value.call('getOptimisation', { params: { run_id: id }, signal }),
+  );
+  if (named === null)
+    return (
+      <LinkButton kind="main" href={addDerive(back)}>
+        Save as an index
+      </LinkButton>
+    );
+  const chosen = result.data?.frontier == null ? undefined : findChosenPoint(result.data.frontier, named);
+  const address = chosen === undefined ? null : findSaveAddress(chosen.point, asked);
+  if (chosen === undefined || address === null) return null;
+  return (
+    <LinkButton kind="main" href={address}>
+      Save {chosen.number === null ? 'the tangency portfolio' : `point ${chosen.number}`} as an index
+    </LinkButton>
+  );
+}
+
 /** Adds the request to open the form that derives an index. */
 const addDerive = (address: string): string => `${address}${address.includes('?') ? '&' : '?'}derive=1`;
 
@@ -187,56 +221,100 @@ function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: Re
   const changes = createChangeFormats(run, measure);
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const store = indices.data?.indices.find(({ id }) => id === run.index_id)?.store_id ?? undefined;
-  const namedPoint = getParameter('point');
-  const point = run.frontier === null || namedPoint === null ? undefined : findChosenPoint(run.frontier, namedPoint);
+  const named = getParameter('point');
+  const point = run.frontier === null || named === null ? undefined : findChosenPoint(run.frontier, named);
   const facts = useNames(
     run.weights.map(({ identifier }) => identifier),
     run.rebalance_date,
   );
   const bindingLabels = useMemo(() => listBindingRows(run).map(({ label }) => label), [run]);
-  const columns = useMemo(
-    () => createWeightColumns(point, facts, listUncoveredSecurities(bindingLabels)),
-    [point, facts, bindingLabels],
+  const uncovered = useMemo(() => listUncoveredSecurities(bindingLabels), [bindingLabels]);
+  const pointWeights = point?.point.weights;
+  const pointRows = useMemo(
+    () => pointWeights && createPointRows(run.weights, pointWeights),
+    [run.weights, pointWeights],
   );
-  const frontierFindings = run.findings.filter(({ code }) => code.startsWith('FRONTIER'));
-  const findings = run.findings.filter((finding) => !frontierFindings.includes(finding));
+  const { findings, frontierFindings } = separateFindings(run, uncovered);
+  const notes = findings.length > 0 && <Findings findings={findings} />;
   return (
     <>
-      {point !== undefined && (
-        <PointSummary chosen={point} run={run} saveAddress={findSaveAddress(point.point, asked)} />
+      {point === undefined ? (
+        <RunFigures run={run} measure={measure} terms={parseTerms(asked.terms)} />
+      ) : (
+        <PointSummary chosen={point} run={run} optimiseAddress={findPointAddress(point.point, asked)}>
+          {notes}
+        </PointSummary>
       )}
-      {point !== undefined && <h2>Solution of the run</h2>}
-      <RunFigures run={run} measure={measure} terms={parseTerms(asked.terms)} />
-      {findings.length > 0 && <Findings findings={findings} />}
-      <BindingSummary
-        labels={bindingLabels}
-        exceeded={run.exceeded ?? []}
-        costliest={formatCostliest(run.constraint_costs ?? [], changes.cost)}
-      />
-      <ActiveBars run={run} facts={facts} point={point} bindingLabels={bindingLabels} />
-      <Section title="Weights" aside={<a href={formatIndexAddress(run.index_id)}>{run.index_id}</a>}>
-        <Table
-          label="weights of the optimisation"
-          name="weights"
-          columns={columns}
-          rows={run.weights}
-          getKey={({ identifier }) => identifier}
-          formatAddress={({ identifier }) => formatSecurityAddress(identifier, store)}
-          searchIn={({ identifier }) => `${identifier} ${facts.get(identifier)?.name ?? ''}`}
-          sort={{ column: 'weight', direction: 'desc' }}
-          height={360}
+      {point === undefined && notes}
+      {point === undefined && (
+        <BindingSummary
+          labels={bindingLabels}
+          exceeded={run.exceeded ?? []}
+          costliest={formatCostliest(
+            run.constraint_costs ?? [],
+            (without) => `${changes.cost(without)} of ${measure.name.replace(/^the /, '')}`,
+          )}
         />
-      </Section>
-      <BindingConstraints run={run} measure={measure} changes={changes} />
-      <Explanations run={run} changes={changes} store={store} />
+      )}
+      <ActiveBars rows={pointRows ?? run.weights} {...{ run, facts, point, bindingLabels, uncovered }} />
+      <Weights {...{ run, pointRows, facts, uncovered, store }} />
+      {point === undefined && (
+        <>
+          <BindingConstraints run={run} measure={measure} changes={changes} />
+          <Explanations run={run} changes={changes} store={store} />
+        </>
+      )}
       {frontierFindings.length > 0 && <Findings findings={frontierFindings} />}
       {run.frontier !== null && (
         <Frontier
           frontier={run.frontier}
           hasReturns={run.expected_return !== null}
-          formatAddress={(point) => findPointAddress(point, asked)}
+          formatAddress={(frontierPoint) => findPointAddress(frontierPoint, asked)}
         />
       )}
     </>
+  );
+}
+
+/** Separates the findings about the frontier. Names the largest excluded securities before the others. */
+function separateFindings({ findings, weights }: OptimisationRunResult, uncovered: ReadonlySet<string>) {
+  const frontierFindings = findings.filter(({ code }) => code.startsWith('FRONTIER'));
+  const excluded = formatUncovered(
+    weights.map(({ identifier, index_weight: weight }) => ({ identifier, weight })),
+    uncovered,
+  );
+  const others = findings.filter((finding) => !frontierFindings.includes(finding));
+  return { findings: prependSentence(others, excluded), frontierFindings };
+}
+
+interface WeightsProps {
+  readonly run: OptimisationRunResult;
+  /** Weights of the selected frontier point; undefined for the weights of the solution. */
+  readonly pointRows: readonly PointRow[] | undefined;
+  readonly facts: ReadonlyMap<string, NameFacts>;
+  /** Securities that were excluded because they have no risk estimate. */
+  readonly uncovered: ReadonlySet<string>;
+  readonly store: string | undefined;
+}
+
+/** Renders the weights of the solution, or those of a frontier point next to them. */
+function Weights({ run, pointRows, facts, uncovered, store }: WeightsProps) {
+  const shared = {
+    label: 'weights of the optimisation',
+    name: 'weights',
+    getKey: ({ identifier }: WeightRow) => identifier,
+    formatAddress: ({ identifier }: WeightRow) => formatSecurityAddress(identifier, store),
+    searchIn: ({ identifier }: WeightRow) => `${identifier} ${facts.get(identifier)?.name ?? ''}`,
+    sort: { column: 'weight', direction: 'desc' },
+    height: 360,
+  } as const;
+  return (
+    <Section title="Weights" aside={<a href={formatIndexAddress(run.index_id)}>{run.index_id}</a>}>
+      {pointRows === undefined ? (
+        <Table {...shared} columns={createWeightColumns(facts, uncovered)} rows={run.weights} />
+      ) : (
+        <Table {...shared} columns={createPointColumns(facts, uncovered)} rows={pointRows} />
+      )}
+    </Section>
   );
 }

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Finding, IndexDocument, PreviewConstraint, PreviewResponse } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
@@ -23,8 +24,11 @@ import {
   countBindingConstraints,
   formatBindingBounds,
   formatFirstExcess,
+  formatMetSoftLimits,
   formatOtherExcesses,
+  formatUncovered,
   listUncoveredSecurities,
+  prependSentence,
   removeExceeded,
 } from './bounds.js';
 import { Infeasible } from './infeasible.js';
@@ -40,6 +44,8 @@ interface SolveProps {
   readonly terms: Terms;
   readonly findings: readonly Finding[];
   readonly solution: Solution;
+  /** Button that keeps the solution. */
+  readonly action: ComponentChildren;
   onRows(rows: readonly JsonObject[]): void;
   onTerms(terms: Terms): void;
 }
@@ -59,19 +65,22 @@ export function Solve(props: SolveProps) {
           <Badge kind="bad">{trouble.code === 'INFEASIBLE' ? 'none: constraints conflict' : 'none'}</Badge>
         )}
         {isFolded && trouble === null && data?.solve != null && <BarFigures solve={data.solve} />}
-        <Fold isFolded={isFolded} of="the solution" onFold={setFolded} />
-        {asOf !== null && extent !== null && (
-          <label class="select">
-            <span class="quiet">On</span>
-            <DateInput
-              label="Date"
-              value={asOf}
-              least={extent.start}
-              most={extent.end}
-              onChange={(on) => setParameters({ on: on === extent.end ? null : on })}
-            />
-          </label>
-        )}
+        <span class="form-actions" style={{ marginLeft: 'auto' }}>
+          {asOf !== null && extent !== null && (
+            <label class="select">
+              <span class="quiet">On</span>
+              <DateInput
+                label="Date"
+                value={asOf}
+                least={extent.start}
+                most={extent.end}
+                onChange={(on) => setParameters({ on: on === extent.end ? null : on })}
+              />
+            </label>
+          )}
+          {props.action}
+          <Fold isFolded={isFolded} of="the solution" onFold={setFolded} />
+        </span>
       </div>
       {asOf === null && !isBehind && data === undefined && hasStores && (
         <p class="quiet">No data store is served. Serve one to solve.</p>
@@ -83,7 +92,7 @@ export function Solve(props: SolveProps) {
         {isBehind && <Wait what="the solution" />}
         {data !== undefined && (
           <Earlier isEarlier={isEarlier} of="The last solution">
-            <SolvedPortfolio preview={data} model={props.terms['risk_model']} constraintCount={props.rows.length} />
+            <SolvedPortfolio preview={data} model={props.terms['risk_model']} constraints={props.rows} />
           </Earlier>
         )}
       </div>
@@ -130,12 +139,12 @@ function BarFigures({ solve }: { readonly solve: Solved }) {
 interface SolvedPortfolioProps {
   readonly preview: PreviewResponse;
   readonly model: Json | undefined;
-  /** Number of constraints of the request. */
-  readonly constraintCount: number;
+  /** Constraints of the request. */
+  readonly constraints: readonly JsonObject[];
 }
 
-function SolvedPortfolio({ preview, model, constraintCount }: SolvedPortfolioProps) {
-  const { assets, solve, findings, total_weight: total } = preview;
+function SolvedPortfolio({ preview, model, constraints }: SolvedPortfolioProps) {
+  const { assets, solve, total_weight: total } = preview;
   const measure = useMeasure(solve);
   const moves = assets.filter(({ weight_delta: delta }) => delta !== null && delta !== 0);
   const facts = useNames(
@@ -145,7 +154,7 @@ function SolvedPortfolio({ preview, model, constraintCount }: SolvedPortfolioPro
   const uncoveredSecurities = useMemo(() => listUncoveredSecurities(solve?.binding ?? []), [solve]);
   const columns = useMemo(() => moveColumns(facts, uncoveredSecurities), [facts, uncoveredSecurities]);
   if (solve === null) return null;
-  const excesses = formatOtherExcesses(solve.exceeded);
+  const rows = [...solve.constraints.map(({ label }) => label), ...solve.binding];
   const binding = removeExceeded(solve.binding, solve.exceeded);
   const exceededCount = countBindingConstraints(solve.exceeded.map(({ label }) => label));
   const holdingCount = assets.filter(({ weight }) => weight !== null && weight !== 0).length;
@@ -160,15 +169,13 @@ function SolvedPortfolio({ preview, model, constraintCount }: SolvedPortfolioPro
           ...createExcludedTile(assets, uncoveredSecurities),
           {
             term: 'Binding constraints',
-            value: `${formatCount(countBindingConstraints(binding))} of ${formatCount(constraintCount)}`,
+            value: `${formatCount(countBindingConstraints(binding))} of ${formatCount(constraints.length)}`,
             help: 'Constraints that hold the solution back',
             ...(exceededCount > 0 && { note: `${formatCount(exceededCount)} exceeded` }),
           },
         ]}
       />
-      {excesses !== null && <p class="excess">Soft limits exceeded: {excesses}.</p>}
-      {findings.length > 0 && <Findings findings={findings} shown={3} />}
-      {countBindingConstraints(binding) > 0 && <p class="quiet">Binding: {formatBindingBounds(binding)}.</p>}
+      <SolutionNotes preview={preview} solve={solve} constraints={constraints} rows={rows} />
       <h3>Largest changes of weight</h3>
       <Table
         label="difference to the index weights"
@@ -182,13 +189,40 @@ function SolvedPortfolio({ preview, model, constraintCount }: SolvedPortfolioPro
       <h3>Constraints</h3>
       <Table
         label="constraints with their slack"
-        columns={CONSTRAINT_COLUMNS}
+        columns={createConstraintColumns(rows)}
         rows={solve.constraints}
         getKey={({ label }) => label}
         sort={{ column: 'slack', direction: 'asc' }}
         height={280}
       />
       <RiskWindow model={model} />
+    </>
+  );
+}
+
+interface SolutionNotesProps extends Pick<SolvedPortfolioProps, 'preview' | 'constraints'> {
+  readonly solve: Solved;
+  /** Labels of all constraints. */
+  readonly rows: readonly string[];
+}
+
+/** Renders in words which soft limits the solution meets or exceeds, its findings, and the binding bounds. */
+function SolutionNotes({ preview: { assets, findings }, solve, constraints, rows }: SolutionNotesProps) {
+  const excesses = formatOtherExcesses(solve.exceeded, rows);
+  const metSoftLimits = formatMetSoftLimits(constraints, solve.exceeded, rows);
+  const excluded = formatUncovered(
+    assets.flatMap(({ identifier, source_weight: weight }) => (weight === null ? [] : [{ identifier, weight }])),
+    listUncoveredSecurities(solve.binding),
+  );
+  const binding = removeExceeded(solve.binding, solve.exceeded);
+  return (
+    <>
+      {excesses !== null && <p class="excess">Soft limits exceeded: {excesses}.</p>}
+      {metSoftLimits !== null && (
+        <p class="quiet">Soft limits met: {metSoftLimits}. A solution may exceed a soft limit at a penalty.</p>
+      )}
+      {findings.length > 0 && <Findings findings={prependSentence(findings, excluded)} shown={3} />}
+      {countBindingConstraints(binding) > 0 && <p class="quiet">Binding: {formatBindingBounds(binding, rows)}.</p>}
     </>
   );
 }
@@ -207,14 +241,14 @@ function createExcludedTile(assets: PreviewResponse['assets'], uncovered: Readon
 /** Difference from a full investment below which the sum of weights is not shown. */
 const SHOWN_MIN = 5e-5;
 
-const CONSTRAINT_COLUMNS: readonly Column<PreviewConstraint>[] = [
+const createConstraintColumns = (rows: readonly string[]): readonly Column<PreviewConstraint>[] => [
   {
     id: 'label',
     title: 'Constraint',
     width: 150,
     grow: 2,
-    value: ({ label }) => formatRow(label),
-    show: ({ label }) => <span title={label}>{formatRow(label)}</span>,
+    value: ({ label }) => formatRow(label, rows),
+    show: ({ label }) => <span title={label}>{formatRow(label, rows)}</span>,
   },
   {
     id: 'binding',

@@ -4,16 +4,22 @@ import { nameColumn } from '../../components/name-column.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { formatBps, formatPercent, formatPoints, getSignClass } from '../../words/numbers.js';
 import type { NameFacts } from '../../state/names.js';
-import type { ChosenPoint } from './frontier-point.js';
+import type { PointRow } from './frontier-point.js';
 
-/** Returns the weight columns of a run, including the columns of the selected frontier point. */
+/** Returns the columns of the weights of a run. */
 export const createWeightColumns = (
-  point: ChosenPoint | undefined,
   facts: ReadonlyMap<string, NameFacts>,
   uncovered: ReadonlySet<string>,
-): readonly Column<WeightRow>[] => [
+): readonly Column<WeightRow>[] => [nameColumn(facts), ...WEIGHT_COLUMNS, RISK_COLUMN, createBoundColumn(uncovered)];
+
+/** Returns the columns of the weights of a frontier point. */
+export const createPointColumns = (
+  facts: ReadonlyMap<string, NameFacts>,
+  uncovered: ReadonlySet<string>,
+): readonly Column<PointRow>[] => [
   nameColumn(facts),
-  ...(point?.point.weights === undefined ? BASIC_COLUMNS : createPointColumns(point)),
+  ...WEIGHT_COLUMNS,
+  createSolutionColumn(),
   createBoundColumn(uncovered),
 ];
 
@@ -36,23 +42,17 @@ const createBoundColumn = (uncovered: ReadonlySet<string>): Column<WeightRow> =>
 
 const UNCOVERED_TEXT = 'no risk estimate';
 
-/** Returns the weights of a run together with the weights of a frontier point. */
-const createPointColumns = ({ label, point: { weights = {} } }: ChosenPoint): readonly Column<WeightRow>[] => [
-  ...BASIC_COLUMNS.slice(0, POINT_COLUMN_INDEX),
+/** Column of the weight of the solution next to the weight of a frontier point. */
+const createSolutionColumn = (): Column<PointRow> =>
   createNumericColumn({
-    id: 'point',
-    title: `At ${label.replace(/ of .*/, '').toLowerCase()} of the frontier`,
-    help: 'Weight at the point that is selected on the efficient frontier below',
-    width: 156,
+    id: 'solution',
+    title: 'Solution',
+    help: 'Weight in the solution of the run',
+    width: 96,
     priority: 2,
-    of: ({ identifier }) => weights[identifier] ?? 0,
+    of: ({ solution_weight: weight }) => weight,
     write: formatWeight,
-  }),
-  ...BASIC_COLUMNS.slice(POINT_COLUMN_INDEX),
-];
-
-/** Number of columns between the security and the frontier point: index and weight. */
-const POINT_COLUMN_INDEX = 2;
+  });
 
 /** Number of decimals of a weight in percent. Optimised weights differ little from index weights. */
 export const DIGITS = 3;
@@ -74,7 +74,7 @@ const renderActiveWeight = (value: number) => (
   <span class={getSignClass(value, DIGITS)}>{formatPoints(value, DIGITS)}</span>
 );
 
-const BASIC_COLUMNS: readonly Column<WeightRow>[] = [
+const WEIGHT_COLUMNS: readonly Column<WeightRow>[] = [
   createNumericColumn({
     id: 'index',
     adds: true,
@@ -101,14 +101,16 @@ const BASIC_COLUMNS: readonly Column<WeightRow>[] = [
     show: (row) => renderActiveWeight(computeShownActive(row)),
     total: renderActiveWeight,
   },
-  createNumericColumn({
-    id: 'risk',
-    adds: true,
-    title: 'Tracking error',
-    help: 'Contribution to the forecast tracking error, in basis points per year; the contributions add up to it',
-    width: 116,
-    priority: 2,
-    of: (row) => row.risk_contribution,
-    write: (value) => formatBps(value),
-  }),
 ];
+
+/** Column of the contribution to the tracking error. Points of the frontier do not store it. */
+const RISK_COLUMN: Column<WeightRow> = createNumericColumn({
+  id: 'risk',
+  adds: true,
+  title: 'Tracking error',
+  help: 'Contribution to the forecast tracking error, in basis points per year; the contributions add up to it',
+  width: 116,
+  priority: 2,
+  of: (row) => row.risk_contribution,
+  write: (value) => formatBps(value),
+});

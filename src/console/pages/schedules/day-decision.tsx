@@ -4,6 +4,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { Select } from '../../components/choice.js';
 import { CommentInput, findComment } from '../../components/comment-input.js';
 import { LinkButton } from '../../components/button.js';
+import { usePhone } from '../../components/use-phone.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
 import { addQuery } from '../../state/location.js';
 import { may } from '../../state/principal.js';
@@ -30,6 +31,7 @@ interface DayDecisionProps {
 /** Renders the decisions about a day that is not finished: run it again, accept the findings of a check, or skip it. */
 export function DayDecision({ day, requests }: DayDecisionProps) {
   const [reason, setReason] = useState('');
+  const isPhone = usePhone();
   if (day.state === 'done' || day.state === 'skipped' || day.state === 'running') return null;
   const params = { schedule_id: day.schedule_id, date: day.date };
   const decide: DecisionHandler = (call, done) => (onRefusal) =>
@@ -60,33 +62,38 @@ export function DayDecision({ day, requests }: DayDecisionProps) {
           <span class="quiet">Its findings hold indices back on this day, too.</span>
         </div>
       )}
-      <h3>Decision</h3>
-      <CommentInput
-        label={`Reason, required to ${checks.length > 0 && may('publish') ? 'accept findings or ' : ''}skip the day`}
-        value={reason}
-        onChange={setReason}
-      />
-      {may('publish') &&
-        checks.map((blocked) => (
-          <Acceptance
-            key={blocked.check}
-            blocked={blocked}
-            requests={requests.filter(({ check }) => check === blocked.check)}
-            isReady={hasReason}
-            decide={decide}
-            waive={waive}
+      <details class="day-decision" open={!isPhone}>
+        <summary>Decision {isPhone && <span class="quiet">Accept, perform again or skip</span>}</summary>
+        <div class="day-decision-body">
+          <CommentInput
+            label={`Reason, required to ${checks.length > 0 && may('publish') ? 'accept findings or ' : ''}skip the day`}
+            value={reason}
+            onChange={setReason}
           />
-        ))}
-      {may('run') && (
-        <div class="form-actions">
-          <ActionButton kind={isMain ? 'main' : 'plain'} act={decide(run, `${day.date} is being performed.`)}>
-            Perform now
-          </ActionButton>
-          <ActionButton kind="danger" disabled={!hasReason} act={decide(skip, `${day.date} is skipped.`)}>
-            Skip the day
-          </ActionButton>
+          {may('publish') &&
+            checks.map((blocked) => (
+              <Acceptance
+                key={blocked.check}
+                blocked={blocked}
+                requests={requests.filter(({ check }) => check === blocked.check)}
+                isNamed={checks.length > 1}
+                isReady={hasReason}
+                decide={decide}
+                waive={waive}
+              />
+            ))}
+          {may('run') && (
+            <div class="form-actions">
+              <ActionButton kind={isMain ? 'main' : 'plain'} act={decide(run, `${day.date} is being performed.`)}>
+                Perform now
+              </ActionButton>
+              <ActionButton kind="danger" disabled={!hasReason} act={decide(skip, `${day.date} is skipped.`)}>
+                Skip the day
+              </ActionButton>
+            </div>
+          )}
         </div>
-      )}
+      </details>
     </>
   );
 }
@@ -98,6 +105,9 @@ interface BlockedCheck {
   readonly indices: readonly string[];
 }
 
+/** Maximum number of indices that have a button each. More indices are in a list. */
+const BUTTONS_MAX = 4;
+
 /** Value of the choice of all indices. The id of an index cannot contain this character. */
 const ALL_INDICES = '*';
 
@@ -105,6 +115,8 @@ interface AcceptanceProps {
   readonly blocked: BlockedCheck;
   /** Pending requests to accept findings of the check. */
   readonly requests: readonly WaiverRequest[];
+  /** True if the name of the check is shown. */
+  readonly isNamed: boolean;
   /** True if a reason was entered. */
   readonly isReady: boolean;
   readonly decide: DecisionHandler;
@@ -112,24 +124,25 @@ interface AcceptanceProps {
 }
 
 /**
- * Renders a button that accepts the findings of a check. They are accepted for one index and the indices derived from
- * it, or for all blocked indices.
+ * Renders buttons that accept the findings of a check. They are accepted for one index and the indices derived from it,
+ * or for all blocked indices. Many indices are selected from a list.
  */
-function Acceptance({ blocked: { check, findings, indices }, requests, isReady, decide, waive }: AcceptanceProps) {
+function Acceptance(props: AcceptanceProps) {
+  const { check, indices } = props.blocked;
+  const { requests, isNamed } = props;
   const [chosen, setChosen] = useState('');
-  const indexId = indices.length === 1 ? indices[0]! : chosen; // there is one index
-  const body = { check: check as Waiver['check'], index_id: indexId === ALL_INDICES ? null : indexId }; // the service reported the check
-  const indexText = indexId === ALL_INDICES ? 'every index' : indexId;
-  const count = findings.filter(({ index_id: id }) => indexId === ALL_INDICES || id === indexId).length;
-  const isRequested = indexId !== '' && findIndexRequest(requests, indexId) !== undefined;
+  const open = indices.filter((index) => findIndexRequest(requests, index) === undefined);
+  const hasList = indices.length > BUTTONS_MAX;
+  const subjects = hasList ? [chosen] : [...open, ...(indices.length > 1 ? [ALL_INDICES] : [])];
   return (
     <div class="acceptance" role="group" aria-label={`Findings of ${checkWords(check)}`}>
+      {isNamed && <p>{checkWords(check)}</p>}
       {requests.map((request) => (
         <p key={request.approval_id}>
           <RequestNote request={request} />
         </p>
       ))}
-      {indices.length > 1 && (
+      {hasList && (
         <Select
           label={`Index of ${checkWords(check)}`}
           options={[
@@ -141,15 +154,34 @@ function Acceptance({ blocked: { check, findings, indices }, requests, isReady, 
           onChoose={setChosen}
         />
       )}
-      <ActionButton
-        disabled={!isReady || indexId === '' || isRequested}
-        act={decide(waive(body), `The findings of ${checkWords(check)} are accepted for ${indexText}.`)}
-      >
-        {indexId === ''
-          ? `Accept: ${checkWords(check)}`
-          : `Accept ${countValues(count, 'finding')}: ${checkWords(check)} for ${indexText}`}
-      </ActionButton>
+      {subjects.map((index) => (
+        <AcceptButton key={index} {...props} index={index} />
+      ))}
     </div>
+  );
+}
+
+/** Renders a button that accepts the findings of a check for an index, or for all indices. */
+function AcceptButton({
+  blocked,
+  requests,
+  isReady,
+  decide,
+  waive,
+  index,
+}: AcceptanceProps & { readonly index: string }) {
+  const { check, findings } = blocked;
+  const body = { check: check as Waiver['check'], index_id: index === ALL_INDICES ? null : index }; // the service reported the check
+  const indexText = index === ALL_INDICES ? 'every index' : index;
+  const count = findings.filter(({ index_id: id }) => index === ALL_INDICES || id === index).length;
+  const isRequested = index !== '' && findIndexRequest(requests, index) !== undefined;
+  return (
+    <ActionButton
+      disabled={!isReady || index === '' || isRequested}
+      act={decide(waive(body), `The findings of ${checkWords(check)} are accepted for ${indexText}.`)}
+    >
+      {index === '' ? 'Accept' : `Accept ${countValues(count, 'finding')} for ${indexText}`}
+    </ActionButton>
   );
 }
 

@@ -170,7 +170,14 @@ function formatWaiver({ check, index_id: index, identifier }: ScheduleDay['waive
  */
 function createIndexEntry({ index, state, step, reason }: IndexState, day: ScheduleDay): Entry {
   const findings = listFindings(day).filter(({ index_id: id }) => id === index);
-  const text = findings.length > 1 ? <Findings findings={findings} /> : reason === findOwnReason(day) ? '' : reason;
+  const text =
+    findings.length > 0 ? (
+      <Findings findings={findings} date={day.date} />
+    ) : reason === findOwnReason(day) ? (
+      ''
+    ) : (
+      reason
+    );
   return {
     key: index,
     title: <a href={formatIndexAddress(index)}>{index}</a>,

@@ -64,8 +64,8 @@ export const isBlocked = (day: Day): boolean => describeDay(day).text === 'block
 
 /** Describes what blocked days need. Adds how many requests to accept findings are pending. */
 export const describeDecisions = (blocked: number, requests: number): string => {
-  const needText = `${blocked === 1 ? 'needs' : 'need'} a decision`;
-  return requests === 0 ? needText : `${needText}, ${countValues(requests, 'request')} pending`;
+  const need = `${blocked === 1 ? 'needs' : 'need'} a decision`;
+  return requests === 0 ? need : `${need}, ${countValues(requests, 'request')} pending`;
 };
 
 /** State of an index on a day of a schedule. */
@@ -105,6 +105,8 @@ export const listFindings = ({ steps }: Pick<ScheduleDay, 'steps'>): readonly Da
 interface Move {
   readonly identifier: string;
   readonly value: number;
+  /** Prices and weight of the security; undefined for a finding of an earlier release. */
+  readonly evidence: MoveEvidence | undefined;
 }
 
 /**
@@ -117,26 +119,31 @@ export function listMoves(findings: readonly DayFinding[]): {
   readonly others: readonly DayFinding[];
 } {
   const moves: Move[] = [];
-  const otherFindings: DayFinding[] = [];
+  const others: DayFinding[] = [];
   let firstLimit: number | null = null;
   for (const finding of findings) {
-    const { identifier, measure } = finding.detail as Partial<FindingDetail>; // the service wrote the detail
-    if (finding.check !== 'moves' || identifier == null || measure == null) otherFindings.push(finding);
-    else if (firstLimit !== null && measure.limit !== firstLimit) otherFindings.push(finding);
+    const { identifier, measure, evidence } = finding.detail as Partial<FindingDetail>; // the service wrote the detail
+    if (finding.check !== 'moves' || identifier == null || measure == null) others.push(finding);
+    else if (firstLimit !== null && measure.limit !== firstLimit) others.push(finding);
     else {
       firstLimit = measure.limit;
-      moves.push({ identifier, value: measure.value });
+      moves.push({ identifier, value: measure.value, evidence });
     }
   }
-  return {
-    limit: firstLimit,
-    moves: moves.toSorted((a, b) => Math.abs(b.value) - Math.abs(a.value)),
-    others: otherFindings,
-  };
+  return { limit: firstLimit, moves: moves.toSorted((a, b) => Math.abs(b.value) - Math.abs(a.value)), others };
+}
+
+/** Prices and weight behind a price move. */
+interface MoveEvidence {
+  readonly previous_date: string;
+  readonly previous_close: number;
+  readonly close: number;
+  readonly weight: number;
 }
 
 /** Detail of a finding. */
 interface FindingDetail {
+  readonly evidence?: MoveEvidence;
   readonly identifier: string | null;
   readonly measure: { readonly value: number; readonly limit: number } | null;
 }

@@ -1,13 +1,14 @@
 import type { IndexDocument } from '#clients/typescript/divisor.js';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Field } from '../../components/form/field.js';
+import { FormDialog } from '../../components/form-dialog.js';
 import { Problem } from '../../components/problem.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import type { Trouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
 
-interface DeriveFormProps {
+interface SaveIndexProps {
   readonly parent: IndexDocument;
   readonly rows: readonly JsonObject[];
   readonly isValid: boolean;
@@ -18,23 +19,33 @@ interface DeriveFormProps {
   onDerive(id: string, name: string, rows: readonly JsonObject[]): Promise<Trouble | null>;
 }
 
+/** Renders the button that saves the optimisation as an index, and its form. A link of a result opens the form. */
+export function SaveIndex(props: SaveIndexProps) {
+  const isAsked = getParameter('derive') !== null;
+  const [isOpen, setOpen] = useState(isAsked);
+  useEffect(() => {
+    if (!isAsked) return;
+    setOpen(true);
+    setParameters({ derive: null });
+  }, [isAsked]);
+  return (
+    <>
+      <Button kind="main" disabled={!props.isValid} onClick={() => setOpen(true)}>
+        Save as an index
+      </Button>
+      {isOpen && <SaveForm {...props} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
 /** Renders the form of a derived index. At each rebalance, it optimises the weights of its parent. */
-export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps) {
+function SaveForm({ parent, rows, isValid, onDerive, onClose }: SaveIndexProps & { onClose(): void }) {
   const [id, setId] = useState(`${parent.id}-OPT`);
   const [name, setName] = useState(`${parent.name}, optimised`);
   const [refused, setRefused] = useState<Trouble | null>(null);
-  const section = useRef<HTMLElement>(null);
-  const isAsked = getParameter('derive') !== null;
-  // A link on the page of a result opens this form. The form then gets the focus.
-  useEffect(() => {
-    if (!isAsked) return;
-    section.current?.focus();
-    setParameters({ derive: null });
-  }, [isAsked]);
   const listFindings = (field: string) => refused?.findings.filter(({ path }) => path === field) ?? [];
   return (
-    <section class="designer-part" aria-label="Derive an index" ref={section} tabIndex={-1}>
-      <h2>Derive an index</h2>
+    <FormDialog title="Save as an index" onClose={onClose}>
       <p class="quiet">An index with these weights, optimised again at each rebalance of {parent.id}.</p>
       <div class="optimise-run">
         <Field
@@ -49,14 +60,18 @@ export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps)
           findings={listFindings('name')}
           onChange={(value) => setName(String(value ?? ''))}
         />
+      </div>
+      {refused !== null && <Problem trouble={refused} />}
+      <div class="dialog-actions">
+        <Button onClick={onClose}>Cancel</Button>
         <Button
+          kind="main"
           disabled={!isValid || id === '' || name === ''}
           onClick={async () => setRefused(await onDerive(id, name, rows))}
         >
-          Derive
+          Save
         </Button>
       </div>
-      {refused !== null && <Problem trouble={refused} />}
-    </section>
+    </FormDialog>
   );
 }

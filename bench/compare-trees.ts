@@ -73,8 +73,8 @@ async function compare({ what, requests, ask, atOnce = CONCURRENCY }: Question):
   const [olds, news] = times as [number[], number[]];
   const ratios = olds.map((time, i) => news[i]! / time);
   const cells = [olds, news, ratios].map((of) => computeMedian(of).toFixed(3).padStart(8));
-  const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
-  console.log(`${what.padEnd(40)}${cells.join('')}   ${range}`);
+  const rangeText = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
+  console.log(`${what.padEnd(40)}${cells.join('')}   ${rangeText}`);
 }
 
 /** Runs a task `count` times with limited concurrency. */
@@ -229,15 +229,15 @@ async function requireOk(request: Promise<Response>): Promise<void> {
 }
 
 function readArguments(argv: readonly string[]) {
-  const rest = [...argv];
+  const remainingWords = [...argv];
   const readOption = (name: string, otherwise: string): string => {
-    const position = rest.indexOf(name);
-    return position < 0 ? otherwise : (rest.splice(position, 2)[1] ?? otherwise);
+    const position = remainingWords.indexOf(name);
+    return position < 0 ? otherwise : (remainingWords.splice(position, 2)[1] ?? otherwise);
   };
   const newerTree = readOption('--new', '.');
   const count = Number(readOption('--pairs', '7'));
   const names = Number(readOption('--assets', '100'));
-  const [older, ...trees] = rest;
+  const [older, ...trees] = remainingWords;
   if (older === undefined || [count, names].some((number) => !Number.isSafeInteger(number) || number < 1))
     refuse('bench:trees OLD [--new TREE] [--pairs 7] [--assets 100] [words of the questions]');
   for (const tree of [older, newerTree])

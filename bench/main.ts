@@ -21,8 +21,8 @@ const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const unknownFlags = [...flags].filter((flag) => flag !== '--help');
 if (unknownFlags.length > 0) refuse(`unknown option ${unknownFlags.join(', ')}; --help is known`);
-const misnamed = findUnknownVariable(process.env);
-if (misnamed !== undefined) refuse(misnamed);
+const unknownVariable = findUnknownVariable(process.env);
+if (unknownVariable !== undefined) refuse(unknownVariable);
 
 /** Words that select several benches. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
@@ -48,14 +48,14 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+const allFiles = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.bench.js'))
   .toSorted();
 if (flags.has('--help')) {
   console.log(`npm run bench -- [WORDS]\n\n${describeBenches()}`);
   process.exit(0);
 }
-const benches = all.filter((file) =>
+const benches = allFiles.filter((file) =>
   words.every((word) => (ALIASES[word] ?? [word]).some((part) => file.includes(part))),
 );
 if (benches.length === 0)
@@ -63,9 +63,9 @@ if (benches.length === 0)
     `no benchmark has ${words.map((word) => `"${word}"`).join(' and ')} in its path; there are\n${describeBenches()}`,
   );
 printUnreadVariables();
-const processor = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
+const processorName = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
 const date = new Date().toISOString().slice(0, 10);
-console.log(`${processor}, Node ${process.version}, ${date}`);
+console.log(`${processorName}, Node ${process.version}, ${date}`);
 
 for (const bench of benches) {
   console.log(`\n${bench.replace('.bench.js', '')}`);
@@ -76,7 +76,7 @@ for (const bench of benches) {
 
 /** Lists the benches with their variables, and the words that select several benches. */
 function describeBenches(): string {
-  const lines = all.map((file) => [file.replace('.bench.js', ''), ...listVariables(file)].join('  '));
+  const lines = allFiles.map((file) => [file.replace('.bench.js', ''), ...listVariables(file)].join('  '));
   const aliasLines = Object.entries(ALIASES).map(([word, parts]) => `${word}: ${parts.join(', ')}`);
   return [...lines, '', ...aliasLines].join('\n');
 }

@@ -7,9 +7,9 @@ export function computePercentile(sorted: readonly number[], share: number): num
 
 /** Formats the p50, p99 and maximum of a sample in milliseconds. */
 export function formatSpread(milliseconds: readonly number[]): string {
-  const sorted = milliseconds.toSorted((a, b) => a - b);
+  const sortedTimes = milliseconds.toSorted((a, b) => a - b);
   const show = (value: number): string => value.toFixed(value < 10 ? 2 : 0);
-  return `p50 ${show(computePercentile(sorted, 0.5))} ms   p99 ${show(computePercentile(sorted, 0.99))} ms   max ${show(sorted.at(-1) ?? Number.NaN)} ms`;
+  return `p50 ${show(computePercentile(sortedTimes, 0.5))} ms   p99 ${show(computePercentile(sortedTimes, 0.99))} ms   max ${show(sortedTimes.at(-1) ?? Number.NaN)} ms`;
 }
 
 /**

@@ -139,17 +139,17 @@ function computePowerOfTwo(high: number, low: number): number {
   const word = readHighWord(high + low);
   const size = word & 0x7fffffff;
   let n = 0;
-  let rest = high;
+  let remainder = high;
   if (size > 0x3fe00000) {
     const rounded = word + (0x100000 >> ((size >> 20) - 1022));
     const k = ((rounded & 0x7fffffff) >> 20) - 1023;
-    rest -= addHighWord(0, rounded & ~(0xfffff >> k));
+    remainder -= addHighWord(0, rounded & ~(0xfffff >> k));
     n = ((rounded & 0xfffff) | 0x100000) >> (20 - k);
     if (word < 0) n = -n;
   }
-  const t = clearLowWord(low + rest);
+  const t = clearLowWord(low + remainder);
   const u = t * LN2_HIGH;
-  const v = (low - (t - rest)) * LN2 + t * LN2_LOW;
+  const v = (low - (t - remainder)) * LN2 + t * LN2_LOW;
   const z = u + v;
   const w = v - (z - u);
   const t2 = z * z;

@@ -20,8 +20,8 @@ const COMPILED = new URL('../.build/sources.tsbuildinfo', import.meta.url);
  * assumed to be current.
  */
 export function findBundlePath(entry: BundleEntry): string | undefined {
-  const built = findChangeTime(new URL('built.json', BUNDLE));
-  const isCurrent = built !== undefined && built >= (findChangeTime(COMPILED) ?? 0);
+  const changeTime = findChangeTime(new URL('built.json', BUNDLE));
+  const isCurrent = changeTime !== undefined && changeTime >= (findChangeTime(COMPILED) ?? 0);
   return isCurrent ? new URL(entry.endsWith('.cjs') ? entry : `${entry}.js`, BUNDLE).href : undefined;
 }
 

@@ -20,9 +20,9 @@ const table = (await import(pathToFileURL('test/rooms.mjs').href)) as {
   ALCOVES: Record<string, { room: string; packages: string[] }>;
   FAMILIES: Record<string, readonly string[]>;
 };
-const rooms = Object.entries(table.ROOMS);
+const modules = Object.entries(table.ROOMS);
 const formatRoom = (room: string) => room.replace('src/', '');
-const names = rooms.map(([room]) => formatRoom(room));
+const names = modules.map(([room]) => formatRoom(room));
 
 interface Plant {
   readonly file: string;
@@ -35,13 +35,13 @@ const formatTypeImport = (specifier: string) =>
 /** Replaces a package pattern by the name of a module that it matches. */
 const replaceMember = (pattern: string) => pattern.replace('node:*', 'node:path').replace('/**', '/inner');
 
-const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) => {
-  const closedRooms = names.filter(
+const violations: Plant[] = modules.flatMap(([room, { values, types, packages }]) => {
+  const closedModules = names.filter(
     (name) => name !== formatRoom(room) && !values.includes(name) && !types.includes(name),
   );
   return [
-    ...closedRooms.map((name) => ({ file: `${room}/closed-${name}.ts`, text: formatImport(`#${name}/thing.js`) })),
-    ...closedRooms.map((name) => ({
+    ...closedModules.map((name) => ({ file: `${room}/closed-${name}.ts`, text: formatImport(`#${name}/thing.js`) })),
+    ...closedModules.map((name) => ({
       file: `${room}/deep/closed-type-${name}.ts`,
       text: formatTypeImport(`#${name}/thing.js`),
     })),
@@ -91,7 +91,7 @@ const forwardEdges: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, fam
 
 const allowedPlants: Plant[] = [
   ...forwardEdges,
-  ...rooms.flatMap(([room, { values, types, packages }]) => [
+  ...modules.flatMap(([room, { values, types, packages }]) => [
     ...values.map((name) => ({ file: `${room}/may-${name}.ts`, text: formatImport(`#${name}/thing.js`) })),
     ...types.map((name) => ({ file: `${room}/knows-${name}.ts`, text: formatTypeImport(`#${name}/thing.js`) })),
     ...packages.map((name, i) => ({ file: `${room}/uses-${i}.ts`, text: formatImport(replaceMember(name)) })),
@@ -134,7 +134,7 @@ const designPlants: Plant[] = [
 ];
 
 let plantedFolder: string;
-let report: readonly string[] = [];
+let reportLines: readonly string[] = [];
 
 beforeAll(() => {
   plantedFolder = mkdtempSync(join(tmpdir(), 'planted-'));
@@ -143,7 +143,7 @@ beforeAll(() => {
     mkdirSync(dirname(join(plantedFolder, file)), { recursive: true });
     writeFileSync(join(plantedFolder, file), text);
   }
-  report = listLintLines(plantedFolder);
+  reportLines = listLintLines(plantedFolder);
 });
 
 afterAll(() => rmSync(plantedFolder, { recursive: true }));
@@ -160,10 +160,10 @@ function listLintLines(folder: string): string[] {
   }
 }
 
-const listComplaints = (file: string) => report.filter((line) => line.startsWith(`${file}:`)).length;
+const listComplaints = (file: string) => reportLines.filter((line) => line.startsWith(`${file}:`)).length;
 
 describe('planted violations', () => {
-  test.each(rooms.map(([room]) => room))('%s: each is caught once', (room) => {
+  test.each(modules.map(([room]) => room))('%s: each is caught once', (room) => {
     const plantedViolations = violations.filter(({ file }) => file.startsWith(`${room}/`));
     expect(plantedViolations.length).toBeGreaterThan(0);
     expect(plantedViolations.filter(({ file }) => listComplaints(file) !== 1).map(({ file }) => file)).toEqual([]);

@@ -10,7 +10,7 @@ function listSources(room: string): string[] {
   return files.filter((file) => /\.(c?ts|tsx)$/.test(file) && !file.endsWith('.d.ts')).toSorted();
 }
 
-const ROOM_FOLDERS: Record<string, string> = { kernels: 'kernels', workers: 'workers' };
+const MODULE_FOLDERS: Record<string, string> = { kernels: 'kernels', workers: 'workers' };
 
 /**
  * Returns the source files to which a file refers. It refers to a file by an import, or by the path of a module that it
@@ -25,8 +25,8 @@ function listReferences(file: string): string[] {
   ].map((match) => match[1]!);
   const paths = specifiers
     .flatMap((specifier) => {
-      const room = /^#([a-z]+)\/(.*)$/.exec(specifier);
-      if (room !== null) return [`${ROOM_FOLDERS[room[1]!] ?? `src/${room[1]}`}/${room[2]}`];
+      const match = /^#([a-z]+)\/(.*)$/.exec(specifier);
+      if (match !== null) return [`${MODULE_FOLDERS[match[1]!] ?? `src/${match[1]}`}/${match[2]}`];
       if (specifier === '#bundle') return ['src/bundle.ts'];
       if (specifier === '#artifact-writer') return ['src/store/artifact-writer.ts'];
       return specifier.startsWith('.') ? [normalize(join(dirname(file), specifier))] : [];
@@ -35,8 +35,10 @@ function listReferences(file: string): string[] {
   return paths.map((path) => (existsSync(path) ? path : path.replace(/\.ts$/, '.tsx')));
 }
 
-const program = ['src', 'kernels', 'workers'].flatMap(listSources).filter((file) => !file.startsWith('kernels/wasm/'));
-const graph = new Map(program.map((file) => [file, listReferences(file)]));
+const programFiles = ['src', 'kernels', 'workers']
+  .flatMap(listSources)
+  .filter((file) => !file.startsWith('kernels/wasm/'));
+const graph = new Map(programFiles.map((file) => [file, listReferences(file)]));
 
 function listReachable(roots: readonly string[]): Set<string> {
   const seenFiles = new Set<string>();
@@ -50,16 +52,16 @@ function listReachable(roots: readonly string[]): Set<string> {
 }
 
 test('every file is imported from the command, the workers, the package or the console', () => {
-  const doors = ['src/main.ts', 'workers/main.ts', 'src/clients/typescript/divisor.ts', 'src/console/main.tsx'];
+  const entryPoints = ['src/main.ts', 'workers/main.ts', 'src/clients/typescript/divisor.ts', 'src/console/main.tsx'];
   // Each of these files replaces a module of Node in the build of the engine.
   const embeddedSources = listSources('src/engine/embedded').filter((file) =>
     EMBEDDED_FILES.includes(basename(file, '.ts')),
   );
-  doors.push('src/engine/main.ts', 'src/engine/verify-worker.ts', ...embeddedSources);
+  entryPoints.push('src/engine/main.ts', 'src/engine/verify-worker.ts', ...embeddedSources);
   // Certificates of solutions are for callers of the kernels. The benchmark of quadratic programmes measures them.
-  doors.push('kernels/optimisation/certified/certify.ts');
-  const reachedFiles = listReachable(doors);
-  expect(program.filter((file) => !reachedFiles.has(file))).toEqual([]);
+  entryPoints.push('kernels/optimisation/certified/certify.ts');
+  const reachedFiles = listReachable(entryPoints);
+  expect(programFiles.filter((file) => !reachedFiles.has(file))).toEqual([]);
 });
 
 const EMBEDDED_FILES = [
@@ -68,7 +70,7 @@ const EMBEDDED_FILES = [
 
 /** Kernels that other rooms call. All other kernels are parts of these. Engines and memory contain no formulas. */
 const calledKernels = [
-  ...new Set(program.filter((file) => !file.startsWith('kernels/')).flatMap((file) => graph.get(file) ?? [])),
+  ...new Set(programFiles.filter((file) => !file.startsWith('kernels/')).flatMap((file) => graph.get(file) ?? [])),
 ]
   .filter(
     (file) =>
@@ -91,20 +93,20 @@ test.each(calledKernels)('%s is tested, and documents its cost and its source', 
 });
 
 test('no test is exclusive, none is disabled without a condition', () => {
-  const marked = /\b(?:it|test|describe)\.(?:only|todo)\b|^(?:it|test|describe)\.skip\b/m;
-  expect(listSources('test').filter((file) => marked.test(readFileSync(file, 'utf8')))).toEqual([]);
+  const pattern = /\b(?:it|test|describe)\.(?:only|todo)\b|^(?:it|test|describe)\.skip\b/m;
+  expect(listSources('test').filter((file) => pattern.test(readFileSync(file, 'utf8')))).toEqual([]);
 });
 
 test('no source contains a to-do comment', () => {
-  const promises = program.filter((file) => /\b(?:TODO|FIXME|XXX)\b/.test(readFileSync(file, 'utf8')));
-  expect(promises).toEqual([]);
+  const promisingFiles = programFiles.filter((file) => /\b(?:TODO|FIXME|XXX)\b/.test(readFileSync(file, 'utf8')));
+  expect(promisingFiles).toEqual([]);
 });
 
 test('a benchmark is in the folder of the code that it measures', () => {
   const benches = listSources('bench').filter((file) => file.endsWith('.bench.ts'));
   const misplacedBenches = benches.filter((file) => {
-    const mirrored = file.replace('bench/', '').replace('.bench.ts', '');
-    const folder = dirname(mirrored);
+    const relativePath = file.replace('bench/', '').replace('.bench.ts', '');
+    const folder = dirname(relativePath);
     return !existsSync(folder) && !existsSync(`src/${folder}`);
   });
   expect(misplacedBenches).toEqual([]);
@@ -124,22 +126,26 @@ test('properties are drawn alike in every run: only one file imports fast-check 
 const NO_OTHER_POWER = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'[^'\n]*'|`[^`]*`|(?<![\w.])2 \*\*|\*\* 2\b(?!\.)|\d+n \*\*/g;
 
 test('powers come from a kernel, because those of V8 differ between versions', () => {
-  const rooms = /^(kernels|workers|src\/(domain|market|services|views))\//;
+  const modulePattern = /^(kernels|workers|src\/(domain|market|services|views))\//;
   // The texts of these files are Markdown.
-  const numeric = program.filter((file) => rooms.test(file) && !file.startsWith('src/domain/reports/'));
+  const numericFiles = programFiles.filter(
+    (file) => modulePattern.test(file) && !file.startsWith('src/domain/reports/'),
+  );
   const removeNamedFragments = (file: string): string => readFileSync(file, 'utf8').replace(NO_OTHER_POWER, '');
-  expect(numeric.filter((file) => /\*\*|Math\.pow/.test(removeNamedFragments(file)))).toEqual(['kernels/power.ts']);
+  expect(numericFiles.filter((file) => /\*\*|Math\.pow/.test(removeNamedFragments(file)))).toEqual([
+    'kernels/power.ts',
+  ]);
 });
 
 /** Folders whose pages are for developers. The guide and the changelog also mention files of users. */
 const PAGE_FOLDERS = ['src', 'kernels', 'workers', 'test', 'bench', 'scripts', 'docs'];
-const tree = [
+const treeFiles = [
   ...PAGE_FOLDERS.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
   ),
   ...readdirSync('.'),
 ];
-const pages = tree.filter((file) => file.endsWith('.md') && file !== 'CHANGELOG.md');
+const pages = treeFiles.filter((file) => file.endsWith('.md') && file !== 'CHANGELOG.md');
 
 /** Files that exist only in an example. */
 const EXAMPLE_FILES = ['selection/drawdown-filter.ts'];
@@ -154,16 +160,16 @@ function isThere(mentioned: string, page: string): boolean {
   const ownFolder = /^(src|kernels)\//.test(page) ? dirname(page) : '';
   return (
     [join(dirname(page), path), path, join('src', path)].some((file) => existsSync(file)) ||
-    tree.some((file) => (isBare || file.startsWith(ownFolder)) && file.endsWith(`/${path}`))
+    treeFiles.some((file) => (isBare || file.startsWith(ownFolder)) && file.endsWith(`/${path}`))
   );
 }
 
 test.each(pages)('%s names only existing files', (page) => {
   const text = readFileSync(page, 'utf8').replace(/^```[\s\S]*?^```$/gm, '');
-  const mentioned = [...text.matchAll(/`([\w.@/-]+(?:\.(?:ts|tsx|mjs|py)|\/))`/g)].map((match) => match[1]!);
-  const linked = [...text.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g)].map((match) => match[1]!);
-  expect(mentioned.filter((name) => !EXAMPLE_FILES.includes(name) && !isThere(name, page))).toEqual([]);
-  expect(linked.filter((path) => !existsSync(join(dirname(page), path)))).toEqual([]);
+  const mentionedPaths = [...text.matchAll(/`([\w.@/-]+(?:\.(?:ts|tsx|mjs|py)|\/))`/g)].map((match) => match[1]!);
+  const linkedPaths = [...text.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g)].map((match) => match[1]!);
+  expect(mentionedPaths.filter((name) => !EXAMPLE_FILES.includes(name) && !isThere(name, page))).toEqual([]);
+  expect(linkedPaths.filter((path) => !existsSync(join(dirname(page), path)))).toEqual([]);
 });
 
 test('the table of rooms in ARCHITECTURE equals that of the linter', async () => {
@@ -201,9 +207,9 @@ test('every timing belongs to an existing test file', () => {
 });
 
 test('a module that several test files import registers no hook on load: workers load it once', () => {
-  const tests = listSources('test');
-  const imports = new Map(tests.map((file) => [file, listReferences(file)]));
-  const registeringTests = tests.filter(
+  const testFiles = listSources('test');
+  const imports = new Map(testFiles.map((file) => [file, listReferences(file)]));
+  const registeringTests = testFiles.filter(
     (file) => !file.endsWith('.test.ts') && /^(?:before|after)(?:All|Each)\(/m.test(readFileSync(file, 'utf8')),
   );
   const listImporters = (module: string): string[] => {

@@ -11,7 +11,7 @@ import { SETTLED_MS, readNumber } from '../variables.js';
 
 /**
  * Measures how long a process takes from its start until it prints its address. The starts alternate with starts of an
- * empty `node` program. In the last turn the bench also measures the memory of an idle service, after the process that
+ * empty `nodePath` program. In the last turn the bench also measures the memory of an idle service, after the process that
  * reads its stores has ended. Goals on a free machine: 0.3 s, 1.5 s by `npm start` with nothing to build, 160 MB.
  * START_TURNS sets the number of turns (default: seven). START_IDLE_MS sets the wait before the memory is read; if the
  * wait is shorter, the service is not yet idle.
@@ -25,10 +25,10 @@ const IDLE_MS = readNumber('START_IDLE_MS');
 const TICK_MS = 10;
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-const node = process.execPath;
+const nodePath = process.execPath;
 const START_MODES = {
-  'node that does nothing': [node, '-e', 'console.log("listening on nothing"); setTimeout(() => {}, 1e6)'],
-  'node dist/src/main.js serve': [node, 'dist/src/main.js', 'serve'],
+  'node that does nothing': [nodePath, '-e', 'console.log("listening on nothing"); setTimeout(() => {}, 1e6)'],
+  'node dist/src/main.js serve': [nodePath, 'dist/src/main.js', 'serve'],
   'npm start, nothing to build': ['npm', 'start', '--silent', '--'],
 } as const;
 
@@ -88,10 +88,10 @@ async function measureStart(
 
 /** Returns the sum of a figure over a process and its descendants. */
 function sum(pid: number, measure: (pid: number) => number): number {
-  const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+  const childPids = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
   );
-  return children.reduce((total, child) => total + sum(child, measure), measure(pid));
+  return childPids.reduce((total, child) => total + sum(child, measure), measure(pid));
 }
 
 function readTicks(pid: number): number {

@@ -72,10 +72,10 @@ try {
 
 async function serveMarket(of: RunningService): Promise<SharedMarket> {
   const market = createSeededMarket(openCalendars(), SIZE);
-  const store = join(folder, 'store');
-  await writeMarket(store, market, () => {});
+  const storeFolder = join(folder, 'store');
+  await writeMarket(storeFolder, market, () => {});
   const size = writePanels(folder, market);
-  const body = { store_id: 'bench', name: 'Bench', kind: 'folder', location: store, activate: true };
+  const body = { store_id: 'bench', name: 'Bench', kind: 'folder', location: storeFolder, activate: true };
   await send(of, 'POST', '/data/stores', body);
   await waitForIdle(of);
   return { folder, ...size, dates: Array.from(market.dates, formatDay) };

@@ -46,10 +46,10 @@ if (typeof python === 'string') {
 /** Creates one market for both sides: Parquet that the service serves, and panels of float64. */
 async function shareMarket(service: RunningService, folder: string): Promise<SharedMarket> {
   const market = createSeededMarket(openCalendars(), SIZE);
-  const store = join(folder, 'store');
-  await writeMarket(store, market, () => {});
+  const storeFolder = join(folder, 'store');
+  await writeMarket(storeFolder, market, () => {});
   const size = writePanels(folder, market);
-  const body = { store_id: 'bench', name: 'Bench', kind: 'folder', location: store, activate: true };
+  const body = { store_id: 'bench', name: 'Bench', kind: 'folder', location: storeFolder, activate: true };
   await send(service, 'POST', '/data/stores', body);
   await waitForIdle(service);
   return { folder, ...size, dates: Array.from(market.dates, formatDay) };

@@ -140,7 +140,7 @@ async function load(
   url: string,
   { seconds, rate }: { readonly seconds: number; readonly rate?: number },
 ): Promise<Load> {
-  const cannon = fileURLToPath(import.meta.resolve('autocannon'));
+  const cannonPath = fileURLToPath(import.meta.resolve('autocannon'));
   const limits = [
     '-c',
     String(CONNECTIONS),
@@ -148,7 +148,7 @@ async function load(
     String(seconds),
     ...(rate === undefined ? [] : ['-R', String(rate)]),
   ];
-  const child = spawn(process.execPath, [cannon, '--json', '--no-progress', ...limits, url], {
+  const child = spawn(process.execPath, [cannonPath, '--json', '--no-progress', ...limits, url], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   let text = '';

@@ -116,12 +116,12 @@ export function readProcessorTime({ pid }: RunningService): number {
 /** Waits for the success of a job by its events, which do not contain its result. */
 export async function waitForJob({ url }: Pick<RunningService, 'url'>, jobId: string): Promise<void> {
   for (;;) {
-    const events = await (await fetch(`${url}/jobs/${jobId}/events`)).text();
+    const eventsText = await (await fetch(`${url}/jobs/${jobId}/events`)).text();
     const last =
-      events
+      eventsText
         .match(/^data: .*$/gm)
         ?.at(-1)
-        ?.replace('data: ', '') ?? events;
+        ?.replace('data: ', '') ?? eventsText;
     const { status, error } = JSON.parse(last) as { status: string; error: unknown }; // type of the service's response
     if (status === 'succeeded') return;
     if (status !== 'pending' && status !== 'running')
@@ -168,15 +168,15 @@ export async function startPython(): Promise<PythonPeer | string> {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, OPENBLAS_NUM_THREADS: '1', OMP_NUM_THREADS: '1' },
   });
-  const failed = new Promise<never>((_, reject) => {
+  const startFailure = new Promise<never>((_, reject) => {
     child.once('error', reject);
     child.once('exit', (status) => reject(new Error(`python3 ended with ${status}`)));
   });
-  failed.catch(() => undefined);
+  startFailure.catch(() => undefined);
   const lines = createInterface({ input: child.stdout });
   const ask = async (request: object): Promise<unknown> => {
     child.stdin.write(`${JSON.stringify(request)}\n`);
-    const [line] = (await Promise.race([once(lines, 'line'), failed])) as [string];
+    const [line] = (await Promise.race([once(lines, 'line'), startFailure])) as [string];
     return JSON.parse(line);
   };
   try {

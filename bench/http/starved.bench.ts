@@ -139,14 +139,14 @@ function watchMemory(): { stop(): number } {
 }
 
 function listDescendants(pid: number): number[] {
-  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) => {
+  const childPids = readdirSync(`/proc/${pid}/task`).flatMap((task) => {
     try {
       return readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
     } catch {
       return []; // the process has ended
     }
   });
-  return children.flatMap((child) => {
+  return childPids.flatMap((child) => {
     try {
       return [child, ...listDescendants(child)];
     } catch {

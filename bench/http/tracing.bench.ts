@@ -178,7 +178,7 @@ function report(label: string, way: TracingMode, other: TracingMode): number {
   const getAtRank = (rank: number): number => ratios[Math.min(Math.max(Math.round(rank), 0), ratios.length - 1)]!;
   const [low, high] = [getAtRank(ratios.length / 2 - half - 1), getAtRank(ratios.length / 2 + half)];
   const middle = computeMedian(ratios);
-  const interval = `${low.toFixed(4)} to ${high.toFixed(4)}`;
-  console.log(`${label.padEnd(54)} ${middle.toFixed(4)} (${interval}), ${ratios.length} pairs`);
+  const intervalText = `${low.toFixed(4)} to ${high.toFixed(4)}`;
+  console.log(`${label.padEnd(54)} ${middle.toFixed(4)} (${intervalText}), ${ratios.length} pairs`);
   return low;
 }

@@ -41,19 +41,20 @@ for (const [assets, observations] of [
   [500, 756],
 ] as const) {
   const market = createRandomMarket(Math.ceil(1.2 * assets), observations + 1);
-  const task = createTask(market, assets);
+  const runTask = createTask(market, assets);
   const before = process.memoryUsage.rss();
   const times: number[] = [];
   let matrices = Number.NaN;
   for (let repeat = 0; repeat < (assets > 500 ? 2 : 5); repeat++) {
-    times.push((await task()).processor);
+    times.push((await runTask()).processor);
     // The largest problem runs first, because the peak memory of the process never decreases.
     if (repeat === 0) matrices = (1024 * process.resourceUsage().maxRSS - before) / (8 * assets * assets);
   }
   console.log(
     `${assets} names x ${observations} returns: first ${times[0]!.toFixed(0)} ms, then ${Math.min(...times.slice(1)).toFixed(0)} ms of the processor${assets === 3000 ? `; peak memory grew by ${matrices.toFixed(2)} matrices` : ''}`,
   );
-  if (typeof peer !== 'string' && (assets === 1500 || observations === 2520)) await compare(peer, market, assets, task);
+  if (typeof peer !== 'string' && (assets === 1500 || observations === 2520))
+    await compare(peer, market, assets, runTask);
 }
 if (typeof peer !== 'string') await peer.stop();
 rmSync(folder, { recursive: true });

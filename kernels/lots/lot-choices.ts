@@ -29,11 +29,11 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
   const purchases = net.map((trade) => Math.max(0, trade));
   const isUntaxed = program.rows.every(({ short, long }) => short === 0 && long === 0);
   let leastTax = Infinity;
-  const choicesTaken: LotChoice[] = [];
+  const takenChoices: LotChoice[] = [];
   const visit = (depth: number, short: number, long: number): void => {
     if (depth < choices.length) {
       for (const choice of choices[depth]!) {
-        choicesTaken[depth] = choice;
+        takenChoices[depth] = choice;
         visit(depth + 1, short + choice.short, long + choice.long);
       }
       return;
@@ -42,7 +42,7 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
     if (isUntaxed && tax >= leastTax) return;
     leastTax = tax;
     const sales = new Float64Array(program.lotSize.length);
-    for (const { lots } of choicesTaken) for (const [l, amount] of lots) sales[l] = amount;
+    for (const { lots } of takenChoices) for (const [l, amount] of lots) sales[l] = amount;
     const trades = { bought: purchases, sold: sales };
     const merit = computeMerit(computeFigures(program, trades));
     if (bestChoice === undefined || merit < bestChoice.merit) bestChoice = { merit, trades };

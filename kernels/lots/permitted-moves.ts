@@ -20,7 +20,7 @@ const DIFFERENCE_MIN = 1e-14;
 export function createMoves(program: AccountProgram, suggested: Float64Array): PermittedMoves {
   const { n, unit, minimumTrade, buyLimit, heldWeights, lotStart, lotSize, isOrdered } = program;
   const sizes = Float64Array.from({ length: n }, (_, i) => computeLotSize(program, i));
-  const found = new Float64Array(9);
+  const moves = new Float64Array(9);
   let count = 0;
 
   function permit(i: number, trade: number): number {
@@ -40,12 +40,12 @@ export function createMoves(program: AccountProgram, suggested: Float64Array): P
   function add(i: number, present: number, wish: number): void {
     const trade = permit(i, wish);
     if (Math.abs(trade - present) <= DIFFERENCE_MIN) return;
-    for (let position = 0; position < count; position++) if (found[position] === trade) return;
-    found[count++] = trade;
+    for (let position = 0; position < count; position++) if (moves[position] === trade) return;
+    moves[count++] = trade;
   }
 
   return {
-    found,
+    found: moves,
     permit,
     list(i, trade) {
       count = 0;

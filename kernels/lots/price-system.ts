@@ -34,7 +34,7 @@ export function createPriceSystem(
   const products = new Float64Array(k * k); // B' R B, lower triangle
   const reach = new Float64Array(q * k); // B' R C, by column
   const gram = new Float64Array(q * q);
-  const counted = new Int32Array(n).fill(-1);
+  const groupPositions = new Int32Array(n).fill(-1);
   const coefficients = new Float64Array(q);
   const matrix = new Float64Array(order * order);
 
@@ -60,11 +60,11 @@ export function createPriceSystem(
 
   function update(): void {
     for (let i = 0; i < n; i++) {
-      const [before, now] = [counted[i]!, partial[i]!];
+      const [before, now] = [groupPositions[i]!, partial[i]!];
       if (before === now) continue;
       if (before >= 0) add(i, before, -1);
       if (now >= 0) add(i, now, 1);
-      counted[i] = now;
+      groupPositions[i] = now;
     }
   }
 

@@ -41,7 +41,7 @@ export function createResponses(
   { n, heldWeights, target, specific, aversion, lower, upper, isOrdered }: AccountProgram,
   { count, start, sign, size, short, long, cost }: RelaxedTrades,
 ): SecurityResponses {
-  const traded = new Float64Array(count);
+  const tradedAmounts = new Float64Array(count);
   const weights = new Float64Array(n);
   const partialTrade = new Int32Array(n);
   const sums = { short: 0, long: 0, cost: 0 };
@@ -78,21 +78,21 @@ export function createResponses(
       let amount = 0;
       if (!isOver) {
         dearest = Math.max(dearest, marginal[j]!);
-        const wish = optimum - dearest * scale;
-        const to = Math.min(upper[i]!, Math.max(lower[i]!, wish));
+        const wishedTrade = optimum - dearest * scale;
+        const to = Math.min(upper[i]!, Math.max(lower[i]!, wishedTrade));
         amount = Math.min(size[j]!, Math.max(0, to - weight));
         isOver = amount < size[j]!;
-        if (isOver && amount > 0 && to === wish) inPart = j;
+        if (isOver && amount > 0 && to === wishedTrade) inPart = j;
         weight += amount;
       }
-      traded[j] = sign[j]! > 0 ? amount : size[j]! - amount;
+      tradedAmounts[j] = sign[j]! > 0 ? amount : size[j]! - amount;
     }
     weights[i] = weight;
     partialTrade[i] = inPart;
   }
 
   return {
-    traded,
+    traded: tradedAmounts,
     weights,
     partial: partialTrade,
     sums,
@@ -105,9 +105,9 @@ export function createResponses(
       }
       let [s, l, c] = [0, 0, 0];
       for (let j = 0; j < count; j++) {
-        s += short[j]! * traded[j]!;
-        l += long[j]! * traded[j]!;
-        c += cost[j]! * traded[j]!;
+        s += short[j]! * tradedAmounts[j]!;
+        l += long[j]! * tradedAmounts[j]!;
+        c += cost[j]! * tradedAmounts[j]!;
       }
       Object.assign(sums, { short: s, long: l, cost: c });
     },

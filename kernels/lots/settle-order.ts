@@ -81,7 +81,11 @@ export function settleOrder(
     const trades =
       near === null
         ? relaxTrades(program, topPrices, directions)
-        : relaxTrades(program, computePricesAt(program, side, near.multipliers), Int8Array.from(suggested, Math.sign));
+        : relaxTrades(
+            program,
+            computePricesAt(program, side, near.multipliers),
+            Int8Array.from(suggestedTrades, Math.sign),
+          );
     let isPartial = near !== null;
     const isEnough = (partial: IntermediateSolution): boolean =>
       (isPartial = hasParts(program, trades, partial, computePricesAt(program, side, partial.multipliers)));
@@ -130,14 +134,14 @@ export function settleOrder(
 
   let bestDual: { readonly bound: number; readonly multipliers: Multipliers } | undefined;
   let bestCandidate: (Candidate & { readonly net: Float64Array; readonly at: Multipliers }) | undefined;
-  let suggested: Float64Array = new Float64Array(program.n);
+  let suggestedTrades: Float64Array = new Float64Array(program.n);
   let solution: Solution = start === null ? solveHulls(null) : { ...start, isPartial: true };
   let previousGap = Infinity;
   let hullCount = 1;
   for (let sinceHulls = 0; ; sinceHulls++) {
     const { bound, trades } = computeDualBound(program, side, solution.multipliers);
     if (bestDual === undefined || bound > bestDual.bound)
-      [bestDual, suggested] = [{ bound, multipliers: solution.multipliers }, trades];
+      [bestDual, suggestedTrades] = [{ bound, multipliers: solution.multipliers }, trades];
     if (!solution.isPartial) {
       const ownCandidate = createCandidate(
         program,
@@ -169,7 +173,7 @@ export function settleOrder(
     if (!unit.some((step) => step > 0) && !minimumTrade.some((least) => least > 0)) return candidate;
     const net = candidate.net.slice();
     const prices = computeGainPrices(candidate.at);
-    roundTrades(program, net, { prices, suggested, bound, multipliers: candidate.at });
+    roundTrades(program, net, { prices, suggested: suggestedTrades, bound, multipliers: candidate.at });
     return createCandidate(program, createTrades(program, net, prices));
   }
 
@@ -226,7 +230,7 @@ function findMargin(program: AccountProgram, terms: Terms): SettledTrades {
   const net = settleTrades(program, terms);
   const [first, end] = [lotStart.slice(0, n), lotStart.slice(1)];
   const buyLimit = program.buyLimit.slice();
-  const decided = new Float64Array(n);
+  const decidedTrades = new Float64Array(n);
   const computePrice = (l: number): number => terms.prices.short * lotShort[l]! + terms.prices.long * lotLong[l]!;
   let [short, long] = [0, 0];
   for (let i = 0; i < n; i++) {
@@ -243,12 +247,12 @@ function findMargin(program: AccountProgram, terms: Terms): SettledTrades {
     end[i] = position + 1;
     while (end[i]! < to && computePrice(end[i]!) >= computePrice(end[i]! - 1)) end[i]!++;
     for (let l = from; l < position; l++) {
-      decided[i]! -= lotSize[l]!;
+      decidedTrades[i]! -= lotSize[l]!;
       short += lotSize[l]! * lotShort[l]!;
       long += lotSize[l]! * lotLong[l]!;
     }
   }
-  return { net: decided, short, long, first, end, buyLimit };
+  return { net: decidedTrades, short, long, first, end, buyLimit };
 }
 
 /**
@@ -266,8 +270,8 @@ function settleTrades(program: AccountProgram, { net: from, multipliers, rows }:
   const net = from.slice();
   const activeWeights = Float64Array.from(net, (trade, i) => heldWeights[i]! + trade - target[i]!);
   const exposures = computeFactorExposures(program, activeWeights, new Float64Array(k));
-  for (let pass = 0, most = Infinity; pass < PASSES_MAX && most > TRADE_CHANGE_MAX; pass++) {
-    most = 0;
+  for (let pass = 0, largestChange = Infinity; pass < PASSES_MAX && largestChange > TRADE_CHANGE_MAX; pass++) {
+    largestChange = 0;
     for (let i = 0; i < n; i++) {
       let [dot, norm] = [0, 0];
       for (let f = 0; f < k; f++) {
@@ -286,7 +290,7 @@ function settleTrades(program: AccountProgram, { net: from, multipliers, rows }:
       });
       const change = trade - net[i]!;
       if (change === 0) continue;
-      most = Math.max(most, Math.abs(change));
+      largestChange = Math.max(largestChange, Math.abs(change));
       net[i] = trade;
       activeWeights[i]! += change;
       for (let f = 0; f < k; f++) exposures[f]! += loadings[i * k + f]! * change;

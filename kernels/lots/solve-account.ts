@@ -78,19 +78,19 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   let steps = 0;
   for (const side of listPossibleSides(program)) {
     const sideCertificate = certificates.at(-1);
-    const carried = sideCertificate === undefined ? undefined : transferCertificate(program, sideCertificate, side);
+    const proof = sideCertificate === undefined ? undefined : transferCertificate(program, sideCertificate, side);
     // The other side is not better, or better only by a rounding error that is also within the gap of the first side.
     const merit = best?.merit ?? Infinity;
     const margin = sideCertificate === undefined ? 0 : GAP_SHARE * Math.max(0, merit - sideCertificate.bound);
     const goal = Math.min(merit, Math.max((sideCertificate?.bound ?? Infinity) - margin, merit - GAP_ROUNDED));
-    if (carried !== undefined && carried.bound > goal - GAP_PROVED) {
-      certificates.push(carried);
+    if (proof !== undefined && proof.bound > goal - GAP_PROVED) {
+      certificates.push(proof);
       continue;
     }
     const settledSide = hasOrder
       ? settleOrder(program, program.sides[side]!, {
           start:
-            best && carried ? { net: computeNetTrades(program, best.figures), multipliers: carried.multipliers } : null,
+            best && proof ? { net: computeNetTrades(program, best.figures), multipliers: proof.multipliers } : null,
           incumbent: merit,
         })
       : solveRefined(program, program.sides[side]!, merit);
@@ -154,8 +154,8 @@ function shareCertificates(program: AccountProgram, certificates: SideCertificat
   for (const sideCertificate of certificates.slice())
     certificates.forEach(({ side, bound }, position) => {
       if (side === sideCertificate.side || merit - bound < GAP_ROUNDED) return;
-      const carried = transferCertificate(program, sideCertificate, side);
-      if (carried.bound > bound) certificates[position] = carried;
+      const certificate = transferCertificate(program, sideCertificate, side);
+      if (certificate.bound > bound) certificates[position] = certificate;
     });
 }
 
@@ -226,15 +226,15 @@ function solveRefined(program: AccountProgram, side: TaxSide, incumbent: number)
 
 function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
   const rows = listRelaxedRows(program, side);
-  const decided = new Int8Array(program.n).fill(BOTH_DIRECTIONS);
+  const directions = new Int8Array(program.n).fill(BOTH_DIRECTIONS);
   const topPrices = findTopPrices(side, program.taxWeight);
   let prices = topPrices;
   let candidate: Candidate | undefined;
   let dual = { bound: -Infinity, multipliers: undefined as Multipliers | undefined };
-  const offered = listOfferedLots(program, prices);
+  const isOffered = listOfferedLots(program, prices);
   let steps = 0;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const { trades, answer, steps: solveSteps } = solveOffered(program, { side, rows, prices, decided, offered });
+    const { trades, answer, steps: solveSteps } = solveOffered(program, { side, rows, prices, directions, isOffered });
     steps += solveSteps;
     const { bound, trades: suggested } = computeDualBound(program, side, answer.multipliers);
     if (bound > dual.bound || dual.multipliers === undefined) dual = { bound, multipliers: answer.multipliers };
@@ -249,7 +249,7 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
     if (candidate === undefined || ownCandidate.merit < candidate.merit) candidate = ownCandidate;
     const leastMerit = Math.min(incumbent, candidate.merit);
     if (dual.bound > leastMerit || candidate.merit - dual.bound < GAP_PROVED) break;
-    const isChanged = decide(program, { trades, answer, suggested }, decided);
+    const isChanged = decide(program, { trades, answer, suggested }, directions);
     if (!isChanged && (round > 0 || candidate.merit - dual.bound < GAP_ROUNDED)) break;
   }
   return { candidate: candidate!, bound: dual.bound, multipliers: dual.multipliers!, steps };
@@ -259,19 +259,19 @@ interface OfferedForm {
   readonly side: TaxSide;
   readonly rows: readonly RelaxedRow[];
   readonly prices: GainPrices;
-  readonly decided: Int8Array;
+  readonly directions: Int8Array;
   /** Lots that may be traded. Lots that the solution lacks are added. */
-  readonly offered: Uint8Array;
+  readonly isOffered: Uint8Array;
 }
 
 /** Solves the convex form with some of the lots, and again with further lots until none is missing. */
-function solveOffered(program: AccountProgram, { side, rows, prices, decided, offered }: OfferedForm) {
+function solveOffered(program: AccountProgram, { side, rows, prices, directions, isOffered }: OfferedForm) {
   let steps = 0;
   for (;;) {
-    const trades = relaxTrades(program, prices, decided, offered);
+    const trades = relaxTrades(program, prices, directions, isOffered);
     const answer = solveRelaxation({ program, side, trades, rows });
     steps += answer.steps;
-    if (!addOfferedLots(program, offered, rows, answer)) return { trades, answer, steps };
+    if (!addOfferedLots(program, isOffered, rows, answer)) return { trades, answer, steps };
   }
 }
 
@@ -295,8 +295,8 @@ function decide(
   for (let i = 0; i < n; i++) {
     const net = answer.weights[i]! - heldWeights[i]!;
     const isMixed = buysAndSells(trades, answer.traded, i);
-    const wish = isMixed || Math.abs(net) < TRADE_MIN ? suggested[i]! : net;
-    const direction = wish > 0 ? BUYS_ONLY : wish < 0 ? SELLS_ONLY : (decided[i] as number);
+    const wishedTrade = isMixed || Math.abs(net) < TRADE_MIN ? suggested[i]! : net;
+    const direction = wishedTrade > 0 ? BUYS_ONLY : wishedTrade < 0 ? SELLS_ONLY : (decided[i] as number);
     // A decided security changes its direction only if its own minimum has the opposite direction.
     if (decided[i] === BOTH_DIRECTIONS) {
       decided[i] = direction;

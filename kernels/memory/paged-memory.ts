@@ -195,14 +195,14 @@ export function isWritten(memory: ArrayBufferLike): boolean {
  */
 export function writeInto(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): void {
   const { file, part, at } = copyEdges(memory, offset, bytes);
-  for (let done = 0; done < part.length;) done += writeSync(file, part, done, part.length - done, at + done);
+  for (let from = 0; from < part.length;) from += writeSync(file, part, from, part.length - from, at + from);
 }
 
 /** Writes like `writeInto`, in a thread of the file system. Both buffers must not be used until it resolves. */
 export async function writeIntoApart(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): Promise<void> {
   const { file, part, at } = copyEdges(memory, offset, bytes);
-  for (let done = 0; done < part.length;)
-    done += (await writeInThreadPool(file, part, done, part.length - done, at + done)).bytesWritten;
+  for (let from = 0; from < part.length;)
+    from += (await writeInThreadPool(file, part, from, part.length - from, at + from)).bytesWritten;
 }
 
 const writeInThreadPool = promisify(write);

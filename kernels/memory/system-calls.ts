@@ -86,9 +86,9 @@ function isMappedByGnu(
   { addressOf, copyFrom }: Pick<SystemCalls, 'addressOf' | 'copyFrom'>,
 ): SystemCalls['isMapped'] {
   return (memory) => {
-    const size = new Uint8Array(bytes);
-    copyFrom(size, addressOf(memory) - bytes, bytes);
-    return (size[endianness() === 'LE' ? 0 : bytes - 1]! & IS_MMAPPED) !== 0;
+    const sizeBytes = new Uint8Array(bytes);
+    copyFrom(sizeBytes, addressOf(memory) - bytes, bytes);
+    return (sizeBytes[endianness() === 'LE' ? 0 : bytes - 1]! & IS_MMAPPED) !== 0;
   };
 }
 

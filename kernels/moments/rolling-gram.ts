@@ -72,7 +72,7 @@ export function createRollingGram(engine: GramEngine, past: GramHistory | null =
         // Windows of other securities are computed in full in any case, and so are windows after the maximum number of
         // updates.
         if (areEqualKeys(repeatedHistory.names, wantedNames) && repeatedHistory.rows.length <= UPDATES_MAX)
-          for (const some of repeatedHistory.rows) gram.over(repeatedHistory.names, some, read);
+          for (const historyRows of repeatedHistory.rows) gram.over(repeatedHistory.names, historyRows, read);
       }
       const droppedRows = subtractKeys(rows, wantedRows);
       const addedRows = subtractKeys(wantedRows, rows);

@@ -216,9 +216,9 @@ export function computePriceScale(program: Program, norm: Norm): number {
   if (kind === 'metric') return curvature;
   if (kind !== 'identity')
     return (curvature * computeMeanSquare(program, { ...norm, metric: 'metric' })) / computeMeanSquare(program, norm);
-  const ones = new Float64Array(n).fill(1 / n);
+  const equalWeights = new Float64Array(n).fill(1 / n);
   const product = new Float64Array(n);
-  multiplyMetric(metric, ones, product);
+  multiplyMetric(metric, equalWeights, product);
   return ridge + curvature * product.reduce((sum, value) => sum + value, 0);
 }
 

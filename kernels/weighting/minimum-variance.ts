@@ -206,13 +206,13 @@ function solveOnSides(covariance: Float64Array, sides: Int8Array, upper: number,
   if (!factor(block, m)) return false;
   solveLower(block, m, sides2);
   solveLowerTransposed(block, m, sides2);
-  let ones = 0;
+  let unitSum = 0;
   let fixedSum = 0;
   for (let a = 0; a < m; a++) {
-    ones += sides2[a * 2]!;
+    unitSum += sides2[a * 2]!;
     fixedSum += sides2[a * 2 + 1]!;
   }
-  const lambda = (freeWeight + fixedSum) / ones;
+  const lambda = (freeWeight + fixedSum) / unitSum;
   for (let a = 0; a < m; a++) out[freeSecurities[a]!] = lambda * sides2[a * 2]! - sides2[a * 2 + 1]!;
   return true;
 }

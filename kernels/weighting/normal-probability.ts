@@ -17,7 +17,7 @@ export function computeNormalProbability(z: number): number {
 }
 
 function computeRatio(x: number): number {
-  const above =
+  const upperPart =
     (((((3.52624965998911e-2 * x + 0.700383064443688) * x + 6.37396220353165) * x + 33.912866078383) * x +
       112.079291497871) *
       x +
@@ -33,7 +33,7 @@ function computeRatio(x: number): number {
       793.826512519948) *
       x +
     440.413735824752;
-  return above / tailProbability;
+  return upperPart / tailProbability;
 }
 
 /** Returns the continued fraction of Mills' ratio, five levels deep, divided by the square root of 2 pi. */

@@ -163,8 +163,8 @@ function writeIndex(folder: string): number {
   if (misnamedFile !== undefined)
     throw new Error(`the rules of ${misnamedFile.code} must be in ${createFileName(misnamedFile.code)}.json`);
   const index = indexCalendars(files, AliasFile.parse(readCalendarFile(folder, 'aliases')));
-  const target = join(folder, 'index.json');
-  writeFileSync(target, `[\n${index.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')}\n]\n`);
-  process.stdout.write(`${index.length} codes written to ${target}.\n`);
+  const targetPath = join(folder, 'index.json');
+  writeFileSync(targetPath, `[\n${index.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')}\n]\n`);
+  process.stdout.write(`${index.length} codes written to ${targetPath}.\n`);
   return 0;
 }

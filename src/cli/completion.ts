@@ -86,8 +86,8 @@ export function deriveCompletionFromHelp(name: string, help: string, knownFlags:
   const start = `divisor ${name} `;
   const words = help.split('\n').flatMap((line) => {
     const usage = line.replace('Usage: ', '');
-    const next = usage.startsWith(start) ? usage.slice(start.length).split(' ')[0]! : '';
-    return /^[a-z|]+$/.test(next) ? next.split('|') : [];
+    const nextWord = usage.startsWith(start) ? usage.slice(start.length).split(' ')[0]! : '';
+    return /^[a-z|]+$/.test(nextWord) ? nextWord.split('|') : [];
   });
   return {
     words: [...new Set(words)],

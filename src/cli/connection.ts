@@ -209,8 +209,8 @@ function explainError({ message, findings }: DivisorError, settings: Settings | 
 function listAllowedLocations(settings: Settings | undefined): string {
   if (settings === undefined)
     return 'Run `divisor config` on the machine of the service. It shows the allowed folders and hosts.';
-  const hosts = settings.databaseHosts.length === 0 ? 'no host' : settings.databaseHosts.join(', ');
-  return `Allowed are folders under ${settings.dataRoots.join(', ')} (--data-roots, DIVISOR_DATA_ROOTS) and databases on ${hosts} (DIVISOR_DATABASE_HOSTS).`;
+  const hostsText = settings.databaseHosts.length === 0 ? 'no host' : settings.databaseHosts.join(', ');
+  return `Allowed are folders under ${settings.dataRoots.join(', ')} (--data-roots, DIVISOR_DATA_ROOTS) and databases on ${hostsText} (DIVISOR_DATABASE_HOSTS).`;
 }
 
 function printSentence(status: number, sentence: string): number {

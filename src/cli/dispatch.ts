@@ -166,13 +166,13 @@ const EXIT_PIPE = 141;
 /** Runs the command that the words name. Resolves with the exit status. Reports a failure in one sentence. */
 export async function dispatch(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const [first, ...others] = argv;
-  const family =
+  const familyNames =
     first === undefined ? [] : Object.keys(COMMANDS).filter((commandName) => commandName.startsWith(`${first} `));
-  const isOfFamily = family.length > 0 && others[0] !== undefined && !others[0].startsWith('-');
+  const isOfFamily = familyNames.length > 0 && others[0] !== undefined && !others[0].startsWith('-');
   const isCommand = first !== undefined && Object.hasOwn(COMMANDS, first);
   const name = isOfFamily ? `${first} ${others[0]}` : first;
   const remainingWords = isOfFamily ? others.slice(1) : others;
-  if (family.length > 0 && !isOfFamily && !isCommand) return print(formatHelp(family));
+  if (familyNames.length > 0 && !isOfFamily && !isCommand) return print(formatHelp(familyNames));
   if (name === undefined || name === '--help' || name === '-h' || name === 'help')
     return print(formatHelp(Object.keys(COMMANDS)));
   if (name === '--version' || name === '-v') return print(await formatVersionLine());

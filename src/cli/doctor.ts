@@ -74,10 +74,10 @@ export async function runDoctor(argv: readonly string[], environment: NodeJS.Pro
     environment,
   );
   const home = listHomeFolders(settings.home);
-  const documents = callOnce(() => readCheckedDocuments(home, settings.database));
+  const readDocuments = callOnce(() => readCheckedDocuments(home, settings.database));
   const findings: Finding[] = [];
   for (const [subject, look] of Object.entries(INSPECTIONS)) {
-    const result = await look(settings, home, documents).catch((failure: unknown) =>
+    const result = await look(settings, home, readDocuments).catch((failure: unknown) =>
       createFault(formatSentence(failure)),
     );
     findings.push({ subject, ...result });
@@ -222,8 +222,8 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
       : createOk(`${workers} workers on ${cores} cores.`);
   },
   'open files': async () => {
-    const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
-    const softLimit = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.NaN);
+    const limitsText = await readFile('/proc/self/limits', 'utf8').catch(() => '');
+    const softLimit = Number(/^Max open files\s+(\d+)/m.exec(limitsText)?.[1] ?? Number.NaN);
     if (Number.isNaN(softLimit)) return createOk('The limit of open files is unknown on this system.');
     return softLimit < RECOMMENDED_OPEN_FILES
       ? createWarning(

@@ -139,8 +139,8 @@ function assertEnding(outPath: string, format: ExportFormat): void {
 function requireFormat(outPath: string): ExportFormat {
   const format = parseExtension(outPath);
   if (format !== undefined) return format;
-  const endings = FORMAT_NAMES.map((name) => `.${EXPORT_FORMATS[name].extension}`).join(', ');
-  throw new UsageError(`the extension of ${outPath} is not a known format; use ${endings}, or --format`);
+  const endingsText = FORMAT_NAMES.map((name) => `.${EXPORT_FORMATS[name].extension}`).join(', ');
+  throw new UsageError(`the extension of ${outPath} is not a known format; use ${endingsText}, or --format`);
 }
 
 async function requestTable(

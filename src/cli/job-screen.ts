@@ -78,11 +78,11 @@ const reportWaiting =
   };
 
 function createChangeFilter(line: (record: object) => void): (job: AnyJob) => void {
-  let last = '';
+  let lastLine = '';
   return ({ job_id, status, progress, message }) => {
     const record = { event: 'status', job_id, status, progress, message };
     const text = JSON.stringify(record);
-    if (text !== last) line(record);
-    last = text;
+    if (text !== lastLine) line(record);
+    lastLine = text;
   };
 }

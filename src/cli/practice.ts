@@ -65,6 +65,7 @@ async function runJob(url: string, headers: Readonly<Record<string, string>>, pa
   const submission = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
   const { job_id: id } = (await submission.json()) as { readonly job_id?: string }; // status of the job
   await (await fetch(`${url}/jobs/${id}/events`, { headers })).text();
-  const job = await (await fetch(`${url}/jobs/${id}`, { headers })).text();
-  if ((JSON.parse(job) as { readonly status?: string }).status !== 'succeeded') throw new Error(`${path}: ${job}`);
+  const jobText = await (await fetch(`${url}/jobs/${id}`, { headers })).text();
+  if ((JSON.parse(jobText) as { readonly status?: string }).status !== 'succeeded')
+    throw new Error(`${path}: ${jobText}`);
 }

@@ -40,13 +40,13 @@ export async function restore(argv: readonly string[], environment: NodeJS.Proce
   });
   assertTogether(settings, 'restore it by pg_restore, and the folders artifacts and stores of the home');
   const report = createHomeReport<RestoreSummary>(values.json);
-  const backup = resolve(words[0]!);
+  const backupPath = resolve(words[0]!);
   const onProgress = (fraction: number, file: string) =>
     report.progress(`${(fraction * 100).toFixed(0).padStart(3)}%  ${file}`);
   const { manifest, aside = undefined } =
     settings.database === undefined
-      ? await restoreHome({ backup, home, replace: values.replace === true, onProgress })
-      : { manifest: await restoreCluster({ backup, settings, onProgress: report.progress }) };
+      ? await restoreHome({ backup: backupPath, home, replace: values.replace === true, onProgress })
+      : { manifest: await restoreCluster({ backup: backupPath, settings, onProgress: report.progress }) };
   const summary: RestoreSummary = {
     home: settings.database === undefined ? home : removeUrlPassword(settings.database),
     documents: manifest.documents,

@@ -84,9 +84,9 @@ export function startStep(screen: Screen, name: string, now: () => number = () =
       if (screen.isTerminal) draw(`${formatWhole((now() - startMs) / 1000)} s`);
     },
     done(outcome) {
-      const seconds = ((now() - startMs) / 1000).toFixed(1).padStart(5);
+      const secondsText = ((now() - startMs) / 1000).toFixed(1).padStart(5);
       if (screen.isTerminal) screen.write('\r\u001b[2K');
-      screen.write(`${label}${seconds} s  ${outcome}\n`);
+      screen.write(`${label}${secondsText} s  ${outcome}\n`);
     },
     abandon() {
       if (screen.isTerminal) screen.write('\r\u001b[2K');

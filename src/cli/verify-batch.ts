@@ -151,9 +151,9 @@ async function* parseAccounts(accounts: AsyncIterable<string>): AsyncGenerator<u
 
 async function* readValues(file: string): AsyncGenerator<unknown> {
   let number = 0;
-  for await (const line of splitLines(createReadStream(file))) {
+  for await (const lineBytes of splitLines(createReadStream(file))) {
     number++;
-    const text = line.toString();
+    const text = lineBytes.toString();
     if (text.trim() === '') continue;
     const accountLine = parseLine(text, number);
     if ('finding' in accountLine) throw new UsageError(`${file}: ${accountLine.finding.message}`);

@@ -31,7 +31,7 @@ export type ConstraintTypes = z.infer<typeof ConstraintTypes>;
  * Creates the schema of constraint rows by class. It is only for the documentation; the service validates rows with its
  * own messages.
  */
-const constraintRowBody = callOnce(() => {
+const getConstraintRowSchema = callOnce(() => {
   const [first, ...others] = CONSTRAINT_CLASSES.map(({ type, help, params }) =>
     ConstraintRow.extend({
       type: z.literal(type),
@@ -42,7 +42,7 @@ const constraintRowBody = callOnce(() => {
 });
 const ConstraintSetBody = defineObject(() => ({
   ...ConstraintSet.shape,
-  constraints: z.array(constraintRowBody()).max(500).default([]),
+  constraints: z.array(getConstraintRowSchema()).max(500).default([]),
 })).meta({
   id: 'ConstraintSetBody',
   description: 'A ConstraintSet with the parameters of every constraint class.',
@@ -84,7 +84,7 @@ function copyDescription<S extends z.ZodType>(schema: S, { description }: z.ZodT
   return description === undefined ? schema : schema.meta({ description });
 }
 
-const optimisationBody = callOnce(() => ({
+const getOptimisationFields = callOnce(() => ({
   objective: createObjectiveBody().default('min_tracking_error'),
   expected_returns: createReturnsBody().nullable().default(null).meta({
     description:
@@ -126,9 +126,9 @@ export const OptimiseRequest = defineObject(() => ({
     .nullable()
     .default(null)
     .meta({ description: 'Description of the new index, free text. It is not copied from the parent.' }),
-  ...optimisationBody(),
+  ...getOptimisationFields(),
   constraints: z
-    .array(constraintRowBody())
+    .array(getConstraintRowSchema())
     .max(500)
     .default([])
     .meta({ description: 'Constraints. Without constraints, the portfolio is long-only and fully invested.' }),
@@ -136,16 +136,16 @@ export const OptimiseRequest = defineObject(() => ({
 
 export const OptimisationRunRequest = defineObject(() => ({
   ...OptimisationRequest.shape,
-  ...optimisationBody(),
+  ...getOptimisationFields(),
 })).meta({
   id: 'OptimisationRunRequest',
 });
 
 export const OptimisationPreviewBody = defineObject(() => ({
   ...OptimisationPreviewRequest.shape,
-  ...optimisationBody(),
+  ...getOptimisationFields(),
   constraints: z
-    .array(constraintRowBody())
+    .array(getConstraintRowSchema())
     .max(500)
     .default([])
     .meta({ description: 'Constraints. Without constraints, the portfolio is long-only and fully invested.' }),

@@ -94,8 +94,9 @@ function assertOwnClient(method: string, headers: Headers): void {
   const host = headers.get('host');
   if (host !== null && !isLoopbackName(host.replace(/:\d+$/, '')))
     throw refuseForeign(`accepts only loopback host names, not ${quoteShort(host)}`);
-  const forwarded = [...headers.keys()].find(isForwarding);
-  if (forwarded !== undefined) throw refuseForeign(`does not accept forwarded requests (${quoteShort(forwarded)})`);
+  const forwardingHeader = [...headers.keys()].find(isForwarding);
+  if (forwardingHeader !== undefined)
+    throw refuseForeign(`does not accept forwarded requests (${quoteShort(forwardingHeader)})`);
   const site = headers.get('sec-fetch-site');
   if (site === 'cross-site') throw refuseForeign('does not accept requests from another web site');
   const origin = headers.get('origin');

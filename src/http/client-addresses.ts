@@ -28,21 +28,21 @@ export function limitConnections(
   isTrustedProxy: IsAddressOf,
   maxConnections: number = LIMITS.MAX_ADDRESS_CONNECTIONS,
 ): void {
-  const open = new Map<string, number>();
+  const openCounts = new Map<string, number>();
   server.on('connection', (socket: Socket) => {
     const peer = socket.remoteAddress;
     if (peer === undefined || isTrustedProxy(peer)) return;
     const address = getNetwork(peer);
-    const count = (open.get(address) ?? 0) + 1;
+    const count = (openCounts.get(address) ?? 0) + 1;
     if (count > maxConnections) {
       socket.destroy();
       return;
     }
-    open.set(address, count);
+    openCounts.set(address, count);
     socket.once('close', () => {
-      const remainingCount = open.get(address)! - 1;
-      if (remainingCount === 0) open.delete(address);
-      else open.set(address, remainingCount);
+      const remainingCount = openCounts.get(address)! - 1;
+      if (remainingCount === 0) openCounts.delete(address);
+      else openCounts.set(address, remainingCount);
     });
   });
 }

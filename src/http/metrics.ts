@@ -59,7 +59,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
-  const gauge = createGaugeFunction(registers);
+  const addGauge = createGaugeFunction(registers);
   const requests = createRequestTimes(registers);
   const keys = createKeyMetrics(registers);
   const endedAttempts = new Histogram({
@@ -83,25 +83,25 @@ export function createMetrics(sources: MetricsSources): Metrics {
     registers,
   });
   for (const cause of ['cancelled', 'crashed', 'out_of_memory'] satisfies ThreadLoss[]) lostAttempts.inc({ cause }, 0);
-  gauge('divisor_jobs', 'Unfinished jobs by state; pending jobs are the depth of the queue.', 'state', async () => ({
+  addGauge('divisor_jobs', 'Unfinished jobs by state; pending jobs are the depth of the queue.', 'state', async () => ({
     ...(await jobs()),
   }));
   const { stale, taken } = createAttemptCounters(registers);
-  addLaneGauges(gauge, lanes);
-  gauge(
+  addLaneGauges(addGauge, lanes);
+  addGauge(
     'divisor_pool_tasks',
     'Computations that are waiting for a thread or running on a thread, by lane.',
     'lane',
     () => Object.fromEntries(LANES.map((lane) => [lane, tasks(lane)])),
   );
-  gauge('divisor_store_bytes', 'Bytes of the files of the home, by part.', 'part', homeBytes);
-  gauge('divisor_volume_free_bytes', 'Free bytes on the volume of the home.', 'volume', async () => ({
+  addGauge('divisor_store_bytes', 'Bytes of the files of the home, by part.', 'part', homeBytes);
+  addGauge('divisor_volume_free_bytes', 'Free bytes on the volume of the home.', 'volume', async () => ({
     home: await freeBytes(),
   }));
-  if (shared !== undefined) addSharedGauges(gauge, shared);
-  if (database !== undefined) addDatabaseMetrics(registers, gauge, database);
+  if (shared !== undefined) addSharedGauges(addGauge, shared);
+  if (database !== undefined) addDatabaseMetrics(registers, addGauge, database);
   if (objectRequests !== undefined) addObjectTimes(registers, objectRequests);
-  if (backupAge !== undefined) addBackupAge(gauge, backupAge);
+  if (backupAge !== undefined) addBackupAge(addGauge, backupAge);
   addBuildInfo(registers, { version, commit });
 
   return {

@@ -77,7 +77,7 @@ export function createOperation(
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : createQueryReader(() => defineQuery(route));
   const acceptsCallback = startsJobs(route);
   const offeredTypes = listMediaTypes(route);
-  const formats = callOnce(() => getFormats(route));
+  const listFormats = callOnce(() => getFormats(route));
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
   /** Returns true if the client may still call the route and access the same documents. */
@@ -105,7 +105,7 @@ export function createOperation(
     if (acceptsCallback && query['priority'] === 'high') assertHasScope('admin', principal);
     // A format in the query overrides the header.
     const { format } = query;
-    const namedFormat = typeof format === 'string' ? formats().get(format) : undefined;
+    const namedFormat = typeof format === 'string' ? listFormats().get(format) : undefined;
     const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
     const media = namedFormat ?? (offeredTypes.length === 0 ? '' : negotiate(accept, offeredTypes));
     const reach = currentReach();

@@ -18,11 +18,11 @@ const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
  * @throws Refusal VALIDATION_FAILED with one finding per invalid parameter
  */
 export function createQueryReader(getSchema: () => z.ZodObject | undefined): QueryReader {
-  const schema = callOnce((): z.ZodObject => getSchema() ?? z.strictObject({}));
+  const getQuerySchema = callOnce((): z.ZodObject => getSchema() ?? z.strictObject({}));
   const listKinds = callOnce(
-    () => new Map(Object.entries(schema().shape).map(([name, field]) => [name, getKind(field)])),
+    () => new Map(Object.entries(getQuerySchema().shape).map(([name, field]) => [name, getKind(field)])),
   );
-  const parseEmpty = callOnce(() => schema().safeParse({}));
+  const parseEmpty = callOnce(() => getQuerySchema().safeParse({}));
   return (search) => {
     if (search === '' && parseEmpty().success) return parseEmpty().data!;
     const kinds = listKinds();
@@ -34,7 +34,7 @@ export function createQueryReader(getSchema: () => z.ZodObject | undefined): Que
       if (kind === undefined) findings.push(createUnknownParameter(name, [...kinds.keys()]));
       else queryValues[name] = read(name, kind, parameters.getAll(name), findings);
     }
-    const parsedQuery = checkShape(schema(), queryValues);
+    const parsedQuery = checkShape(getQuerySchema(), queryValues);
     const reportedPaths = new Set(findings.map(({ path }) => path));
     findings.push(...parsedQuery.findings.filter(({ path }) => !reportedPaths.has(path)));
     if (findings.length > 0 || parsedQuery.value === undefined) throw refuseWithFindings('query', findings);

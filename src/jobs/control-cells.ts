@@ -37,7 +37,7 @@ export function readThread(cells: ControlCells): number {
  */
 export function readProgress(cells: ControlCells): TaskProgress {
   const fraction = cells.fraction[0]!;
-  for (let tried = 0; tried < READ_TRIES; tried++) {
+  for (let tries = 0; tries < READ_TRIES; tries++) {
     const version = Atomics.load(cells.messageState, 0);
     if (version === 0) break;
     const text = new TextDecoder().decode(cells.message.slice(0, Atomics.load(cells.messageState, 1)));

@@ -50,11 +50,11 @@ export function createJobSystem({
     const { kind, payload, request, estimatedBytes, message, origin = null } = submission;
     if (!kinds.has(kind.kind)) throw new Error(`the kind ${kind.kind} is not registered`);
     const jobKey = kind.key(payload);
-    const input = toCanonicalJson({ kind: kind.kind, ident: jobKey, payload });
+    const inputJson = toCanonicalJson({ kind: kind.kind, ident: jobKey, payload });
     return queue.submit({
       jobId: `${kind.kind}:${jobKey}`,
       kind: kind.kind,
-      inputHash: createHash('sha256').update(input).digest('hex'),
+      inputHash: createHash('sha256').update(inputJson).digest('hex'),
       payload,
       request,
       estimatedBytes,
@@ -69,7 +69,7 @@ export function createJobSystem({
   /** Resolves once no thread works, or after the maximum time. */
   async function awaitCalm(msMax: number, signal: AbortSignal | undefined): Promise<void> {
     const isBusy = (): boolean => pool.load('heavy') > 0 || pool.load('light') > 0;
-    for (let waited = 0; waited < msMax && isBusy(); waited += CALM_LOOK_MS) {
+    for (let waitedMs = 0; waitedMs < msMax && isBusy(); waitedMs += CALM_LOOK_MS) {
       await new Promise<void>((resolve) => void clock.after(CALM_LOOK_MS, resolve));
       signal?.throwIfAborted();
     }

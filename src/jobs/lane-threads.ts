@@ -18,7 +18,7 @@ const KEPT_LANES_MAX = 3;
  * Growth of a heap before V8 marks it, in percent of its live data, up to the limit of the thread. By default, V8 marks
  * the heap of a warm thread once per job (25 MB alive, 12 MB of garbage per backtest).
  */
-const HEAP_ROOM_PERCENT = 300;
+const HEAP_HEADROOM_PERCENT = 300;
 const TASK_ENTRY = new URL('../../workers/main.js', import.meta.url);
 const THREAD_ENTRY = new URL('./thread-entry.cjs', import.meta.url);
 
@@ -96,7 +96,7 @@ function start(options: LaneThreadsOptions): Threads {
   const { lane, threads, numerics, startsAhead, heapMegabytes, entry } = options;
   const runningCell = new Int32Array(new SharedArrayBuffer(4));
   const preferredThread = { thread: 0 };
-  setFlagsFromString(`--heap-growing-percent=${HEAP_ROOM_PERCENT}`); // V8 has this flag only per process, not per thread.
+  setFlagsFromString(`--heap-growing-percent=${HEAP_HEADROOM_PERCENT}`); // V8 has this flag only per process, not per thread.
   const piscina = new Piscina<TaskMessage, TaskOutcome>({
     filename: THREAD_ENTRY.href,
     minThreads: startsAhead ? 1 : 0,

@@ -156,7 +156,7 @@ export function createPool(options: PoolOptions): ThreadPool {
     async close() {
       await Promise.all(
         Object.values(lanes).map(async (state) => {
-          for (const errand of state.waiting.splice(0)) errand.reject(new TaskStopped('The pool is closed.'));
+          for (const task of state.waiting.splice(0)) task.reject(new TaskStopped('The pool is closed.'));
           state.rest.close();
           await state.close();
         }),

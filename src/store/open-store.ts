@@ -127,16 +127,16 @@ export async function openStore({
       removals.set(timer, names);
     },
   };
-  const shared = database && (await openShared({ ...options, place: { ...database, isShared: place !== undefined } }));
+  const cluster = database && (await openShared({ ...options, place: { ...database, isShared: place !== undefined } }));
   const documents: DocumentEngine =
-    shared ?? (await openDocumentStore({ ...options, folder: home.documents, backups: home.backups, freeSpace }));
+    cluster ?? (await openDocumentStore({ ...options, folder: home.documents, backups: home.backups, freeSpace }));
   let artifacts: ArtifactStore;
   let openedPlace: SharedStore | undefined;
   try {
     if (place === undefined) artifacts = await openArtifacts(home.artifacts, freeSpace, { hashApart });
     else {
       // A shared artifact store always belongs to a database.
-      const { identity } = shared!;
+      const { identity } = cluster!;
       const volume = { folder: home.path, freeSpace, lowWaterMark, hashApart };
       openedPlace = await openArtifactStore(documents, place, {
         isReadOnly,
@@ -157,13 +157,13 @@ export async function openStore({
 
   const collector = place === undefined ? undefined : startCollector(documents, artifacts, trashMs);
 
-  const versionedStore = createVersionedStore(documents, createClock(shared), versionLimits);
+  const versionedStore = createVersionedStore(documents, createClock(cluster), versionLimits);
   return {
-    now: createClock(shared),
+    now: createClock(cluster),
     documents: isReadOnly ? createReadOnlyDocuments(versionedStore) : versionedStore,
     artifacts,
     freeSpace,
-    shared: shared && addVersions(shared, versionLimits),
+    shared: cluster && addVersions(cluster, versionLimits),
     async close() {
       collector?.stop();
       openedPlace?.close();

@@ -43,13 +43,13 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
   const { groups, cash, ownAt, benchmarkAt } = locateInGroups(columns.header.names, days[to]!, input);
   const size = { periods, groups: groups.length };
   const terms = { count: groups.length, cash };
-  const ownPeriods = cachePeriods(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
+  const readOwnPeriod = cachePeriods(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
   let groupedPeriod: GroupedPeriod;
   const linkedAttribution = linkContributions({
     securityCount: groups.length,
     returns: computeReturns(columns.f64('level', from, to + 1)),
     days: endDays,
-    weightsBefore: (period) => (groupedPeriod = ownPeriods(period)).weights,
+    weightsBefore: (period) => (groupedPeriod = readOwnPeriod(period)).weights,
     contributionsOf: () => groupedPeriod.contributions,
     costOf: () => 0,
     hasCosts: false,
@@ -60,7 +60,7 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
     attributeByGroup({
       groups: groups.length,
       days: endDays,
-      portfolio: ownPeriods,
+      portfolio: readOwnPeriod,
       benchmark: cachePeriods(groupBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
     });
   const { totalReturn } = linkedAttribution;

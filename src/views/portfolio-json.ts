@@ -144,12 +144,12 @@ interface RowTexts {
 /** Returns the starts of rows. The last date is cached, because the rows of a session follow each other. */
 function createRowTexts(days: Int32Array, identifiers: readonly string[]): RowTexts {
   let last = -1;
-  let text = encodeToken('');
+  let jsonBytes = encodeToken('');
   return {
     date(position) {
-      if (position !== last) text = encodeToken(`[${formatDayText(days[position]!)},`);
+      if (position !== last) jsonBytes = encodeToken(`[${formatDayText(days[position]!)},`);
       last = position;
-      return text;
+      return jsonBytes;
     },
     names: identifiers.map((identifier) => encodeToken(`${JSON.stringify(identifier)},`)),
   };

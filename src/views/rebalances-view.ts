@@ -123,7 +123,7 @@ function listSecurities(
 ): RebalanceView['names'] {
   const { names, rebalances } = columns.header;
   const H = names.length;
-  const uncapped = columns.f64('raw', r * H, (r + 1) * H);
+  const uncappedWeights = columns.f64('raw', r * H, (r + 1) * H);
   const roundWeight = roundOnDay(columns, 'weights', parseValidDay(rebalances[r]!.date));
   const readTrade = createTradesReader(rebalances[r]!.at, decisions);
   return names
@@ -133,7 +133,7 @@ function listSecurities(
       after: roundWeight(after[i]!),
       change: before && after[i]! - before[i]!,
       target: roundWeight(target[i]!),
-      uncapped: roundWeight(uncapped[i]!),
+      uncapped: roundWeight(uncappedWeights[i]!),
       capped: capped[i] === 1,
       ...readTrade(identifier),
     }))

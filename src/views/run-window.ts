@@ -33,10 +33,10 @@ export function createWindowSpan(days: Int32Array, { start, end }: RequestedWind
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to - from >= 1) return { from, to };
   const firstDate = formatDay(days[0]!);
-  const last = formatDay(days.at(-1)!);
+  const lastDate = formatDay(days.at(-1)!);
   throw new Refusal(
     'RANGE_TOO_SHORT',
-    `start ${start ?? firstDate} to end ${end ?? last} contains ${Math.max(0, to - from + 1)} dates of the run, which covers ${firstDate} to ${last}; at least 2 are required.`,
+    `start ${start ?? firstDate} to end ${end ?? lastDate} contains ${Math.max(0, to - from + 1)} dates of the run, which covers ${firstDate} to ${lastDate}; at least 2 are required.`,
   );
 }
 

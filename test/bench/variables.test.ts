@@ -6,7 +6,7 @@ import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { DECLARED, findUnknownVariable, listVariables } from '../../bench/variables.js';
 
 const sources = readdirSync('bench', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-const page = readFileSync('docs/performance.md', 'utf8');
+const pageText = readFileSync('docs/performance.md', 'utf8');
 const run = (words: readonly string[], variables: Readonly<Record<string, string>> = {}) =>
   spawnSync(process.execPath, ['dist/bench/main.js', ...words], {
     encoding: 'utf8',
@@ -16,21 +16,21 @@ const run = (words: readonly string[], variables: Readonly<Record<string, string
 test('every variable belongs to an existing bench, and the page states its default', () => {
   const benches = sources.filter((file) => file.endsWith('.bench.ts'));
   for (const [name, { of }] of DECLARED) {
-    expect(page).toContain(`\`${name}\``);
+    expect(pageText).toContain(`\`${name}\``);
     for (const [word, otherwise] of Object.entries(of)) {
       expect(benches.some((file) => file.includes(word))).toBe(true);
       if (typeof otherwise === 'number' && otherwise !== Infinity)
-        expect(page).toContain(`\`${name}\` (${otherwise.toLocaleString('en')})`);
+        expect(pageText).toContain(`\`${name}\` (${otherwise.toLocaleString('en')})`);
     }
   }
 });
 
 test('no bench reads an undeclared variable', () => {
   const childVariables = new Set(['BARE_BODY', 'BARE_HEADERS', 'DIVISOR_API_KEYS']); // variables that benches set for their child processes
-  const read = sources.flatMap((file) =>
+  const readNames = sources.flatMap((file) =>
     [...readFileSync(`bench/${file}`, 'utf8').matchAll(/process\.env\['([A-Z_]+)'\]/g)].map(([, name]) => name!),
   );
-  expect(read.filter((name) => !childVariables.has(name))).toEqual([]);
+  expect(readNames.filter((name) => !childVariables.has(name))).toEqual([]);
 });
 
 test('a misspelt variable of a bench is reported with the nearest known one; variables of other programs are ignored', () => {

@@ -2,12 +2,12 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { expect, test } from 'vitest';
 
-const page = readFileSync('docs/performance.md', 'utf8');
-const table = page.slice(page.indexOf('\n## Benches'), page.indexOf('\n## Compared with others'));
+const pageText = readFileSync('docs/performance.md', 'utf8');
+const tableText = pageText.slice(pageText.indexOf('\n## Benches'), pageText.indexOf('\n## Compared with others'));
 const files = readdirSync('bench', { recursive: true, encoding: 'utf8' });
 
 test('every benchmark is found by a word of the table in docs/performance.md', () => {
-  const words = [...table.matchAll(/`([a-z]+[a-z/-]+)`/g)].map(([, word]) => word!);
+  const words = [...tableText.matchAll(/`([a-z]+[a-z/-]+)`/g)].map(([, word]) => word!);
   const benches = files.filter((file) => file.endsWith('.bench.ts'));
   expect(benches.length).toBeGreaterThan(0);
   expect(benches.filter((file) => !words.some((word) => file.includes(word)))).toEqual([]);
@@ -20,8 +20,8 @@ test('the benches need at most 45 files', () => {
 });
 
 test('every source named in docs/decisions/fast-paths.md exists', () => {
-  const reasons = readFileSync('docs/decisions/fast-paths.md', 'utf8');
-  const namedFiles = [...reasons.matchAll(/`([\w/-]+\.ts)`/g)].map(([, path]) => path!);
+  const reasonsText = readFileSync('docs/decisions/fast-paths.md', 'utf8');
+  const namedFiles = [...reasonsText.matchAll(/`([\w/-]+\.ts)`/g)].map(([, path]) => path!);
   expect(namedFiles.length).toBeGreaterThan(10);
   expect(namedFiles.filter((path) => !existsSync(path) && !existsSync(`src/${path}`))).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { createMetrics } from '#http/metrics.js';
 
-const rules = readFileSync('data/deploy/prometheus-rules.yaml', 'utf8');
+const rulesText = readFileSync('data/deploy/prometheus-rules.yaml', 'utf8');
 const dashboard = JSON.parse(readFileSync('data/deploy/grafana-dashboard.json', 'utf8')) as {
   readonly panels: readonly {
     readonly id: number;
@@ -14,7 +14,7 @@ const dashboard = JSON.parse(readFileSync('data/deploy/grafana-dashboard.json', 
   }[];
 };
 const expressions = [
-  ...[...rules.matchAll(/^ {8}expr: '(.*)'$/gm)].map(([, expression]) => expression!),
+  ...[...rulesText.matchAll(/^ {8}expr: '(.*)'$/gm)].map(([, expression]) => expression!),
   ...dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
 ];
 
@@ -49,8 +49,8 @@ async function listExposedNames(): Promise<ReadonlySet<string>> {
 
 test('every metric that a rule, the dashboard or the guide names is exposed', async () => {
   const names = await listExposedNames();
-  const guide = readFileSync('data/guide/operations.md', 'utf8') + readFileSync('data/guide/runbooks.md', 'utf8');
-  const namedMetrics = [...expressions, guide].flatMap((text) =>
+  const guideText = readFileSync('data/guide/operations.md', 'utf8') + readFileSync('data/guide/runbooks.md', 'utf8');
+  const namedMetrics = [...expressions, guideText].flatMap((text) =>
     [...text.matchAll(/\b(?:divisor|process|nodejs)_[a-z0-9_]+/g)].map(([name]) => name),
   );
   expect(namedMetrics.length).toBeGreaterThan(40);
@@ -59,15 +59,15 @@ test('every metric that a rule, the dashboard or the guide names is exposed', as
 });
 
 test('each alert states the problem, its severity and the section of the runbooks', () => {
-  const alerts = rules.split('- alert: ').slice(1);
+  const alerts = rulesText.split('- alert: ').slice(1);
   expect(alerts.length).toBeGreaterThanOrEqual(18);
   const formatSlug = (title: string): string =>
     title
       .toLowerCase()
       .replaceAll(/[^a-z0-9]+/g, '-')
       .replaceAll(/^-|-$/g, '');
-  const page = readFileSync('data/guide/runbooks.md', 'utf8');
-  const sections = new Set([...page.matchAll(/^## (.*)$/gm)].map(([, title]) => formatSlug(title!)));
+  const pageText = readFileSync('data/guide/runbooks.md', 'utf8');
+  const sections = new Set([...pageText.matchAll(/^## (.*)$/gm)].map(([, title]) => formatSlug(title!)));
   for (const alert of alerts) {
     expect(alert).toMatch(/^ {8}for: \d+m$/m);
     expect(alert).toMatch(/severity: (?:warning|critical) /);
@@ -163,9 +163,9 @@ const WALKS: readonly (readonly [section: string, file: string, title: string])[
 ];
 
 test('every procedure of the runbooks has a test', () => {
-  const page = readFileSync('data/guide/runbooks.md', 'utf8');
+  const pageText = readFileSync('data/guide/runbooks.md', 'utf8');
   for (const [section, file, title] of WALKS) {
-    expect(page).toContain(`## ${section}\n`);
+    expect(pageText).toContain(`## ${section}\n`);
     expect([file, readFileSync(file, 'utf8').includes(title)]).toEqual([file, true]);
   }
 });

@@ -11,7 +11,7 @@ import { flipDocument } from '../store/flip-document.js';
 import { openTemporaryFolders } from '../store/temporary-folder.js';
 import { runHere } from './process.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const KEY = createSigningKey('2026-01-01T00:00:00.000000+00:00');
 const OTHER_KEY = createSigningKey('2026-01-01T00:00:00.000000+00:00');
 
@@ -20,7 +20,7 @@ let entries: AuditEntry[];
 let seals: readonly AuditSeal[];
 beforeAll(async () => {
   let time = 0;
-  const engine = await openDocumentStore({ folder: join(await newFolder(), 'documents') });
+  const engine = await openDocumentStore({ folder: join(await createFolder(), 'documents') });
   const documents = createVersionedStore(engine, () => (time += 1000));
   for (let i = 1; i <= 5; i++) {
     await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }));
@@ -41,7 +41,7 @@ interface AuditFiles {
 
 /** Runs the command on the lines of the log, in the form of `GET /audit`, and on the signing keys. */
 async function verifyAudit({ log = entries, sealed = seals, key = KEY }: AuditFiles, words: readonly string[] = []) {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const { private_key: _, ...publicKey } = key as typeof KEY;
   const lines = [...log, ...sealed.map((seal) => ({ seal }))].map((line) => `${JSON.stringify(line)}\n`);
   await writeFile(join(folder, 'audit.jsonl'), lines.join(''));
@@ -59,19 +59,19 @@ async function verifyAudit({ log = entries, sealed = seals, key = KEY }: AuditFi
 
 /** Computes the numbers and hashes of entries again. An attacker without a signing key could do the same. */
 function rehashEntries(log: readonly AuditEntry[]): AuditEntry[] {
-  let previous = '0'.repeat(64);
+  let previousHash = '0'.repeat(64);
   return log.map((entry, i) => {
-    const statedEntry = { ...entry, seq: i + 1, previous };
-    previous = computeAuditHash(statedEntry);
-    return { ...statedEntry, hash: previous };
+    const statedEntry = { ...entry, seq: i + 1, previous: previousHash };
+    previousHash = computeAuditHash(statedEntry);
+    return { ...statedEntry, hash: previousHash };
   });
 }
 
 test('an unchanged log is valid, and its signed part is reported', async () => {
   const [last] = entries.slice(-1);
-  const soundText = `0 The hash chain is intact, signed up to entry 5: 5 entries, last hash ${last!.hash}.`;
-  expect(await verifyAudit({})).toBe(soundText);
-  expect(await verifyAudit({}, ['--head', last!.hash])).toBe(soundText);
+  const intactText = `0 The hash chain is intact, signed up to entry 5: 5 entries, last hash ${last!.hash}.`;
+  expect(await verifyAudit({})).toBe(intactText);
+  expect(await verifyAudit({}, ['--head', last!.hash])).toBe(intactText);
 });
 
 test('each edited, removed, repeated or moved entry is reported, even after all hashes are recomputed', async () => {
@@ -102,8 +102,8 @@ test('each edited, removed, repeated or moved entry is reported, even after all 
 
 test('a signature by another key, an edited signature and a missing signature are detected', async () => {
   expect(await verifyAudit({ key: OTHER_KEY })).toBe(`1 Entry 3: in its seal, its key ${KEY.key_id} is unknown.`);
-  const disguised = { ...OTHER_KEY, key_id: KEY.key_id };
-  expect(await verifyAudit({ key: disguised })).toMatch(
+  const disguisedKey = { ...OTHER_KEY, key_id: KEY.key_id };
+  expect(await verifyAudit({ key: disguisedKey })).toMatch(
     /^1 Entry 3: in its seal, its signature does not match the key/,
   );
   const forgedSeals = seals.map((seal, i) => (i === 1 ? { ...seal, signature: seals[0]!.signature } : seal));
@@ -117,12 +117,12 @@ test('a signature by another key, an edited signature and a missing signature ar
 
 test('a different last hash and missing files are reported', async () => {
   expect(await verifyAudit({}, ['--head', 'f'.repeat(64)])).toMatch(/^1 Entry 6: it is missing/);
-  const missing = await runHere(['audit', '--check', join(await newFolder(), 'none')]);
+  const missing = await runHere(['audit', '--check', join(await createFolder(), 'none')]);
   expect(missing).toMatchObject({ status: 64, err: expect.stringContaining('cannot be read: ENOENT') as string });
 });
 
 test('an unreadable log is refused with its first unreadable entry, before any output', async () => {
-  const home = await newFolder();
+  const home = await createFolder();
   const documents = createVersionedStore(await openDocumentStore({ folder: join(home, 'documents') }));
   for (const id of ['A', 'B', 'C']) await documents.transaction((tx) => tx.put('constraint-set', id, { id }));
   await documents.close();

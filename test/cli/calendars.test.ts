@@ -53,23 +53,23 @@ describe('divisor calendars', () => {
   });
 
   test('applies corrections of the requested confidence to the reference, within the requested dates', async () => {
-    const corrections = join(folder, 'corrections.list');
+    const correctionsFile = join(folder, 'corrections.list');
     const createEntry = (close: string[], open: string[], confidence: string) => ({ close, open, confidence });
     writeFileSync(
-      corrections,
+      correctionsFile,
       JSON.stringify({
         XNYS: [createEntry(['2025-01-01'], [], 'high'), createEntry(['2025-01-02'], [], 'check')],
         XETR: [createEntry([], ['2025-01-02'], 'high')],
       }),
     );
-    const high = await runHere(['calendars', 'check', folder, '--corrections', corrections]);
+    const high = await runHere(['calendars', 'check', folder, '--corrections', correctionsFile]);
     expect([high.status, high.out]).toEqual([0, '3 calendars compared, 0 days differ.\nNo calendar for: XNOW.\n']);
     const correctedOutcome = await runHere([
       'calendars',
       'check',
       folder,
       '--corrections',
-      corrections,
+      correctionsFile,
       '--confidence',
       'high,check',
     ]);

@@ -54,8 +54,8 @@ async function readViews(first: string, second: string): Promise<unknown> {
  * these.
  */
 function listGuideCommands(): { readonly verb: string; readonly words: string[] }[] {
-  const page = readFileSync('data/guide/several-machines.md', 'utf8');
-  return [...page.matchAll(/^ {4}divisor (serve|worker) (.*) &$/gm)].map(([, verb = '', flags = '']) => ({
+  const pageText = readFileSync('data/guide/several-machines.md', 'utf8');
+  return [...pageText.matchAll(/^ {4}divisor (serve|worker) (.*) &$/gm)].map(([, verb = '', flags = '']) => ({
     verb,
     words: flags
       .replaceAll(/--(home|port) \S+/g, '')
@@ -69,7 +69,7 @@ async function end(...nodes: readonly Node[]): Promise<(number | string)[]> {
   return Promise.all(nodes.map(({ ended }) => ended));
 }
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 describe.skipIf(!hasPostgresql)('several processes on one database', () => {
   let database: Awaited<ReturnType<typeof openTestDatabase>>;
@@ -87,7 +87,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
   });
 
   test('of the guide compute the results of one process, and each front shows writes of the other', async () => {
-    const embeddedService = await startServiceHere(await newFolder());
+    const embeddedService = await startServiceHere(await createFolder());
     const expected = await readViews(embeddedService.url, embeddedService.url);
     await embeddedService.stop();
     const lines = listGuideCommands();
@@ -98,7 +98,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     const [a, b, worker] = await Promise.all(
       lines.slice(0, 3).map(async ({ verb, words }) => {
         const start = verb === 'serve' ? startService : startWorkerProcess;
-        return start(await newFolder(), [...FLAGS, ...words], tracedEnvironment);
+        return start(await createFolder(), [...FLAGS, ...words], tracedEnvironment);
       }),
     );
     expect(await readViews(a!.url, b!.url)).toEqual(expected);
@@ -112,31 +112,31 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
   }, 240_000);
 
   test('an unavailable folder causes refusals and delays, loses no job, and nothing is written at its mount point', async () => {
-    const front = await runService(['--workers', '1'], environment);
+    const frontEnd = await runService(['--workers', '1'], environment);
     const rows = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 10]] };
     const importBody = { store_id: 'own', name: 'own', tables: { market: rows } };
     const refusal = { status: 503, code: 'STORE_UNAVAILABLE' };
     try {
-      await front.resumed();
-      await front.ask('PUT', '/indices/LATER', { ...INDEX, id: 'LATER' });
+      await frontEnd.resumed();
+      await frontEnd.ask('PUT', '/indices/LATER', { ...INDEX, id: 'LATER' });
       await rename(sharedFolder, `${sharedFolder}-away`);
-      expect(await front.refusal('GET', '/analytics/EVEN/levels')).toMatchObject(refusal);
-      expect(await front.refusal('GET', '/health/ready')).toMatchObject({
+      expect(await frontEnd.refusal('GET', '/analytics/EVEN/levels')).toMatchObject(refusal);
+      expect(await frontEnd.refusal('GET', '/health/ready')).toMatchObject({
         ...refusal,
         message: /check artifacts fails/,
       });
-      expect((await front.ask('GET', '/health')).status).toBe(200);
+      expect((await frontEnd.ask('GET', '/health')).status).toBe(200);
       await mkdir(sharedFolder); // the mount point of a share that is not mounted
-      expect(await front.refusal('POST', '/data/import', importBody)).toMatchObject(refusal);
-      const { body: job } = await front.ask<{ job_id: string }>('POST', '/analytics/LATER/backtest', {});
+      expect(await frontEnd.refusal('POST', '/data/import', importBody)).toMatchObject(refusal);
+      const { body: job } = await frontEnd.ask<{ job_id: string }>('POST', '/analytics/LATER/backtest', {});
       expect(await readdir(sharedFolder)).toEqual([]);
       await rm(sharedFolder, { recursive: true });
       await rename(`${sharedFolder}-away`, sharedFolder);
-      expect(await front.finished(job.job_id)).toMatchObject({ status: 'succeeded', attempt: 1 });
-      expect((await front.ask('GET', '/analytics/EVEN/levels')).status).toBe(200);
-      expect((await front.ask('GET', '/health/ready')).status).toBe(200);
+      expect(await frontEnd.waitForJob(job.job_id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+      expect((await frontEnd.ask('GET', '/analytics/EVEN/levels')).status).toBe(200);
+      expect((await frontEnd.ask('GET', '/health/ready')).status).toBe(200);
     } finally {
-      await front.close();
+      await frontEnd.close();
     }
     const typo = { ...environment, DIVISOR_ARTIFACTS: `file://${sharedFolder}-typo` };
     await expect(runService([], typo)).rejects.toMatchObject({

@@ -109,9 +109,9 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect(await ask(second.url, 'GET', '/analytics/EVEN/levels')).toEqual(expected);
     expect(await ask(second.url, 'GET', '/jobs/backtest:EVEN')).toMatchObject({ status: 'succeeded' });
     await second.stop();
-    const verified = await runHere(['verify', '--home', home, '--json'], environment);
-    expect(verified).toMatchObject({ status: 0 });
-    expect(verified.out).toContain('"artifacts"');
+    const outcome = await runHere(['verify', '--home', home, '--json'], environment);
+    expect(outcome).toMatchObject({ status: 0 });
+    expect(outcome.out).toContain('"artifacts"');
     expect(first.err()).not.toContain(secret);
   });
 

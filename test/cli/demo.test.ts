@@ -34,11 +34,11 @@ test('the demo performs its main job, reports it, leaves its files and exits wit
   expect([...output.matchAll(/^ {2}([A-Z][a-z' ]+?) {2,}\d+\.\d s {2}\S/gm)].map((match) => match[1])).toEqual(steps);
   expect(output).toMatch(/total return +-?\d+\.\d\d% +volatility +\d+\.\d\d%/);
 
-  const pdf = join(folder, 'demo', 'DEMO-50.factsheet.pdf');
-  const record = join(folder, 'demo', 'DEMO-50.record.json');
-  for (const file of [pdf, record]) expect(output).toContain(file);
-  expect((await readFile(pdf)).subarray(0, 5).toString()).toBe('%PDF-');
-  expect(JSON.parse(await readFile(record, 'utf8'))).toMatchObject({
+  const pdfPath = join(folder, 'demo', 'DEMO-50.factsheet.pdf');
+  const recordPath = join(folder, 'demo', 'DEMO-50.record.json');
+  for (const file of [pdfPath, recordPath]) expect(output).toContain(file);
+  expect((await readFile(pdfPath)).subarray(0, 5).toString()).toBe('%PDF-');
+  expect(JSON.parse(await readFile(recordPath, 'utf8'))).toMatchObject({
     metrics: { total_return: expect.any(Number) },
     index: { target: { levels: expect.anything() } },
   });

@@ -19,9 +19,9 @@ test('the log contains no key, password or secret anywhere in a line', async () 
   log.debug('below the level');
   // The log file is opened while the program starts. Earlier lines are buffered.
   const text = await waitFor(async () => {
-    const written = await readFile(file, 'utf8');
-    expect(written.trim().split('\n')).toHaveLength(3);
-    return written;
+    const logText = await readFile(file, 'utf8');
+    expect(logText.trim().split('\n')).toHaveLength(3);
+    return logText;
   });
   await rm(folder, { recursive: true });
   const lines = text

@@ -45,7 +45,7 @@ interface Item {
 const { items } = JSON.parse(readFileSync('data/deploy/kubernetes.json', 'utf8')) as {
   readonly items: readonly Item[];
 };
-const compose = readFileSync('data/deploy/compose.yaml', 'utf8');
+const composeText = readFileSync('data/deploy/compose.yaml', 'utf8');
 const createItem = (kind: string, name: string): Item =>
   items.find((each) => each.kind === kind && each.metadata.name === name)!;
 const pods = items.flatMap(({ spec }) => (spec?.template === undefined ? [] : [spec.template]));
@@ -54,7 +54,7 @@ const containers = pods.flatMap(({ spec }) => spec.containers);
 /** Commands with which both deployment files start the image. */
 const commands = [
   ...containers.map(({ args }) => args),
-  ...[...compose.matchAll(/^ {4}command: (\[.*\])$/gm)].map(([, words]) => JSON.parse(words!) as string[]),
+  ...[...composeText.matchAll(/^ {4}command: (\[.*\])$/gm)].map(([, words]) => JSON.parse(words!) as string[]),
 ];
 const flags = new Set(Object.values(SETTINGS).map((setting) => ('flag' in setting ? `--${setting.flag}` : '')));
 const variables = new Set<string>(Object.values(SETTINGS).map(({ variable }) => variable));
@@ -83,7 +83,7 @@ test('deployment files start commands of this version with settings that exist i
 
 test('deployment files run the image of this version, and Kubernetes migrates by a job with the version in its name', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-  const images = [...compose.matchAll(/image: (divisor\S*)/g)].map(([, image]) => image);
+  const images = [...composeText.matchAll(/image: (divisor\S*)/g)].map(([, image]) => image);
   expect(new Set([...containers.map(({ image }) => image), ...images])).toEqual(new Set([`divisor:${version}`]));
   const jobs = items.filter(({ kind }) => kind === 'Job').map(({ metadata }) => metadata.name);
   expect(jobs).toEqual([`divisor-migrate-${version.replaceAll('.', '-')}`]);
@@ -91,8 +91,8 @@ test('deployment files run the image of this version, and Kubernetes migrates by
 
 /** Services of the Compose file by name, each merged with the block that it extends. */
 const services = Object.fromEntries(
-  compose
-    .slice(compose.indexOf('services:\n'), compose.search(/^volumes:/m))
+  composeText
+    .slice(composeText.indexOf('services:\n'), composeText.search(/^volumes:/m))
     .split(/^ {2}(?=\S)/m)
     .slice(1)
     .map((block) => [/^[\w-]+/.exec(block)![0], block] as const)
@@ -104,7 +104,7 @@ const services = Object.fromEntries(
 
 test('services of Compose refer to existing parts, and restart in any order after a reboot', () => {
   const listTopLevel = (name: string) => [
-    ...new RegExp(`^${name}: \\{(.*)\\}$`, 'm').exec(compose)![1]!.matchAll(/(\w+): \{/g),
+    ...new RegExp(`^${name}: \\{(.*)\\}$`, 'm').exec(composeText)![1]!.matchAll(/(\w+): \{/g),
   ];
   const volumes = listTopLevel('volumes').map(([, name]) => name);
   expect(Object.keys(services)).toEqual(['postgres', 'migrate', 'front-a', 'front-b', 'worker']);
@@ -123,7 +123,7 @@ test('services of Compose refer to existing parts, and restart in any order afte
   // example.
   expect(services['migrate']).toContain(/volumes: .*/.exec(services['front-a']!)![0]);
   // A new volume's folder belongs to the user of the image.
-  const mounts = [...compose.matchAll(/"results:([^"]+)"/g)].map(([, folder]) => folder!);
+  const mounts = [...composeText.matchAll(/"results:([^"]+)"/g)].map(([, folder]) => folder!);
   for (const folder of mounts)
     expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`install .*--owner=divisor.* ${folder}`));
 });
@@ -134,7 +134,7 @@ test('services of Compose listen only on this machine, without privileges and wi
     expect([name, block]).toEqual([name, expect.stringContaining('security_opt: ["no-new-privileges:true"]')]);
     if (name !== 'postgres') expect([name, block]).toEqual([name, expect.stringContaining('read_only: true')]);
   }
-  const ports = [...compose.matchAll(/ports: \["([^"]+)"\]/g)].map(([, port]) => port);
+  const ports = [...composeText.matchAll(/ports: \["([^"]+)"\]/g)].map(([, port]) => port);
   expect(ports).toEqual(['127.0.0.1:8081:8080', '127.0.0.1:8082:8080']);
 });
 
@@ -165,9 +165,14 @@ test('pods of Kubernetes refer to existing labels, volumes, ports and configurat
     const { spec } = createItem('Deployment', name);
     expect(spec?.['selector']).toEqual({ matchLabels: spec?.template?.metadata.labels });
   }
-  const front = createItem('Deployment', 'divisor-front').spec!.template!.metadata.labels;
-  expect(createItem('Service', 'divisor').spec).toMatchObject({ selector: front, ports: [{ targetPort: 'http' }] });
-  expect(createItem('PodDisruptionBudget', 'divisor-front').spec).toMatchObject({ selector: { matchLabels: front } });
+  const frontLabels = createItem('Deployment', 'divisor-front').spec!.template!.metadata.labels;
+  expect(createItem('Service', 'divisor').spec).toMatchObject({
+    selector: frontLabels,
+    ports: [{ targetPort: 'http' }],
+  });
+  expect(createItem('PodDisruptionBudget', 'divisor-front').spec).toMatchObject({
+    selector: { matchLabels: frontLabels },
+  });
 });
 
 test('pods of Kubernetes check the health of both roles, and let a stop complete', () => {
@@ -223,15 +228,15 @@ test('Kubernetes scales workers by the largest of several metrics of every proce
   };
   expect(createItem(scaleTargetRef.kind, scaleTargetRef.name).spec).not.toHaveProperty('replicas');
   const metricsSource = readFileSync('src/http/metrics.ts', 'utf8');
-  const adapter = readFileSync('data/deploy/prometheus-adapter.yaml', 'utf8');
+  const adapterText = readFileSync('data/deploy/prometheus-adapter.yaml', 'utf8');
   expect(metrics).toHaveLength(2);
   for (const { external } of metrics) {
     expect(metricsSource).toContain(`'${external.metric.name}'`);
-    expect(adapter).toContain(`seriesQuery: '${external.metric.name}'\n`);
+    expect(adapterText).toContain(`seriesQuery: '${external.metric.name}'\n`);
     expect(external.metric.selector.matchLabels).toEqual({ lane: 'heavy' });
   }
   // The adapter reads these members. Without `namespaced: false` it would request each metric per namespace.
-  expect(adapter).toMatch(/^externalRules:\n {2}- seriesQuery:/m);
-  expect(adapter.match(/^ {4}resources: \{ namespaced: false \}$/gm)).toHaveLength(2);
-  expect(adapter.match(/metricsQuery: '\w+/g)).toEqual(["metricsQuery: 'max", "metricsQuery: 'max"]);
+  expect(adapterText).toMatch(/^externalRules:\n {2}- seriesQuery:/m);
+  expect(adapterText.match(/^ {4}resources: \{ namespaced: false \}$/gm)).toHaveLength(2);
+  expect(adapterText.match(/metricsQuery: '\w+/g)).toEqual(["metricsQuery: 'max", "metricsQuery: 'max"]);
 });

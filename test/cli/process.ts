@@ -46,8 +46,8 @@ export function runDivisor(words: readonly string[], environment: Record<string,
   let err = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
-  const ended = once(child, 'close').then(([status, signal]) => (status ?? signal) as number | string);
-  return { child, out: () => out, err: () => err, ended };
+  const exit = once(child, 'close').then(([status, signal]) => (status ?? signal) as number | string);
+  return { child, out: () => out, err: () => err, ended: exit };
 }
 
 /** Exit status and output of a command. */
@@ -87,7 +87,7 @@ function captureOutput(stream: NodeJS.WriteStream): { text(): string; release():
   stream.setMaxListeners(0); // every thread of this process adds listeners until it ends
   const write = vi.spyOn(stream, 'write').mockImplementation((chunk, ...rest) => {
     chunks.push(Buffer.from(chunk));
-    for (const done of rest) if (typeof done === 'function') done();
+    for (const callback of rest) if (typeof callback === 'function') callback();
     return true;
   });
   return {
@@ -158,10 +158,10 @@ async function startListening(
   environment: Record<string, string>,
 ): Promise<ListeningProcess> {
   const run = runDivisor([verb, '--home', home, '--port', '0', '--warm-up', 'off', ...words], environment);
-  const url = await new Promise<string>((listening, reject) => {
+  const url = await new Promise<string>((resolve, reject) => {
     run.child.stdout.on('data', () => {
       const match = /^listening on (\S+)\n/.exec(run.out());
-      if (match?.[1] !== undefined) listening(match[1]);
+      if (match?.[1] !== undefined) resolve(match[1]);
     });
     run.ended.then((status) => reject(new Error(`ended with ${status}: ${run.err()}`)), reject);
   });

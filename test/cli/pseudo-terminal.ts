@@ -37,9 +37,9 @@ export async function runOnTerminal(
   child.stdin.end(input);
   const [stdout, [status]] = await Promise.all([text(child.stdout), once(child, 'close') as Promise<[number | null]>]);
   const output = stdout.replaceAll('\r\n', '\n');
-  const screen = output
+  const screenLines = output
     .trimEnd()
     .split('\n')
     .map((line) => line.split('\r\u001b[2K').at(-1) ?? '');
-  return { status, written: output, screen };
+  return { status, written: output, screen: screenLines };
 }

@@ -20,8 +20,8 @@ test('a nightly refresh of a home stores nothing before its decision, and a spli
     return { status, err, result: last.result };
   };
   await mkdir(join(folder, 'daily'));
-  const before = `date,identifier,CLOSE\n${formatBars('2024-01-02', NAMES)}${formatBars('2024-01-03', NAMES, 12)}${formatBars('2024-01-04', NAMES, 11)}`;
-  await writeFile(table, before);
+  const csvBefore = `date,identifier,CLOSE\n${formatBars('2024-01-02', NAMES)}${formatBars('2024-01-03', NAMES, 12)}${formatBars('2024-01-04', NAMES, 11)}`;
+  await writeFile(table, csvBefore);
   const importedOutcome = await runOnHome(
     'import',
     join(folder, 'daily'),
@@ -33,17 +33,17 @@ test('a nightly refresh of a home stores nothing before its decision, and a spli
   );
   expect([importedOutcome.status, importedOutcome.err]).toEqual([0, expect.any(String)]);
 
-  const nightly = ['--fail-on', 'PARTIAL_DATE,HISTORY_CHANGED'];
-  await writeFile(table, `${before}${formatBars('2024-01-05', ['A', 'B'])}`);
+  const nightlyFlags = ['--fail-on', 'PARTIAL_DATE,HISTORY_CHANGED'];
+  await writeFile(table, `${csvBefore}${formatBars('2024-01-05', ['A', 'B'])}`);
   for (let night = 0; night < 2; night++)
-    expect(await runRefresh(...nightly)).toMatchObject({
+    expect(await runRefresh(...nightlyFlags)).toMatchObject({
       status: 3,
       err: expect.stringContaining('PARTIAL_DATE market[2024-01-05]') as string,
     });
   expect((await runRefresh('--dry-run')).result).toMatchObject({ dates_added: 1, rows_added: 2 });
 
   // A is split 2 for 1 on the next day. The closes of the other securities continue.
-  const [, ...rows] = before.trim().split('\n');
+  const [, ...rows] = csvBefore.trim().split('\n');
   const restatedRows = rows.map((row) => {
     const [date, name, close] = row.split(',');
     return `${date},${name},${name === 'A' ? Number(close) / 2 : close}\n`;
@@ -53,9 +53,9 @@ test('a nightly refresh of a home stores nothing before its decision, and a spli
     table,
     `${header}${restatedRows.join('')}${formatBars('2024-01-05', ['B', 'C', 'D'])}${formatBars('2024-01-05', ['A'], 5)}`,
   );
-  expect(await runRefresh(...nightly)).toMatchObject({
+  expect(await runRefresh(...nightlyFlags)).toMatchObject({
     status: 0,
     result: { rows_added: 4, rows_changed: 3, split_restatements: [{ identifier: 'A', ratio: 2, date: '2024-01-05' }] },
   });
-  expect((await runRefresh(...nightly)).result).toMatchObject({ rows_added: 0, rows_changed: 0, findings: [] });
+  expect((await runRefresh(...nightlyFlags)).result).toMatchObject({ rows_added: 0, rows_changed: 0, findings: [] });
 });

@@ -7,7 +7,7 @@ import { runToEnd, runHere, startService, startServiceHere, type ListeningProces
 
 const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const runs: Run[] = [];
 afterEach(async () => {
   for (const { child, ended } of runs.splice(0)) {
@@ -51,7 +51,7 @@ const fetchStatus = async (url: string, key?: string) =>
   (await fetch(`${url}/changelog`, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } })).status;
 
 test('the service prints one line on standard output, writes its log elsewhere, is unready at once after SIGINT, still responds, and exits with 0', async () => {
-  const home = await newFolder();
+  const home = await createFolder();
   const run = await serve(home, ['--drain-ms', DRAIN_MS, '--data-roots', join(home, 'nowhere')]);
   const { url, out, err, ended } = run;
   expect((await fetch(`${url}/health`)).status).toBe(200);
@@ -75,7 +75,7 @@ test('the service prints one line on standard output, writes its log elsewhere, 
 });
 
 test('a key that is created before the start allows any host; neither the key nor its secret is logged, up to a stop by SIGTERM', async () => {
-  const home = await newFolder();
+  const home = await createFolder();
   const key = await readCreatedKey(home);
   const run = await serve(home, ['--host', '0.0.0.0', '--log-level', 'trace', '--drain-ms', DRAIN_MS]);
   const url = run.url.replace('0.0.0.0', '127.0.0.1');
@@ -90,7 +90,7 @@ test('a key that is created before the start allows any host; neither the key no
 });
 
 test('without a key the service refuses to listen beyond loopback', async () => {
-  const home = await newFolder();
+  const home = await createFolder();
   const { status, out, err } = await runToEnd(['serve', '--home', home, '--port', '0', '--host', '0.0.0.0']);
   expect([status, out]).toEqual([78, '']);
   expect(findSentence(err)).toContain(
@@ -99,14 +99,14 @@ test('without a key the service refuses to listen beyond loopback', async () => 
 });
 
 test('an occupied home and port are reported; the next service starts on the home of a killed one', async () => {
-  const home = await newFolder();
+  const home = await createFolder();
   const first = await serve(home);
   await expect(startServiceHere(home)).rejects.toMatchObject({
     exitStatus: 75,
     message: expect.stringContaining(`in use by process ${first.child.pid}`) as string,
   });
   const { port } = new URL(first.url);
-  await expect(startServiceHere(await newFolder(), ['--port', port])).rejects.toMatchObject({
+  await expect(startServiceHere(await createFolder(), ['--port', port])).rejects.toMatchObject({
     exitStatus: 75,
     message: `Another process listens on 127.0.0.1 port ${port}.`,
   });
@@ -119,7 +119,7 @@ test('an occupied home and port are reported; the next service starts on the hom
 
 describe('keys', () => {
   test('are valid at once when they are created while the service runs, and invalid at once when they are revoked', async () => {
-    const home = await newFolder();
+    const home = await createFolder();
     const { url } = await serve(home);
     expect(await fetchStatus(url)).toBe(200);
     const key = await readCreatedKey(home, '--scopes', 'read,run');
@@ -141,7 +141,7 @@ describe('keys', () => {
     [['burn'], 'The key commands are'],
     [['list', '--nope'], '--nope'],
   ])('%j is explained', async (words, message) => {
-    const { status, err } = await runHere(['keys', ...words, '--home', await newFolder()]);
+    const { status, err } = await runHere(['keys', ...words, '--home', await createFolder()]);
     expect([status, err]).toEqual([64, expect.stringContaining(message)]);
   });
 });
@@ -150,7 +150,7 @@ test('a key from the environment is not stored in a home; an uncaught error exit
   const { out } = await runHere(['keys', 'create', '--stateless', '--name', 'ci', '--scopes', 'read']);
   const [key = '', entry = ''] = out.trim().split('\n');
   const preload = Buffer.from(`process.on('SIGUSR2', () => { Promise.reject(new Error('nobody caught this')); });`);
-  const run = await serve(await newFolder(), [], {
+  const run = await serve(await createFolder(), [], {
     DIVISOR_API_KEYS: entry.replace('DIVISOR_API_KEYS=', ''),
     NODE_OPTIONS: `--import=data:text/javascript;base64,${preload.toString('base64')}`,
   });

@@ -13,13 +13,13 @@ import { createConformity, type Conformity } from '../http/conformity.js';
 /** Home of the whole service, which the tests call over HTTP. */
 let home: string;
 let server: Running;
-let conforms: Conformity;
+let findViolations: Conformity;
 
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'service-'));
   const { settings } = readSettings(['--home', home, '--port', '0', '--workers', '1'], {});
   server = await start(settings, pino({ level: 'silent' }));
-  conforms = createConformity((await (await ask('/openapi.json')).json()) as OpenApiDocument);
+  findViolations = createConformity((await (await ask('/openapi.json')).json()) as OpenApiDocument);
 });
 
 afterAll(async () => {
@@ -32,7 +32,7 @@ const ask = (path: string, init: RequestInit = {}) => fetch(`${server.server.url
 async function listViolations(operationId: string, response: Response): Promise<string[]> {
   const type = response.headers.get('content-type');
   const text = await response.text();
-  return conforms(operationId, {
+  return findViolations(operationId, {
     status: response.status,
     type,
     body: type?.startsWith('application/json') === true ? JSON.parse(text) : text,
@@ -59,12 +59,14 @@ test.each([
 });
 
 test('the conformity check finds invalid responses', () => {
-  expect(conforms('getLiveness', { status: 200, type: 'application/json', body: { status: 'dead' } })).toHaveLength(1);
-  expect(conforms('getLiveness', { status: 418, type: null, body: undefined })).toEqual([
+  expect(
+    findViolations('getLiveness', { status: 200, type: 'application/json', body: { status: 'dead' } }),
+  ).toHaveLength(1);
+  expect(findViolations('getLiveness', { status: 418, type: null, body: undefined })).toEqual([
     'getLiveness does not declare 418',
   ]);
   expect(
-    conforms('getChangelog', {
+    findViolations('getChangelog', {
       status: 404,
       type: 'application/json',
       body: { error: { code: 'NO_SUCH_CODE', message: '', detail: null } },
@@ -105,8 +107,8 @@ test('since selects later releases and always the unreleased changes', async () 
   for (const { version } of releases)
     expect(compareVersions(parseVersion(version)!, parseVersion(all.version)!)).toBeLessThanOrEqual(0);
   expect((await readChangelog('?since=0.0.0')).entries).toEqual(all.entries);
-  for (const later of [all.version, '99.0.0'])
-    expect((await readChangelog(`?since=${later}`)).entries).toEqual(
+  for (const laterVersion of [all.version, '99.0.0'])
+    expect((await readChangelog(`?since=${laterVersion}`)).entries).toEqual(
       all.entries.filter(({ version }) => version === 'Unreleased'),
     );
 });

@@ -19,11 +19,11 @@ test('a stop answers long polls and event streams, and releases the running job'
     const { job_id: jobId } = (await startedAnswer.json()) as { job_id: string };
     const events = await fetch(`${run.url}/jobs/${jobId}/events`);
     const poll = request(`${run.url}/jobs/${jobId}?wait=60`);
-    const polled = once(poll, 'response') as Promise<[IncomingMessage]>;
+    const response = once(poll, 'response') as Promise<[IncomingMessage]>;
     await new Promise<void>((sent) => poll.end(sent));
     await fetch(`${run.url}/health/live`); // all earlier output has been read
     run.child.kill('SIGTERM');
-    const [told, [answer]] = await Promise.all([events.text(), polled]);
+    const [told, [answer]] = await Promise.all([events.text(), response]);
     expect(told).toContain('event: status');
     expect(((await json(answer)) as { status: string }).status).toMatch(/pending|running/);
     expect(await run.ended).toBe(0);

@@ -64,10 +64,10 @@ test('a job is found by the request that started it: in its status, in the log, 
   });
   expect(requestLines.map(({ trace_id: id }) => id)).toEqual(requestLines.map(() => TRACE));
 
-  const metrics = await (await fetch(`${service.url}/metrics`)).text();
-  expect(metrics).toMatch(/^divisor_job_seconds_count\{kind="generate",outcome="succeeded"\} 1$/m);
-  expect(metrics).toMatch(/^divisor_jobs\{state="pending"\} 0$/m);
-  expect(metrics).toMatch(/^divisor_worker_restarts_total\{cause="crashed"\} 0$/m);
-  expect(metrics).toMatch(/^divisor_store_bytes\{part="documents"\} [1-9]\d*$/m);
-  expect(metrics).toMatch(/^divisor_store_bytes\{part="stores"\} [1-9]\d*$/m);
+  const metricsText = await (await fetch(`${service.url}/metrics`)).text();
+  expect(metricsText).toMatch(/^divisor_job_seconds_count\{kind="generate",outcome="succeeded"\} 1$/m);
+  expect(metricsText).toMatch(/^divisor_jobs\{state="pending"\} 0$/m);
+  expect(metricsText).toMatch(/^divisor_worker_restarts_total\{cause="crashed"\} 0$/m);
+  expect(metricsText).toMatch(/^divisor_store_bytes\{part="documents"\} [1-9]\d*$/m);
+  expect(metricsText).toMatch(/^divisor_store_bytes\{part="stores"\} [1-9]\d*$/m);
 });

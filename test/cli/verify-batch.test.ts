@@ -49,8 +49,8 @@ describe('divisor verify-batch', () => {
         [account_id, identifier, shares, cost, acquired].join(','),
       ),
     ]);
-    const table = ['account_id,identifier,shares,cost,acquired', ...rows].join('\n');
-    expect(await runVerifyBatch(table, results)).toEqual([0, '3 results verified, 0 wrong, 0 accounts refused\n']);
+    const csv = ['account_id,identifier,shares,cost,acquired', ...rows].join('\n');
+    expect(await runVerifyBatch(csv, results)).toEqual([0, '3 results verified, 0 wrong, 0 accounts refused\n']);
   });
 
   test('reports an account without a result, and a second result', async () => {

@@ -87,8 +87,8 @@ function listArguments({ parameters, requestBody }: Operation): Argument[] {
             description: undefined,
           },
         ];
-  const required = [...parameterArguments, ...body].filter(({ isRequired }) => isRequired);
-  return [...required, ...[...body, ...parameterArguments].filter(({ isRequired }) => !isRequired)];
+  const requiredArguments = [...parameterArguments, ...body].filter(({ isRequired }) => isRequired);
+  return [...requiredArguments, ...[...body, ...parameterArguments].filter(({ isRequired }) => !isRequired)];
 }
 
 /** Returns the type of a request body. If the schema also allows null, the type excludes it. */
@@ -165,7 +165,7 @@ function writeMethod(operation: Operation, { name, extra, type, wrap }: Method):
     ...extra,
     ...ownArguments.filter(({ isRequired }) => !isRequired),
   ];
-  const signature = all.map((each, i) => {
+  const signatureLines = all.map((each, i) => {
     const star = !each.isRequired && each.place !== 'body' && isFirstNamed(all, i) ? '*, ' : '';
     return `${star}${each.name}: ${each.isRequired ? each.type : `Optional[${each.type}] = None`}`;
   });
@@ -175,7 +175,7 @@ function writeMethod(operation: Operation, { name, extra, type, wrap }: Method):
   const summary = formatDocumentation(findOneLine(operation.summary)!);
   const doc =
     reports.length === 0 ? `        """${summary}"""\n` : `        """${summary}\n\n${reports.join('')}        """\n`;
-  return `    def ${name}(${['self', ...signature].join(', ')}) -> ${type}:\n${doc}        ${wrap(requestText(operation, ownArguments))}\n`;
+  return `    def ${name}(${['self', ...signatureLines].join(', ')}) -> ${type}:\n${doc}        ${wrap(requestText(operation, ownArguments))}\n`;
 }
 
 const isFirstNamed = (all: readonly Argument[], position: number) =>

@@ -67,14 +67,14 @@ test.skipIf(BUILDER === undefined)('it is a typed wheel, built and installed wit
     expect(status, stderr).toBe(0);
     return stdout;
   };
-  const offline = ['--no-index', '--no-deps'];
-  run(BUILDER!, '-m', 'pip', 'wheel', '--no-build-isolation', ...offline, '-w', 'wheels', source);
+  const offlineFlags = ['--no-index', '--no-deps'];
+  run(BUILDER!, '-m', 'pip', 'wheel', '--no-build-isolation', ...offlineFlags, '-w', 'wheels', source);
   const [wheel, ...otherWheels] = readdirSync(join(folder, 'wheels'));
   expect([wheel, otherWheels]).toEqual([`divisor_client-${VERSION}-py3-none-any.whl`, []]);
 
   run(BUILDER!, '-m', 'venv', '--without-pip', 'environment');
   const python = join(folder, 'environment/bin/python');
-  run(BUILDER!, '-m', 'pip', '--python', python, 'install', ...offline, join('wheels', wheel!));
+  run(BUILDER!, '-m', 'pip', '--python', python, 'install', ...offlineFlags, join('wheels', wheel!));
   // The flag -I makes Python ignore PYTHONPATH and the working folder, which contains the sources.
   const installation: unknown = JSON.parse(run(python, '-I', '-c', INSTALLED));
   expect(installation).toEqual({ isInstalled: true, versions: [VERSION, VERSION], types: ['aio.pyi', 'py.typed'] });

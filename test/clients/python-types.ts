@@ -61,7 +61,7 @@ function formatDeclaration(
   { date, names }: { readonly date: TypeNaming['date']; readonly names: ReadonlySet<string> },
 ): string {
   const shape = createShape(schema);
-  const inner: string[] = [];
+  const innerLines: string[] = [];
   const takenNames = new Set(names);
   const naming: TypeNaming = {
     prefix: '',
@@ -70,7 +70,7 @@ function formatDeclaration(
     formatName(fields, location) {
       const insideName = nameInside(fields, location, takenNames);
       takenNames.add(insideName);
-      inner.push(formatTypedDict(insideName, undefined, fields, naming));
+      innerLines.push(formatTypedDict(insideName, undefined, fields, naming));
       return insideName;
     },
   };
@@ -79,7 +79,7 @@ function formatDeclaration(
     shape.kind === 'object' && shape.fields.length > 0
       ? formatTypedDict(name, description, shape.fields, naming)
       : `${description === undefined ? '' : `#: ${description}\n`}${name} = ${typeText(shape, name, { ...naming, prefix: '"' })}\n`;
-  return [...inner, text].join('\n');
+  return [...innerLines, text].join('\n');
 }
 
 /** Returns the name of a nested object: the names that contain it, then its kind if it has one. */
@@ -108,13 +108,14 @@ function formatTypedDict(
   naming: TypeNaming,
 ): string {
   if (fields.some((field) => KEYWORDS.has(field.name))) return formatFunctionalTypedDict(name, fields, naming);
-  const required = fields.filter(({ isRequired }) => isRequired);
+  const requiredFields = fields.filter(({ isRequired }) => isRequired);
   const optional = fields.filter(({ isRequired }) => !isRequired);
   const head = description === undefined ? '' : `    """${formatDocumentation(description)}"""\n\n`;
   const formatBody = (members: readonly Field[]) => members.map((field) => formatMember(field, name, naming)).join('');
-  if (optional.length === 0) return `class ${name}(t.TypedDict):\n${head}${formatBody(required) || '    pass\n'}\n`;
-  if (required.length === 0) return `class ${name}(t.TypedDict, total=False):\n${head}${formatBody(optional)}\n`;
-  return `class _${name}(t.TypedDict):\n${formatBody(required)}\n\nclass ${name}(_${name}, total=False):\n${head}${formatBody(optional)}\n`;
+  if (optional.length === 0)
+    return `class ${name}(t.TypedDict):\n${head}${formatBody(requiredFields) || '    pass\n'}\n`;
+  if (requiredFields.length === 0) return `class ${name}(t.TypedDict, total=False):\n${head}${formatBody(optional)}\n`;
+  return `class _${name}(t.TypedDict):\n${formatBody(requiredFields)}\n\nclass ${name}(_${name}, total=False):\n${head}${formatBody(optional)}\n`;
 }
 
 function formatMember({ name, shape, description }: Field, owner: string, naming: TypeNaming): string {
@@ -134,12 +135,12 @@ function formatFunctionalTypedDict(name: string, fields: readonly Field[], namin
           `    "${field.name}": ${typeText(field.shape, `${name}${formatPascal(field.name)}`, { ...naming, prefix: '"' })},\n`,
       )
       .join('')}}${suffix})\n\n`;
-  const required = fields.filter(({ isRequired }) => isRequired);
+  const requiredFields = fields.filter(({ isRequired }) => isRequired);
   const optional = fields.filter(({ isRequired }) => !isRequired);
-  if (optional.length === 0) return formatDictionary(name, required, '');
-  if (required.length === 0) return formatDictionary(name, optional, ', total=False');
+  if (optional.length === 0) return formatDictionary(name, requiredFields, '');
+  if (requiredFields.length === 0) return formatDictionary(name, optional, ', total=False');
   const parts = [`_${name}`, `_${name}Optional`] as const;
-  return `${formatDictionary(parts[0], required, '')}\n${formatDictionary(parts[1], optional, ', total=False')}\nclass ${name}(${parts.join(', ')}):\n    pass\n\n`;
+  return `${formatDictionary(parts[0], requiredFields, '')}\n${formatDictionary(parts[1], optional, ', total=False')}\nclass ${name}(${parts.join(', ')}):\n    pass\n\n`;
 }
 
 const PLAIN_TYPES: Readonly<Record<PlainType, string>> = {

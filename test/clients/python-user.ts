@@ -25,8 +25,9 @@ export const hasModule = (...modules: readonly string[]) => isPythonHere && hasM
 
 /** Prints why tests are skipped if modules are missing. */
 export function reportMissing(tests: string, needs: Readonly<Record<string, boolean>>): void {
-  const missing = Object.entries(needs).flatMap(([name, isHere]) => (isHere ? [] : [name]));
-  if (missing.length > 0) console.log(`Tests of ${tests} are skipped that need ${missing.join(', or ')}.`);
+  const missingPrograms = Object.entries(needs).flatMap(([name, isHere]) => (isHere ? [] : [name]));
+  if (missingPrograms.length > 0)
+    console.log(`Tests of ${tests} are skipped that need ${missingPrograms.join(', or ')}.`);
 }
 
 export const CLIENTS = resolve('src/clients/python');
@@ -96,7 +97,7 @@ function openScripts(folder: string, environment: Readonly<Record<string, string
     env: createPythonEnvironment(environment),
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  const ended = once(child, 'close');
+  const exit = once(child, 'close');
   const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
     async run(script) {
@@ -108,7 +109,7 @@ function openScripts(folder: string, environment: Readonly<Record<string, string
     },
     async close() {
       child.stdin.end();
-      await ended;
+      await exit;
     },
   };
 }

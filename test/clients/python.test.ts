@@ -303,10 +303,10 @@ except DivisorError as refused:
   test('its example ends in a chart', async () => {
     const { status, out, err } = await user.python([join(CLIENTS, 'example.py')]);
     expect(status, err).toBe(0);
-    const chart = /Chart written to (\S+)/.exec(out)![1]!;
-    expect(existsSync(join(user.folder, chart))).toBe(true);
-    if (chart.endsWith('.svg'))
-      expect(readFileSync(join(user.folder, chart), 'utf8').match(/<polyline/g)).toHaveLength(2);
+    const chartPath = /Chart written to (\S+)/.exec(out)![1]!;
+    expect(existsSync(join(user.folder, chartPath))).toBe(true);
+    if (chartPath.endsWith('.svg'))
+      expect(readFileSync(join(user.folder, chartPath), 'utf8').match(/<polyline/g)).toHaveLength(2);
     expect(err.match(/100%/g)!.length).toBeGreaterThanOrEqual(3);
   });
 });

@@ -21,7 +21,7 @@ export function formatTypescriptSource(document: OpenApiDocument): string {
     (operation) =>
       `${formatComment(findOneLine(operation.summary), '  ')}  ${operation.operationId}: {\n    request: ${requestType(operation)};\n    answer: ${answerType(operation)};\n${formatUnchangedMember(operation)}  };\n`,
   );
-  const table = operations.map(({ operationId, method, path }) => `  ${operationId}: '${method} ${path}',\n`);
+  const tableLines = operations.map(({ operationId, method, path }) => `  ${operationId}: '${method} ${path}',\n`);
   return `// Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
 
 ${schemas.join('\n')}
@@ -33,7 +33,7 @@ export type OperationId = keyof Operations;
 
 /** Method and path of every operation. */
 export const OPERATIONS: Readonly<Record<OperationId, string>> = {
-${table.join('')}};
+${tableLines.join('')}};
 `;
 }
 
@@ -81,10 +81,10 @@ const formatLiteral = (value: unknown) =>
 const addBrackets = (type: string) => (type.includes(' | ') || type.startsWith('readonly ') ? `(${type})` : type);
 
 function formatObjectType(fields: readonly Field[], indent: string): string {
-  const deeper = `${indent}  `;
+  const deeperIndent = `${indent}  `;
   const members = fields.map(({ name, shape, isRequired, description }) => {
-    const type = formatType(shape, deeper);
-    return `${formatComment(description, deeper)}${deeper}readonly ${name}${isRequired ? `: ${type}` : `?: ${type} | undefined`};\n`;
+    const type = formatType(shape, deeperIndent);
+    return `${formatComment(description, deeperIndent)}${deeperIndent}readonly ${name}${isRequired ? `: ${type}` : `?: ${type} | undefined`};\n`;
   });
   return members.length === 0 ? 'Readonly<Record<string, never>>' : `{\n${members.join('')}${indent}}`;
 }

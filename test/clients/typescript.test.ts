@@ -23,8 +23,8 @@ test('the package exports the client under a separate name, and the client impor
     'createDivisorClient',
   ]);
   for (const file of ['divisor', 'contract', 'errors']) {
-    const compiled = readFileSync(`dist/src/clients/typescript/${file}.js`, 'utf8');
-    const importedModules = [...compiled.matchAll(/^import .* from '([^']+)'/gm)].map((match) => match[1]);
+    const compiledText = readFileSync(`dist/src/clients/typescript/${file}.js`, 'utf8');
+    const importedModules = [...compiledText.matchAll(/^import .* from '([^']+)'/gm)].map((match) => match[1]);
     expect(importedModules).toEqual(file === 'divisor' ? ['./contract.js', './errors.js'] : []);
   }
 });
@@ -164,10 +164,10 @@ describe('against a running service', () => {
 
   test('an aborted wait does not cancel the job', async () => {
     const job = await client.call('startBacktest', { params: { index_id: 'CLIENT' } });
-    const aborted = new AbortController();
-    aborted.abort(new Error('enough'));
+    const controller = new AbortController();
+    controller.abort(new Error('enough'));
     const failure = await catchFailure(
-      client.waitForJob({ ...job, status: 'pending', result: null }, { signal: aborted.signal }),
+      client.waitForJob({ ...job, status: 'pending', result: null }, { signal: controller.signal }),
     );
     expect((failure as Error).message).toBe('enough');
     expect((await client.waitForJob(job)).metrics.total_return).toBeTypeOf('number');

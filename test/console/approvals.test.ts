@@ -43,10 +43,10 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     service = await runService(['--approvals', 'amend=2,override=2,waive=2,restate=2'], {
       DIVISOR_API_KEYS: environment,
     });
-    asAda = { ...service, ask, finished: (id: string) => service.finished(id, ada) } as RunningService;
+    asAda = { ...service, ask, waitForJob: (id: string) => service.waitForJob(id, ada) } as RunningService;
     folder = await createFamilyOn(asAda, 10);
     await ask('POST', '/analytics/CORE/backtest', {});
-    await service.finished('backtest:CORE', ada);
+    await service.waitForJob('backtest:CORE', ada);
     expect((await ask('POST', '/analytics/CORE/publish', {})).status).toBe(200);
     page = await browserFailure.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
     page.setDefaultTimeout(WAIT_MS);
@@ -132,7 +132,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await override.click();
     await page.getByRole('row', { name: new RegExp(`^AA ${date} 30.5000`) }).waitFor();
     await pollEventually(() => readState(5)).toBe('used');
-    await service.finished('refresh:vendor', ada);
+    await service.waitForJob('refresh:vendor', ada);
     await page.goto(`${service.url()}/console/data/stores/vendor?tab=versions`);
     const version = page.getByRole('row', { name: new RegExp(`Override by 30.5 the price of AA on ${date}`) });
     await version.click();
@@ -150,14 +150,14 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
 
   test('a restatement is shown with its published and new levels', async () => {
     await ask('POST', '/analytics/CORE/backtest', {});
-    await service.finished('backtest:CORE', ada);
+    await service.waitForJob('backtest:CORE', ada);
     const { body } = await ask<PublishedLog>('GET', '/analytics/CORE/published');
-    const level = body.entries.at(-1)!.price!.toFixed(4); // later closes differ only by rounding
+    const levelText = body.entries.at(-1)!.price!.toFixed(4); // later closes differ only by rounding
     const panel = await openRequest(
       await ask('POST', '/analytics/CORE/publish', { restate: true, reason: 'The price was wrong' }),
     );
     await panel.getByText(new RegExp(`bp on ${SESSIONS[3]}$`)).waitFor();
-    await panel.getByRole('row', { name: `price ${level} ${level} 0.0000%` }).waitFor();
+    await panel.getByRole('row', { name: `price ${levelText} ${levelText} 0.0000%` }).waitFor();
     await panel.getByText('The price was wrong').first().waitFor();
   });
 
@@ -168,9 +168,9 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
       changes: { rebalance: { frequency: 'quarterly' } },
     };
     const { body: stored } = await ask('GET', '/indices/CORE');
-    const amended = await openRequest(await ask('PUT', '/indices/CORE', { ...stored, amendments: [amendment] }));
-    await amended.getByText('Effective from').waitFor();
-    await amended.getByRole('row', { name: 'Rebalance, Frequency monthly quarterly' }).waitFor();
+    const amendedRequest = await openRequest(await ask('PUT', '/indices/CORE', { ...stored, amendments: [amendment] }));
+    await amendedRequest.getByText('Effective from').waitFor();
+    await amendedRequest.getByRole('row', { name: 'Rebalance, Frequency monthly quarterly' }).waitFor();
     const [session] = SESSIONS.slice(10);
     await putSchedule(asAda, { enabled: false, steps: [{ type: 'refresh' }, { type: 'run' }, { type: 'checks' }] });
     await folder.write(createFiles(session!, (price, security) => (security === 'AA' ? price * 10 : price)));

@@ -115,7 +115,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
       await service.ask('PUT', `/indices/${id}`, { ...core, id, tags: ['pilot'] });
     await follow(page, '/');
     await page.getByRole('button', { name: 'Run 2 indices not up to date' }).click();
-    for (const id of ['TAGGED-1', 'TAGGED-2']) await service.finished(`backtest:${id}`);
+    for (const id of ['TAGGED-1', 'TAGGED-2']) await service.waitForJob(`backtest:${id}`);
     await page.getByRole('button', { name: 'Columns of indices' }).click();
     await page.getByLabel('Group by').selectOption('Tags');
     await page.keyboard.press('Escape');
@@ -328,8 +328,8 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
     await page.goto(`${desk.service.url()}/console/dashboard`);
     const order = () => page.locator('.dashboard-pin h2 a').allTextContents();
-    const rest = ['Levels compared', 'Returns by calendar year', 'Rolling volatility', 'Indices'];
-    await pollEventually(order).toEqual(rest.toSpliced(1, 0, 'Drawdowns compared'));
+    const restTitles = ['Levels compared', 'Returns by calendar year', 'Rolling volatility', 'Indices'];
+    await pollEventually(order).toEqual(restTitles.toSpliced(1, 0, 'Drawdowns compared'));
     // The charts share each row in halves.
     const tops = await Promise.all(
       ['Levels', 'Drawdowns'].map(async (name) =>
@@ -338,9 +338,9 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     );
     expect([tops[0]!.y, tops[0]!.width]).toEqual([tops[1]!.y, tops[1]!.width]);
     await page.getByRole('button', { name: 'Remove Drawdowns compared' }).click();
-    await pollEventually(order).toEqual(rest);
+    await pollEventually(order).toEqual(restTitles);
     await page.reload();
-    await pollEventually(order).toEqual(rest);
+    await pollEventually(order).toEqual(restTitles);
     await page.getByRole('button', { name: 'Half: width of Levels compared' }).click();
     await page.getByRole('button', { name: 'Medium: width of Levels compared' }).waitFor();
     await page.getByRole('button', { name: 'Clear' }).click();

@@ -34,10 +34,10 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const { page, service } = desk;
     // Figures that are still loading are shown as outlines instead of dashes.
     let answer = () => {};
-    const released = new Promise<void>((resolve) => {
+    const release = new Promise<void>((resolve) => {
       answer = resolve;
     });
-    await page.route('**/analytics/summaries', (route) => released.then(() => route.continue()));
+    await page.route('**/analytics/summaries', (route) => release.then(() => route.continue()));
     await page.goto(service.url());
     await page.getByRole('heading', { name: 'Served market' }).waitFor();
     const row = page.getByRole('row', { name: /^CORE/ });
@@ -136,8 +136,10 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const { body: usual } = await service.ask<DeskActions>('GET', '/actions');
     await follow(page, '/console/actions');
     const rows = page.getByRole('grid', { name: 'corporate actions' }).getByRole('row');
-    const undecided = usual.actions.filter(({ state }) => state === 'new' || state === 'amended');
-    const [first] = (undecided.length > 0 ? undecided : usual.actions).map((action) => action.ex_date).toSorted();
+    const undecidedActions = usual.actions.filter(({ state }) => state === 'new' || state === 'amended');
+    const [first] = (undecidedActions.length > 0 ? undecidedActions : usual.actions)
+      .map((action) => action.ex_date)
+      .toSorted();
     if (first === undefined) {
       await page.getByText('those of the last year are shown, the latest first').waitFor();
       expect(await rows.nth(0).textContent()).toMatch(/Ex-date.*Security/); // A year of days has no use.
@@ -221,8 +223,8 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const pricedReturns = await Promise.all(
       body.identifiers.map(async ({ identifier, end }) => {
         const yearAgo = `${Number(end!.slice(0, 4)) - 1}${end!.slice(4)}`;
-        const window = `end=${end}&columns=CLOSE&adjust=total`;
-        const { body: all } = await service.ask<PricesResponse>('GET', `/data/prices/${identifier}?${window}`);
+        const windowQuery = `end=${end}&columns=CLOSE&adjust=total`;
+        const { body: all } = await service.ask<PricesResponse>('GET', `/data/prices/${identifier}?${windowQuery}`);
         const { index, data } = all.prices;
         const [from] = data[index.findLastIndex((date) => String(date) <= yearAgo)] ?? [];
         return from === undefined ? -Infinity : 100 * (Number(data.at(-1)![0]) / Number(from) - 1);
@@ -291,7 +293,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
       request: { transaction_cost_bps: 5 },
       grid,
     });
-    const { result } = await service.finished(job.job_id);
+    const { result } = await service.waitForJob(job.job_id);
     const { rows, fan } = result as SweepView;
     expect(fan!.variants).toBe(4);
     await follow(page, `/console/sweeps/${job.job_id.slice('sweep:'.length)}`);
@@ -303,7 +305,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await panel.getByLabel('Id of the index').fill('FROM-SWEEP');
     await panel.getByRole('button', { name: 'Save as an index' }).click();
     await page.waitForURL('**/console/indices/FROM-SWEEP');
-    await service.finished('backtest:FROM-SWEEP');
+    await service.waitForJob('backtest:FROM-SWEEP');
     const { body: overview } = await service.ask<OverviewView>('GET', '/analytics/FROM-SWEEP/overview');
     expect(overview.metrics.total_return).toBe(last!.metrics!.total_return);
     await service.ask('DELETE', '/indices/FROM-SWEEP');

@@ -62,8 +62,8 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     expect(await page.locator('html').getAttribute('data-theme')).toBe('light');
     const table = page.getByRole('grid');
     expect(await table.evaluate((element) => element.scrollHeight - element.clientHeight)).toBeLessThanOrEqual(1);
-    for (const hidden of ['.rail', '.top-bar', '.page-actions', '.tabs a:not([aria-current])'])
-      expect(await page.locator(hidden).first().isVisible()).toBe(false);
+    for (const selector of ['.rail', '.top-bar', '.page-actions', '.tabs a:not([aria-current])'])
+      expect(await page.locator(selector).first().isVisible()).toBe(false);
     await page.getByText(/Divisor · market to .* printed/).waitFor();
     await page.emulateMedia({ media: 'screen' });
     await page.evaluate(`dispatchEvent(new Event('afterprint'))`);
@@ -150,7 +150,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     const { page, service } = desk;
     const runBacktest = async () => {
       await service.ask('POST', '/analytics/BROAD/backtest', {});
-      await service.finished('backtest:BROAD');
+      await service.waitForJob('backtest:BROAD');
     };
     await page.route('**/assets/calendar-page*', (route) => route.abort(), { times: 1 });
     await follow(page, '/console/calendar');
@@ -211,7 +211,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
     await keys.getByText('Ctrl Z').waitFor();
     await keys.getByRole('button', { name: 'Close' }).click();
-    await service.finished('backtest:CORE');
+    await service.waitForJob('backtest:CORE');
   });
 
   test('changes of a definition are undone and done again', async () => {
@@ -239,12 +239,12 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
       'GET',
       '/analytics/compare?ids=CORE,BROAD&start=2020-12-31&end=2021-12-31',
     );
-    const year = body.entries.map(
+    const yearDates = body.entries.map(
       ({ total_return: earned }) => `${earned! < 0 ? '−' : '+'}${Math.abs(100 * earned!).toFixed(2)}%`,
     );
     await page
       .getByRole('table', { name: 'returns by calendar year' })
-      .getByRole('row', { name: `2021 ${year.join(' ')}` })
+      .getByRole('row', { name: `2021 ${yearDates.join(' ')}` })
       .waitFor();
     await page.getByRole('radio', { name: 'Beta' }).check();
     await page.getByRole('application', { name: /^Rolling beta/ }).waitFor();
@@ -269,7 +269,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     expect(await page.getByLabel('Base date *').inputValue()).toBe('');
     await page.unrouteAll({ behavior: 'wait' });
     await service.ask('POST', '/data/stores/closes/activate');
-    await service.finished('load:closes');
+    await service.waitForJob('load:closes');
     await pollEventually(() => page.getByLabel('Base date *').inputValue()).toBe('2023-01-03');
     expect(await page.getByLabel('Name *').inputValue()).toBe('Begun early');
     await page.getByLabel('Figures of the preview').waitFor();
@@ -305,7 +305,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
   test('an index created while several stores are registered belongs to the served store, and its pages stay the same when another store is served', async () => {
     const { page, service, complaints } = desk;
     await service.ask('POST', '/data/stores/market/activate');
-    await service.finished('load:market');
+    await service.waitForJob('load:market');
     await follow(page, '/console/indices/INDEX-1?tab=weights');
     await page.getByRole('application', { name: 'Largest constituents of INDEX-1' }).waitFor();
     await page.getByRole('link', { name: 'closes', exact: true }).waitFor();
@@ -327,7 +327,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     const { page, service } = desk;
     for (const id of ['CORE', 'BROAD', 'INDEX-1']) await service.ask('DELETE', `/indices/${id}`);
     await service.ask('POST', '/data/stores/market/activate');
-    await service.finished('load:market');
+    await service.waitForJob('load:market');
     await page.goto(service.url());
     await page.getByRole('button', { name: 'Create an example index' }).click();
     const tour = page.getByRole('complementary', { name: 'Tour' });

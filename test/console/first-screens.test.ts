@@ -71,7 +71,7 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
       template_id: 'FACTSHEET-A4',
       index_ids: ['CORE', 'BROAD'],
     });
-    const result = (await service.finished(body.job_id)).result as RenderResult;
+    const result = (await service.waitForJob(body.job_id)).result as RenderResult;
     const { body: overview } = await service.ask<{ readonly end: string }>('GET', '/analytics/CORE/overview');
     const { headers } = await service.download(`/reports/renders/${result.render_id}`);
     expect(headers.get('content-disposition')).toContain(`"CORE-and-1-more-FACTSHEET-A4-${overview.end}.pdf"`);

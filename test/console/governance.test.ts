@@ -90,8 +90,8 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     await dialog.getByRole('row', { name: 'Rebalance, Frequency monthly quarterly' }).waitFor();
     await dialog.getByText('Change the whole history instead').click();
     await dialog.getByText('10 published closes would have to be restated.', { exact: false }).waitFor();
-    const amend = dialog.getByRole('button', { name: /^Amend from/ });
-    expect(await amend.isDisabled()).toBe(true); // the date is still empty
+    const amendButton = dialog.getByRole('button', { name: /^Amend from/ });
+    expect(await amendButton.isDisabled()).toBe(true); // the date is still empty
     await dialog.getByLabel('Effective from *').fill(first);
     await dialog.getByText('reviews up to it change published closes', { exact: false }).waitFor();
     await dialog.getByLabel('Effective from *').fill(third);
@@ -135,9 +135,9 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     const [restated] = SESSIONS.slice(4);
     const override = { identifier: 'AA', date: restated, price: 40, reason: 'Notice of the exchange' };
     expect((await service.ask('POST', '/data/stores/vendor/overrides', override)).status).toBe(200);
-    await service.finished('refresh:vendor');
+    await service.waitForJob('refresh:vendor');
     await service.ask('POST', '/analytics/EVEN/backtest', {});
-    await service.finished('backtest:EVEN');
+    await service.waitForJob('backtest:EVEN');
     const request = { restate: true, reason: 'The price was wrong' };
     expect((await service.ask('POST', '/analytics/EVEN/publish', request)).status).toBe(200);
     await follow(page, '/console/governance/errors');

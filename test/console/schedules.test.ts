@@ -37,9 +37,9 @@ describe('states of indices', () => {
 
   test('are blocked with the reason, waiting before the steps are complete, and complete afterwards', () => {
     expect(formatStates({})).toEqual(['A done', 'B done']);
-    const blocked = { state: 'blocked', step: 'checks', held: [createHeldIndex('B', 'CHECK_FAILED')] };
-    expect(formatStates(blocked)).toEqual(['B blocked', 'A done']);
-    expect(describeDay(createDayStates(blocked))).toEqual({ text: 'blocked', kind: 'bad' });
+    const blockedDay = { state: 'blocked', step: 'checks', held: [createHeldIndex('B', 'CHECK_FAILED')] };
+    expect(formatStates(blockedDay)).toEqual(['B blocked', 'A done']);
+    expect(describeDay(createDayStates(blockedDay))).toEqual({ text: 'blocked', kind: 'bad' });
     expect(formatStates({ state: 'waiting', step: 'run' })).toEqual(['A waiting', 'B waiting']);
     expect(formatStates({ state: 'waiting', step: 'deliver' })).toEqual(['A done', 'B done']);
   });
@@ -65,17 +65,17 @@ describe('states of indices', () => {
   });
 
   test('are not blocked if they wait for an approval', () => {
-    const awaited = { state: 'blocked', step: 'publish', held: [createHeldIndex('B', 'APPROVAL_REQUIRED')] };
-    expect(formatStates(awaited)).toEqual(['B awaited', 'A done']);
+    const day = { state: 'blocked', step: 'publish', held: [createHeldIndex('B', 'APPROVAL_REQUIRED')] };
+    expect(formatStates(day)).toEqual(['B awaited', 'A done']);
     for (const state of ['blocked', 'waiting'])
-      expect(describeDay(createDayStates({ ...awaited, state }))).toEqual({ text: 'awaits approval', kind: 'warning' });
-    const bothHeld = { ...awaited, held: [...awaited.held, createHeldIndex('A', 'CHECK_FAILED')] };
+      expect(describeDay(createDayStates({ ...day, state }))).toEqual({ text: 'awaits approval', kind: 'warning' });
+    const bothHeld = { ...day, held: [...day.held, createHeldIndex('A', 'CHECK_FAILED')] };
     expect(formatStates(bothHeld)).toEqual(['A blocked', 'B awaited']);
     expect(describeDay(createDayStates(bothHeld)).text).toBe('blocked');
     // The approval of an earlier day is missing. The current day waits for prices.
-    const earlyDay = { ...awaited, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
+    const earlyDay = { ...day, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
     expect(describeDay(createDayStates(earlyDay)).text).toBe('waiting');
-    expect(describeDay(createDayStates({ ...awaited, reason: 'B: no price' })).text).toBe('awaits approval');
+    expect(describeDay(createDayStates({ ...day, reason: 'B: no price' })).text).toBe('awaits approval');
   });
 });
 
@@ -147,9 +147,9 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
 
   test('lists the open days of a schedule with the whole reasons and a link to the decision', async () => {
     await page.goto(`${service.url()}/console/schedules/close`);
-    const open = page.getByRole('list', { name: 'Open days' }).getByRole('listitem').filter({ hasText: second });
-    for (const index of (await readDay(service, second)).held) await open.getByText(index.reason).first().waitFor();
-    await open.getByRole('link', { name: 'Decide' }).click();
+    const openItem = page.getByRole('list', { name: 'Open days' }).getByRole('listitem').filter({ hasText: second });
+    for (const index of (await readDay(service, second)).held) await openItem.getByText(index.reason).first().waitFor();
+    await openItem.getByRole('link', { name: 'Decide' }).click();
     await page.getByRole('complementary', { name: `Close, ${second}` }).waitFor();
   });
 

@@ -24,14 +24,14 @@ export async function openStockedDesk(browser: Browser): Promise<Desk> {
   const { service } = desk;
   const settings = { store_id: 'market', name: 'Market', seed: 42, assets: 60, start: '2014-01-01', activate: true };
   await service.ask('POST', '/data/synthetic', settings);
-  await service.finished('generate:market');
+  await service.waitForJob('generate:market');
   await service.ask('PUT', '/indices/CORE', { id: 'CORE', name: 'Core', ...RULES, pipeline: createPipeline(20) });
   await service.ask('PUT', '/indices/BROAD', { id: 'BROAD', name: 'Broad', ...RULES, pipeline: createPipeline(50) });
   await service.ask('POST', '/analytics/BROAD/backtest', {});
-  await service.finished('backtest:BROAD');
+  await service.waitForJob('backtest:BROAD');
   const terms = { transaction_cost_bps: 10, benchmark: { kind: 'index', id: 'BROAD' } };
   await service.ask('POST', '/analytics/CORE/backtest', terms);
-  await service.finished('backtest:CORE');
+  await service.waitForJob('backtest:CORE');
   return desk;
 }
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { GLOSSARY } from '#contract/glossary.js';
-import { apiDocument } from './api-document.js';
+import { getApiDocument } from './api-document.js';
 
-const { schemas } = apiDocument().components;
+const { schemas } = getApiDocument().components;
 
 interface Field {
   readonly schema: string;

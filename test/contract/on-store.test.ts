@@ -11,14 +11,14 @@ const OF_RUNS = ['replayRun', 'startRerun', 'syncData'];
 
 describe('the data store of a request', () => {
   test('can be named on every route that needs a market, unless a run names it', () => {
-    const undeclared = ROUTES.filter(
+    const undeclaredRoutes = ROUTES.filter(
       ([id, { errors, onStore }]) =>
         errors.includes('NO_DATA_SOURCE') &&
         onStore === undefined &&
         !errors.includes('STORE_MISMATCH') &&
         !OF_RUNS.includes(id),
     );
-    expect(undeclared.map(([id]) => id)).toEqual([]);
+    expect(undeclaredRoutes.map(([id]) => id)).toEqual([]);
   });
 
   test('is a query parameter of declared routes, with the errors of an unreadable store', () => {

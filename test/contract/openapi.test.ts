@@ -6,13 +6,13 @@ import { listErrorCodes, createOpenApiDocument, type OpenApiDocument } from '#co
 import { defineRoutes, type Route } from '#contract/route.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
 import { COMPILED_ONCE } from '../http/conformity.js';
-import { apiDocument } from './api-document.js';
+import { getApiDocument } from './api-document.js';
 
 const api: Readonly<Record<string, Route>> = API;
 let document: OpenApiDocument;
 
 beforeAll(() => {
-  document = JSON.parse(JSON.stringify(apiDocument())) as OpenApiDocument;
+  document = JSON.parse(JSON.stringify(getApiDocument())) as OpenApiDocument;
 });
 
 /** Returns all values of a key at any depth. */

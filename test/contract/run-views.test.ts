@@ -23,8 +23,10 @@ const views = Object.entries<Route>(API).flatMap(([id, route]) =>
 );
 
 test.each(views)('$id has the inputs that it needs, and an entry that computes it', ({ route, view }) => {
-  const has = [...Object.keys(route.query?.shape ?? {}), ...(route.body ? ['body'] : [])];
-  expect(view.needs.flatMap((need) => (ARTIFACTS_READ[need] ?? []).filter((name) => !has.includes(name)))).toEqual([]);
+  const parameters = [...Object.keys(route.query?.shape ?? {}), ...(route.body ? ['body'] : [])];
+  expect(
+    view.needs.flatMap((need) => (ARTIFACTS_READ[need] ?? []).filter((name) => !parameters.includes(name))),
+  ).toEqual([]);
   const isDated = 'start' in (route.query?.shape ?? {}) || 'from' in (route.query?.shape ?? {});
   expect(view.needs.includes('window')).toBe(isDated);
   expect(Object.keys(route.params?.shape ?? {})).toContain('index_id');

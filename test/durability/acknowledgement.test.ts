@@ -17,7 +17,7 @@ test.skipIf(!canTrace)(
   { timeout: 60_000 + WRITES * 60 },
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'divisor-acknowledged-'));
-    const trace = join(folder, 'trace');
+    const tracePath = join(folder, 'trace');
     // With -D the service is a child of this process. So it can receive signals of this process.
     const words = [
       '-D',
@@ -30,7 +30,7 @@ test.skipIf(!canTrace)(
       '-e',
       'trace=fdatasync,fsync,msync,read,write,writev',
       '-o',
-      trace,
+      tracePath,
     ];
     const child = spawn('strace', [
       ...words,
@@ -51,14 +51,14 @@ test.skipIf(!canTrace)(
       'off',
     ]);
     try {
-      const url = await new Promise<string>((listening, failed) => {
+      const url = await new Promise<string>((resolve, reject) => {
         let output = '';
         child.stdout.setEncoding('utf8').on('data', (text: string) => {
           output += text;
           const address = /listening on (\S+)/.exec(output)?.[1];
-          if (address !== undefined) listening(address);
+          if (address !== undefined) resolve(address);
         });
-        child.once('exit', (code) => failed(new Error(`ended with ${code}`)));
+        child.once('exit', (code) => reject(new Error(`ended with ${code}`)));
       });
       for (let i = 0; i < WRITES; i++) {
         const body = JSON.stringify({ name: `v${i}`, identifiers: ['A'] });
@@ -74,7 +74,7 @@ test.skipIf(!canTrace)(
       child.kill('SIGTERM');
       await once(child, 'close');
     }
-    const earlyAnswers = countEarlyAnswers(await readFile(trace, 'utf8'));
+    const earlyAnswers = countEarlyAnswers(await readFile(tracePath, 'utf8'));
     await rm(folder, { recursive: true, force: true });
     expect(earlyAnswers.answers).toBe(WRITES);
     expect(earlyAnswers.unflushed).toBe(0);

@@ -104,19 +104,19 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
     let before = '';
     let isStarted = false;
     for (let call = 0; call <= calls.length; call++) {
-      const copy = join(folder, String(call));
-      const digest = computeDigest(copy);
+      const copyFolder = join(folder, String(call));
+      const digest = computeDigest(copyFolder);
       const isNew = digest !== before;
       before = digest;
       const location = `before call ${call} of ${calls.length}, ${calls[call] ?? 'the end'}`;
       if (isNew) {
-        outcomes.push(effect.hasHappened(await readDocuments(copy)));
+        outcomes.push(effect.hasHappened(await readDocuments(copyFolder)));
         isStarted = false;
       }
       // Services that start on equal homes give equal results. So one start per home is enough.
       if (isStarted || !(isTested(calls, call) || call === calls.length)) continue;
       isStarted = true;
-      const { happened, left } = await checkAfterRestart(copy, effect);
+      const { happened, left } = await checkAfterRestart(copyFolder, effect);
       expect(happened || !outcomes.at(-1)!, location).toBe(true);
       expect(left, location).toEqual([]);
       // After a restart, an accepted job ends. Nothing else changes.
@@ -142,15 +142,15 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       });
       const isAcknowledged = await effect.perform(subject);
       watchCalls(home, undefined);
-      const place = `call ${refusedCall}, ${failedCall}`;
+      const description = `call ${refusedCall}, ${failedCall}`;
       const happened = effect.hasHappened(await readDocuments(home));
       // If success was reported, the effect must be durable. If failure was reported, the effect may exist, because the
       // disk may have failed after the commit.
-      if (isAcknowledged) expect(happened, place).toBe(true);
+      if (isAcknowledged) expect(happened, description).toBe(true);
       await subject.close();
       const after = await checkAfterRestart(home, effect);
-      if (happened) expect(after.happened, place).toBe(true);
-      expect(after.left, place).toEqual([]);
+      if (happened) expect(after.happened, description).toBe(true);
+      expect(after.left, description).toEqual([]);
       if (failedCall !== '') refusals++;
     }
     expect(refusals).toBeGreaterThan(0);

@@ -18,8 +18,8 @@ import { IS_SOAK } from '../soak.js';
  */
 const ROOT = '/usr/lib/postgresql';
 const version = existsSync(ROOT) ? readdirSync(ROOT).toSorted().at(-1) : undefined;
-const programs = join(ROOT, version ?? '', 'bin');
-const isInstalled = existsSync(join(programs, 'pg_basebackup'));
+const programFolder = join(ROOT, version ?? '', 'bin');
+const isInstalled = existsSync(join(programFolder, 'pg_basebackup'));
 if (IS_SOAK && !isInstalled) console.warn('skipped: no PostgreSQL with pg_basebackup is installed');
 
 const WRITERS = 6;
@@ -34,7 +34,7 @@ interface Server {
 const readUserId = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
 const user = process.getuid?.() === 0 && isInstalled ? { uid: readUserId('-u'), gid: readUserId('-g') } : {};
 const run = (program: string, words: readonly string[]) =>
-  execFileSync(join(programs, program), words, { stdio: 'pipe', ...user, cwd: tmpdir() });
+  execFileSync(join(programFolder, program), words, { stdio: 'pipe', ...user, cwd: tmpdir() });
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -62,7 +62,7 @@ async function waitForPostgresql(port: number): Promise<void> {
 async function launch(data: string): Promise<Server> {
   const port = await freePort();
   const words = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='];
-  const server = spawn(join(programs, 'postgres'), words, { stdio: 'ignore', ...user, cwd: tmpdir() });
+  const server = spawn(join(programFolder, 'postgres'), words, { stdio: 'ignore', ...user, cwd: tmpdir() });
   await waitForPostgresql(port);
   return { port, data, process: server };
 }
@@ -104,20 +104,20 @@ test.skipIf(!IS_SOAK || !isInstalled)(
       if (user.uid !== undefined) chownSync(path, user.uid, user.gid);
       return path;
     };
-    const data = formatFolder('primary');
-    run('initdb', ['-D', data, '-U', 'tester', '-A', 'trust', '-E', 'UTF8', '--no-locale']);
-    const primary = await launch(data);
-    const copy = formatFolder('standby');
+    const primaryFolder = formatFolder('primary');
+    run('initdb', ['-D', primaryFolder, '-U', 'tester', '-A', 'trust', '-E', 'UTF8', '--no-locale']);
+    const primary = await launch(primaryFolder);
+    const standbyFolder = formatFolder('standby');
     run('pg_basebackup', [
       '-D',
-      copy,
+      standbyFolder,
       '-R',
       '-X',
       'stream',
       '-d',
       `postgres://tester@127.0.0.1:${primary.port}/postgres?application_name=standby`,
     ]);
-    const standby = await launch(copy);
+    const standby = await launch(standbyFolder);
     const address = await openAddress(primary.port);
     const client = new Client(address.url);
     client.on('error', () => {}); // the connection ends together with its server
@@ -152,7 +152,7 @@ test.skipIf(!IS_SOAK || !isInstalled)(
     await waitForCount(WRITES);
     primary.process.kill('SIGKILL');
     const before = acknowledgedIds.size;
-    run('pg_ctl', ['-D', copy, 'promote', '-w']);
+    run('pg_ctl', ['-D', standbyFolder, 'promote', '-w']);
     address.move(standby.port);
     await waitForCount(before + WRITES);
     state.isOver = true;

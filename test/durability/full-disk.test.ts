@@ -7,7 +7,7 @@ import { openStore, type Store } from '#store/open-store.js';
 import { startService } from '../cli/process.js';
 import { openTemporaryFolders } from '../store/temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const mountedFolders: string[] = [];
 afterEach(() => {
   for (const folder of mountedFolders.splice(0)) execFileSync('umount', ['-l', folder]); // lazily, because a failed test may still use a file
@@ -15,7 +15,7 @@ afterEach(() => {
 
 /** Mounts a volume of 8 MiB. Returns undefined if the user has no permission to mount. */
 async function mountSmallVolume(): Promise<string | undefined> {
-  const folder = await newFolder();
+  const folder = await createFolder();
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder], { stdio: 'pipe' });
   } catch {

@@ -133,29 +133,29 @@ function createClients() {
   }
 
   async function putAndDelete(url: string, writer: number, turn: number): Promise<void> {
-    const parent = `parent-${writer}`;
+    const parentId = `parent-${writer}`;
     if (turn % 10 === 5) {
-      await ask(url, 'DELETE', `/indices/${parent}`);
+      await ask(url, 'DELETE', `/indices/${parentId}`);
       return;
     }
-    await ask(url, 'POST', '/indices', createIndexBody(parent, `v${turn}`));
+    await ask(url, 'POST', '/indices', createIndexBody(parentId, `v${turn}`));
     await ask(url, 'POST', '/indices', {
       ...createIndexBody(`child-${writer}`, 'child'),
       pipeline: null,
-      derivation: { source_index_id: parent },
+      derivation: { source_index_id: parentId },
     });
-    await ask(url, 'POST', `/analytics/${parent}/backtest`, {});
+    await ask(url, 'POST', `/analytics/${parentId}/backtest`, {});
   }
 
   /** Submits backtests of a private index, waits for some, and cancels others. */
   async function runJobs(url: string, writer: number, isOver: () => boolean): Promise<void> {
-    const index = `bt-${writer}`;
-    const jobId = `backtest:${index}`;
+    const indexId = `bt-${writer}`;
+    const jobId = `backtest:${indexId}`;
     while (!isOver()) {
       const record = submittedJobs.get(jobId)!;
       const token = (++serial % 9_990_000) / 10_000;
       record.tried.push(token);
-      const answer = await ask(url, 'POST', `/analytics/${index}/backtest`, { transaction_cost_bps: token });
+      const answer = await ask(url, 'POST', `/analytics/${indexId}/backtest`, { transaction_cost_bps: token });
       if (answer === undefined) return;
       if (answer.status === 202) {
         jobs++;
@@ -180,7 +180,7 @@ function createClients() {
   }
 
   async function checkJob(url: string, jobId: string): Promise<string[]> {
-    const index = jobId.slice('backtest:'.length);
+    const indexId = jobId.slice('backtest:'.length);
     const { acknowledged, tried } = submittedJobs.get(jobId)!;
     if (acknowledged === undefined && tried.length === 0) return [];
     let job: Answer | undefined;
@@ -207,7 +207,7 @@ function createClients() {
     if (status === 'succeeded') {
       const run = await ask(url, 'GET', '/analytics/backtests');
       const runs = run?.body['records'] ?? run?.body['backtests'] ?? Object.values(run?.body ?? {}).find(Array.isArray);
-      if (!JSON.stringify(runs).includes(`"${index}"`)) errors.push(`${jobId} succeeded without a stored run`);
+      if (!JSON.stringify(runs).includes(`"${indexId}"`)) errors.push(`${jobId} succeeded without a stored run`);
     }
     return errors;
   }

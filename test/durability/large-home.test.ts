@@ -8,7 +8,7 @@ import { startService } from '../cli/process.js';
 import { openTemporaryFolders } from '../store/temporary-folder.js';
 import { IS_SOAK } from '../soak.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const COUNT = 20_000;
 /** Number of documents in addition to the jobs. There are as many jobs as the service stores at most. */
 const DOCUMENTS = IS_SOAK ? COUNT : 1000;
@@ -44,7 +44,7 @@ test(
   `a service with ${COUNT} jobs and ${DOCUMENTS} documents is ready soon after a kill, and deletes only the oldest jobs`,
   { timeout: 180_000 },
   async () => {
-    const folder = join(await newFolder(), 'home');
+    const folder = join(await createFolder(), 'home');
     const home = await openHome(folder);
     const store = await openStore({ home, onFailure: () => {} });
     for (let from = 0; from < COUNT; from += BATCH) {

@@ -81,7 +81,7 @@ test(
     let lookedAt = 0;
     const state = { isOver: false, answered: 0 };
     const lostRequests: string[] = [];
-    const accepted = new Set<string>();
+    const acceptedIds = new Set<string>();
     let refusedCount = 0;
 
     const balanceRequests = async (): Promise<void> => {
@@ -111,7 +111,7 @@ test(
       try {
         const { status, body } = await ask(url, ...sentRequest);
         state.answered++;
-        if (status === 202) accepted.add((JSON.parse(body) as JobStatus).job_id);
+        if (status === 202) acceptedIds.add((JSON.parse(body) as JobStatus).job_id);
         // Between the signal and the next poll, a service that stops still responds. But it refuses new jobs with
         // status 503.
         else if (status === 503) refusedCount++;
@@ -145,14 +145,14 @@ test(
       state.isOver = true;
       await Promise.all([balancing, load, ...sentRequests]);
       const ends = new Map<string, number>();
-      for (const jobId of accepted) {
+      for (const jobId of acceptedIds) {
         let job: JobStatus;
         do job = JSON.parse((await ask(service.url, 'GET', `/jobs/${jobId}?wait=20`)).body) as JobStatus;
         while (job.status === 'pending' || job.status === 'running');
         ends.set(job.status, (ends.get(job.status) ?? 0) + 1);
       }
       console.log(
-        `${RESTARTS} restarts: ${state.answered} requests answered, ${refusedCount} of them refused because the service stops, ${accepted.size} jobs`,
+        `${RESTARTS} restarts: ${state.answered} requests answered, ${refusedCount} of them refused because the service stops, ${acceptedIds.size} jobs`,
       );
       expect(lostRequests).toEqual([]);
       expect([...ends.keys()]).toEqual(['succeeded']);

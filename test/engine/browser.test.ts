@@ -67,8 +67,8 @@ async function computeHashes(
   const engine = await open({ market: input, plugins } as Parameters<typeof open>[0]);
   const { covariance } = engine.riskModel('own', { identifiers: ['N01', 'N02', 'N03'] });
   const hashes = [engine.content_hash, [...covariance].join()];
-  for (const one of documents) {
-    const { index } = engine.define(one as Parameters<typeof engine.define>[0]);
+  for (const indexDocument of documents) {
+    const { index } = engine.define(indexDocument as Parameters<typeof engine.define>[0]);
     hashes.push(engine.backtest(index.id).hash);
   }
   return hashes;

@@ -33,7 +33,7 @@ async function requireBody<T>(method: string, path: string, body?: unknown): Pro
 
 async function runJob(path: string, body: unknown): Promise<void> {
   const { job_id: id } = await requireBody<{ job_id: string }>('POST', path, body);
-  expect(await service.finished(id)).toMatchObject({ error: null, status: 'succeeded' });
+  expect(await service.waitForJob(id)).toMatchObject({ error: null, status: 'succeeded' });
 }
 
 async function downloadBundle(id: string): Promise<Uint8Array> {

@@ -165,8 +165,8 @@ test('`divisor bundle` writes a bundle, and `divisor verify-bundle` exits with 0
   const file = join(folder, 'proved.tar');
   const words = ['bundle', 'PROVED', '--out', file, '--url', service.url()];
   expect((await runHere(words, { DIVISOR_API_KEY: reader.key })).status).toBe(0);
-  const soundOutcome = await runHere(['verify-bundle', file]);
-  expect([soundOutcome.status, soundOutcome.out]).toEqual([0, expect.stringContaining('recomputed bit for bit')]);
+  const intactOutcome = await runHere(['verify-bundle', file]);
+  expect([intactOutcome.status, intactOutcome.out]).toEqual([0, expect.stringContaining('recomputed bit for bit')]);
   const market = readMarket(bundle);
   const identifier = market.identifiers[0]!;
   await writeFile(file, addPrice(bundle, { identifier, day: market.dates[60]!, by: 1.001 }));

@@ -134,8 +134,8 @@ test('a missing part is refused by name', async () => {
   engine.define(bodies[1]!);
   engine.define(derivedDocument as unknown as Body);
   expect(() => engine.backtest('OTHER')).toThrow(expect.objectContaining({ code: 'VALIDATION_FAILED' }));
-  const unplugged = { ...bodies[0]!, plugins: { HIGH: { plugin: 'absent' } } } as unknown as Body;
-  expect(engine.validate(unplugged).map(({ code, path }) => [code, path])).toContainEqual([
+  const unpluggedBody = { ...bodies[0]!, plugins: { HIGH: { plugin: 'absent' } } } as unknown as Body;
+  expect(engine.validate(unpluggedBody).map(({ code, path }) => [code, path])).toContainEqual([
     'PLUGIN_NOT_FOUND',
     'plugins.HIGH.plugin',
   ]);

@@ -66,7 +66,8 @@ test('arrays, a table and Arrow are the same market, with the content hash of th
   const columns = market.table.columns.map((name, i) => [name, market.table.data.map((row) => row[i])] as const);
   const arrow = tableToIPC(tableFromArrays(Object.fromEntries(columns) as Record<string, number[]>), 'stream');
   const byArrow = await openEngine({ market: { prices: arrow, ...tables } });
-  for (const opened of [engine, byTable, byArrow]) expect(opened.content_hash).toBe(stores[0]!.content_hash);
+  for (const openedEngine of [engine, byTable, byArrow])
+    expect(openedEngine.content_hash).toBe(stores[0]!.content_hash);
 });
 
 test.each(documents.map(({ id }) => id))(

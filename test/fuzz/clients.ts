@@ -24,9 +24,9 @@ export async function openTeams() {
   const [operator, limited] = [undefined, PREFIXES].map((prefixes, i) =>
     issueKey({ name: `key-${i}`, scopes: SCOPES, expires: null, ...(prefixes && { prefixes }) }, Date.now()),
   ) as [IssuedKey, IssuedKey];
-  const all = SCOPES.join('+');
+  const allScopes = SCOPES.join('+');
   const formatRecord = ({ record: { name, id, sha256, prefixes } }: IssuedKey): string =>
-    `${name}:${id}:${sha256}:${all}${prefixes === undefined ? '' : `:${prefixes.join('+')}`}`;
+    `${name}:${id}:${sha256}:${allScopes}${prefixes === undefined ? '' : `:${prefixes.join('+')}`}`;
   const { issuer } = provider;
   const flags = [
     '--tenancy',
@@ -40,7 +40,7 @@ export async function openTeams() {
   ];
   provider.person = { sub: 'person', team: 'limited' };
   return {
-    flags: [...flags, '--oidc-scopes', `team=limited:${all}:${PREFIXES.join('+')}`],
+    flags: [...flags, '--oidc-scopes', `team=limited:${allScopes}:${PREFIXES.join('+')}`],
     environment: { DIVISOR_API_KEYS: [operator, limited].map(formatRecord).join(',') },
     operator: { 'x-api-key': operator.key },
     async clients(url: string): Promise<readonly Client[]> {

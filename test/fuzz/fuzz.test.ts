@@ -6,7 +6,7 @@ import { createRequests } from './request-arbitrary.js';
 import type { Client } from './clients.js';
 import { KEPT_NAME, openScene, type Scene } from './scene.js';
 import { openWire, type Wire, type WireRequest } from './wire.js';
-import { apiDocument } from '../contract/api-document.js';
+import { getApiDocument } from '../contract/api-document.js';
 
 /**
  * Number of requests that are sent to a whole service. They are derived from the OpenAPI document and are valid, nearly
@@ -39,7 +39,7 @@ describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {
     { timeout: 120_000 + REQUESTS * 40 },
     async () => {
       const judge = createJudge();
-      const requests = createRequests(JSON.parse(JSON.stringify(apiDocument())) as never, scene.vocabulary);
+      const requests = createRequests(JSON.parse(JSON.stringify(getApiDocument())) as never, scene.vocabulary);
       const tally = new Map<number, number>();
       const reachedRoutes = new Set<string>();
       const slowest: { readonly ms: number; readonly request: WireRequest }[] = [];
@@ -83,7 +83,7 @@ describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {
         if (sentCount < REQUESTS) await scene.restore();
       }
       const seconds = (performance.now() - startMs) / 1000;
-      const counts = [...tally]
+      const countsText = [...tally]
         .toSorted(([a], [b]) => a - b)
         .map(([status, count]) => `${status}: ${count}`)
         .join(', ');
@@ -94,7 +94,7 @@ describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {
         .filter((id) => !reachedRoutes.has(id))
         .join(', ');
       console.log(
-        `${sentCount} requests by ${access} in ${seconds.toFixed(1)} s; without a success: ${missedRoutes || 'none'}\n  ${counts}\n  slowest:\n  ${slowRequests}`,
+        `${sentCount} requests by ${access} in ${seconds.toFixed(1)} s; without a success: ${missedRoutes || 'none'}\n  ${countsText}\n  slowest:\n  ${slowRequests}`,
       );
       expect(`${violations.length} broken\n${violations.slice(0, 12).join('\n')}`).toBe('0 broken\n');
       expect(scene.defects).toEqual([]);

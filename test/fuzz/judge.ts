@@ -6,7 +6,7 @@ import type { Route } from '#contract/route.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
 import { createConformity } from '../http/conformity.js';
 import type { WireAnswer, WireRequest } from './wire.js';
-import { apiDocument } from '../contract/api-document.js';
+import { getApiDocument } from '../contract/api-document.js';
 
 /** Compares a response with the OpenAPI document of the service and returns the differences. */
 export type Judge = (request: WireRequest, answer: WireAnswer) => readonly string[];
@@ -15,7 +15,7 @@ export type Judge = (request: WireRequest, answer: WireAnswer) => readonly strin
 const UNROUTED_STATUSES = new Set([400, 401, 403, 404, 405]);
 
 export function createJudge(): Judge {
-  const conforms = createConformity(apiDocument());
+  const findViolations = createConformity(getApiDocument());
   return (request, answer) => {
     const { status, headers } = answer;
     const faults = [...listHeaderFaults(answer)];
@@ -28,7 +28,7 @@ export function createJudge(): Judge {
     if (operation === undefined) {
       if (!UNROUTED_STATUSES.has(status)) faults.push(`${status} of no operation`);
     } else if (request.method !== 'HEAD' && status !== 405) {
-      faults.push(...conforms(operation, { status, type, body }));
+      faults.push(...findViolations(operation, { status, type, body }));
     }
     return faults;
   };
@@ -90,8 +90,8 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]
 function findOperation({ method, path }: WireRequest): string | undefined {
   const [bare = ''] = path.split(/[?#]/);
   const routeMethod = method === 'HEAD' ? 'GET' : method;
-  const normal = normalisePath(bare);
-  const onPath = OPERATIONS.filter(({ pattern }) => pattern.test(normal)).toSorted(
+  const normalPath = normalisePath(bare);
+  const onPath = OPERATIONS.filter(({ pattern }) => pattern.test(normalPath)).toSorted(
     (a, b) => a.parameters - b.parameters,
   );
   const fixedOperations = onPath.filter(({ parameters }) => parameters === onPath[0]?.parameters);

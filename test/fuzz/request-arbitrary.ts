@@ -106,19 +106,19 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
               .join(','),
           ] as const,
       );
-    const required = parameters.filter((parameter) => parameter.required).map(createOneParameter);
+    const requiredArbitraries = parameters.filter((parameter) => parameter.required).map(createOneParameter);
     const optional = parameters
       .filter((parameter) => !parameter.required)
       .map((parameter) => fc.option(createOneParameter(parameter), { nil: undefined, freq: 2 }));
-    return fc.tuple(...required, ...optional).map((pairs) => pairs.filter((pair) => pair !== undefined));
+    return fc.tuple(...requiredArbitraries, ...optional).map((pairs) => pairs.filter((pair) => pair !== undefined));
   }
 
   function createHeaderArbitrary({ method, responses }: Operation): fc.Arbitrary<Readonly<Record<string, string>>> {
-    const media = Object.values(responses).flatMap(({ content }) => Object.keys(content ?? {}));
+    const mediaTypes = Object.values(responses).flatMap(({ content }) => Object.keys(content ?? {}));
     const accept = fc.constantFrom<Readonly<Record<string, string>>>(
       {},
       {},
-      ...media.map((type) => ({ accept: type })),
+      ...mediaTypes.map((type) => ({ accept: type })),
     );
     const condition = fc.constantFrom<Readonly<Record<string, string>>>(
       {},

@@ -74,12 +74,12 @@ export function createSchemaArbitraries(components: Readonly<Record<string, Json
 
   function createObjectArbitrary(schema: JsonSchema, depth: number): fc.Arbitrary<unknown> {
     const properties = (schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>;
-    const required = (schema['required'] ?? []) as readonly string[];
+    const requiredNames = (schema['required'] ?? []) as readonly string[];
     const members = Object.fromEntries(
       Object.entries(properties).map(([name, member]) => [name, createValueArbitrary(member, name, depth + 1)]),
     );
     const namedMembers = fc.record(members, {
-      requiredKeys: Object.keys(members).filter((name) => required.includes(name)),
+      requiredKeys: Object.keys(members).filter((name) => requiredNames.includes(name)),
     });
     const additional = schema['additionalProperties'];
     if (typeof additional !== 'object' || additional === null) return namedMembers;

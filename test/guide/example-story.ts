@@ -8,11 +8,11 @@ import {
   type Operation,
 } from '#views/documentation/operation.js';
 import { openLiveService, type Answer, type LiveService } from '../real/live.js';
-import { apiDocument } from '../contract/api-document.js';
+import { getApiDocument } from '../contract/api-document.js';
 
 /** Operations of the API document by operation id. */
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
-  listOperations(apiDocument()).map((operation) => [operation.operationId, operation]),
+  listOperations(getApiDocument()).map((operation) => [operation.operationId, operation]),
 );
 
 /**

@@ -22,8 +22,8 @@ const FOLDER = 'data/guide/';
 
 /** Returns the pages of the guide in reading order. The first page links to all others. */
 export function readGuideSources(): GuideSource[] {
-  const first = read('README.md');
-  const otherPages = [...new Set([...first.matchAll(/\]\(([a-z-]+\.md)\)/g)].map((match) => match[1]!))];
+  const readme = read('README.md');
+  const otherPages = [...new Set([...readme.matchAll(/\]\(([a-z-]+\.md)\)/g)].map((match) => match[1]!))];
   return ['README.md', ...otherPages].map((file) => {
     const text = read(file);
     return { file, text, examples: listExamples(file, text) };

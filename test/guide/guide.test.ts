@@ -22,11 +22,11 @@ const LANGUAGES = new Set(['sh', 'js', ...(hasCommand('python3') ? ['python'] : 
 let service: LiveService;
 let shell: Shell | undefined;
 let folder: string;
-let conforms: Conformity;
+let findViolations: Conformity;
 
 beforeAll(async () => {
   service = await openLiveService();
-  conforms = createConformity(service.document);
+  findViolations = createConformity(service.document);
   folder = await mkdtemp(join(tmpdir(), 'divisor-guide-'));
   if (!isRunnable) return;
   shell = await openShell(folder, {
@@ -77,7 +77,7 @@ function listViolations({ method, path, status, type, text }: Call): string[] {
     (a, b) => b.words - a.words,
   )[0]?.id;
   if (id === undefined) return [];
-  return conforms(id, {
+  return findViolations(id, {
     status,
     type: status === 204 ? null : type,
     body: type?.startsWith('application/json') === true ? JSON.parse(text) : text,

@@ -6,8 +6,8 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { expect, test } from 'vitest';
 
 test('the model of the dbt recipe computes the returns between the last levels of months', async () => {
-  const page = readFileSync('data/guide/recipes.md', 'utf8');
-  const [, model = ''] = /models\/monthly_returns\.sql <<'SQL'\n(.*?)\nSQL\n/s.exec(page)!;
+  const pageText = readFileSync('data/guide/recipes.md', 'utf8');
+  const [, model = ''] = /models\/monthly_returns\.sql <<'SQL'\n(.*?)\nSQL\n/s.exec(pageText)!;
   const folder = await mkdtemp(join(tmpdir(), 'divisor-recipes-'));
   const rows = ['2024-01-30,90', '2024-01-31,100', '2024-02-01,101', '2024-02-29,110', '2024-03-28,99'];
   await writeFile(join(folder, 'levels.csv'), `date,total\n${rows.join('\n')}\n`);

@@ -66,21 +66,21 @@ done
 `;
 
 export async function openShell(folder: string, environment: Readonly<Record<string, string>>): Promise<Shell> {
-  const calls = join(folder, 'calls');
+  const callsFolder = join(folder, 'calls');
   await mkdir(join(folder, 'desk'), { recursive: true });
-  const env = { ...process.env, ...environment, BLOCK: folder, CALLS: calls, DIVISOR_PACKAGE: process.cwd() };
+  const env = { ...process.env, ...environment, BLOCK: folder, CALLS: callsFolder, DIVISOR_PACKAGE: process.cwd() };
   const starter = spawn('bash', ['-c', STARTER], { env, stdio: ['pipe', 'pipe', 'inherit'] });
   const statuses = createInterface({ input: starter.stdout })[Symbol.asyncIterator]();
   return {
     async run(language, text) {
-      await rm(calls, { recursive: true, force: true });
-      await mkdir(calls);
+      await rm(callsFolder, { recursive: true, force: true });
+      await mkdir(callsFolder);
       await writeFile(join(folder, 'text'), language === 'sh' ? PRELUDE + text : text);
       starter.stdin.write(`${language}\n`);
       const { value, done } = await statuses.next();
       if (done === true) throw new Error('The shell has ended.');
       const output = await readFile(join(folder, 'output'), 'utf8');
-      return { exitStatus: Number(value), output, calls: await readCalls(calls) };
+      return { exitStatus: Number(value), output, calls: await readCalls(callsFolder) };
     },
     async close() {
       starter.stdin.end();
@@ -90,9 +90,9 @@ export async function openShell(folder: string, environment: Readonly<Record<str
 }
 
 async function readCalls(folder: string): Promise<Call[]> {
-  const metas = (await readdir(folder)).filter((name) => name.endsWith('.meta')).toSorted();
+  const metaFiles = (await readdir(folder)).filter((name) => name.endsWith('.meta')).toSorted();
   return Promise.all(
-    metas.map(async (name) => {
+    metaFiles.map(async (name) => {
       const [status = '', method = '', url = '', ...type] = (await readFile(join(folder, name), 'utf8')).split(' ');
       const text = await readFile(join(folder, name.replace('.meta', '.body')), 'utf8').catch(() => '');
       const { pathname, search } = new URL(url);

@@ -161,10 +161,10 @@ function formatMethodologySections(): string {
 
 /** Formats the document ids of a template as part of a sentence. */
 function listIds(ids: readonly string[]): string {
-  const marked = ids.map((id) => `\`${id}\``);
+  const markedIds = ids.map((id) => `\`${id}\``);
   return ids.length === 1
-    ? `the index ${marked[0]}`
-    : `the indices ${marked.slice(0, -1).join(', ')} and ${marked.at(-1)}`;
+    ? `the index ${markedIds[0]}`
+    : `the indices ${markedIds.slice(0, -1).join(', ')} and ${markedIds.at(-1)}`;
 }
 
 const MARKED_BLOCK = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;

@@ -59,12 +59,12 @@ test.each(guardedRoutes)('%s requires a key before it answers', async (_id, rout
 
 describe('no scope implies another, except that admin implies all', () => {
   test.each(guardedRoutes)('%s', async (_id, route) => {
-    const forbidden = [];
+    const forbiddenAnswers = [];
     for (const scope of SCOPES) {
       const { status } = await ask(route.method, createPath(route), scope, createBody(route));
-      if (status === 403) forbidden.push(scope);
+      if (status === 403) forbiddenAnswers.push(scope);
     }
-    expect(forbidden).toEqual(SCOPES.filter((scope) => scope !== route.scope && scope !== 'admin'));
+    expect(forbiddenAnswers).toEqual(SCOPES.filter((scope) => scope !== route.scope && scope !== 'admin'));
   });
 });
 

@@ -34,7 +34,7 @@ export function createConformity(document: OpenApiDocument): Conformity {
 function getConformity(document: OpenApiDocument): Conformity {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true, ...COMPILED_ONCE });
   ajv.addSchema({ ...document, $id: 'divisor' });
-  const compiled = new Map<string, ValidateFunction>();
+  const validators = new Map<string, ValidateFunction>();
   const operations = new Map(
     Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(
@@ -58,8 +58,8 @@ function getConformity(document: OpenApiDocument): Conformity {
     if (content[media] === undefined) return [`${operationId} does not declare ${media} for ${status}`];
     if (media !== 'application/json') return [];
     const ref = `divisor#/${[...pointer, 'content', media, 'schema'].map((word) => encodeURIComponent(word.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`;
-    const validate = compiled.get(ref) ?? ajv.compile({ $ref: ref });
-    compiled.set(ref, validate);
+    const validate = validators.get(ref) ?? ajv.compile({ $ref: ref });
+    validators.set(ref, validate);
     return validate(body)
       ? []
       : (validate.errors ?? []).map(

@@ -235,8 +235,8 @@ export function createSample(
   let ignoreCall = () => {};
   const cameIn = new Promise<void>((resolve) => (ignoreCall = resolve));
   let release = () => {};
-  const released = new Promise<void>((resolve) => (release = resolve));
-  const long: LongAnswers = { cancelled: 0, aborted: 0, release, released, waiting: ignoreCall };
+  const releasing = new Promise<void>((resolve) => (release = resolve));
+  const long: LongAnswers = { cancelled: 0, aborted: 0, release, released: releasing, waiting: ignoreCall };
   const app = createApp({
     api: sampleRoutes,
     handlers: sampleHandlers(long),

@@ -24,14 +24,14 @@ function createBytes({
   readonly length?: number;
   readonly failsAt?: number;
 }) {
-  const rooms = new Set<number>();
-  const seenEvents = { given: 0, cancelled: 0, hash: createHash('sha256'), rooms };
+  const sizes = new Set<number>();
+  const seenEvents = { given: 0, cancelled: 0, hash: createHash('sha256'), rooms: sizes };
   const stream = new ReadableStream({
     type: 'bytes',
     pull(controller) {
       if (seenEvents.given >= failsAt) return controller.error(new Error('cannot be read further'));
       const { buffer, byteLength } = controller.byobRequest!.view!;
-      rooms.add(buffer.byteLength);
+      sizes.add(buffer.byteLength);
       const part = new Uint8Array(buffer, 0, Math.min(byteLength, length - seenEvents.given)).fill(
         seenEvents.given % 251,
       );

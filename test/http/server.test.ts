@@ -45,11 +45,11 @@ describe('requests that the HTTP parser refuses get the error body of the servic
     ['a Host that is no host', 'GET /live HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n'],
     ['an unknown expectation', 'GET /live HTTP/1.1\r\nHost: localhost\r\nExpect: tea\r\n\r\n'],
   ])('%s', async (_name, text) => {
-    const response = await exchange(text);
-    expect(response).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
-    expect(response).toMatch(/x-request-id: [0-9a-f-]{36}\r\n/i);
-    expect(response).toMatch(/x-engine-version: 1\.2\.3\r\n/i);
-    expect(readBody(response).code).toBe('MALFORMED_REQUEST');
+    const responseText = await exchange(text);
+    expect(responseText).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    expect(responseText).toMatch(/x-request-id: [0-9a-f-]{36}\r\n/i);
+    expect(responseText).toMatch(/x-engine-version: 1\.2\.3\r\n/i);
+    expect(readBody(responseText).code).toBe('MALFORMED_REQUEST');
   });
 });
 
@@ -72,16 +72,16 @@ describe('bodies over the wire', () => {
 
   test('a chunked body beyond the limit is refused while it arrives', async () => {
     const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, 0x20), Buffer.from('\r\n')]);
-    const response = await exchange(
+    const responseText = await exchange(
       `${head}Transfer-Encoding: chunked\r\n\r\n`,
       ...Array.from({ length: 17 }, () => chunk),
     );
-    expect(readBody(response)).toMatchObject({ code: 'BODY_TOO_LARGE', detail: { limit: 1_048_576 } });
+    expect(readBody(responseText)).toMatchObject({ code: 'BODY_TOO_LARGE', detail: { limit: 1_048_576 } });
   });
 
   test('a declared length beyond the limit is refused before the body comes', async () => {
-    const response = await exchange(`${head}Content-Length: 99999999\r\n\r\n{`);
-    expect(readBody(response).message).toBe('The body has 99999999 bytes; at most 1048576 are accepted.');
+    const responseText = await exchange(`${head}Content-Length: 99999999\r\n\r\n{`);
+    expect(readBody(responseText).message).toBe('The body has 99999999 bytes; at most 1048576 are accepted.');
   });
 
   test('a client that disconnects during its body is no defect', async () => {
@@ -144,9 +144,9 @@ describe('a GET returns the same bytes whether it needs a Request or not', () =>
 
 test('a connection is closed after a thousand requests, each of them answered', async () => {
   const request = 'GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n';
-  const response = await exchange(request.repeat(1_000));
-  expect(response.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(1_000);
-  expect(response.match(/connection: close/gi)).toHaveLength(1);
+  const responseText = await exchange(request.repeat(1_000));
+  expect(responseText.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(1_000);
+  expect(responseText.match(/connection: close/gi)).toHaveLength(1);
 });
 
 test('a stream stops when its client leaves', async () => {

@@ -18,7 +18,7 @@ test(`the guarantees of jobs on several nodes hold in ${seeds} random worlds`, {
   }
   console.log(`${seeds} seeds from ${firstSeed}: ${JSON.stringify(total)}`);
   // If nothing happened in a simulation, it would satisfy every invariant.
-  const happened = [
+  const outcomes = [
     'succeeded',
     'failed',
     'cancelled',
@@ -28,7 +28,7 @@ test(`the guarantees of jobs on several nodes hold in ${seeds} random worlds`, {
     'outages',
     'stale',
   ] as const satisfies readonly (keyof ClusterReport)[];
-  if (seeds >= 20) for (const name of happened) expect(total[name]).toBeGreaterThan(seeds / 4);
+  if (seeds >= 20) for (const name of outcomes) expect(total[name]).toBeGreaterThan(seeds / 4);
 });
 
 test('an outage of the database, longer than a lease or not, counts as no crash', { timeout: 3_600_000 }, async () => {

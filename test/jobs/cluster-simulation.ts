@@ -140,9 +140,9 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   const isQuiet = (): boolean =>
     nodes.every(({ system }) => system !== undefined) &&
     [...database.rows.values()].every(({ status }) => status !== 'pending' && status !== 'running');
-  for (let done = 0; done < events || !isQuiet(); done++) {
-    isKind = done >= events;
-    if (done > events + REST_EVENTS_MAX) recordFailure('the world does not come to rest');
+  for (let count = 0; count < events || !isQuiet(); count++) {
+    isKind = count >= events;
+    if (count > events + REST_EVENTS_MAX) recordFailure('the world does not come to rest');
     if (isKind) agenda.runNext();
     else act();
     await new Promise((resolve) => setImmediate(resolve));

@@ -51,9 +51,9 @@ describe('GET /jobs/{job_id}/events', () => {
     expect(refusal.status).toBe(503);
     expect(await refusal.json()).toMatchObject({ error: { code: 'OVERLOADED' } });
     for (const stream of streams) await stream.body!.cancel();
-    const accepted = await ask(app, '/jobs/backtest:a/events');
-    expect(accepted.status).toBe(200);
-    await accepted.body!.cancel();
+    const acceptedAnswer = await ask(app, '/jobs/backtest:a/events');
+    expect(acceptedAnswer.status).toBe(200);
+    await acceptedAnswer.body!.cancel();
   });
 
   test('gives a key at most its share of slots, without affecting other keys', async () => {
@@ -120,26 +120,26 @@ describe('GET /jobs/{job_id}/events', () => {
     const follow = (path: string) => ask(app, path, { headers: { 'x-api-key': 'unlucky' } });
     const outage = new Refusal('STORE_UNAVAILABLE', 'The database does not answer.');
     for (let i = 0; i < LIMITS.MAX_KEY_EVENT_STREAMS; i++) {
-      const live = vi.spyOn(engine, 'liveIds').mockRejectedValueOnce(outage);
+      const liveIdsSpy = vi.spyOn(engine, 'liveIds').mockRejectedValueOnce(outage);
       expect((await follow('/jobs/events')).status).toBe(503);
-      live.mockRestore();
+      liveIdsSpy.mockRestore();
       const reader = (await follow('/jobs/backtest:a/events')).body!.getReader();
       const find = vi.spyOn(engine, 'find').mockRejectedValue(outage);
       await expect(readUntilFailure(reader)).rejects.toThrow(/does not answer/);
       find.mockRestore();
     }
-    const accepted = await follow('/jobs/backtest:a/events');
-    expect(accepted.status).toBe(200);
-    await accepted.body!.cancel();
+    const acceptedAnswer = await follow('/jobs/backtest:a/events');
+    expect(acceptedAnswer.status).toBe(200);
+    await acceptedAnswer.body!.cancel();
   });
 
   test('a wait for a job returns nothing to a key that has ended meanwhile', async () => {
     const { app, engine, submit, ended } = await openWorld();
     await submit('a');
     await waitFor(async () => expect((await engine.get('backtest:a'))!.status).toBe('running'));
-    const watching = vi.spyOn(engine, 'watch');
+    const watchSpy = vi.spyOn(engine, 'watch');
     const waitingAnswer = ask(app, '/jobs/backtest:a?wait=60', { headers: { 'x-api-key': 'revoked' } });
-    await waitFor(() => expect(watching).toHaveBeenCalled());
+    await waitFor(() => expect(watchSpy).toHaveBeenCalled());
     ended.add('revoked');
     await engine.cancel('backtest:a');
     expect((await waitingAnswer).status).toBe(401);

@@ -6,7 +6,7 @@ const ranKinds: string[] = [];
 const attempt = { compute: async (task: string) => void ranKinds.push(task) } as unknown as Attempt;
 
 test('a task with shared memory compiles only in kinds with sharedMemory', async () => {
-  const tied = createJobKind('diff', async (_, { compute }) => {
+  const tiedKind = createJobKind('diff', async (_, { compute }) => {
     await compute('total-return', {} as never);
     return doneOutcome;
   });
@@ -16,7 +16,7 @@ test('a task with shared memory compiles only in kinds with sharedMemory', async
     await compute('total-return', {} as never);
     return doneOutcome;
   });
-  for (const kind of [tied, portable]) await kind.run({} as never, attempt);
+  for (const kind of [tiedKind, portable]) await kind.run({} as never, attempt);
   expect(ranKinds).toEqual(['total-return', 'optimise', 'total-return']);
 });
 

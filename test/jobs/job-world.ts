@@ -38,12 +38,12 @@ export interface PendingTask {
 
 /** Creates a pool in which the test decides when a task ends. A cancellation signal stops a task immediately. */
 function createTestPool() {
-  const errands: PendingTask[] = [];
+  const tasks: PendingTask[] = [];
   const pool: ComputePool = {
     run({ input, signal }) {
-      let errand!: PendingTask;
+      let task!: PendingTask;
       const output = new Promise<never>((resolve, reject) => {
-        errand = {
+        task = {
           input,
           signal,
           fraction: 0,
@@ -51,19 +51,19 @@ function createTestPool() {
           finish: (value) => resolve(value as never),
           fail: reject,
         };
-        errands.push(errand);
+        tasks.push(task);
         signal?.addEventListener('abort', () => reject(new TaskStopped('stopped')));
       });
       return {
         output,
-        progress: () => ({ fraction: errand.fraction, message: 'Working.' }),
-        isAlive: () => errand.isAlive,
+        progress: () => ({ fraction: task.fraction, message: 'Working.' }),
+        isAlive: () => task.isAlive,
       };
     },
-    load: () => errands.length,
+    load: () => tasks.length,
     close: async () => {},
   };
-  return { pool, errands };
+  return { pool, errands: tasks };
 }
 
 export interface Payload {
@@ -112,13 +112,13 @@ export interface World {
   home: Home;
 }
 
-export const newHome = createTemporaryFolder;
+export const createHome = createTemporaryFolder;
 
 export async function openWorld(
   limits: Partial<NodeLimits & QueueLimits> = {},
   kinds: readonly JobKind<Payload>[] = [],
 ): Promise<World> {
-  return openOn(await newHome(), limits, kinds);
+  return openOn(await createHome(), limits, kinds);
 }
 
 export async function openOn(

@@ -95,7 +95,7 @@ process.stdout.write(String(started));
 `;
 
 test('a thread that ends while it starts does not end the process', async () => {
-  const required = fileURLToPath(new URL('../../src/jobs/thread-entry.cjs', import.meta.url));
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', ENDS_THREADS, required]);
+  const requiredPath = fileURLToPath(new URL('../../src/jobs/thread-entry.cjs', import.meta.url));
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', ENDS_THREADS, requiredPath]);
   expect(Number(stdout)).toBeGreaterThan(0);
 });

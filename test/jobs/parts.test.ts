@@ -64,9 +64,9 @@ const listWrittenParts = (outputs: readonly WrittenParts[]): number[] =>
 test('outputs are stored while parts run, and their names are passed to the attempt', async () => {
   const { ended, pass, kept, names } = createWorld(6);
   await pass(KEEP_MS + 1000);
-  const first = kept[0]!.map(({ artifact }) => artifact.name);
-  expect(first).toEqual(['here0', 'here1'].slice(0, first.length));
-  expect(names.kept).toEqual(first);
+  const firstNames = kept[0]!.map(({ artifact }) => artifact.name);
+  expect(firstNames).toEqual(['here0', 'here1'].slice(0, firstNames.length));
+  expect(names.kept).toEqual(firstNames);
   await pass(6000);
   expect(listWrittenParts(await ended)).toEqual([0, 1, 2, 3, 4, 5]);
 });
@@ -112,9 +112,9 @@ test('files of a part are stored, reused and checked together with its output', 
   const outputs = (await ended).toSorted((a, b) => a.parts[0]! - b.parts[0]!);
   expect(outputs).toEqual([earlierParts[0], createOwnOutput(1), otherOutput, createOwnOutput(3), createOwnOutput(4)]);
   expect(names.taken).toEqual(['a', 'a1', 'a2', 'theirs', 't1']);
-  const first = kept[0]!.flatMap(({ artifact, files = [] }) => [artifact, ...files].map(({ name }) => name));
-  expect(names.kept.slice(0, first.length)).toEqual(first);
-  expect(first).toContain('file4');
+  const firstNames = kept[0]!.flatMap(({ artifact, files = [] }) => [artifact, ...files].map(({ name }) => name));
+  expect(names.kept.slice(0, firstNames.length)).toEqual(firstNames);
+  expect(firstNames).toContain('file4');
 });
 
 test('an attempt completes if its outputs cannot be kept', async () => {

@@ -195,11 +195,11 @@ test('a new task waits for the thread of a task that yields; a task that another
   const { pool, run } = openHostilePool({ workers: 2, patienceMs: 60_000 });
   const stopController = new AbortController();
   const input = { steps: 100_000, ms: 1 };
-  const occupied = run('step', input, stopController.signal);
-  await waitUntil(() => hasStarted(occupied));
+  const occupyingRun = run('step', input, stopController.signal);
+  await waitUntil(() => hasStarted(occupyingRun));
   await run('echo', 'on the other thread').output;
   stopController.abort();
-  await expect(occupied.output).rejects.toMatchObject({ name: 'TaskStopped' });
+  await expect(occupyingRun.output).rejects.toMatchObject({ name: 'TaskStopped' });
   const long = pool.run({ lane: 'heavy', task: 'step' as TaskName, input: input as never, yields: true });
   await waitUntil(() => long.progress().fraction > 0);
   expect(await run('echo', 'heavy').output).toBe('heavy');

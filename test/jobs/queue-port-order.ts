@@ -40,11 +40,11 @@ export function describeOrder({ joined, joinAs }: Queues): void {
       expect(other.lease.jobId).toBe('optimise:o');
       await queue.complete(other.lease, succeed);
       expect(await claim()).toBeUndefined();
-      const reopened = await reopen();
-      const { claim: claimLater } = await joinAs(reopened.queue);
+      const reopenedQueue = await reopen();
+      const { claim: claimLater } = await joinAs(reopenedQueue.queue);
       expect(await claimLater()).toBeUndefined();
-      expect(await reopened.paused.get('backtest')).toEqual(pause);
-      await reopened.paused.resume('backtest', by);
+      expect(await reopenedQueue.paused.get('backtest')).toEqual(pause);
+      await reopenedQueue.paused.resume('backtest', by);
       const resumedJobs = [await claimLater(), await claimLater(), await claimLater()];
       expect(resumedJobs.map((each) => each?.lease.jobId)).toEqual(['backtest:b1', 'backtest:b2', undefined]);
     });

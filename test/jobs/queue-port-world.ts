@@ -65,7 +65,7 @@ export function createQueues(open: OpenQueue) {
   async function joinAs(queue: JobQueue) {
     const state = { calls: 0, progress: undefined as TaskProgress | undefined, freeBytes: LIMITS.jobBytesMax };
     const getFreeCapacity = () => ({ lanes: ['heavy', 'light'] as const, freeBytes: state.freeBytes });
-    const recovered = await queue.join({
+    const recoveredCount = await queue.join({
       onWork: () => void state.calls++,
       findProgress: () => state.progress,
       getFreeCapacity,
@@ -82,7 +82,7 @@ export function createQueues(open: OpenQueue) {
         const stop = queue.watch(`backtest:${ident}`, () => void isInStatus().catch(() => {}));
         void isInStatus().catch(() => {});
       });
-    return { state, recovered, claim, claimed: requireClaim, statusOf: readJobStatus, reach };
+    return { state, recovered: recoveredCount, claim, claimed: requireClaim, statusOf: readJobStatus, reach };
   }
 
   return { joined: joinQueue, joinAs };

@@ -4,7 +4,7 @@ import type { Origin } from '#jobs/origin.js';
 import {
   backtest,
   closeWorld,
-  newHome,
+  createHome,
   openOn,
   openWorld,
   reach,
@@ -36,7 +36,7 @@ describe('the origin of a job', () => {
   });
 
   test('is kept after the process ends', async () => {
-    const path = await newHome();
+    const path = await createHome();
     const before = await openOn(path);
     await before.engine.submit(createSubmission('a', { origin }));
     await waitForStarts(before, 1);
@@ -54,7 +54,7 @@ describe('the origin of a job', () => {
   });
 
   test('of a job without a client, and of one stored before origins existed, is empty', async () => {
-    const path = await newHome();
+    const path = await createHome();
     const before = await openOn(path);
     await before.engine.submit(createSubmission('a'));
     await waitForStarts(before, 1);
@@ -76,7 +76,7 @@ describe('the origin of a job', () => {
 
 describe('a restart', () => {
   test('after a stop continues the returned jobs, and keeps results', async () => {
-    const path = await newHome();
+    const path = await createHome();
     const before = await openOn(path);
     await before.engine.submit(createSubmission('done'));
     await waitForStarts(before, 1);
@@ -108,7 +108,7 @@ describe('a restart', () => {
         throw attempt.signal.reason;
       },
     };
-    const world = await openOn(await newHome(), {}, [last]);
+    const world = await openOn(await createHome(), {}, [last]);
     await world.engine.submit(createSubmission('a', { kind: last }));
     await waitForStarts(world, 1);
     await world.engine.stop();
@@ -118,7 +118,7 @@ describe('a restart', () => {
   });
 
   test('fails jobs of a kind that this build does not run', async () => {
-    const path = await newHome();
+    const path = await createHome();
     const sweep: JobKind<Payload> = { ...backtest, kind: 'sweep' };
     const before = await openOn(path, { runningMax: { heavy: 0, light: 0 } }, [sweep]);
     await before.engine.submit(createSubmission('a', { kind: sweep }));

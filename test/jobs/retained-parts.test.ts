@@ -64,11 +64,11 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
   const isThere = hasPostgresql || name === 'in a home';
   let world: World;
   let keeper: RetainedPartsStore;
-  const unreferenced: string[] = [];
+  const unreferencedNames: string[] = [];
   beforeEach(async () => {
     if (!isThere) return;
-    unreferenced.length = 0;
-    world = await engines[name]!((names) => void unreferenced.push(...names));
+    unreferencedNames.length = 0;
+    world = await engines[name]!((names) => void unreferencedNames.push(...names));
     keeper = createRetainedPartsStore({ documents: world.documents, version: '1' });
     await world.queue.join({
       onWork: () => {},
@@ -95,7 +95,7 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
       findKeptParts(second, createRetainedPartsStore({ documents: world.documents, version: '2' })).earlier,
     ).toEqual([]);
     expect(await findKeptParts(first).keep(createParts(1)), 'of an attempt that was given up').toBe(false);
-    expect(unreferenced).toEqual([]);
+    expect(unreferencedNames).toEqual([]);
   });
 
   test.runIf(isThere).each(['succeeds', 'is cancelled'])('are deleted when the job %s', async (how) => {
@@ -103,7 +103,7 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     await keeper.of(lease, input!).keep(createParts(2));
     if (how === 'succeeds') await world.queue.complete(lease, succeed);
     else await world.queue.cancel(lease.jobId);
-    expect(unreferenced.toSorted()).toEqual([...NAMES, ...FILES]);
+    expect(unreferencedNames.toSorted()).toEqual([...NAMES, ...FILES]);
     expect(await keeper.of(lease, input!).keep(createParts(1))).toBe(false);
   });
 
@@ -113,7 +113,7 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     const writeEffect = async (tx: DocumentTransaction) =>
       void (await tx.put('run', 'X', { columns: createRefTo(FILES[1]) }));
     await world.queue.complete(lease, { ...succeed, effect: writeEffect });
-    expect(unreferenced.toSorted()).toEqual([...NAMES, FILES[0]]);
+    expect(unreferencedNames.toSorted()).toEqual([...NAMES, FILES[0]]);
     expect([...(await world.documents.referencedArtifacts())]).toEqual([FILES[1]]);
   });
 
@@ -121,7 +121,7 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     const { lease, input } = await requireClaim();
     await keeper.of(lease, input!).keep(createParts(2));
     await world.queue.complete(lease, { type: 'fail', error: { code: 'JOB_TIMEOUT', message: 'Late.', detail: null } });
-    expect(unreferenced).toEqual([]);
+    expect(unreferencedNames).toEqual([]);
     await world.queue.retry(lease.jobId);
     expect(findKeptParts(await requireClaim()).earlier).toEqual(createParts(2));
   });

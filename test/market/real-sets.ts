@@ -64,8 +64,8 @@ export function formatLongCsv(close: string, otherColumns: Readonly<Record<strin
   for (const [date, cells] of rows) {
     names.forEach((name, i) => {
       if ((cells[i] ?? '') === '') return;
-      const rest = otherPanels.map(({ position, byDate }) => byDate.get(date)?.[position.get(name) ?? -1] ?? '');
-      lines.push([name, date, cells[i], ...rest].join(','));
+      const restValues = otherPanels.map(({ position, byDate }) => byDate.get(date)?.[position.get(name) ?? -1] ?? '');
+      lines.push([name, date, cells[i], ...restValues].join(','));
     });
   }
   return `${lines.join('\n')}\n`;

@@ -38,15 +38,15 @@ export function capInStages<K>(weights: ReadonlyMap<K, number>, { single, group 
     const largeTotal = sum(large.map((k) => values[k]!));
     if (largeTotal > group.together + 1e-12) {
       const otherPositions = values.flatMap((_, k) => (large.includes(k) ? [] : [k]));
-      const rest = 1 - group.to;
+      const remainder = 1 - group.to;
       const cut = cutTo(
         otherPositions,
         otherPositions.map((k) => values[k]!),
-        group.above / rest,
+        group.above / remainder,
       );
       const next = values.slice();
       for (const k of large) next[k] = (values[k]! * group.to) / largeTotal;
-      otherPositions.forEach((k, i) => (next[k] = cut[i]! * rest));
+      otherPositions.forEach((k, i) => (next[k] = cut[i]! * remainder));
       values = next;
     }
   }

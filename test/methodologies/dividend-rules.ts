@@ -13,10 +13,10 @@ const weightEquallyWithin = (market: Market, t: number, securities: readonly num
 
 /** Returns the median of the values that exist. Returns NaN if fewer than half exist. */
 export function computeMedian(values: readonly number[]): number {
-  const sorted = values.filter((value) => !Number.isNaN(value)).toSorted((a, b) => a - b);
-  const half = sorted.length / 2;
-  if (sorted.length < values.length / 2) return NaN;
-  return Number.isInteger(half) ? (sorted[half - 1]! + sorted[half]!) / 2 : sorted[Math.floor(half)]!;
+  const sortedValues = values.filter((value) => !Number.isNaN(value)).toSorted((a, b) => a - b);
+  const half = sortedValues.length / 2;
+  if (sortedValues.length < values.length / 2) return NaN;
+  return Number.isInteger(half) ? (sortedValues[half - 1]! + sortedValues[half]!) / 2 : sortedValues[Math.floor(half)]!;
 }
 
 export const runRisingDividends: Rulebook = (market, baseDate) => ({

@@ -76,8 +76,8 @@ export function createMarket(store: RawStore): Market {
     text: (i, t, name) => String(findFact(i, t, name)),
     dividend: createDividend,
     yield(i, t) {
-      const before = `${Number(dates[t]!.slice(0, 4)) - 1}${dates[t]!.slice(4)}`;
-      const year = store.dividends[i]!.filter(({ date }) => date > before && date <= dates[t]!);
+      const dateBefore = `${Number(dates[t]!.slice(0, 4)) - 1}${dates[t]!.slice(4)}`;
+      const year = store.dividends[i]!.filter(({ date }) => date > dateBefore && date <= dates[t]!);
       return (
         year.reduce((total, { date, value }) => total + value / computeSharesSince(i, date, t), 0) / computePrice(i, t)
       );

@@ -188,15 +188,17 @@ function minimiseVariance({
       best = { x: zeros, variance };
       return;
     }
-    const at = openPositions.toSorted((a, b) => Math.abs(x[b]! - least / 2) - Math.abs(x[a]! - least / 2))[0]!;
-    const k = kept[at]!;
+    const closestPosition = openPositions.toSorted(
+      (a, b) => Math.abs(x[b]! - least / 2) - Math.abs(x[a]! - least / 2),
+    )[0]!;
+    const k = kept[closestPosition]!;
     const excludeSecurity = () =>
       search(
         kept.filter((other) => other !== k),
         raised,
       );
     const raiseToLeast = () => search(kept, new Set([...raised, k]));
-    if (x[at]! < least / 2) {
+    if (x[closestPosition]! < least / 2) {
       excludeSecurity();
       raiseToLeast();
     } else {

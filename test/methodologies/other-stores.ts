@@ -63,18 +63,18 @@ const createNormal = (random: () => number) => () =>
 /** Draws crypto assets, which trade on every day of the year. Some are listed late. The smallest have little volume. */
 export function drawCoins(): RawStore {
   const random = createGenerator(39);
-  const normal = createNormal(random);
+  const drawNormal = createNormal(random);
   const dates = listDaysBetween('2014-12-01', '2018-06-29');
   const ids = Array.from({ length: COINS }, (_, i) => `COIN${String(i).padStart(2, '0')}`);
   const store = createEmptyStore({ dates, ids }, random);
-  const commonReturns = dates.map(() => 0.02 * normal());
+  const commonReturns = dates.map(() => 0.02 * drawNormal());
   ids.forEach((_, i) => {
     const from = i % 5 === 4 ? 40 * i : 0;
     let price = 0.5 + 200 * random();
     let supply = Math.round((4e7 * (1 + random())) / (1 + i));
     const turnover = 3e-4 * random() + 1e-5;
     for (let t = from; t < dates.length; t++) {
-      price *= Math.exp(commonReturns[t]! + 0.035 * normal());
+      price *= Math.exp(commonReturns[t]! + 0.035 * drawNormal());
       supply = Math.round(supply * 1.0001);
       store.close[i]![t] = Number(price.toPrecision(7));
       store.shares[i]![t] = supply;
@@ -92,19 +92,19 @@ const COMMODITIES = ['CL', 'GC', 'NG', 'ZC'];
  */
 export function drawContracts(dates: readonly string[]): RawStore {
   const random = createGenerator(38);
-  const normal = createNormal(random);
+  const drawNormal = createNormal(random);
   const months = [...new Set(dates.map((date) => date.slice(0, 7)))];
   const contracts = COMMODITIES.flatMap((name) => months.map((month, k) => ({ name, month, k })));
   const store = createEmptyStore({ dates, ids: contracts.map(({ name, month }) => `${name}-${month}`) }, random);
   const spot = new Map(COMMODITIES.map((name) => [name, 20 + 80 * random()]));
-  const slope = new Map(COMMODITIES.map((name) => [name, 0.01 * normal()]));
+  const slope = new Map(COMMODITIES.map((name) => [name, 0.01 * drawNormal()]));
   const facts = store.facts as { from: string; facts: Record<string, string | number> }[][];
   dates.forEach((date, t) => {
     const now = months.indexOf(date.slice(0, 7));
-    for (const name of COMMODITIES) spot.set(name, spot.get(name)! * Math.exp(0.015 * normal()));
+    for (const name of COMMODITIES) spot.set(name, spot.get(name)! * Math.exp(0.015 * drawNormal()));
     contracts.forEach(({ name, k }, i) => {
       if (now < k - 1 || now > k + 1) return;
-      const price = spot.get(name)! * Math.exp(slope.get(name)! * (k - now) + 0.002 * normal());
+      const price = spot.get(name)! * Math.exp(slope.get(name)! * (k - now) + 0.002 * drawNormal());
       store.close[i]![t] = Math.round(price * 100) / 100;
       if (t === 0 || date.slice(0, 4) !== dates[t - 1]!.slice(0, 4) || facts[i]!.length === 0) {
         const weight = Math.round(1000 * (1 + COMMODITIES.indexOf(name)) * (1 + 0.1 * Number(date.slice(3, 4))));

@@ -21,11 +21,14 @@ export function computeZScores(values: readonly number[]): number[] {
 
 /** Returns a quantile by linear interpolation between the order statistics. */
 export function computeQuantile(values: readonly number[], share: number): number {
-  const sorted = listKnownValues(values).toSorted((a, b) => a - b);
-  const position = share * (sorted.length - 1);
+  const sortedValues = listKnownValues(values).toSorted((a, b) => a - b);
+  const position = share * (sortedValues.length - 1);
   const lowerPosition = Math.floor(position);
-  const above = Math.min(sorted.length - 1, lowerPosition + 1);
-  return sorted[lowerPosition]! + (position - lowerPosition) * (sorted[above]! - sorted[lowerPosition]!);
+  const upperPosition = Math.min(sortedValues.length - 1, lowerPosition + 1);
+  return (
+    sortedValues[lowerPosition]! +
+    (position - lowerPosition) * (sortedValues[upperPosition]! - sortedValues[lowerPosition]!)
+  );
 }
 
 /** Returns the values limited to the range between two of their percentiles. */
@@ -159,14 +162,14 @@ export function capWeights(weights: Weights, cap: number): Weights {
   const feasibleCap = Math.max(cap, 1 / weights.size);
   const atCap = new Set<number>();
   for (;;) {
-    const uncapped = [...weights].filter(([security]) => !atCap.has(security));
-    const scale = (1 - atCap.size * feasibleCap) / sum(uncapped.map(([, weight]) => weight));
-    const above = uncapped.filter(([, weight]) => weight * scale > feasibleCap + 1e-13);
-    if (above.length === 0)
+    const uncappedEntries = [...weights].filter(([security]) => !atCap.has(security));
+    const scale = (1 - atCap.size * feasibleCap) / sum(uncappedEntries.map(([, weight]) => weight));
+    const largeEntries = uncappedEntries.filter(([, weight]) => weight * scale > feasibleCap + 1e-13);
+    if (largeEntries.length === 0)
       return new Map(
         [...weights].map(([security, weight]) => [security, atCap.has(security) ? feasibleCap : weight * scale]),
       );
-    for (const [security] of above) atCap.add(security);
+    for (const [security] of largeEntries) atCap.add(security);
   }
 }
 
@@ -207,8 +210,8 @@ export function capByGroup(
   for (const entry of entries) groups.set(getGroup(entry[0]), [...(groups.get(getGroup(entry[0])) ?? []), entry]);
   const full = new Set<unknown>();
   for (;;) {
-    const uncapped = entries.filter(([security]) => !full.has(getGroup(security)));
-    const scale = findRoot((x) => sumCapped(uncapped, x), 1 - full.size * groupCap);
+    const uncappedEntries = entries.filter(([security]) => !full.has(getGroup(security)));
+    const scale = findRoot((x) => sumCapped(uncappedEntries, x), 1 - full.size * groupCap);
     const overweightGroups = [...groups].filter(
       ([group, members]) => !full.has(group) && sumCapped(members, scale) > groupCap + 1e-13,
     );
@@ -304,23 +307,23 @@ export function solve(matrix: readonly (readonly number[])[], right: readonly nu
   const n = rows.length;
   const pivots: { readonly row: Float64Array; readonly column: number }[] = [];
   for (let column = 0; column < n; column++) {
-    const at = pivots.length;
-    let best = at;
-    for (let i = at; i < n; i++) if (Math.abs(rows[i]![column]!) > Math.abs(rows[best]![column]!)) best = i;
+    const rank = pivots.length;
+    let best = rank;
+    for (let i = rank; i < n; i++) if (Math.abs(rows[i]![column]!) > Math.abs(rows[best]![column]!)) best = i;
     if (best === n || Math.abs(rows[best]![column]!) < NO_PIVOT) continue;
-    [rows[at], rows[best]] = [rows[best]!, rows[at]!];
-    const row = rows[at]!;
+    [rows[rank], rows[best]] = [rows[best]!, rows[rank]!];
+    const row = rows[rank]!;
     pivots.push({ row, column });
-    for (let i = at + 1; i < n; i++) {
+    for (let i = rank + 1; i < n; i++) {
       const factor = rows[i]![column]! / row[column]!;
       if (factor !== 0) for (let j = column; j <= n; j++) rows[i]![j]! -= factor * row[j]!;
     }
   }
   const x = right.map(() => 0);
   for (const { row, column } of pivots.toReversed()) {
-    let rest = row[n]!;
-    for (let j = column + 1; j < n; j++) rest -= row[j]! * x[j]!;
-    x[column] = rest / row[column]!;
+    let remainder = row[n]!;
+    for (let j = column + 1; j < n; j++) remainder -= row[j]! * x[j]!;
+    x[column] = remainder / row[column]!;
   }
   return x;
 }

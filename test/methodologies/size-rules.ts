@@ -30,8 +30,8 @@ export const runEqualWeight: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     ...EVERY_QUARTER,
     reference: (dates, t) => {
-      const second = findNthWeekday(dates[t]!.slice(0, 7), { weekday: 5, nth: 2 });
-      return dates.findLastIndex((date) => date <= second);
+      const secondFriday = findNthWeekday(dates[t]!.slice(0, 7), { weekday: 5, nth: 2 });
+      return dates.findLastIndex((date) => date <= secondFriday);
     },
     decide: (t) => computeProportional(market.members('COMMITTEE', t), () => 1),
   }),
@@ -116,13 +116,13 @@ export const createFixedCount =
 
 export const runMidCap50: Rulebook = (market, baseDate) => {
   const schedule = { months: [3, 9], anchor: THIRD_FRIDAY, dividends: 'total' } as const;
-  const leaders = weightLargest(market, 40, { enter: 35, exit: 47 });
+  const weightLeaders = weightLargest(market, 40, { enter: 35, exit: 47 });
   const leadersOn = new Map<number, ReadonlySet<number>>();
   return {
     '-LEADERS': runIndex(market, baseDate, {
       ...schedule,
       decide(t, members) {
-        const weights = leaders(t, members);
+        const weights = weightLeaders(t, members);
         leadersOn.set(t, new Set(weights.keys()));
         return capWeights(weights, 0.1);
       },

@@ -265,15 +265,15 @@ function drawUniverses({ dates, close }: Bars, random: () => number): Record<str
     const rows = new Map(
       members.map((security) => [security, { security, start: dates[0]!, end: null as string | null }]),
     );
-    const past: Membership[] = [];
+    const memberships: Membership[] = [];
     reserve.forEach((security, k) => {
       const date = dates[Math.min(dates.length - 1, 200 + k * every)]!;
       const leavingSecurity = [...rows.keys()][Math.floor(random() * rows.size)]!;
-      past.push({ ...rows.get(leavingSecurity)!, end: date });
+      memberships.push({ ...rows.get(leavingSecurity)!, end: date });
       rows.delete(leavingSecurity);
       rows.set(security, { security, start: date, end: null });
     });
-    return [...past, ...rows.values()];
+    return [...memberships, ...rows.values()];
   };
   return {
     COMMITTEE: createChangingMembership(list.slice(0, 120), list.slice(120, 150), 29),

@@ -15,10 +15,10 @@ beforeAll(async () => {
     start: '2020-01-02',
     end: '2023-12-29',
   });
-  expect((await service.finished('generate:market')).error).toBeNull();
+  expect((await service.waitForJob('generate:market')).error).toBeNull();
   await service.ask('PUT', '/indices/ONE', { ...createIndexBody('ONE'), base_date: '2020-01-02' });
   await service.ask('POST', '/analytics/ONE/backtest', {});
-  expect((await service.finished('backtest:ONE')).error).toBeNull();
+  expect((await service.waitForJob('backtest:ONE')).error).toBeNull();
 });
 afterAll(() => service?.close());
 
@@ -55,12 +55,12 @@ test('a key has up to a hundred waiting jobs; more are refused with Retry-After,
   expect((await service.ask('POST', '/risk-models/m0/estimate', body, first)).status).toBe(202);
   expect((await service.ask('POST', '/risk-models/other/estimate', body, second)).status).toBe(202);
   // A few waiting jobs are computed until they end. In the soak, all are.
-  const accepted = [...answers.keys()].filter((i) => answers[i]!.status === 202).map((i) => `risk:m${i}`);
-  const doneJobs = IS_SOAK ? accepted : accepted.slice(-DONE_COUNT);
-  for (const jobId of accepted) if (!doneJobs.includes(jobId)) await service.ask('DELETE', `/jobs/${jobId}`);
+  const acceptedIds = [...answers.keys()].filter((i) => answers[i]!.status === 202).map((i) => `risk:m${i}`);
+  const doneJobs = IS_SOAK ? acceptedIds : acceptedIds.slice(-DONE_COUNT);
+  for (const jobId of acceptedIds) if (!doneJobs.includes(jobId)) await service.ask('DELETE', `/jobs/${jobId}`);
   await service.ask('DELETE', '/jobs/simulate:ONE');
-  for (const jobId of accepted)
-    expect((await service.finished(jobId)).status).toBe(doneJobs.includes(jobId) ? 'succeeded' : 'cancelled');
+  for (const jobId of acceptedIds)
+    expect((await service.waitForJob(jobId)).status).toBe(doneJobs.includes(jobId) ? 'succeeded' : 'cancelled');
   expect((await service.ask('POST', '/risk-models/again/estimate', body, first)).status).toBe(202);
-  expect((await service.finished('risk:again')).status).toBe('succeeded');
+  expect((await service.waitForJob('risk:again')).status).toBe('succeeded');
 });

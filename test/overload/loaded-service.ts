@@ -22,7 +22,7 @@ export interface LoadedService {
   readonly keys: readonly string[];
   ask<T = JobStatus>(method: string, path: string, body?: unknown, key?: string): Promise<Answer<T>>;
   /** Waits for the end of a job and returns it. */
-  finished(jobId: string): Promise<JobStatus>;
+  waitForJob(jobId: string): Promise<JobStatus>;
   /** Returns the resident memory in MB. */
   resident(): Promise<number>;
   close(): Promise<void>;
@@ -85,7 +85,7 @@ export async function startLoadedService(words: readonly string[] = [], clients 
     pid: service.child.pid!,
     keys,
     ask,
-    finished: waitForJob,
+    waitForJob,
     async resident() {
       const { body } = await ask<string>('GET', '/metrics');
       return Number(/^process_resident_memory_bytes (\S+)/m.exec(body)![1]) / 1e6;
@@ -116,9 +116,9 @@ export interface Percentiles {
 }
 
 export function createPercentiles(times: readonly number[]): Percentiles {
-  const sorted = times.toSorted((a, b) => a - b);
+  const sortedTimes = times.toSorted((a, b) => a - b);
   const readPercentile = (share: number) =>
-    sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
+    sortedTimes[Math.min(sortedTimes.length - 1, Math.ceil(share * sortedTimes.length) - 1)] ?? Number.NaN;
   return { p50: readPercentile(0.5), p95: readPercentile(0.95), p99: readPercentile(0.99), max: readPercentile(1) };
 }
 

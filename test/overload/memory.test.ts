@@ -23,9 +23,9 @@ async function runBacktests(from: number, to: number): Promise<void> {
   let next = from;
   const submitBacktests = async (): Promise<void> => {
     for (let i = next++; i < to; i = next++) {
-      const index = `I${i % INDICES}`;
-      await service.ask('POST', `/analytics/${index}/backtest`, { transaction_cost_bps: i / 10 });
-      expect((await service.finished(`backtest:${index}`)).error).toBeNull();
+      const indexId = `I${i % INDICES}`;
+      await service.ask('POST', `/analytics/${indexId}/backtest`, { transaction_cost_bps: i / 10 });
+      expect((await service.waitForJob(`backtest:${indexId}`)).error).toBeNull();
     }
   };
   await Promise.all([submitBacktests(), submitBacktests(), submitBacktests()]);
@@ -35,7 +35,7 @@ test('memory goes back after work, and does not grow from one time of work to th
   if (!IS_SOAK) skip('pauses for 100 s: npm run soak');
   const body = { store_id: 'market', seed: 1, assets: 60, start: '2021-01-04', end: '2024-12-31' };
   await service.ask('POST', '/data/synthetic', body);
-  expect((await service.finished('generate:market')).error).toBeNull();
+  expect((await service.waitForJob('generate:market')).error).toBeNull();
   for (let i = 0; i < INDICES; i++)
     await service.ask('PUT', `/indices/I${i}`, { ...createIndexBody(`I${i}`), base_date: body.start });
   const start = await service.resident();

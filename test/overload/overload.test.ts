@@ -31,11 +31,11 @@ beforeAll(async () => {
     start: '2015-01-02',
     end: '2024-12-31',
   });
-  expect((await service.finished('generate:market')).error).toBeNull();
+  expect((await service.waitForJob('generate:market')).error).toBeNull();
   for (const id of ['ONE', 'TWO', 'THREE']) {
     await service.ask('PUT', `/indices/${id}`, createIndexBody(id));
     await service.ask('POST', `/analytics/${id}/backtest`, {});
-    expect((await service.finished(`backtest:${id}`)).error).toBeNull();
+    expect((await service.waitForJob(`backtest:${id}`)).error).toBeNull();
   }
 });
 afterAll(() => service?.close());
@@ -114,7 +114,7 @@ test('a cancelled job is readable as cancelled at once, and its worker works aga
     while ((await service.ask('GET', `/jobs/${smallAnswer}`)).body.status === 'pending') await pause(2);
     returnedMs.push(performance.now() - startMs);
     await end();
-    await service.finished(smallAnswer);
+    await service.waitForJob(smallAnswer);
   }
   console.log(
     `cancel readable: ${formatPercentiles(createPercentiles(readableMs))}; the next job runs: ${formatPercentiles(createPercentiles(returnedMs))}`,
@@ -133,8 +133,8 @@ test('clients take turns: one that comes after another’s dozen jobs does not w
     manyJobs.push((await service.ask('POST', `/risk-models/m${i}/estimate`, body, first)).body.job_id);
   const lateJob = (await service.ask('POST', '/risk-models/late/estimate', body, second)).body.job_id;
   await end();
-  const lateStatus = await service.finished(lateJob);
-  const statuses = await Promise.all(manyJobs.map((jobId) => service.finished(jobId)));
+  const lateStatus = await service.waitForJob(lateJob);
+  const statuses = await Promise.all(manyJobs.map((jobId) => service.waitForJob(jobId)));
   const before = statuses.filter((job) => job.finished_at! < lateStatus.started_at!).length;
   expect(lateStatus.error).toBeNull();
   expect(before).toBeLessThanOrEqual(WORKERS + 1);
@@ -171,7 +171,7 @@ test.runIf(IS_SOAK)(
   async () => {
     const end = await saturate();
     const before = await service.resident();
-    const accepted: string[] = [];
+    const acceptedIds: string[] = [];
     let count = 0;
     const body = { index_id: 'ONE', start: '2024-11-01' };
     for (let from = 0; from < 12_000; from += 50) {
@@ -186,7 +186,7 @@ test.runIf(IS_SOAK)(
         ),
       );
       for (const { status, body: answer, retryAfter } of answers) {
-        if (status === 202) accepted.push(answer.job_id);
+        if (status === 202) acceptedIds.push(answer.job_id);
         else {
           expect([status, answer.error.code, Number(retryAfter) > 0]).toEqual([503, 'OVERLOADED', true]);
           count++;
@@ -195,13 +195,13 @@ test.runIf(IS_SOAK)(
     }
     const grownBytes = (await service.resident()) - before;
     console.log(
-      `12,000 submissions: ${accepted.length} accepted, ${count} refused, ${grownBytes.toFixed(0)} MB more resident`,
+      `12,000 submissions: ${acceptedIds.length} accepted, ${count} refused, ${grownBytes.toFixed(0)} MB more resident`,
     );
-    expect(accepted.length).toBe(10_000);
+    expect(acceptedIds.length).toBe(10_000);
     expect(grownBytes).toBeLessThan(200);
     await end();
     const startMs = performance.now();
-    for (const jobId of accepted) expect((await service.finished(jobId)).status).toBe('succeeded');
+    for (const jobId of acceptedIds) expect((await service.waitForJob(jobId)).status).toBe('succeeded');
     console.log(`they ended ${((performance.now() - startMs) / 1000).toFixed(0)} s later`);
   },
   900_000,
@@ -219,7 +219,7 @@ test.runIf(IS_SOAK)(
           i % 2 === 0 ? `/analytics/${id}/backtest` : '/risk-models/again/estimate',
           i % 2 === 0 ? { transaction_cost_bps: hundred + i / 1000 } : { index_id: id, start: '2022-01-03' },
         );
-        expect((await service.finished(body.job_id)).status).toBe('succeeded');
+        expect((await service.waitForJob(body.job_id)).status).toBe('succeeded');
       }
       sizes.push(await service.resident());
     }

@@ -73,19 +73,19 @@ export interface PostgresqlOptions {
  */
 export async function startPostgresql(options: PostgresqlOptions = {}): Promise<PostgresqlServer> {
   const { folder = mkdtempSync(join(tmpdir(), 'divisor-postgresql-')), outlives = false, settings = [] } = options;
-  const data = join(folder, 'data');
+  const dataFolder = join(folder, 'data');
   const user = process.getuid?.() === 0 ? (findUser('postgres') ?? findUser('nobody')) : undefined;
   chmodSync(folder, 0o755);
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
-  const result = formatPreparedFiles(process.env['TEST_RUN_FOLDER'] ?? folder, user);
-  const programs = NATIVE === undefined ? OWN_PROGRAMS! : join(result, 'native', 'bin');
-  if (options.standbyOf !== undefined) await copyAsStandby(options.standbyOf, data, user);
-  else execFileSync('cp', ['-a', join(result, 'data'), data]); // preserves the owner
+  const preparedFolder = formatPreparedFiles(process.env['TEST_RUN_FOLDER'] ?? folder, user);
+  const programFolder = NATIVE === undefined ? OWN_PROGRAMS! : join(preparedFolder, 'native', 'bin');
+  if (options.standbyOf !== undefined) await copyAsStandby(options.standbyOf, dataFolder, user);
+  else execFileSync('cp', ['-a', join(preparedFolder, 'data'), dataFolder]); // preserves the owner
   const port = await freePort();
   const tlsSettings = options.tls === undefined ? [] : listEncryption(options.tls, folder, user);
-  const words = `-D ${data} -p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -F`.split(' ');
+  const words = `-D ${dataFolder} -p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -F`.split(' ');
   const launch = (): ChildProcess =>
-    spawn(join(programs, 'postgres'), [...words, ...settings, ...tlsSettings], {
+    spawn(join(programFolder, 'postgres'), [...words, ...settings, ...tlsSettings], {
       stdio: 'ignore',
       ...user,
       cwd: folder,
@@ -132,7 +132,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   if (options.standbyOf !== undefined) await waitFor(options.standbyOf);
   return {
     port,
-    data,
+    data: dataFolder,
     url: `postgresql://tester:${PASSWORD}@127.0.0.1:${port}/postgres`,
     query,
     promote: () => query('SELECT pg_promote()'),
@@ -163,8 +163,8 @@ function formatPreparedFiles(run: string, user: { readonly uid: number; readonly
   chmodSync(folder, 0o755);
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
   const words = ['-U', 'tester', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--no-locale'];
-  const programs = NATIVE === undefined ? OWN_PROGRAMS! : copyPrograms(NATIVE, folder);
-  execFileSync(join(programs, 'initdb'), ['-D', join(folder, 'data'), ...words], {
+  const programFolder = NATIVE === undefined ? OWN_PROGRAMS! : copyPrograms(NATIVE, folder);
+  execFileSync(join(programFolder, 'initdb'), ['-D', join(folder, 'data'), ...words], {
     stdio: 'pipe',
     ...user,
     cwd: folder,
@@ -194,8 +194,8 @@ async function copyAsStandby(
   await client.end();
   writeFileSync(join(data, 'backup_label'), rows[0]!.labelfile);
   writeFileSync(join(data, 'standby.signal'), '');
-  const primary = `host=127.0.0.1 port=${port} user=tester application_name=standby`;
-  writeFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${primary}'\n`);
+  const primaryConnection = `host=127.0.0.1 port=${port} user=tester application_name=standby`;
+  writeFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${primaryConnection}'\n`);
   if (user !== undefined) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, data]);
   chmodSync(data, 0o700);
 }
@@ -257,9 +257,9 @@ function copyPrograms(native: string, folder: string): string {
     rmSync(join(folder, target), { force: true });
     symlinkSync(relative(dirname(target), source), join(folder, target));
   }
-  const programs = join(folder, 'native', 'bin');
-  for (const program of ['initdb', 'postgres']) chmodSync(join(programs, program), 0o755);
-  return programs;
+  const programFolder = join(folder, 'native', 'bin');
+  for (const program of ['initdb', 'postgres']) chmodSync(join(programFolder, program), 0o755);
+  return programFolder;
 }
 
 function findUser(name: string): { readonly uid: number; readonly gid: number } | undefined {

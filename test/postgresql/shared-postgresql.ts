@@ -19,10 +19,10 @@ export const TLS_FOLDER = 'test/postgresql/tls';
  * because separate servers test durability.
  */
 export async function openSharedPostgresql(): Promise<string> {
-  const run = process.env['TEST_RUN_FOLDER']!; // set before the first test
-  const folder = join(run, 'postgresql');
-  const url = join(run, 'postgresql.url');
-  chmodSync(run, 0o755);
+  const runFolder = process.env['TEST_RUN_FOLDER']!; // set before the first test
+  const folder = join(runFolder, 'postgresql');
+  const url = join(runFolder, 'postgresql.url');
+  chmodSync(runFolder, 0o755);
   try {
     mkdirSync(folder);
     const server = await startPostgresql({

@@ -17,36 +17,36 @@ const RUNS = ['ALL', 'LATER', 'SOME'] as const;
  * requests.
  */
 describe('a figure computed for one request', () => {
-  let asked: LiveService;
+  let askedService: LiveService;
   let fresh: LiveService;
   let sessions: string[];
 
   beforeAll(async () => {
-    asked = await openLiveService(['--workers', '2']);
+    askedService = await openLiveService(['--workers', '2']);
     fresh = await openLiveService(['--workers', '1']);
     sessions = await listSessions(fresh, FIRST, LAST);
-    await makeRuns(asked);
+    await makeRuns(askedService);
     await makeRuns(fresh);
     await serveRagged(fresh, sessions, CHANGED_MARKET);
   });
   afterAll(async () => {
-    await asked?.close();
+    await askedService?.close();
     await fresh?.close();
   });
 
   test('answers no other request: runs, dates, models, benchmarks and versions of a store, together and separately', async () => {
     const questions = listQuestions();
-    const jointViews = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
-    await serveRagged(asked, sessions, CHANGED_MARKET);
+    const jointViews = await Promise.all(questions.map(async (path) => askedService.ok('GET', path)));
+    await serveRagged(askedService, sessions, CHANGED_MARKET);
     // Responses of another service. It receives only requests for the changed store, in reverse order.
     const ownViews = new Map<string, unknown>();
     for (const path of questions.toReversed()) ownViews.set(path, await fresh.ok('GET', path));
-    const changedViews = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
+    const changedViews = await Promise.all(questions.map(async (path) => askedService.ok('GET', path)));
     questions.forEach((path, k) => expect(removeRuns(changedViews[k]), path).toEqual(removeRuns(ownViews.get(path))));
 
-    await serveRagged(asked, sessions, MARKET);
+    await serveRagged(askedService, sessions, MARKET);
     const repeatedViews: unknown[] = [];
-    for (const path of questions.toReversed()) repeatedViews.unshift(await asked.ok('GET', path));
+    for (const path of questions.toReversed()) repeatedViews.unshift(await askedService.ok('GET', path));
     questions.forEach((path, k) => expect(repeatedViews[k], path).toEqual(jointViews[k]));
     for (const view of changedViews) expect(JSON.stringify(view)).toContain('"stale":{"definition":false,"data":true,');
     const differingQuestions = questions.filter((_, k) => removeState(jointViews[k]) !== removeState(changedViews[k]));

@@ -167,7 +167,7 @@ describe('on an index', () => {
   interface Levels {
     readonly levels: { readonly index: readonly string[]; readonly data: readonly number[] };
   }
-  let levelOn: (day: string) => number;
+  let getLevel: (day: string) => number;
 
   beforeAll(async () => {
     expect(
@@ -183,7 +183,7 @@ describe('on an index', () => {
     });
     expect((await service.job('/analytics/LONG/backtest')).error).toBeNull();
     const { levels } = await service.ok<Levels>('GET', '/analytics/LONG/levels');
-    levelOn = (day) => levels.data[levels.index.indexOf(day)]!;
+    getLevel = (day) => levels.data[levels.index.indexOf(day)]!;
   });
 
   test('spot and time are those of the latest session on or before the requested date', async () => {
@@ -196,7 +196,7 @@ describe('on an index', () => {
     expect(future).toMatchObject({
       requested_as_of: '2023-09-04',
       as_of: '2023-09-01',
-      spot: levelOn('2023-09-01'),
+      spot: getLevel('2023-09-01'),
       days: 105,
     });
     expect(
@@ -207,7 +207,7 @@ describe('on an index', () => {
     ).toMatchObject({ requested_as_of: '2023-09-04', as_of: '2023-09-01', points: [{ days: 105 }] });
     expect(
       await service.ok('GET', '/derivatives/LONG/roll?as_of=2023-09-04&front_expiry=2023-09-15&back_expiry=2023-12-15'),
-    ).toMatchObject({ as_of: '2023-09-01', spot: levelOn('2023-09-01') });
+    ).toMatchObject({ as_of: '2023-09-01', spot: getLevel('2023-09-01') });
   });
 
   test('a swap past a reset is measured from its level there', async () => {
@@ -221,10 +221,10 @@ describe('on an index', () => {
       ['2023-07-10', '2023-10-10'],
       ['2023-10-10', '2024-01-10'],
     ]);
-    expect(answer.initial_level).toBe(levelOn('2023-07-10'));
-    expect(answer.accrued_equity).toBeCloseTo(1000 * (levelOn('2023-08-15') / levelOn('2023-07-10') - 1), 10);
+    expect(answer.initial_level).toBe(getLevel('2023-07-10'));
+    expect(answer.accrued_equity).toBeCloseTo(1000 * (getLevel('2023-08-15') / getLevel('2023-07-10') - 1), 10);
     expect(await service.ok('POST', '/derivatives/trs/price', { ...swap, reset_frequency: 'none' })).toMatchObject({
-      initial_level: levelOn('2023-01-10'),
+      initial_level: getLevel('2023-01-10'),
     });
   });
 

@@ -229,8 +229,8 @@ function begin(
 }
 
 test('a body beyond the limit is refused by its length, one that breaks off leaves its name free', async () => {
-  const bytes = String(LIMITS.MAX_IMPORT_TABLE_BYTES + 1);
-  const refusal = await begin({ 'content-length': bytes }, false);
+  const bytesText = String(LIMITS.MAX_IMPORT_TABLE_BYTES + 1);
+  const refusal = await begin({ 'content-length': bytesText }, false);
   expect([refusal?.code, refusal?.detail.limit]).toEqual(['BODY_TOO_LARGE', LIMITS.MAX_IMPORT_TABLE_BYTES]);
   await begin({ 'transfer-encoding': 'chunked' }, true);
   // The name stays reserved until the service has noticed that the request has ended.

@@ -59,7 +59,7 @@ export async function openLiveService(words: readonly string[] = []): Promise<Li
   const { url } = server.server;
   // The document is fetched. It would take half a second to generate it again.
   const document = (await (await fetch(new URL('/openapi.json', url))).json()) as OpenApiDocument;
-  const conforms = createConformity(document);
+  const findViolations = createConformity(document);
 
   async function ask<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
     const response = await fetch(new URL(path, url), {
@@ -73,18 +73,18 @@ export async function openLiveService(words: readonly string[] = []): Promise<Li
     });
     const text = await response.text();
     const type = response.headers.get('content-type');
-    const parsed = (type?.includes('json') === true && text !== '' ? JSON.parse(text) : text) as T;
+    const parsedBody = (type?.includes('json') === true && text !== '' ? JSON.parse(text) : text) as T;
     const operation = findOperation(method, path);
     if (operation !== undefined) {
-      const violations = conforms(operation, {
+      const violations = findViolations(operation, {
         status: response.status,
         type: text === '' ? null : type,
-        body: parsed,
+        body: parsedBody,
       });
       if (violations.length > 0)
         throw new Error(`${method} ${path} breaks its own document:\n${violations.slice(0, 5).join('\n')}`);
     }
-    return { status: response.status, headers: response.headers, body: parsed };
+    return { status: response.status, headers: response.headers, body: parsedBody };
   }
 
   async function requireBody<T>(method: string, path: string, body?: unknown): Promise<T> {

@@ -75,12 +75,12 @@ export function createRaggedMarket(
     const volatility = 0.01 + 0.03 * draw();
     const beta = 0.3 + draw();
     let price = 20 + 80 * draw();
-    const own = dates.map((_, t) => {
+    const ownCloses = dates.map((_, t) => {
       const move = beta * marketReturns[t]! + volatility * (draw() - 0.5);
       if (!isStill && t > 0) price *= 1 + move;
       return Number(price.toFixed(6));
     });
-    const prices = twinName === undefined ? own : closes.get(twinName)!.map((close) => 2 * close);
+    const prices = twinName === undefined ? ownCloses : closes.get(twinName)!.map((close) => 2 * close);
     closes.set(name, prices);
     const shares = Math.round(1e6 * (1 + 20 * draw()));
     prices.forEach((close, t) => {

@@ -88,11 +88,11 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
     beforeAll(async () => {
       const folder = join(service.folder, set);
       await mkdir(folder);
-      const prices = cutBars(formatLongCsv(file), addYears(base, -2));
-      await writeFile(join(folder, 'market.csv'), prices);
+      const pricesCsv = cutBars(formatLongCsv(file), addYears(base, -2));
+      await writeFile(join(folder, 'market.csv'), pricesCsv);
       await writeFile(
         join(folder, 'reference.csv'),
-        `identifier,CURRENCY,EXCHANGE\n${listNames(prices)
+        `identifier,CURRENCY,EXCHANGE\n${listNames(pricesCsv)
           .map((name) => `${name},${currency},${calendar}`)
           .join('\n')}\n`,
       );

@@ -80,24 +80,24 @@ describe.skipIf(!hasData)('1,500 real names as Parquet', () => {
 });
 
 function encodeParquet(lines: readonly string[], names: readonly string[]): Uint8Array {
-  const date: string[] = [];
-  const identifier: string[] = [];
+  const dates: string[] = [];
+  const identifiers: string[] = [];
   const close: number[] = [];
   for (const line of lines) {
     const cells = line.split(',');
     for (let i = 0; i < names.length; i++) {
       const text = cells[i + 1];
       if (text === undefined || text === '') continue;
-      date.push(cells[0]!);
-      identifier.push(names[i]!);
+      dates.push(cells[0]!);
+      identifiers.push(names[i]!);
       close.push(Number(text));
     }
   }
   return new Uint8Array(
     parquetWriteBuffer({
       columnData: [
-        { name: 'date', data: date, type: 'STRING' },
-        { name: 'identifier', data: identifier, type: 'STRING' },
+        { name: 'date', data: dates, type: 'STRING' },
+        { name: 'identifier', data: identifiers, type: 'STRING' },
         { name: 'CLOSE', data: close, type: 'DOUBLE' },
       ],
     }),

@@ -56,8 +56,8 @@ test('a changed test is compiled, and nothing else is rebuilt', async () => {
   expect(await project.read('dist/test/first.test.js')).toContain('first = 2');
   expect(isNewlyWritten('dist/src/main.js')).toBe(false);
   const findChangeTime = (path: string) => statSync(join(project.folder, path)).mtimeMs;
-  for (const dated of ['dist/bundle/built.json', 'dist/documentation/built.json'])
-    expect(findChangeTime(dated)).toBeGreaterThanOrEqual(findChangeTime('dist/.build/sources.tsbuildinfo'));
+  for (const datedFile of ['dist/bundle/built.json', 'dist/documentation/built.json'])
+    expect(findChangeTime(datedFile)).toBeGreaterThanOrEqual(findChangeTime('dist/.build/sources.tsbuildinfo'));
 });
 
 test('a changed source rebuilds the bundle with its code cache, the engine and the documentation; a changed kernel also the kernel; a page of the guide only the guide', async () => {

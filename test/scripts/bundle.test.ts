@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { openTemporaryFolders } from '../store/temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 const COMPILED = 'dist/.build/sources.tsbuildinfo';
 const BUILD_FILE = 'dist/bundle/built.json';
@@ -15,7 +15,7 @@ const BUILD_FILE = 'dist/bundle/built.json';
  * Returns where the entry point of the command is. The package has the given files with modification times in seconds.
  */
 async function bundleInMode(times: Readonly<Record<string, number>>): Promise<string | undefined> {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const place = (path: string) => join(folder, path);
   mkdirSync(dirname(place('dist/src/bundle.mjs')), { recursive: true });
   cpSync(resolve('dist/src/bundle.js'), place('dist/src/bundle.mjs'));
@@ -42,7 +42,7 @@ test('newer compiled sources are used directly, as are sources that were never b
 
 /** Creates a package and runs its command. @returns the form of the command that ran, which it prints */
 async function createCommandPackage(cache: 'none' | 'of the script' | 'of another'): Promise<string> {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const place = (path: string) => join(folder, path);
   const write = (path: string, text: string | Buffer) => {
     mkdirSync(dirname(place(path)), { recursive: true });
@@ -74,8 +74,8 @@ test('the command is a script if its bundle is current, and modules if the bundl
 
 test('the script of the command imports nothing at run time: code cached by V8 cannot', () => {
   const lines = readFileSync('dist/bundle/dispatch.cjs', 'latin1').split('\n');
-  const code = lines.filter((line) => !/^\s*(?:\*|\/\/|\/\*)/.test(line));
-  expect(code.filter((line) => /(?<![\w.$])import\(/.test(line))).toEqual([]);
+  const codeLines = lines.filter((line) => !/^\s*(?:\*|\/\/|\/\*)/.test(line));
+  expect(codeLines.filter((line) => /(?<![\w.$])import\(/.test(line))).toEqual([]);
 });
 
 const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
@@ -102,9 +102,15 @@ function listLoadedFiles(entry: string, seenFiles = new Set<string>()): Readonly
 }
 
 test('a command loads nothing that only a service or another command needs', () => {
-  const rooms = ['dist/src/domain/rules/', 'dist/src/market/', 'dist/src/services/', 'dist/kernels/', 'dist/workers/'];
+  const folders = [
+    'dist/src/domain/rules/',
+    'dist/src/market/',
+    'dist/src/services/',
+    'dist/kernels/',
+    'dist/workers/',
+  ];
   const loadedFiles = [...listLoadedFiles('dist/src/cli/dispatch.js')];
   expect(loadedFiles).toContain('dist/src/cli/view-commands/indices.js');
-  expect(loadedFiles.filter((module) => rooms.some((room) => module.startsWith(room)))).toEqual([]);
+  expect(loadedFiles.filter((module) => folders.some((room) => module.startsWith(room)))).toEqual([]);
   expect([...listLoadedFiles('dist/src/cli/serve.js')]).toContain('dist/src/domain/rules/catalogue.js');
 });

@@ -94,9 +94,9 @@ export async function createProject(): Promise<Project> {
       return { status, written: output };
     },
     async steps() {
-      const log = await readFile(resolvePath('steps.log'), 'utf8').catch(() => '');
+      const logText = await readFile(resolvePath('steps.log'), 'utf8').catch(() => '');
       await rm(resolvePath('steps.log'), { force: true });
-      return log.split('\n').filter(Boolean).toSorted();
+      return logText.split('\n').filter(Boolean).toSorted();
     },
     close: () => rm(folder, { recursive: true }),
   };

@@ -51,7 +51,8 @@ test('the bill of materials lists every package of a release with its hash and i
   // The release or another component needs every component that is listed.
   const reachedPackages = new Set<string>(root!.dependsOn);
   for (const ref of reachedPackages)
-    for (const next of otherDependencies.find((each) => each.ref === ref)?.dependsOn ?? []) reachedPackages.add(next);
+    for (const reachedRef of otherDependencies.find((each) => each.ref === ref)?.dependsOn ?? [])
+      reachedPackages.add(reachedRef);
   const peers = [...refs].filter((ref) => !reachedPackages.has(ref));
   expect(peers.every((ref) => ref.startsWith('pkg:npm/'))).toBe(true);
   for (const { dependsOn } of bill.dependencies) for (const ref of dependsOn) expect(refs).toContain(ref);

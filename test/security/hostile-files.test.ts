@@ -144,21 +144,21 @@ describe('one text of forty megabytes in a file of some kilobytes', () => {
   });
 
   test('of a DuckDB or SQLite file is refused', async () => {
-    const duck = join(service.root, 'long.duckdb');
-    const instance = await DuckDBInstance.create(duck);
+    const duckdbPath = join(service.root, 'long.duckdb');
+    const instance = await DuckDBInstance.create(duckdbPath);
     const connection = await instance.connect();
     await connection.run(`CREATE TABLE market AS SELECT 'A' AS identifier, '2024-01-02' AS date, '10' AS "CLOSE"`);
     await connection.run(`CREATE TABLE reference AS SELECT 'A' AS identifier, repeat('x', ${LONG}) AS "NAME"`);
     connection.closeSync();
     instance.closeSync(); // DuckDB locks the file until the instance is closed
-    const lite = join(service.root, 'long.sqlite');
-    const database = new sqlite.Database(lite);
+    const sqlitePath = join(service.root, 'long.sqlite');
+    const database = new sqlite.Database(sqlitePath);
     database.exec(`CREATE TABLE market AS SELECT 'A' AS identifier, '2024-01-02' AS date, 10.0 AS "CLOSE"`);
     database.exec(
       `CREATE TABLE reference AS SELECT 'A' AS identifier, replace(hex(zeroblob(${LONG / 2})), '0', 'x') AS "NAME"`,
     );
     database.close();
-    for (const location of [`duckdb://${duck}`, `sqlite://${lite}`]) {
+    for (const location of [`duckdb://${duckdbPath}`, `sqlite://${sqlitePath}`]) {
       const error = await service.refusal('POST', '/data/stores', { name: 'Long', kind: 'database', location });
       const [finding] = (error.detail?.['findings'] ?? []) as { code: string; message: string }[];
       expect([location, error.status, finding?.code]).toEqual([location, 422, 'UNREADABLE_FILE']);
@@ -170,9 +170,9 @@ describe('one text of forty megabytes in a file of some kilobytes', () => {
 test('a Parquet file and a DuckDB table with too many columns are refused with both numbers', async () => {
   const manyColumns = `SELECT 'A' AS identifier, ${Array.from({ length: 8192 }, (_, i) => `1 AS c${i}`).join(', ')}`;
   const location = join(service.root, 'many');
-  const duck = join(service.root, 'many.duckdb');
+  const duckdbPath = join(service.root, 'many.duckdb');
   await mkdir(location);
-  const instance = await DuckDBInstance.create(duck);
+  const instance = await DuckDBInstance.create(duckdbPath);
   const connection = await instance.connect();
   await connection.run(`CREATE TABLE market AS ${manyColumns}`);
   await connection.run(`COPY market TO '${join(location, 'market.parquet')}' (FORMAT parquet)`);
@@ -180,7 +180,7 @@ test('a Parquet file and a DuckDB table with too many columns are refused with b
   instance.closeSync(); // DuckDB locks the file until the instance is closed
   const stores = [
     { kind: 'folder', location },
-    { kind: 'database', location: `duckdb://${duck}` },
+    { kind: 'database', location: `duckdb://${duckdbPath}` },
   ];
   for (const store of stores) {
     const report = 'There are 8193 columns; at most 8192 are read.';

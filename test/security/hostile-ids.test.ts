@@ -172,14 +172,14 @@ test('a body cannot write a prototype, by its name or by its escapes', async () 
 
 /** Returns copies of a body. In each copy one object has members with the inherited names. */
 function addInherited(body: unknown): unknown[] {
-  const inherited = { constructor: [], hasOwnProperty: [], toString: null, valueOf: {} };
+  const inheritedMembers = { constructor: [], hasOwnProperty: [], toString: null, valueOf: {} };
   if (Array.isArray(body))
     return body.flatMap((item, i) => addInherited(item).map((changedItem) => body.with(i, changedItem)));
   if (typeof body !== 'object' || body === null) return [];
   const inner = Object.entries(body).flatMap(([name, member]) =>
     addInherited(member).map((changedItem) => ({ ...body, [name]: changedItem })),
   );
-  return [{ ...body, ...inherited }, ...inner];
+  return [{ ...body, ...inheritedMembers }, ...inner];
 }
 
 test('a body with inherited names as members, anywhere, is refused and is no defect', async () => {

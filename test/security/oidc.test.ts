@@ -157,15 +157,15 @@ describe('a browser', () => {
 
   test('that did not begin the sign-in, or sends another state or a used code, is refused', async () => {
     const loginAnswer = await fetchWithoutRedirect(`${service.url()}/auth/login`);
-    const redirect = (await fetchWithoutRedirect(loginAnswer.headers.get('location')!)).headers.get('location')!;
-    expect((await fetchWithoutRedirect(redirect)).status).toBe(401);
+    const redirectUrl = (await fetchWithoutRedirect(loginAnswer.headers.get('location')!)).headers.get('location')!;
+    expect((await fetchWithoutRedirect(redirectUrl)).status).toBe(401);
     const other = await fetchWithoutRedirect(`${service.url()}/auth/login`);
-    expect((await fetchWithoutRedirect(redirect, { cookie: readCookie(other) })).status).toBe(401);
-    const forgedUrl = new URL(redirect);
+    expect((await fetchWithoutRedirect(redirectUrl, { cookie: readCookie(other) })).status).toBe(401);
+    const forgedUrl = new URL(redirectUrl);
     forgedUrl.searchParams.set('state', 'other');
     expect((await fetchWithoutRedirect(forgedUrl.href, { cookie: readCookie(loginAnswer) })).status).toBe(401);
-    expect((await fetchWithoutRedirect(redirect, { cookie: readCookie(loginAnswer) })).status).toBe(302);
-    expect((await fetchWithoutRedirect(redirect, { cookie: readCookie(loginAnswer) })).status).toBe(401);
+    expect((await fetchWithoutRedirect(redirectUrl, { cookie: readCookie(loginAnswer) })).status).toBe(302);
+    expect((await fetchWithoutRedirect(redirectUrl, { cookie: readCookie(loginAnswer) })).status).toBe(401);
   });
 
   const encodeUnsigned = (head: object, claims: object): string =>
@@ -200,8 +200,8 @@ describe('a browser', () => {
     provider.idTokenOf = createIdToken;
     onTestFinished(() => void (provider.idTokenOf = undefined));
     const loginAnswer = await fetchWithoutRedirect(`${service.url()}/auth/login`);
-    const redirect = (await fetchWithoutRedirect(loginAnswer.headers.get('location')!)).headers.get('location')!;
-    expect((await fetchWithoutRedirect(redirect, { cookie: readCookie(loginAnswer) })).status).toBe(401);
+    const redirectUrl = (await fetchWithoutRedirect(loginAnswer.headers.get('location')!)).headers.get('location')!;
+    expect((await fetchWithoutRedirect(redirectUrl, { cookie: readCookie(loginAnswer) })).status).toBe(401);
   });
 
   test('is refused with an answer that names another provider', async () => {
@@ -219,17 +219,17 @@ describe('a browser', () => {
     const session = `divisor_session=${readValue(readCookie(loginAnswer))}`;
     expect((await fetchWithoutRedirect(`${service.url()}/indices`, { cookie: session })).status).toBe(401);
     const { cookie } = await signIn(service.url());
-    const attempt = `divisor_login=${readValue(cookie)}`;
+    const cookieText = `divisor_login=${readValue(cookie)}`;
     expect(
-      (await fetchWithoutRedirect(`${service.url()}/auth/callback?code=x&state=y`, { cookie: attempt })).status,
+      (await fetchWithoutRedirect(`${service.url()}/auth/callback?code=x&state=y`, { cookie: cookieText })).status,
     ).toBe(401);
   });
 
   test('is accepted only with the ID token of its attempt', async () => {
     provider.person = { sub: 'person-1', groups: ['desk'], nonce: 'of another attempt' };
     const loginAnswer = await fetchWithoutRedirect(`${service.url()}/auth/login`);
-    const redirect = (await fetchWithoutRedirect(loginAnswer.headers.get('location')!)).headers.get('location')!;
-    expect((await fetchWithoutRedirect(redirect, { cookie: readCookie(loginAnswer) })).status).toBe(401);
+    const redirectUrl = (await fetchWithoutRedirect(loginAnswer.headers.get('location')!)).headers.get('location')!;
+    expect((await fetchWithoutRedirect(redirectUrl, { cookie: readCookie(loginAnswer) })).status).toBe(401);
     provider.person = { sub: 'person-1', groups: ['desk'] };
   });
 
@@ -271,10 +271,15 @@ test('a cookie is invalid after its expiry, when it is cut, changed or sealed by
 });
 
 test('a provider elsewhere is contacted over HTTPS only', async () => {
-  for (const local of ['http://localhost:8080/realms/a', 'http://127.0.0.1', 'http://[::1]:9'])
-    expect(isLocalIssuer(local)).toBe(true);
-  for (const other of ['http://idp.example', 'http://localhost:x@idp.example', 'http://localhost.idp.example', ''])
-    expect(isLocalIssuer(other)).toBe(false);
+  for (const localIssuer of ['http://localhost:8080/realms/a', 'http://127.0.0.1', 'http://[::1]:9'])
+    expect(isLocalIssuer(localIssuer)).toBe(true);
+  for (const otherIssuer of [
+    'http://idp.example',
+    'http://localhost:x@idp.example',
+    'http://localhost.idp.example',
+    '',
+  ])
+    expect(isLocalIssuer(otherIssuer)).toBe(false);
   await expect(runService(['--oidc-issuer', 'http://idp.example', '--oidc-audience', 'divisor'])).rejects.toThrow(
     /https/,
   );

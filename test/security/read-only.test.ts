@@ -9,8 +9,8 @@ let service: RunningService;
 
 beforeAll(async () => {
   provider = await startProvider('console');
-  const oidc = ['--oidc-issuer', provider.issuer, '--oidc-audience', 'divisor', '--oidc-client-id', 'console'];
-  service = await runService(['--read-only', 'on', ...oidc, '--oidc-scopes', 'team=desk:read+write']);
+  const oidcFlags = ['--oidc-issuer', provider.issuer, '--oidc-audience', 'divisor', '--oidc-client-id', 'console'];
+  service = await runService(['--read-only', 'on', ...oidcFlags, '--oidc-scopes', 'team=desk:read+write']);
 });
 afterAll(async () => {
   await service.close();

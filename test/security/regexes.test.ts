@@ -103,12 +103,12 @@ const PIECES = [
  * a character that does not match.
  */
 function listTexts(pattern: RegExp): string[] {
-  const accepted = listSamples(pattern);
-  const beginnings = ['', ...new Set(accepted.map((text) => text.slice(0, 8)))].slice(0, 4);
+  const acceptedTexts = listSamples(pattern);
+  const beginnings = ['', ...new Set(acceptedTexts.map((text) => text.slice(0, 8)))].slice(0, 4);
   const repeatedTexts = PIECES.flatMap((piece) =>
     beginnings.map((beginning) => `${beginning}${piece.repeat(Math.ceil(LENGTH / piece.length))}\u0001!`),
   );
-  const stretchedTexts = accepted
+  const stretchedTexts = acceptedTexts
     .slice(0, 6)
     .flatMap((text) =>
       Array.from(

@@ -29,10 +29,10 @@ test('hostile text is drawn as text', async () => {
   const job = await service.job<{ readonly render_id: string }>('/reports/render', { template_id: 'hostile' });
   expect(job.error).toBeNull();
   const response = await fetch(`${service.url}/reports/renders/${job.result.render_id}`);
-  const pdf = Buffer.from(await response.arrayBuffer()).toString('latin1');
-  expect(pdf.startsWith('%PDF-')).toBe(true);
+  const pdfText = Buffer.from(await response.arrayBuffer()).toString('latin1');
+  expect(pdfText.startsWith('%PDF-')).toBe(true);
   // Names of dictionaries are not compressed. Drawn text is in compressed streams or in strings of the title.
-  const outsideTexts = pdf
+  const outsideTexts = pdfText
     .replaceAll(/stream\r?\n[\s\S]*?endstream/g, '')
     .replaceAll(/\((?:\\[\s\S]|[^\\()])*\)|<[0-9a-fA-F\s]*>/g, '()');
   for (const name of [
@@ -49,7 +49,7 @@ test('hostile text is drawn as text', async () => {
     '/RichMedia',
   ])
     expect(outsideTexts).not.toContain(`${name} `);
-  expect(pdf.match(/%%EOF/g)).toHaveLength(1);
+  expect(pdfText.match(/%%EOF/g)).toHaveLength(1);
   expect(response.headers.get('content-type')).toBe('application/pdf');
   expect(response.headers.get('content-disposition')).toMatch(/^inline; filename="[A-Za-z0-9._-]+"$/);
   expect(response.headers.get('x-content-type-options')).toBe('nosniff');

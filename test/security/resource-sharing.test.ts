@@ -83,8 +83,8 @@ test('a key whose data never ends leaves a reading slot to another, and its proc
 test.skipIf(process.platform !== 'linux')('the system limits the memory of a reading process', async () => {
   await expect.poll(countReaders).toBeGreaterThan(0);
   for (const pid of listReaders(service.child.pid!)) {
-    const limits = await readFile(`/proc/${pid}/limits`, 'utf8');
-    expect(/^Max data size +(\d+)/m.exec(limits)?.[1]).toBe(String(READER_MEGABYTES * 2 ** 20));
+    const limitsText = await readFile(`/proc/${pid}/limits`, 'utf8');
+    expect(/^Max data size +(\d+)/m.exec(limitsText)?.[1]).toBe(String(READER_MEGABYTES * 2 ** 20));
   }
   const location = await createViewFile('large.db', "length(repeat('x', 900000000))::DOUBLE");
   const { status, body } = await ask(greedy.key, '/data/stores', { name: 'Large', kind: 'database', location });

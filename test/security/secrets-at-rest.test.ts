@@ -67,24 +67,24 @@ test('a key is replaced, the replacement is reverted, and encryption is turned o
     secrets.open(private_key!),
   ];
   const plainTexts = [source, source, 'open-private'];
-  const next = randomBytes(32).toString('hex');
+  const nextKey = randomBytes(32).toString('hex');
 
   const first = await startWithKeys(key);
   expect(unsealSecrets(first)).toEqual(plainTexts);
-  const bothKeysTexts = await startWithKeys(`${key}\n${next}\n`); // Every front needs both keys before a front encrypts with the new key.
+  const bothKeysTexts = await startWithKeys(`${key}\n${nextKey}\n`); // Every front needs both keys before a front encrypts with the new key.
   expect(bothKeysTexts.texts).toEqual(first.texts);
-  const replacedTexts = await startWithKeys(`${next},${key}`);
+  const replacedTexts = await startWithKeys(`${nextKey},${key}`);
   expect(unsealSecrets(replacedTexts)).toEqual(plainTexts);
   expect(unsealSecrets({ ...replacedTexts, secrets: bothKeysTexts.secrets })).toEqual(plainTexts);
   expect(() => first.secrets.open(replacedTexts.texts[2]!)).toThrow('the key is a different one');
-  const newKeyTexts = await startWithKeys(next);
+  const newKeyTexts = await startWithKeys(nextKey);
   expect([newKeyTexts.texts, unsealSecrets(newKeyTexts)]).toEqual([replacedTexts.texts, plainTexts]);
 
   const lostKeyTexts = await startWithKeys(key); // A start without the encryption key changes nothing, and reads report the missing key.
   expect(lostKeyTexts.texts).toEqual(replacedTexts.texts);
   expect(() => unsealSecrets(lostKeyTexts)).toThrow('the key is a different one');
 
-  const oldKeyTexts = await startWithKeys(`${key} ${next}`);
+  const oldKeyTexts = await startWithKeys(`${key} ${nextKey}`);
   expect([oldKeyTexts.texts, unsealSecrets(oldKeyTexts)]).toEqual([first.texts, plainTexts]);
   expect((await startWithKeys(`none ${key}`)).texts).toEqual(plainTexts);
   expect((await startWithKeys('')).texts).toEqual(plainTexts);

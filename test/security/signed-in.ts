@@ -16,8 +16,8 @@ export const fetchWithoutRedirect = (url: string, headers: Record<string, string
 /** Signs in the person whom the provider signs in next. @param url URL of the service */
 export async function signIn(url: string): Promise<BrowserSession> {
   const loginAnswer = await fetchWithoutRedirect(`${url}/auth/login`);
-  const redirect = (await fetchWithoutRedirect(loginAnswer.headers.get('location')!)).headers.get('location')!;
-  const signedInAnswer = await fetchWithoutRedirect(redirect, { cookie: readCookie(loginAnswer) });
+  const redirectUrl = (await fetchWithoutRedirect(loginAnswer.headers.get('location')!)).headers.get('location')!;
+  const signedInAnswer = await fetchWithoutRedirect(redirectUrl, { cookie: readCookie(loginAnswer) });
   if (signedInAnswer.headers.get('location') !== '/')
     throw new Error(`the sign-in ended with ${signedInAnswer.status}`);
   const cookie = readCookie(signedInAnswer);

@@ -36,7 +36,7 @@ async function requireSuccess(
 }
 async function runJob(path: string, body: unknown, headers: Headers): Promise<void> {
   const { job_id: id } = await requireSuccess('POST', path, body, headers);
-  expect(await service.finished(String(id), headers)).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob(String(id), headers)).toMatchObject({ status: 'succeeded' });
 }
 const ask = async (query: string, headers: Headers) =>
   (await requireSuccess('POST', '/sql', { query }, headers)) as unknown as SqlResult;
@@ -53,9 +53,9 @@ const listNames = (tenant: Tenant): readonly string[] => [`${tenant}desk`, `${te
 
 beforeAll(async () => {
   provider = await startProvider('console');
-  const oidc = ['--oidc-issuer', provider.issuer, '--oidc-audience', 'divisor'];
+  const oidcFlags = ['--oidc-issuer', provider.issuer, '--oidc-audience', 'divisor'];
   const grants = GRANTS.flatMap((grant) => ['--oidc-scopes', grant]);
-  service = await runService(['--tenancy', 'prefix', ...oidc, ...grants], { DIVISOR_API_KEYS });
+  service = await runService(['--tenancy', 'prefix', ...oidcFlags, ...grants], { DIVISOR_API_KEYS });
   const market = {
     store_id: 'market',
     seed: 3,
@@ -116,11 +116,11 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
   });
 
   test('learns of no other rows by a join, a description, a listing or an error', async () => {
-    const joined = await ask(
+    const result = await ask(
       `SELECT DISTINCT index_id FROM (${PRIVATE_VIEWS.map((view) => `SELECT index_id FROM ${view}`).join(' UNION ALL ')}) ORDER BY 1`,
       createTenantHeader(tenant),
     );
-    expect(joined.data.map(([id]) => id)).toEqual(listNames(tenant));
+    expect(result.data.map(([id]) => id)).toEqual(listNames(tenant));
     for (const query of [
       'SHOW TABLES',
       'SHOW ALL TABLES',

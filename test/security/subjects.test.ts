@@ -10,9 +10,9 @@ let provider: Provider;
 
 beforeAll(async () => {
   provider = await startProvider('console');
-  const oidc = ['--oidc-issuer', provider.issuer, '--oidc-audience', 'divisor', '--oidc-client-id', 'console'];
+  const oidcFlags = ['--oidc-issuer', provider.issuer, '--oidc-audience', 'divisor', '--oidc-client-id', 'console'];
   const grants = GRANTS.flatMap((grant) => ['--oidc-scopes', grant]);
-  service = await runService(['--tenancy', 'prefix', ...oidc, ...grants], { DIVISOR_API_KEYS });
+  service = await runService(['--tenancy', 'prefix', ...oidcFlags, ...grants], { DIVISOR_API_KEYS });
   await service.ask('PUT', '/indices/alpha-eq', createIndex('alpha-eq'), createKeyHeader('alpha-'));
 });
 afterAll(async () => {

@@ -118,10 +118,10 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
   test('another password creates no version and is logged; a replaced signing key has no private part', async () => {
     const world = await ENGINES[name]!();
     const documents = await world.open();
-    const versioned = createVersionedStore(documents);
+    const versionedStore = createVersionedStore(documents);
     const by = { author: 'anna', note: null, requestId: 'r' };
     for (const password of ['first-pass', 'second-pass'])
-      await versioned.transaction((tx) => tx.put('store', 'db', createStoreSource(password)), { by });
+      await versionedStore.transaction((tx) => tx.put('store', 'db', createStoreSource(password)), { by });
     expect(await readHead(documents, SUBJECT)).toEqual({ latest: 1, purged: 0 });
     const { documents: entries } = await documents.list(
       'audit',
@@ -135,7 +135,7 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
     expect(await listGaps(documents)).toEqual([]);
 
     const keys = createSigningKeys({
-      documents: versioned,
+      documents: versionedStore,
       timestamp: () => CREATED_AT,
       secrets: createSecretBox(undefined),
     });
@@ -161,9 +161,9 @@ test('a backup of a home that was opened since contains none of them', async () 
   await eraseSupersededSecrets(before);
   await before.transaction((tx) => tx.put('store', 'db', createStoreSource('kept')));
   await before.close();
-  const backup = join(base, 'backup');
-  expect((await runHere(['backup', backup, '--home', home])).status).toBe(0);
-  const bytes = await readFile(join(backup, 'documents', 'data.mdb'), 'latin1');
-  expect(bytes).toContain(':kept@');
-  expect(bytes).not.toMatch(/plain-pass-|private-of-before/);
+  const backupFolder = join(base, 'backup');
+  expect((await runHere(['backup', backupFolder, '--home', home])).status).toBe(0);
+  const dataText = await readFile(join(backupFolder, 'documents', 'data.mdb'), 'latin1');
+  expect(dataText).toContain(':kept@');
+  expect(dataText).not.toMatch(/plain-pass-|private-of-before/);
 });

@@ -17,7 +17,7 @@ async function requireSuccess<T>(tenant: Tenant, method: string, path: string, b
 
 /** Returns the final state of a job. */
 async function waitForJob(tenant: Tenant, jobId: string): Promise<string> {
-  return (await service.finished(jobId, createTenantHeader(tenant))).status;
+  return (await service.waitForJob(jobId, createTenantHeader(tenant))).status;
 }
 
 async function startJob(tenant: Tenant, path: string, body: unknown = {}): Promise<string> {
@@ -39,7 +39,7 @@ beforeAll(async () => {
   service = await runService(['--tenancy', 'prefix'], { DIVISOR_API_KEYS });
   const market = { store_id: 'market', seed: 3, assets: 6, start: '2022-01-03', end: '2024-06-28' };
   await service.ask('POST', '/data/synthetic', market, createKeyHeader(operator.key));
-  await service.finished('generate:market', createKeyHeader(operator.key));
+  await service.waitForJob('generate:market', createKeyHeader(operator.key));
   for (const tenant of TENANTS) {
     await requireSuccess(tenant, 'PUT', `/indices/${tenant}eq`, createIndex(`${tenant}eq`));
     const source = 'function compute({ close }) { throw new Error("no " + close.length); }';
@@ -105,8 +105,8 @@ describe('a sweep', () => {
       const jobId = await startJob(tenant, '/analytics/sweeps', createBody(tenant));
       expect(jobId.startsWith(`sweep:${tenant}`)).toBe(true);
       expect([jobId, await waitForJob(tenant, jobId)]).toEqual([jobId, 'succeeded']);
-      const rows = `/analytics/sweeps/${jobId.slice('sweep:'.length)}/rows`;
-      const paths = [rows, `/jobs/${jobId}`, `/jobs/${jobId}/events`];
+      const rowsPath = `/analytics/sweeps/${jobId.slice('sweep:'.length)}/rows`;
+      const paths = [rowsPath, `/jobs/${jobId}`, `/jobs/${jobId}/events`];
       const readStatuses = async (by: Tenant) =>
         Promise.all(
           paths.map(async (path) => {

@@ -45,12 +45,12 @@ async function requireOk<T>(tenant: Tenant, method: string, path: string, body?:
 }
 
 async function settle(tenant: Tenant): Promise<void> {
-  const index = `${tenant}eq`;
-  await requireOk(tenant, 'PUT', `/indices/${index}`, createIndex(index));
+  const indexId = `${tenant}eq`;
+  await requireOk(tenant, 'PUT', `/indices/${indexId}`, createIndex(indexId));
   await requireOk(tenant, 'PUT', `/strategies/${tenant}desk`, {
     id: `${tenant}desk`,
     name: `${tenant}desk secret`,
-    index_id: index,
+    index_id: indexId,
   });
   const constraints = [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.5 } }];
   await requireOk(tenant, 'PUT', `/optimise/constraint-sets/${tenant}set`, {
@@ -58,7 +58,7 @@ async function settle(tenant: Tenant): Promise<void> {
     name: `${tenant}set secret`,
     constraints,
   });
-  const blocks = [{ kind: 'header', index_id: index }];
+  const blocks = [{ kind: 'header', index_id: indexId }];
   await requireOk(tenant, 'PUT', `/reports/templates/${tenant}page`, {
     template_id: `${tenant}page`,
     name: `${tenant}page secret`,
@@ -67,15 +67,15 @@ async function settle(tenant: Tenant): Promise<void> {
   await requireOk(tenant, 'PUT', `/data/watchlists/${tenant}list`, { name: `${tenant}list secret`, identifiers: [] });
   const runJob = async (path: string, body: unknown) => {
     const { job_id: id } = await requireOk<{ job_id: string }>(tenant, 'POST', path, body);
-    const job = await service.finished(id, asTenant(tenant));
+    const job = await service.waitForJob(id, asTenant(tenant));
     expect([id, job.status, job.error]).toEqual([id, 'succeeded', null]);
     return id.slice(id.indexOf(':') + 1);
   };
-  await runJob(`/analytics/${index}/backtest`, {});
+  await runJob(`/analytics/${indexId}/backtest`, {});
   [renders[tenant] = '', optimisations[tenant] = ''] = await Promise.all([
     runJob('/reports/render', { template_id: `${tenant}page` }),
-    runJob('/optimise/runs', { index_id: index, constraint_set_id: `${tenant}set` }),
-    runJob(`/risk-models/${tenant}model/estimate`, { index_id: index }),
+    runJob('/optimise/runs', { index_id: indexId, constraint_set_id: `${tenant}set` }),
+    runJob(`/risk-models/${tenant}model/estimate`, { index_id: indexId }),
   ]);
   const source = 'function compute({ close }) { return close; }';
   const plugin = { name: `${tenant}plugin secret`, kind: 'datapoint', inputs: { close: 'CLOSE' }, source };
@@ -92,12 +92,12 @@ async function settle(tenant: Tenant): Promise<void> {
 beforeAll(async () => {
   provider = await startProvider('console');
   const { issuer } = provider;
-  const oidc = ['--oidc-issuer', issuer, '--oidc-audience', 'divisor', '--oidc-client-id', 'console'];
+  const oidcFlags = ['--oidc-issuer', issuer, '--oidc-audience', 'divisor', '--oidc-client-id', 'console'];
   const grants = GRANTS.flatMap((grant) => ['--oidc-scopes', grant]);
-  service = await runService(['--tenancy', 'prefix', ...oidc, ...grants], { DIVISOR_API_KEYS });
+  service = await runService(['--tenancy', 'prefix', ...oidcFlags, ...grants], { DIVISOR_API_KEYS });
   const market = { store_id: 'market', seed: 3, assets: 6, start: '2022-01-03', end: '2024-06-28' };
   await service.ask('POST', '/data/synthetic', market, asKey(operator.key));
-  await service.finished('generate:market', asKey(operator.key));
+  await service.waitForJob('generate:market', asKey(operator.key));
   for (const tenant of TENANTS) await settle(tenant);
   clients['key'] = { 'alpha-': asTenant('alpha-'), 'bravo-': asTenant('bravo-') };
   clients['token'] = { 'alpha-': await asBearer(toPerson('alpha-')), 'bravo-': await asBearer(toPerson('bravo-')) };
@@ -120,7 +120,7 @@ async function signInBrowser(tenant: Tenant): Promise<Record<string, string>> {
 
 const operations = Object.entries(API as Record<string, Route>);
 
-const pathFor = createPaths((tenant) => ({ run_id: optimisations[tenant]!, render_id: renders[tenant]! }));
+const formatPath = createPaths((tenant) => ({ run_id: optimisations[tenant]!, render_id: renders[tenant]! }));
 const isEndless = (id: string): boolean => id.startsWith('follow');
 /** Returns true for operations that write. They would delete objects that later rows of the matrix request. */
 const isMutation = ({ method, scope }: Route): boolean => method !== 'GET' && scope !== 'read';
@@ -140,7 +140,7 @@ async function requestRoute(route: Route, path: string, headers: Record<string, 
 
 describe('operations x clients x tenants', () => {
   test('the matrix has a value for every parameter, so no operation is omitted', () => {
-    for (const [, route] of operations) expect(() => pathFor(route, 'alpha-')).not.toThrow();
+    for (const [, route] of operations) expect(() => formatPath(route, 'alpha-')).not.toThrow();
   });
 
   /**
@@ -161,7 +161,7 @@ describe('operations x clients x tenants', () => {
     const deviations: string[] = [];
     const asks = createRows((_, route) => isOfTenant(route));
     await processInTurns(asks, async ({ id, route, tenant, client, headers }) => {
-      const { status } = await requestRoute(route, pathFor(route, getOther(tenant)), headers);
+      const { status } = await requestRoute(route, formatPath(route, getOther(tenant)), headers);
       if (status !== 404) deviations.push(`${tenant} ${client} ${id}: ${status}`);
     });
     console.log(`${asks.length} asks for documents of another tenant, deviations ${deviations.length}`);
@@ -172,12 +172,12 @@ describe('operations x clients x tenants', () => {
     const deviations: string[] = [];
     const asks = createRows((id, route) => !isEndless(id) && !isMutation(route));
     await processInTurns(asks, async ({ id, route, tenant, client, headers }) => {
-      const { status, text } = await requestRoute(route, pathFor(route, tenant), headers);
-      const who = `${tenant} ${client} ${id}`;
-      if (text.includes(getOther(tenant))) deviations.push(`${who}: ${status} ${text.slice(0, 200)}`);
+      const { status, text } = await requestRoute(route, formatPath(route, tenant), headers);
+      const description = `${tenant} ${client} ${id}`;
+      if (text.includes(getOther(tenant))) deviations.push(`${description}: ${status} ${text.slice(0, 200)}`);
       const isKnown = knowsPrefixes(id, route);
-      if (isKnown && isOfTenant(route) && status === 403) deviations.push(`${who}: own refused`);
-      if (!isKnown && status !== 403) deviations.push(`${who}: ${status} without knowing prefixes`);
+      if (isKnown && isOfTenant(route) && status === 403) deviations.push(`${description}: own refused`);
+      if (!isKnown && status !== 403) deviations.push(`${description}: ${status} without knowing prefixes`);
     });
     console.log(`${asks.length} asks for a tenant's own, deviations ${deviations.length}`);
     expect(deviations).toEqual([]);
@@ -210,7 +210,7 @@ describe('operations x clients x tenants', () => {
     }
     const deviations: string[] = [];
     const ask = async ({ id, route, who, headers, expected }: (typeof asks)[number]) => {
-      const { status } = await requestRoute(route, pathFor(route, 'alpha-'), headers);
+      const { status } = await requestRoute(route, formatPath(route, 'alpha-'), headers);
       if (status !== expected) deviations.push(`${who} ${id}: ${status}`);
     };
     await processInTurns(asks, ask, WAITING_AT_ONCE);
@@ -284,8 +284,8 @@ describe('a reference does not reach documents of another tenant', () => {
     );
     const deviations: string[] = [];
     await processInTurns(asks, async ({ path, method, body }) => {
-      const at = pathFor({ path } as Route, 'alpha-');
-      const { status, body: answer } = await service.ask(method.toUpperCase(), at, body, asTenant('alpha-'));
+      const address = formatPath({ path } as Route, 'alpha-');
+      const { status, body: answer } = await service.ask(method.toUpperCase(), address, body, asTenant('alpha-'));
       const isShown = /bravo-\w+ secret/.test(JSON.stringify(answer));
       if (isShown || status >= 500)
         deviations.push(`${method} ${path} ${status} ${JSON.stringify(body).slice(0, 300)}`);

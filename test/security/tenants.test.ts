@@ -11,12 +11,12 @@ import { makeLeastRole } from '../postgresql/least-role.js';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { openTemporaryFolders } from '../store/temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const openRaw = (folder: string) =>
   open<Buffer, Buffer>({ path: folder, noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
 
 test('a store shows only the documents of its tenant, whatever the other documents are', async () => {
-  const folder = join(await newFolder(), 'documents');
+  const folder = join(await createFolder(), 'documents');
   const raw = openRaw(folder);
   for (const tenant of ['mai', 'main2', 'other', '']) {
     const key = `${tenant}\u0000index\u0000a`;
@@ -43,7 +43,7 @@ test('a store shows only the documents of its tenant, whatever the other documen
 });
 
 test('every document is stored under the tenant of the service', async () => {
-  const folder = join(await newFolder(), 'documents');
+  const folder = join(await createFolder(), 'documents');
   const store = await openDocumentStore({ folder });
   for (const kind of DOCUMENT_KINDS) await store.transaction((tx) => tx.put(kind, 'x', {}));
   await store.close();
@@ -55,7 +55,7 @@ test('every document is stored under the tenant of the service', async () => {
 });
 
 test('a document moved under the key of another document is not served as that document', async () => {
-  const folder = join(await newFolder(), 'documents');
+  const folder = join(await createFolder(), 'documents');
   const raw = openRaw(folder);
   const { value } = sealDocument('main\u0000index\u0000a', { id: 'a' }, { schema: 1, time: 0 });
   await raw.put(Buffer.from('main\u0000index\u0000b'), value);

@@ -31,7 +31,7 @@ export interface RunningService {
   /** Returns the error of a response. @throws Error if the response is not an error */
   refusal(method: string, path: string, body?: unknown): Promise<ErrorDetail & { readonly status: number }>;
   /** Waits until a job has ended, and returns its final state. */
-  finished(jobId: string, headers?: Record<string, string>): Promise<JobStatus>;
+  waitForJob(jobId: string, headers?: Record<string, string>): Promise<JobStatus>;
   /**
    * Stops the service and starts it again on the same home.
    * @param whileAway runs while the service is stopped
@@ -102,7 +102,7 @@ export async function runService(
         throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 500)}`);
       return { status: answer.status, ...answer.body.error };
     },
-    async finished(jobId, headers) {
+    async waitForJob(jobId, headers) {
       for (;;) {
         const { body } = await ask<JobStatus>('GET', `/jobs/${jobId}?wait=30`, undefined, headers);
         if (body.status !== 'pending' && body.status !== 'running') return body;

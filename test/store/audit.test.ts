@@ -13,13 +13,13 @@ import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { openTemporaryFolders } from './temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const authorship = { author: 'anna', note: 'why', requestId: 'r1' };
 
 async function openAudited(): Promise<DocumentStore> {
   let time = 0;
   return createVersionedStore(
-    await openDocumentStore({ folder: join(await newFolder(), 'documents') }),
+    await openDocumentStore({ folder: join(await createFolder(), 'documents') }),
     () => (time += 1000),
   );
 }
@@ -112,12 +112,12 @@ test('a refused transaction leaves nothing in the log', async () => {
 
 test('a hash is the SHA-256 of the entry as canonical JSON: members in order, without the hash', async () => {
   const { entries } = await logSixWrites();
-  let previous = '0'.repeat(64);
+  let previousHash = '0'.repeat(64);
   for (const { hash, ...stated } of entries) {
-    expect(stated.previous).toBe(previous);
-    const sorted = Object.fromEntries(Object.entries(stated).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-    previous = createHash('sha256').update(JSON.stringify(sorted)).digest('hex');
-    expect(hash).toBe(previous);
+    expect(stated.previous).toBe(previousHash);
+    const sortedEntry = Object.fromEntries(Object.entries(stated).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    previousHash = createHash('sha256').update(JSON.stringify(sortedEntry)).digest('hex');
+    expect(hash).toBe(previousHash);
   }
 });
 
@@ -182,11 +182,11 @@ async function createSignedLog(): Promise<{
 
 /** Rewrites a log as an attacker would who can compute hashes but has no key. */
 function rewriteEntries(entries: readonly AuditEntry[]): AuditEntry[] {
-  let previous = '0'.repeat(64);
+  let previousHash = '0'.repeat(64);
   return entries.map((entry, i) => {
-    const statedEntry = { ...entry, seq: i + 1, previous };
-    previous = computeAuditHash(statedEntry);
-    return { ...statedEntry, hash: previous };
+    const statedEntry = { ...entry, seq: i + 1, previous: previousHash };
+    previousHash = computeAuditHash(statedEntry);
+    return { ...statedEntry, hash: previousHash };
   });
 }
 

@@ -11,18 +11,18 @@ const createDocument = (id: string, body: unknown = { id, list: [1] }): StoredDo
 
 /** Creates a cache of documents with the given sizes in bytes. It lists the keys that it reads. */
 function createCountedStore(values: Record<string, number>) {
-  const read: string[] = [];
+  const readKeys: string[] = [];
   const cache = createDocumentCache(100);
   const find = (key: string) =>
     cache.find(
       key,
       () => {
-        read.push(key);
+        readKeys.push(key);
         return values[key] === undefined ? undefined : Buffer.alloc(values[key]);
       },
       () => createDocument(key),
     );
-  return { cache, find, read };
+  return { cache, find, read: readKeys };
 }
 
 describe('a cache of documents', () => {

@@ -72,10 +72,10 @@ export function describeLists(stores: Stores): void {
 
     test('has all of a commit or nothing, while others write', async () => {
       const { store } = await stores.open();
-      const pair = ['left', 'right'];
+      const sides = ['left', 'right'];
       const writes = Array.from({ length: 100 }, (_, n) =>
         store.transaction(async (tx) => {
-          for (const id of pair) await tx.put('index', id, { n });
+          for (const id of sides) await tx.put('index', id, { n });
         }),
       );
       const lists: Promise<void>[] = [];

@@ -97,9 +97,9 @@ function describeWhole(stores: Stores): void {
       const result = await store.transaction(async (tx) => {
         const before = await tx.lastNumber('version', 'a');
         for (const number of [3, 2]) await tx.delete('version', formatNumberedId('a', number));
-        const between = await tx.lastNumber('version', 'a');
+        const numberBetween = await tx.lastNumber('version', 'a');
         await put(tx, 'a', 2);
-        return [before, between, await tx.lastNumber('version', 'a')];
+        return [before, numberBetween, await tx.lastNumber('version', 'a')];
       });
       expect(result).toEqual([3, 1, 2]);
       expect(await store.lastNumber('version', 'a')).toBe(2);
@@ -109,7 +109,7 @@ function describeWhole(stores: Stores): void {
       const { store } = await stores.open();
       await store.transaction(async (tx) => {
         for (const number of [3, 1, 20_000, 2]) await tx.put('version', formatNumberedId('a', number), {});
-        for (const other of ['a0', 'a-', 'a/b']) await tx.put('version', formatNumberedId(other, 7), {});
+        for (const otherId of ['a0', 'a-', 'a/b']) await tx.put('version', formatNumberedId(otherId, 7), {});
         await tx.put('history', formatNumberedId('a', 9), {});
       });
       const readNumbers = (below: number | undefined, limit: number) => store.numbers('version', 'a', { below, limit });
@@ -232,8 +232,8 @@ function describeConcurrent(stores: Stores): void {
         await Promise.all(
           ['left', 'right'].map((side) =>
             store.transaction(async (tx) => {
-              const both = await Promise.all(['left', 'right'].map((id) => tx.get('index', id)));
-              const sum = both.reduce((total, document) => total + readBody<{ n: number }>(document).n, 0);
+              const bothDocuments = await Promise.all(['left', 'right'].map((id) => tx.get('index', id)));
+              const sum = bothDocuments.reduce((total, document) => total + readBody<{ n: number }>(document).n, 0);
               if (sum > 1) await tx.put('index', side, { n: 0 });
             }),
           ),
@@ -262,10 +262,10 @@ function describeConcurrent(stores: Stores): void {
                   const storedDocument = await tx.get('index', document);
                   return storedDocument === undefined ? [] : readBody<string[]>(storedDocument);
                 };
-                for (const document of reads) seenValues.set(document, await readStoredNumber(document));
-                for (const document of new Set(writes)) {
-                  seenValues.set(document, await readStoredNumber(document));
-                  await tx.put('index', document, [...seenValues.get(document)!, id]);
+                for (const documentId of reads) seenValues.set(documentId, await readStoredNumber(documentId));
+                for (const documentId of new Set(writes)) {
+                  seenValues.set(documentId, await readStoredNumber(documentId));
+                  await tx.put('index', documentId, [...seenValues.get(documentId)!, id]);
                 }
                 return { seen: seenValues, wrote: new Set(writes) };
               }),
@@ -274,8 +274,8 @@ function describeConcurrent(stores: Stores): void {
         );
       }
       const finalValues = new Map<string, readonly string[]>();
-      for (const document of await store.ids('index'))
-        finalValues.set(document, readBody(await store.get('index', document)));
+      for (const documentId of await store.ids('index'))
+        finalValues.set(documentId, readBody(await store.get('index', documentId)));
       expect(history.contradictions(finalValues)).toEqual([]);
     });
   });
@@ -319,11 +319,12 @@ function createHistory(): {
       const faults: string[] = [];
       for (const { id, seen, wrote } of steps) {
         for (const [document, names] of seen) {
-          const prefix = (final.get(document) ?? []).slice(0, names.length);
-          if (prefix.join() !== names.join()) faults.push(`${id} saw of ${document} what never was`);
+          const prefixNames = (final.get(document) ?? []).slice(0, names.length);
+          if (prefixNames.join() !== names.join()) faults.push(`${id} saw of ${document} what never was`);
         }
-        for (const document of wrote)
-          if (final.get(document)?.filter((name) => name === id).length !== 1) faults.push(`${document} lost ${id}`);
+        for (const documentId of wrote)
+          if (final.get(documentId)?.filter((name) => name === id).length !== 1)
+            faults.push(`${documentId} lost ${id}`);
       }
       let remainingSteps = [...steps];
       while (remainingSteps.length > 0) {

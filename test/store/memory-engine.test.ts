@@ -22,7 +22,7 @@ describeDocumentStore(
         return other;
       },
       async discard() {
-        for (const each of [store, ...otherEngines]) await each.close();
+        for (const openEngine of [store, ...otherEngines]) await openEngine.close();
       },
     };
   },

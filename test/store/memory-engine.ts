@@ -121,7 +121,7 @@ export function createMemoryEngine(): MemoryEngine {
             if (isOver) throw new Error('the transaction is over');
             return call();
           };
-          const time = formatTimestamp(now());
+          const currentTimestamp = formatTimestamp(now());
           try {
             const result = await change({
               get: async (kind, id) => callInTransaction(() => find(stagedTexts, kind, id)),
@@ -132,7 +132,7 @@ export function createMemoryEngine(): MemoryEngine {
                   if (!isDocumentId(id)) throw new Error(`not a document id: ${id.slice(0, 80)}`);
                   const text = toCanonicalJson(body);
                   const etag = createHash('sha256').update(text).digest('hex');
-                  stagedTexts.set(formatKey(kind, id), { text, etag, updatedAt: time });
+                  stagedTexts.set(formatKey(kind, id), { text, etag, updatedAt: currentTimestamp });
                   writtenKinds.add(kind);
                   return etag;
                 }),

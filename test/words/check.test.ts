@@ -43,8 +43,8 @@ describe('a finding', () => {
 });
 
 test('a file belongs to the longest entry that contains it', () => {
-  const rooms = ['src', 'src/store', 'test'];
+  const folders = ['src', 'src/store', 'test'];
   expect(
-    ['src/store/port.ts', 'src/storefront.ts', 'test/a.ts', 'docs/a.md'].map((path) => findRoom(path, rooms)),
+    ['src/store/port.ts', 'src/storefront.ts', 'test/a.ts', 'docs/a.md'].map((path) => findRoom(path, folders)),
   ).toEqual(['src/store', 'src', 'test', undefined]);
 });

@@ -87,11 +87,11 @@ async function requestView(
 test.each(Object.keys(QUESTIONS))(
   '%s stop at each of their checks, and give the same result afterwards',
   async (name) => {
-    const question = QUESTIONS[name]!;
-    const wholeAnswer = await requestView(question(writeColumnsFile(`${name} whole`)));
+    const createInput = QUESTIONS[name]!;
+    const wholeAnswer = await requestView(createInput(writeColumnsFile(`${name} whole`)));
     expect(wholeAnswer.looks).toBeGreaterThan(2);
     for (const stopAt of [0, 1, 2, wholeAnswer.looks - 1]) {
-      const input = question(writeColumnsFile(`${name} ${stopAt}`));
+      const input = createInput(writeColumnsFile(`${name} ${stopAt}`));
       expect((await requestView(input, stopAt)).text).toBeUndefined();
       expect((await requestView(input)).text).toBe(wholeAnswer.text);
     }

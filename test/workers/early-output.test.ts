@@ -20,13 +20,13 @@ test.each([
 ])('the output has the bytes at the end: %s', async (_, isSame, size) => {
   const outputs = writtenOutputs.outputs('matrix');
   const begunBytes = createBytes(size, 1);
-  const last = isSame ? begunBytes : createBytes(size, 2);
+  const lastBytes = isSame ? begunBytes : createBytes(size, 2);
   const ref = await runWithEarlyOutput(outputs, 'matrix', async (output) => {
     output.begin(begunBytes);
-    return output.end(last);
+    return output.end(lastBytes);
   });
   expect(ref.name).toBe(outputs.names.matrix);
-  expect(Buffer.compare(writtenOutputs.read(ref), last)).toBe(0);
+  expect(Buffer.compare(writtenOutputs.read(ref), lastBytes)).toBe(0);
   expect(listFiles(writtenOutputs)).toEqual([ref.name]);
 });
 

@@ -27,9 +27,9 @@ test('the bits of kernels and stored models on this Node are those recorded on N
 
 describe('other versions of Node give the same bits', () => {
   test.skipIf(otherNodes.length === 0)('of kernels and stored models', { timeout: 120_000 }, async () => {
-    for (const node of otherNodes) {
-      expect(existsSync(node), `OTHER_NODES names ${node}`).toBe(true);
-      expect(await readBits(node), node).toEqual(recordedBits);
+    for (const nodePath of otherNodes) {
+      expect(existsSync(nodePath), `OTHER_NODES names ${nodePath}`).toBe(true);
+      expect(await readBits(nodePath), nodePath).toEqual(recordedBits);
     }
   });
 });

@@ -45,11 +45,11 @@ describe('one, two and four workers give bit-identical', () => {
       { intensity: 0 },
     ] as const;
     const createEstimates = async (workers: number) => {
-      const on = findPool(workers);
+      const pool = findPool(workers);
       const outputs = await Promise.all(
         requests.map(
           (request) =>
-            on.run({
+            pool.run({
               lane: 'heavy',
               task: 'estimate-risk-model',
               input: {
@@ -89,12 +89,12 @@ describe('one, two and four workers give bit-identical', () => {
     }).output;
     const estimateInParts = async (workers: number, groups: readonly (readonly number[])[]) => {
       const rowArtifacts = new Map<number, ArtifactRef>();
-      const on = findPool(workers);
+      const pool = findPool(workers);
       const files = await Promise.all(
         groups.map(async (parts) => {
           const withRows = parts.filter((part) => part !== EIGENVALUES_PART);
           const outputs = writtenOutputs.outputs('figures', ...withRows.map((part) => `rows ${part}` as const));
-          const { figures, rows } = await on.run({
+          const { figures, rows } = await pool.run({
             lane: 'heavy',
             task: 'risk-model-parts',
             input: { ...source, parts, outputs },
@@ -112,7 +112,7 @@ describe('one, two and four workers give bit-identical', () => {
         covariance: { sha256: 'joined', files: rows },
         outputs: writtenOutputs.outputs('factors'),
       };
-      return on.run({ lane: 'heavy', task: 'sum-risk-model', input, signal: neverAborted }).output;
+      return pool.run({ lane: 'heavy', task: 'sum-risk-model', input, signal: neverAborted }).output;
     };
     const { covariance, factors, diagnostics, contentHash: _, ...rest } = wholeEstimate;
     for (const [workers, groups] of [
@@ -120,13 +120,13 @@ describe('one, two and four workers give bit-identical', () => {
       [2, [ALL_PARTS.slice(30), ALL_PARTS.slice(0, 40)]], // two nodes have computed some of the parts
       [4, ALL_PARTS.map((part) => [part])],
     ] as const) {
-      const joined = await estimateInParts(workers, groups);
-      expect(joined).toMatchObject(rest);
-      const bytes = Buffer.concat(listMatrixFiles(joined.covariance).map(writtenOutputs.read));
+      const model = await estimateInParts(workers, groups);
+      expect(model).toMatchObject(rest);
+      const bytes = Buffer.concat(listMatrixFiles(model.covariance).map(writtenOutputs.read));
       expect(formatSha(bytes)).toBe(covariance.sha256);
-      expect(joined.factors?.sha256).toBe(factors?.sha256);
+      expect(model.factors?.sha256).toBe(factors?.sha256);
       const { smallest_eigenvalue: smallest, condition_number: condition } = diagnostics;
-      expect(joined.diagnostics).toEqual({
+      expect(model.diagnostics).toEqual({
         ...diagnostics,
         smallest_eigenvalue: expect.closeTo(smallest, 12) as number,
         condition_number: expect.closeTo(condition, condition > 1e12 ? -290 : 5) as number,
@@ -137,14 +137,14 @@ describe('one, two and four workers give bit-identical', () => {
   test('a stored model with a named market and an order sent through JSON', async () => {
     const request = RiskModelRequest.parse({ identifiers });
     const order = { universe: { kind: 'names', identifiers } as const, request };
-    const on = findPool(1);
-    const node = createNodePool(on, {
+    const pool = findPool(1);
+    const node = createNodePool(pool, {
       file: async ({ artifact }) => artifact,
       market: async () => handle,
       destination: writtenOutputs.destination,
     });
     const task = { lane: 'heavy', task: 'estimate-risk-model', signal: neverAborted } as const;
-    const heldEstimate = await on.run({
+    const heldEstimate = await pool.run({
       ...task,
       input: { ...order, market: handle, outputs: writtenOutputs.outputs('covariance', 'factors') },
     }).output;

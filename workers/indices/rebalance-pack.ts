@@ -50,17 +50,17 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
   const sm = composer.market(indexId);
   const session = findSessionWithData(sm, asOf);
   if (session < 0) {
-    const first = market.dates.length === 0 ? 'no date' : formatDay(market.dates[0]!);
-    throw new Refusal('NO_DATA_AT_DATE', `as_of ${formatDay(asOf)} is before the first date of the store, ${first}.`);
+    const start = market.dates.length === 0 ? 'no date' : formatDay(market.dates[0]!);
+    throw new Refusal('NO_DATA_AT_DATE', `as_of ${formatDay(asOf)} is before the first date of the store, ${start}.`);
   }
   const composition = selectComposition(composer, { indexId, session, engine, called: question.called });
   const maxStaleSessions = readPriceSessions(resolveTreatment(documents[indexId]!, (id) => documents[id])!); // the composition has a decision
   const { weights } = composition;
   const { columns, accounts, findings } = locateHoldings({ sm, session, maxStaleSessions, weights }, request);
-  const placed = { ...question, request: { ...request, accounts } };
+  const placement = { ...question, request: { ...request, accounts } };
   for (const column of composition.announced.keys()) columns.add(column);
   const names = listKnownSecurities(sm, { question, session, weights, columns });
-  const pack = createPack(names, placed.request, findings);
+  const pack = createPack(names, placement.request, findings);
   const { weights: _weights, announced: _announced, ...about } = composition;
   return {
     index_id: indexId,
@@ -69,7 +69,7 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
     as_of: formatDay(sm.sessions[session]!),
     ...about,
     ...pack,
-    reconciliation: listLaterChanges(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
+    reconciliation: listLaterChanges(sm, { question: placement, composition, session, names, accounts: pack.accounts }),
     findings: sortFindings([
       ...(request.as_of === null ? [] : listPricedBeforeFindings(sm, asOf, session)),
       ...checkVolumes(sm, session, request.adv_sessions),
@@ -156,14 +156,14 @@ function selectComposition(
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
   const isDerived = isDerivedDocument(document);
-  const scheduled = findNextRebalances(document, sm, day);
+  const upcoming = findNextRebalances(document, sm, day);
   const call = isDerived ? undefined : findAnnouncedRebalance(called, day);
-  const [first] = scheduled;
+  const [first] = upcoming;
   const isScheduled = call === undefined || (first !== undefined && first.date <= call.effective);
   const change = isDerived ? undefined : findChange(composer, indexId, session);
   if (change !== undefined && (first === undefined || change.effective < first.session))
     return listChangedConstituents(sm, change, session);
-  const next = isScheduled ? scheduled : [{ date: call.effective, session: call.effective, decision: call.decision }];
+  const next = isScheduled ? upcoming : [{ date: call.effective, session: call.effective, decision: call.decision }];
   const isAnnounced = areAllAnnounced(next, day);
   const orders = { indexId, session, engine, next: isAnnounced ? next : [] };
   const isWhole = isDerived || isReviewed(next) || hasMemberChanges(composer, indexId);

@@ -46,9 +46,9 @@ export function readStoredDoubles(paths: readonly string[]): Float64Array {
 
 /** Fills a buffer from a file. @throws Error if the file is shorter */
 function fill(file: number, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length;) {
-    const count = readSync(file, bytes, done, bytes.length - done, done);
-    if (count === 0) throw new Error(`the file ends after ${done} of ${bytes.length} bytes`);
-    done += count;
+  for (let readBytes = 0; readBytes < bytes.length;) {
+    const count = readSync(file, bytes, readBytes, bytes.length - readBytes, readBytes);
+    if (count === 0) throw new Error(`the file ends after ${readBytes} of ${bytes.length} bytes`);
+    readBytes += count;
   }
 }

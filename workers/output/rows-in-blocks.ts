@@ -9,7 +9,7 @@ export function writeRowsInBlocks(
   row: (position: number) => unknown,
 ): { readonly bytes: Uint8Array; readonly index: Omit<RowsInBlocks, 'artifact'> } {
   const blocks: RowBlock[] = [];
-  const texts: Uint8Array[] = [];
+  const encodedTexts: Uint8Array[] = [];
   for (let from = 0; from < count; from += LIMITS.MAX_BLOCK_ROWS) {
     const json = createJsonWriter();
     for (let i = from; i < Math.min(count, from + LIMITS.MAX_BLOCK_ROWS); i++) {
@@ -17,8 +17,8 @@ export function writeRowsInBlocks(
       json.value(row(i));
     }
     const bytes = json.bytes();
-    texts.push(bytes);
+    encodedTexts.push(bytes);
     blocks.push({ bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
   }
-  return { bytes: Buffer.concat(texts), index: { count, blocks } };
+  return { bytes: Buffer.concat(encodedTexts), index: { count, blocks } };
 }

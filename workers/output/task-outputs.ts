@@ -114,14 +114,14 @@ export function findStoredAlready(
   contents: Readonly<Record<string, Uint8Array | null>>,
   stored: Readonly<Record<string, ArtifactRef | undefined>> = {},
 ): StoredArtifacts {
-  const again = new Map<string, string>();
+  const repeatedHashes = new Map<string, string>();
   for (const [file, bytes] of Object.entries(contents)) {
     const artifactRef = stored[file];
     if (!bytes || artifactRef?.bytes !== bytes.length) continue;
     const path = findOutputPath(outputs, artifactRef);
-    if (path !== undefined && isContentOf(path, bytes)) again.set(file, artifactRef.sha256);
+    if (path !== undefined && isContentOf(path, bytes)) repeatedHashes.set(file, artifactRef.sha256);
   }
-  return again;
+  return repeatedHashes;
 }
 
 type OutputDestination = Pick<TaskOutputs<string>, 'destination'>;

@@ -19,7 +19,8 @@ export function writeTextFile(path: string, write: (sink: JsonSink) => void): Wr
 
   function append(part: Uint8Array): void {
     hash.update(part);
-    for (let done = 0; done < part.length;) done += writeSync(file, part, done, part.length - done, length + done);
+    for (let writtenBytes = 0; writtenBytes < part.length;)
+      writtenBytes += writeSync(file, part, writtenBytes, part.length - writtenBytes, length + writtenBytes);
     length += part.length;
   }
 

@@ -177,12 +177,12 @@ function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink |
       row: formatCellText(cells[row]),
       column: name === 'specific_variances' ? '' : formatCellText(cells[column]),
     };
-    for (const each of neededColumns)
-      if (cellNames[each as 'row' | 'column'] === '')
+    for (const neededColumn of neededColumns)
+      if (cellNames[neededColumn as 'row' | 'column'] === '')
         problems.error({
           code: 'REQUIRED',
-          path: formatRowPath(each),
-          message: `The ${each} is empty; a name is required.`,
+          path: formatRowPath(neededColumn),
+          message: `The ${neededColumn} is empty; a name is required.`,
         });
     const number = parseNumber(cells[value] ?? null);
     if (Number.isNaN(number)) problems.error(reportNotANumber(formatRowPath('value'), cells[value]));

@@ -169,8 +169,8 @@ export const sumSimulation: Task<'sum-simulation'> = async ({ files, runId, date
   const start = await openStart(input);
   const summary = summariseSimulation(request, start.plan, readTallies(files, start.plan));
   const { precision } = await openNumerics();
-  const view = toCanonicalJson(createSimulationView({ ...start, runId, dates, precision, request, summary }));
-  return writeOutputs(outputs, { view: copyOutput(view) });
+  const viewJson = toCanonicalJson(createSimulationView({ ...start, runId, dates, precision, request, summary }));
+  return writeOutputs(outputs, { view: copyOutput(viewJson) });
 };
 
 /** Returns the results of all paths from the files of the parts, with one file at a time in memory. */

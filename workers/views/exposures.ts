@@ -172,11 +172,11 @@ function createFieldReader(
             ? ownHeldSecurities
             : (otherHeldSecurities ??= sides.benchmark.locateHeld(held, ownHeldSecurities.columns)),
         values(field, { columns, count }, out) {
-          const latestValues = latestOf[field]!;
+          const readLatestValues = latestOf[field]!;
           const values = out.subarray(0, columns.length);
-          if (latestValues === null)
+          if (readLatestValues === null)
             values.set((section ??= sections.at(session, getUniverse())).numbers(requestedFields[field]!, columns));
-          else latestValues(session, columns, values);
+          else readLatestValues(session, columns, values);
           out.fill(NaN, columns.length, count);
         },
       };

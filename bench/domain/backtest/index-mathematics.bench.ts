@@ -80,12 +80,12 @@ const CASES: readonly Case[] = [
   createChangeCase('of all 500', { changing: SIZE.names }, Infinity),
 ];
 
-for (const one of CASES) {
-  const market = one.market();
+for (const measuredCase of CASES) {
+  const market = measuredCase.market();
   const [times, plainTimes] = [[] as number[], [] as number[]];
   for (let pair = -WARM_UP; pair < PAIRS; pair++) {
-    const before = measureTime(market, one, one.plain);
-    const after = measureTime(market, one, one.measured);
+    const before = measureTime(market, measuredCase, measuredCase.plain);
+    const after = measureTime(market, measuredCase, measuredCase.measured);
     if (pair < 0) continue;
     plainTimes.push(before);
     times.push(after);
@@ -93,9 +93,9 @@ for (const one of CASES) {
   const ratios = times.map((time, i) => time / plainTimes[i]!);
   const [lowest, highest] = [Math.min(...ratios), Math.max(...ratios)].map((ratio) => ratio.toFixed(2));
   console.log(
-    `${one.name}: ${computeMedian(times).toFixed(0)} ms, without ${computeMedian(plainTimes).toFixed(0)} ms, ratio ${computeMedian(ratios).toFixed(2)} (${lowest} to ${highest}), goal ${one.goal}`,
+    `${measuredCase.name}: ${computeMedian(times).toFixed(0)} ms, without ${computeMedian(plainTimes).toFixed(0)} ms, ratio ${computeMedian(ratios).toFixed(2)} (${lowest} to ${highest}), goal ${measuredCase.goal}`,
   );
-  if (computeMedian(ratios) > one.goal) process.exitCode = 1;
+  if (computeMedian(ratios) > measuredCase.goal) process.exitCode = 1;
 }
 
 /** Returns the market with share counts that change by up to 1 % for some securities on each session. */

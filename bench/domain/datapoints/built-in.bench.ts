@@ -194,9 +194,9 @@ for (const { name, plugin, built, sessions, limit } of CASES) {
   }
   const difference = computeLargestDifference(getValues(ownRequest), getValues(built));
   const ratio = times.own / times.built;
-  const each = limit === LIMIT ? '' : `, ${((times.own / VALUES) * 1e6).toFixed(0)} ns a value`;
+  const valueTimeText = limit === LIMIT ? '' : `, ${((times.own / VALUES) * 1e6).toFixed(0)} ns a value`;
   console.log(
-    `${name}: plug-in ${times.own.toFixed(0)} ms, built in ${times.built.toFixed(0)} ms, ratio ${ratio.toFixed(2)}, limit ${limit}${each}; values differ by at most ${difference.toExponential(1)}`,
+    `${name}: plug-in ${times.own.toFixed(0)} ms, built in ${times.built.toFixed(0)} ms, ratio ${ratio.toFixed(2)}, limit ${limit}${valueTimeText}; values differ by at most ${difference.toExponential(1)}`,
   );
   if (ratio > limit || !(difference < 1e-12)) process.exitCode = 1;
 }
@@ -271,9 +271,9 @@ function compareExpressions({ names, rounds, goal }: Readonly<Record<'names' | '
       times.built = Math.min(times.built, timeField(built));
       times.expression = Math.min(times.expression, timeField(expression));
     }
-    const ratio = (times.expression / times.built).toFixed(2);
+    const ratioText = (times.expression / times.built).toFixed(2);
     console.log(
-      `${text}: ${times.expression.toFixed(1)} ms, built in ${times.built.toFixed(1)} ms, ratio ${ratio}, goal ${goal}`,
+      `${text}: ${times.expression.toFixed(1)} ms, built in ${times.built.toFixed(1)} ms, ratio ${ratioText}, goal ${goal}`,
     );
   }
 }

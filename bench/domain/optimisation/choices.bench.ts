@@ -54,8 +54,8 @@ for (const [type, names, maximum] of CASES) {
   }
   const [, plainResult, quick, thorough] = results; // The first solve compiles the code.
   const provenTexts = [quick!, thorough!].map(({ result: { objective, bound, isHeuristic }, ms }) => {
-    const gap = isHeuristic ? `gap ${((100 * (objective - bound)) / objective).toFixed(2)} %` : 'optimal';
-    return `${ms.toFixed(0)} ms, ${gap}`;
+    const gapText = isHeuristic ? `gap ${((100 * (objective - bound)) / objective).toFixed(2)} %` : 'optimal';
+    return `${ms.toFixed(0)} ms, ${gapText}`;
   });
   console.log(
     `${type.padEnd(20)} ${maximum} of ${names}`.padEnd(34),
@@ -65,7 +65,7 @@ for (const [type, names, maximum] of CASES) {
 
 const highs = await openHighs();
 if (typeof highs === 'string') console.log(`no comparison: ${highs}`);
-else for (const each of LINEAR) compare(highs, each);
+else for (const type of LINEAR) compare(highs, type);
 
 function compare(peer: Exclude<typeof highs, string>, [type, names, maximum, sessions]: (typeof LINEAR)[number]): void {
   const entry = findObjectiveClass(type)!;

@@ -144,11 +144,11 @@ function report(): void {
   const withoutAnswer = measuredPairs.filter(({ cost }) => cost.state !== 'solved');
   if (withoutAnswer.length > 0) printPairs('pairs without an answer, or not converged:', withoutAnswer);
   const binding = new Set([...keptCosts.values()].flatMap((cost) => cost.binding));
-  const slack = classes.filter((type) => keptCosts.has(type) && !binding.has(type));
+  const slackTypes = classes.filter((type) => keptCosts.has(type) && !binding.has(type));
   console.log(
-    slack.length === 0
+    slackTypes.length === 0
       ? 'every class binds at some optimum'
-      : `classes that bind at no optimum, on the frontiers at most: ${slack.join(' ')}`,
+      : `classes that bind at no optimum, on the frontiers at most: ${slackTypes.join(' ')}`,
   );
   const sortBySize = (size: (each: (typeof measuredPairs)[number]) => number) =>
     measuredPairs.toSorted((a, b) => size(b) - size(a));
@@ -160,8 +160,8 @@ function report(): void {
 }
 
 function formatLine({ solve, frontier, explained, state, binding }: Cost): string {
-  const times = [solve, frontier, explained].map((ms) => ms.toFixed(0).padStart(6)).join(' ');
-  return `${times}${state === 'solved' ? '' : `, ${state.toUpperCase()}`}${binding.length > 0 ? `, binding ${binding.join(' ')}` : ''}`;
+  const timesText = [solve, frontier, explained].map((ms) => ms.toFixed(0).padStart(6)).join(' ');
+  return `${timesText}${state === 'solved' ? '' : `, ${state.toUpperCase()}`}${binding.length > 0 ? `, binding ${binding.join(' ')}` : ''}`;
 }
 
 /** Returns one constraint row per class. The index almost satisfies the row, or the row binds along the frontier. */

@@ -36,10 +36,10 @@ for (const names of sizes.length > 0 ? sizes : [2668, 5000]) {
   const input = createFamily(names);
   for (const objective of OBJECTIVES) {
     const times = Array.from({ length: ROUNDS }, () => measureSolve(input, objective));
-    const sorted = times.toSorted((a, b) => a - b);
+    const sortedTimes = times.toSorted((a, b) => a - b);
     const goal = GOALS_MS[names];
     console.log(
-      `${String(names).padStart(5)} ${objective.type.padEnd(20)} first ${times[0]!.toFixed(1)} ms, median ${sorted[Math.floor(ROUNDS / 2)]!.toFixed(1)}, least ${sorted[0]!.toFixed(1)}${goal === undefined ? '' : `, goal ${goal}`}`,
+      `${String(names).padStart(5)} ${objective.type.padEnd(20)} first ${times[0]!.toFixed(1)} ms, median ${sortedTimes[Math.floor(ROUNDS / 2)]!.toFixed(1)}, least ${sortedTimes[0]!.toFixed(1)}${goal === undefined ? '' : `, goal ${goal}`}`,
     );
   }
 }

@@ -45,7 +45,7 @@ export function createProblemFamily(names: number, sessions: number, seed = 1): 
   const previous = normalise([...index].map((weight) => weight * Math.exp(0.2 * random.normal())));
   const sectors = sectorIndices.map((sector) => `S${sector}`);
   const values = Float64Array.from(identifiers, () => 100 * random.uniform());
-  const valueTraded = Float64Array.from(index, (weight) => 1e9 * weight * (0.5 + random.uniform()));
+  const tradedValues = Float64Array.from(index, (weight) => 1e9 * weight * (0.5 + random.uniform()));
   return {
     identifiers,
     index,
@@ -54,7 +54,7 @@ export function createProblemFamily(names: number, sessions: number, seed = 1): 
     means,
     sectors,
     values,
-    valueTraded,
+    valueTraded: tradedValues,
     returns,
     createProblem: (rows, objective, algebra) =>
       createProblem({
@@ -67,7 +67,7 @@ export function createProblemFamily(names: number, sessions: number, seed = 1): 
         previous: { weights: previous, outside: 0 },
         scenarios: () => returns,
         rows: rows.map((row) => ConstraintRow.parse(row)),
-        datapoints: { numbers: () => values, categories: () => sectors, medianValueTraded: () => valueTraded },
+        datapoints: { numbers: () => values, categories: () => sectors, medianValueTraded: () => tradedValues },
       }),
   };
 }

@@ -33,10 +33,10 @@ for (const names of sizes.length > 0 ? sizes : [334, 1000, 2000]) {
     if (solution === undefined) throw new Error(`${names} names: no answer`);
     distance = computeDistanceFromParity(problem.metric, solution.weights);
   }
-  const sorted = times.toSorted((a, b) => a - b);
+  const sortedTimes = times.toSorted((a, b) => a - b);
   const limit = LIMITS_MS[names];
   console.log(
-    `risk_parity ${String(names).padStart(5)} names: first ${times[0]!.toFixed(0)} ms, median ${sorted[Math.floor(ROUNDS / 2)]!.toFixed(1)}, least ${sorted[0]!.toFixed(1)}${limit === undefined ? '' : `, goal ${limit}`}; contributions equal to ${distance.toExponential(1)}`,
+    `risk_parity ${String(names).padStart(5)} names: first ${times[0]!.toFixed(0)} ms, median ${sortedTimes[Math.floor(ROUNDS / 2)]!.toFixed(1)}, least ${sortedTimes[0]!.toFixed(1)}${limit === undefined ? '' : `, goal ${limit}`}; contributions equal to ${distance.toExponential(1)}`,
   );
 }
 

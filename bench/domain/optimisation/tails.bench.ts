@@ -96,13 +96,13 @@ for (const label of sizes) {
   for (const name of peers) {
     try {
       const env = { ...process.env, OPENBLAS_NUM_THREADS: '1', OMP_NUM_THREADS: '1' };
-      const answer = execFileSync(python, [SCRIPT, file, name], {
+      const output = execFileSync(python, [SCRIPT, file, name], {
         encoding: 'utf8',
         env,
         stdio: ['ignore', 'pipe', 'ignore'],
         timeout: 1000 * PEER_SECONDS,
       });
-      const [ms, value] = answer.split(' ').map(Number) as [number, number]; // peers print both numbers
+      const [ms, value] = output.split(' ').map(Number) as [number, number]; // peers print both numbers
       console.log(
         `${label.padEnd(10)} ${name.padEnd(11)} ${ms.toFixed(0).padStart(8)} ms  ${(ms / ownSolution.ms).toFixed(1)} x  optimum less ours ${(value / ownSolution.value - 1).toExponential(1)}`,
       );

@@ -155,14 +155,14 @@ function createRepeatedBacktest(frequency: 'monthly'): ComparedWork {
  * portfolio.
  */
 function createSessionBacktest(frequency: 'quarterly'): ComparedWork {
-  const vectorised = createBacktest(frequency, 1);
+  const vectorisedWork = createBacktest(frequency, 1);
   return {
-    ...vectorised,
+    ...vectorisedWork,
     name: `backtest, ${frequency}, session by session`,
     ...SLOW_TURNS,
     needs: 'pandas',
     prepare: async (service, market) => ({
-      ...(await vectorised.prepare(service, market)),
+      ...(await vectorisedWork.prepare(service, market)),
       work: 'backtest_by_session',
     }),
   };

@@ -88,13 +88,13 @@ function awaitMessage<T extends LoadMessage['type']>(
   });
 }
 
-const program = fileURLToPath(new URL('./load-nodes.js', import.meta.url));
+const programPath = fileURLToPath(new URL('./load-nodes.js', import.meta.url));
 const processes = await Promise.all(
   Array.from({ length: PROCESSES }, async (_, i): Promise<LoadProcess> => {
     const workers = Math.floor(((i + 1) * WORKERS) / PROCESSES) - Math.floor((i * WORKERS) / PROCESSES);
     const loadTerms = { workers, workMs: WORK_MS, hasListeners: HAS_LISTENERS, hasFront: i < FRONT_NODES };
     const order: LoadOrder = { url: server.url, name: `process-${i}`, ...loadTerms };
-    const child = fork(program, [JSON.stringify(order)]);
+    const child = fork(programPath, [JSON.stringify(order)]);
     const process = { child, ended: 0 };
     child.on('message', (news: LoadMessage) => news.type === 'ended' && (process.ended = news.count));
     await awaitMessage(child, 'ready');
@@ -196,13 +196,13 @@ async function measureParts(): Promise<void> {
   /** Computes parts of the other node's job. @returns number of computed parts */
   async function computeHelp(over: AbortSignal): Promise<number> {
     const parts = getParts('other');
-    for (let helped = 0; ;) {
+    for (let helpedCount = 0; ;) {
       parts.note(true);
       const claim = await parts.claim(order);
-      if (claim === undefined && over.aborted) return helped;
+      if (claim === undefined && over.aborted) return helpedCount;
       if (claim === undefined) await waitMs(20);
       else {
-        helped += claim.parts!.length; // the claim is of parts
+        helpedCount += claim.parts!.length; // the claim is of parts
         await parts.complete(claim.lease, { type: 'succeed', result: { artifact: await write() }, message: '' });
       }
     }

@@ -107,10 +107,10 @@ function comparePeer(peer: string): void {
     const file = join(scratch, 'account.json');
     writeFileSync(file, JSON.stringify(account, toPlain));
     const [peerMs, , objective, status] = runPeer(python, [SCRIPT, file, peer]).trim().split(' ');
-    const difference = Math.abs(Number(objective) - times[0]!.objective).toExponential(1);
+    const differenceText = Math.abs(Number(objective) - times[0]!.objective).toExponential(1);
     console.log(
       `convex ${seed}: ${ms.toFixed(1)} ms, ${peer} ${Number(peerMs).toFixed(1)} ms (${status}), ` +
-        `ratio ${(ms / Number(peerMs)).toFixed(3)}, objectives differ by ${difference}`,
+        `ratio ${(ms / Number(peerMs)).toFixed(3)}, objectives differ by ${differenceText}`,
     );
   }
 }

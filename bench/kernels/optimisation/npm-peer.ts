@@ -27,8 +27,8 @@ else {
 
 /** Returns the smallest programme, which only tests that the package can be loaded. */
 function loadSmallest(): Quadratic {
-  const one = Float64Array.of(1);
-  return { n: 1, hessian: one, linear: one, lower: one, upper: one, rows: [] };
+  const unit = Float64Array.of(1);
+  return { n: 1, hessian: unit, linear: unit, lower: unit, upper: unit, rows: [] };
 }
 
 function loadNpmModule(name: string): unknown {
@@ -130,8 +130,14 @@ async function createClarabelSolver(quadratic: Quadratic): Promise<() => Float64
   const upper = compressColumns(n, (j) => Array.from({ length: j + 1 }, (_, i) => [i, hessian[i * n + j]!]));
   const rows = compressColumns(n, (j) => matrix.map((row, r) => [r, -row[j]!]));
   const right = Float64Array.from(least, (value) => -value);
-  const cones = JSON.stringify({ zero: equalities, nonneg: matrix.length - equalities, soc: [], exp: 0, power: [] });
-  const settings = JSON.stringify({
+  const conesJson = JSON.stringify({
+    zero: equalities,
+    nonneg: matrix.length - equalities,
+    soc: [],
+    exp: 0,
+    power: [],
+  });
+  const settingsJson = JSON.stringify({
     verbose: false,
     max_iter: 200,
     time_limit: 600,
@@ -144,8 +150,8 @@ async function createClarabelSolver(quadratic: Quadratic): Promise<() => Float64
       ...([rows.starts, rows.indices, rows.values, right] as const),
       n,
       matrix.length,
-      cones,
-      settings,
+      conesJson,
+      settingsJson,
     );
     if (status !== 'optimal') throw new Error(status);
     return Float64Array.from(x);

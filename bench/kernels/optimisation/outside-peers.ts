@@ -88,10 +88,10 @@ function createPeer(
     return `${command} does not run ${options.join(' ')}`;
   }
   return (quadratic, seconds) => {
-    const input = join(scratch, 'programme');
+    const inputPath = join(scratch, 'programme');
     const output = join(scratch, 'answer');
-    writeFileSync(input, encodeInput(quadratic));
-    const times = parseTimes(runPeer(command, [...words, input, output, ...options], seconds));
+    writeFileSync(inputPath, encodeInput(quadratic));
+    const times = parseTimes(runPeer(command, [...words, inputPath, output, ...options], seconds));
     const answer = readFileSync(output);
     const x = new Float64Array(answer.buffer.slice(answer.byteOffset, answer.byteOffset + answer.byteLength));
     return { ...times, x };

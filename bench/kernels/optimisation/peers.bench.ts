@@ -199,8 +199,8 @@ function createTrackingProgram({ names, observations, turnover }: FamilySize, se
   const oldWeights = index.map((weight) => weight * Math.exp(0.3 * random.normal()));
   const oldTotal = oldWeights.reduce((sum, value) => sum + value, 0);
   const previous = oldWeights.map((weight) => weight / oldTotal);
-  const allowed = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 !== 2);
-  return createProgram({ names, covariance, index, previous, sector, free: allowed, turnover });
+  const allowedPositions = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 !== 2);
+  return createProgram({ names, covariance, index, previous, sector, free: allowedPositions, turnover });
 }
 
 /** Returns the annualised sample covariance, shrunk by a tenth towards constant correlation. */

@@ -94,8 +94,8 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
           out[key - firstName] = 1;
           return key - firstName;
         }
-        const gradient = findRowGradient(program, state, iterate, key);
-        for (let p = 0; p < count; p++) out[p] = gradient(names[p]!);
+        const computeGradient = findRowGradient(program, state, iterate, key);
+        for (let p = 0; p < count; p++) out[p] = computeGradient(names[p]!);
         return 0;
       },
     };
@@ -111,8 +111,8 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
       solvedColumns = new Float64Array(f * m);
     }
     for (let a = 0; a < m; a++) {
-      const gradient = findRowGradient(program, state, iterate, active[a]!);
-      for (let p = 0; p < f; p++) columns[p * m + a] = gradient(free[p]!);
+      const computeGradient = findRowGradient(program, state, iterate, active[a]!);
+      for (let p = 0; p < f; p++) columns[p * m + a] = computeGradient(free[p]!);
     }
     currentFactor.curvature.solveWithProducts(columns, m, solvedColumns, schur);
     columnRows.read(columns, f, m);

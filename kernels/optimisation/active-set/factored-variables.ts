@@ -67,7 +67,7 @@ export function createFactoredVariables(curvature: Curvature, work: Work): Facto
   const right = new Float64Array(n);
   const heldPlaces: number[] = [];
   const halves = createHalfColumns(n);
-  let projected = new Float64Array(0);
+  let projection = new Float64Array(0);
   let triangle: Float64Array | undefined;
   let order = 0;
   let isKept = false;
@@ -116,14 +116,14 @@ export function createFactoredVariables(curvature: Curvature, work: Work): Facto
     solve(step, change, schur, skipped) {
       const { free, freeCount } = work;
       const count = change.length;
-      if (projected.length < count) projected = new Float64Array(count);
+      if (projection.length < count) projection = new Float64Array(count);
       const shape = { n: order, stride: order };
       // The right-hand side of a fixed variable belongs to its multiplier.
       right.fill(0, 0, order);
       for (let p = 0; p < freeCount; p++) right[places[free[p]!]!] = step[p]!;
       solveForward(triangle!, right, shape); // A usable factor is a complete triangle.
-      halves.times(right, projected);
-      for (let a = 0; a < count; a++) change[a] = projected[a]! - change[a]!;
+      halves.times(right, projection);
+      for (let a = 0; a < count; a++) change[a] = projection[a]! - change[a]!;
       solveFactored(schur, count, change, skipped);
       halves.subtract(change, right);
       solveBackward(triangle!, right, shape);

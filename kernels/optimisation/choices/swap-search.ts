@@ -93,15 +93,15 @@ export function searchSwaps(
     for (;;) {
       const result = evaluate(currentChoice);
       if (result === undefined || isWithinBounds(result)) return result;
-      const next = currentChoice.slice();
+      const nextChoice = currentChoice.slice();
       let isLess = false;
       result.names.forEach((i, place) => {
         if (needed[i] === 1 || result.x[place]! >= lower[i]!) return;
-        next[i] = 0;
+        nextChoice[i] = 0;
         isLess = true;
       });
       if (!isLess) return undefined;
-      currentChoice = next;
+      currentChoice = nextChoice;
     }
   }
 
@@ -120,20 +120,21 @@ export function searchSwaps(
     { chosen, names, residuals, curvatures }: EvaluatedChoice,
     random: CounterRandom,
   ): Uint8Array {
-    const next = chosen.slice();
+    const nextChoice = chosen.slice();
     const computeGain = (j: number) => (residuals[j]! * residuals[j]!) / curvatures[j]!;
     const leavingNames = names.filter((i) => needed[i] === 0);
     const enteringNames = Array.from(chosen.keys())
       .filter((j) => chosen[j] === 0 && lower[j]! <= upper[j]!)
       .toSorted((a, b) => computeGain(b) - computeGain(a) || a - b);
-    if (leavingNames.length === 0 || enteringNames.length === 0) return next;
+    if (leavingNames.length === 0 || enteringNames.length === 0) return nextChoice;
     for (let k = 0; k < KICK_EXCHANGES; k++) {
       const i = leavingNames[random.integer(leavingNames.length)]!;
       const j = enteringNames[Math.floor(enteringNames.length * random.uniform() ** 2)]!;
-      if (next[i] === 0 || next[j] === 1 || !moves.isAllowed(moves.countHeldMembers(next), i, j)) continue;
-      next[i] = 0;
-      next[j] = 1;
+      if (nextChoice[i] === 0 || nextChoice[j] === 1 || !moves.isAllowed(moves.countHeldMembers(nextChoice), i, j))
+        continue;
+      nextChoice[i] = 0;
+      nextChoice[j] = 1;
     }
-    return next;
+    return nextChoice;
   }
 }

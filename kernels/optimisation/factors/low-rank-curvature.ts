@@ -14,7 +14,7 @@ export interface LowRankForm {
 /** @source Woodbury (1950), Inverting modified matrices */
 export function createLowRankForm(algebra: DenseAlgebra): LowRankForm {
   let inner = new Float64Array(0);
-  let scaled = new Float64Array(0);
+  let scaledLoadings = new Float64Array(0);
   let roots = new Float64Array(0);
   let scores = new Float64Array(0);
   let [order, k] = [0, 0];
@@ -22,7 +22,7 @@ export function createLowRankForm(algebra: DenseAlgebra): LowRankForm {
     factor(metric, scale, diagonal, free, count) {
       [order, k] = [count, metric.factors];
       if (inner.length < k * k) inner = new Float64Array(k * k);
-      if (scaled.length < count * k) scaled = new Float64Array(count * k);
+      if (scaledLoadings.length < count * k) scaledLoadings = new Float64Array(count * k);
       if (roots.length < count) roots = new Float64Array(count);
       for (let p = 0; p < count; p++) {
         const i = free[p]!;
@@ -30,10 +30,10 @@ export function createLowRankForm(algebra: DenseAlgebra): LowRankForm {
         if (!(weight > 0)) return false;
         roots[p] = Math.sqrt(1 / weight);
         const root = Math.sqrt(scale / weight);
-        for (let f = 0; f < k; f++) scaled[p * k + f] = metric.loadings[i * k + f]! * root;
+        for (let f = 0; f < k; f++) scaledLoadings[p * k + f] = metric.loadings[i * k + f]! * root;
       }
       const gram = inner.subarray(0, k * k);
-      algebra.symmetricRankK(scaled.subarray(0, count * k), k, gram);
+      algebra.symmetricRankK(scaledLoadings.subarray(0, count * k), k, gram);
       for (let f = 0; f < k; f++) gram[f * k + f]! += 1;
       return algebra.cholesky(gram, k) === k;
     },
@@ -41,7 +41,7 @@ export function createLowRankForm(algebra: DenseAlgebra): LowRankForm {
     solve(b, columns) {
       if (scores.length < k * columns) scores = new Float64Array(k * columns);
       const blockScores = scores.subarray(0, k * columns).fill(0);
-      const shape = { loadings: scaled, rows: order, factors: k, columns };
+      const shape = { loadings: scaledLoadings, rows: order, factors: k, columns };
       scaleRows(b, roots, order, columns);
       addLoaded(shape, b, blockScores);
       solveWith(algebra, inner.subarray(0, k * k), k, blockScores, columns);

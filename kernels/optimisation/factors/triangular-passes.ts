@@ -105,16 +105,16 @@ export function solveForwardFour(l: Float64Array, four: FourColumns, { n, from }
       qd -= v * xd;
     }
     const pivot = l[p + i]!;
-    const below = l[q + i]!;
+    const multiplier = l[q + i]!;
     const next = l[q + i + 1]!;
     a[i] = pa /= pivot;
     b[i] = pb /= pivot;
     c[i] = pc /= pivot;
     d[i] = pd /= pivot;
-    a[i + 1] = (qa - below * pa) / next;
-    b[i + 1] = (qb - below * pb) / next;
-    c[i + 1] = (qc - below * pc) / next;
-    d[i + 1] = (qd - below * pd) / next;
+    a[i + 1] = (qa - multiplier * pa) / next;
+    b[i + 1] = (qb - multiplier * pb) / next;
+    c[i + 1] = (qc - multiplier * pc) / next;
+    d[i + 1] = (qd - multiplier * pd) / next;
   }
   if (i < n) solveForwardFourRow(l, four, i, { n, from });
 }

@@ -91,8 +91,8 @@ export function computeResiduals(work: Work): void {
       gradient[i]! += left[i]! * z[at.left + k * f + p]! + right[i]! * z[at.right + k * f + p]!;
     }
     if (limit === null) continue;
-    const over = on[at.limitOver + k] === 1 ? s[at.limitOver + k]! : 0;
-    rowResidual[m + k] = limit - sum - total - s[at.limit + k]! + over;
+    const limitSlack = on[at.limitOver + k] === 1 ? s[at.limitOver + k]! : 0;
+    rowResidual[m + k] = limit - sum - total - s[at.limit + k]! + limitSlack;
     work.primalResidual = Math.max(work.primalResidual, Math.abs(rowResidual[m + k]!));
   }
   for (let q = 0; q < norms.length; q++) {

@@ -47,8 +47,8 @@ export function setStart(work: Work): void {
       const i = free[p]!;
       if (kink.left[i] === kink.right[i]) continue;
       const step = x[i]! - kink.at[i]!;
-      const here = Math.max(kink.left[i]! * step, kink.right[i]! * step);
-      t[k * f + p] = here + typicalSlack * Math.max(Math.abs(kink.left[i]!), Math.abs(kink.right[i]!));
+      const shift = Math.max(kink.left[i]! * step, kink.right[i]! * step);
+      t[k * f + p] = shift + typicalSlack * Math.max(Math.abs(kink.left[i]!), Math.abs(kink.right[i]!));
       put(pairs, at.left + k * f + p, t[k * f + p]! - kink.left[i]! * step, price / 2);
       put(pairs, at.right + k * f + p, t[k * f + p]! - kink.right[i]! * step, price / 2);
     }

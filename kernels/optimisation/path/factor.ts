@@ -89,7 +89,7 @@ function createPathFactor({
 }: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge'>): PathFactor {
   const order = new Int32Array(n);
   const positions = new Int32Array(n).fill(-1);
-  const entries = createEntries(metric, curvature, ridge);
+  const writeEntries = createEntries(metric, curvature, ridge);
   let f = 0;
   let stride = Math.min(n, 64);
   let l = new Float64Array(stride * stride);
@@ -108,7 +108,7 @@ function createPathFactor({
     l = new Float64Array(stride * stride);
     const matrix = new Float64Array(count * count);
     order.set(names);
-    for (let p = 0; p < count; p++) matrix[p * count + p] = entries(names[p]!, order, p, matrix, p * count);
+    for (let p = 0; p < count; p++) matrix[p * count + p] = writeEntries(names[p]!, order, p, matrix, p * count);
     if (algebra.cholesky(matrix, count) < count) return false;
     for (let p = 0; p < count; p++) {
       positions[names[p]!] = p;
@@ -121,7 +121,7 @@ function createPathFactor({
   function add(name: number): boolean {
     if (f === stride) grow();
     const row = f * stride;
-    const diagonal = entries(name, order, f, l, row);
+    const diagonal = writeEntries(name, order, f, l, row);
     let pivot = diagonal;
     for (let p = 0; p < f; p++) {
       const otherRow = p * stride;
@@ -142,9 +142,9 @@ function createPathFactor({
     const place = positions[name]!;
     positions[name] = -1;
     for (let p = place; p < f - 1; p++) {
-      const below = (p + 1) * stride;
-      const a = l[below + p]!;
-      const b = l[below + p + 1]!;
+      const offset = (p + 1) * stride;
+      const a = l[offset + p]!;
+      const b = l[offset + p + 1]!;
       const length = Math.hypot(a, b);
       const c = a / length;
       const s = b / length;
@@ -155,7 +155,7 @@ function createPathFactor({
         l[position] = c * first + s * second;
         l[position + 1] = c * second - s * first;
       }
-      for (let q = 0; q <= p; q++) l[p * stride + q] = l[below + q]!;
+      for (let q = 0; q <= p; q++) l[p * stride + q] = l[offset + q]!;
       order[p] = order[p + 1]!;
       positions[order[p]!] = p;
     }

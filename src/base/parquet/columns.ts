@@ -222,10 +222,10 @@ function encodePlainTexts(texts: readonly string[]): Uint8Array {
   const bytes = new Uint8Array(encodedTexts.reduce((sum, { length }) => sum + 4 + length, 0));
   const view = new DataView(bytes.buffer);
   let offset = 0;
-  for (const text of encodedTexts) {
-    view.setUint32(offset, text.length, true);
-    bytes.set(text, offset + 4);
-    offset += 4 + text.length;
+  for (const textBytes of encodedTexts) {
+    view.setUint32(offset, textBytes.length, true);
+    bytes.set(textBytes, offset + 4);
+    offset += 4 + textBytes.length;
   }
   return bytes;
 }

@@ -42,9 +42,9 @@ function putValue(bytes: number[], value: ThriftValue): void {
   if ('i32' in value) putVarint(bytes, encodeZigzag(value.i32));
   else if ('i64' in value) putVarint(bytes, encodeZigzag(value.i64));
   else if ('text' in value) {
-    const text = new TextEncoder().encode(value.text);
-    putVarint(bytes, text.length);
-    for (const byte of text) bytes.push(byte);
+    const textBytes = new TextEncoder().encode(value.text);
+    putVarint(bytes, textBytes.length);
+    for (const byte of textBytes) bytes.push(byte);
   } else if ('list' in value) {
     putListHead(bytes, value.list.length, value.list.length === 0 ? TYPE.struct : getType(value.list[0]!));
     for (const item of value.list) putValue(bytes, item);
@@ -77,10 +77,10 @@ const encodeZigzag = (value: number) => (value >= 0 ? value * 2 : -value * 2 - 1
 
 /** Appends an unsigned integer up to 2^53, seven bits per byte. */
 export function putVarint(bytes: number[], value: number): void {
-  let rest = value;
-  while (rest >= 0x80) {
-    bytes.push((rest % 0x80) | 0x80);
-    rest = Math.floor(rest / 0x80);
+  let remainder = value;
+  while (remainder >= 0x80) {
+    bytes.push((remainder % 0x80) | 0x80);
+    remainder = Math.floor(remainder / 0x80);
   }
-  bytes.push(rest);
+  bytes.push(remainder);
 }

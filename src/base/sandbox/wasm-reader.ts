@@ -26,12 +26,12 @@ export function skipLimits(reader: WasmReader): void {
 
 export function encodeUnsigned(value: number): number[] {
   const bytes: number[] = [];
-  let rest = value;
+  let remainder = value;
   do {
-    const low = rest % 128;
-    rest = Math.floor(rest / 128);
-    bytes.push(rest > 0 ? low | 128 : low);
-  } while (rest > 0);
+    const low = remainder % 128;
+    remainder = Math.floor(remainder / 128);
+    bytes.push(remainder > 0 ? low | 128 : low);
+  } while (remainder > 0);
   return bytes;
 }
 

@@ -179,6 +179,6 @@ function formatKernelRow(
 }
 
 function formatWorkLine({ size, seconds, rate, unit }: WorkTiming): string {
-  const time = seconds < 1 ? `${(1000 * seconds).toFixed(1)} ms` : `${seconds.toFixed(2)} s`;
-  return `${time} for ${size}${rate === null ? '' : `: ${formatWhole(rate)} ${unit}`}`;
+  const timeText = seconds < 1 ? `${(1000 * seconds).toFixed(1)} ms` : `${seconds.toFixed(2)} s`;
+  return `${timeText} for ${size}${rate === null ? '' : `: ${formatWhole(rate)} ${unit}`}`;
 }

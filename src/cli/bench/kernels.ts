@@ -39,9 +39,9 @@ export function timeKernels(engines: readonly Engine[]): KernelTiming[] {
     CASES.filter(({ isAlgebra }) => isAlgebra || engine.name === 'wasm').map(
       ({ kernel, size, unit, amount, prepare }) => {
         const ms = engine.scope(() => {
-          const work = prepare(engine);
-          work(); // warms up and compiles
-          return measureFastestMs(work, { repeats: REPEATS });
+          const runWork = prepare(engine);
+          runWork(); // warms up and compiles
+          return measureFastestMs(runWork, { repeats: REPEATS });
         });
         return { kernel, size, engine: engine.name, ms, rate: amount / ms / (unit === 'GFLOP/s' ? 1e6 : 1e3), unit };
       },

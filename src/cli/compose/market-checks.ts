@@ -16,11 +16,11 @@ export function describePanels(servedMarket: Pick<ServedMarket, 'market'> | unde
   if (servedMarket === undefined) return undefined;
   const { datasetId, dates, identifiers, fields } = servedMarket.market;
   const bytes = computePanelBytes({ dates: dates.length, identifiers: identifiers.length, fields: fields.size });
-  const limit = `${Math.floor(findMemoryLimit().panelBytes / MIB)} MiB (--panel-memory-mb)`;
-  const size = `The data of ${datasetId} (${Math.ceil(bytes / MIB)} MiB)`;
+  const limitText = `${Math.floor(findMemoryLimit().panelBytes / MIB)} MiB (--panel-memory-mb)`;
+  const sizeText = `The data of ${datasetId} (${Math.ceil(bytes / MIB)} MiB)`;
   return isPaged(bytes)
-    ? `${size} is paged on the disk of the home, because it exceeds the limit of ${limit}.`
-    : `${size} is in memory; the limit is ${limit}.`;
+    ? `${sizeText} is paged on the disk of the home, because it exceeds the limit of ${limitText}.`
+    : `${sizeText} is in memory; the limit is ${limitText}.`;
 }
 
 /**

@@ -195,6 +195,6 @@ function describeOpenQuestions(proposal: InspectResult): string {
     ...proposal.findings.filter(({ severity }) => severity === 'error').map(formatFinding),
     ...suggestIgnoreFlag(proposal),
   ];
-  const lines = statements.map((line) => `  ${line}\n`).join('');
-  return `the format of the data is ambiguous:\n${lines}Each flag answers its question. Or write the proposal with divisor inspect PATH --out mapping.json, edit it and pass it to import --mapping`;
+  const linesText = statements.map((line) => `  ${line}\n`).join('');
+  return `the format of the data is ambiguous:\n${linesText}Each flag answers its question. Or write the proposal with divisor inspect PATH --out mapping.json, edit it and pass it to import --mapping`;
 }

@@ -55,9 +55,9 @@ const listErrors = ({ findings }: Pick<InspectResult, 'findings'>) =>
 export function suggestIgnoreFlag({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
   const damagedFiles = [...new Set(listErrors({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
   if (damagedFiles.length === 0 || damagedFiles.length >= files) return [];
-  const names = damagedFiles.join(',');
+  const namesText = damagedFiles.join(',');
   return [
-    `${damagedFiles.length} of ${formatCount(files, 'file')} cannot be read this way; --ignore ${quoteWord(names)} skips them.`,
+    `${damagedFiles.length} of ${formatCount(files, 'file')} cannot be read this way; --ignore ${quoteWord(namesText)} skips them.`,
   ];
 }
 

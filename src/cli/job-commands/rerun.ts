@@ -33,10 +33,10 @@ export const rerun: JobCommand<RerunView> = {
     const changedRows = view.rows.filter(({ outcome }) => outcome !== 'current');
     const listedRows = changedRows.slice(0, LISTED_ROWS_MAX);
     const unlistedCount = view.stored + view.refused - listedRows.length;
-    const counts = `  ${formatCount(view.indices, 'index', 'indices')}: ${view.stored} run again, ${view.current} current, ${view.refused} refused\n`;
-    if (listedRows.length === 0) return counts;
+    const countsText = `  ${formatCount(view.indices, 'index', 'indices')}: ${view.stored} run again, ${view.current} current, ${view.refused} refused\n`;
+    if (listedRows.length === 0) return countsText;
     const rows = listedRows.map((row) => listCells(row).map((cell) => String(cell ?? '-')));
-    return `${formatTable([HEADER, ...rows])}${unlistedCount > 0 ? `  and ${unlistedCount} more: --json lists up to 2,000\n` : ''}${counts}`;
+    return `${formatTable([HEADER, ...rows])}${unlistedCount > 0 ? `  and ${unlistedCount} more: --json lists up to 2,000\n` : ''}${countsText}`;
   },
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
   csv: ({ rows }) => ({ header: HEADER, rows: rows.map(listCells) }),

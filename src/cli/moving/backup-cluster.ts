@@ -42,21 +42,24 @@ export async function backUpCluster(options: ClusterBackupOptions): Promise<Clus
   const { settings, target } = options;
   await assertFree(target);
   await runWithClient(settings.database!, assertMigrated);
-  const shared = await openArtifacts(settings);
-  const draft = join(dirname(target), `.${basename(target)}.partial-${randomBytes(6).toString('hex')}`);
+  const sharedFiles = await openArtifacts(settings);
+  const draftFolder = join(dirname(target), `.${basename(target)}.partial-${randomBytes(6).toString('hex')}`);
   try {
     for (let round = 1; ; round++) {
-      await rm(draft, { recursive: true, force: true });
+      await rm(draftFolder, { recursive: true, force: true });
       const createdAt = formatTimestamp(Date.now());
-      const { documents, damaged } = await copyRound(options, listHomeFolders(draft), shared.files);
+      const { documents, damaged } = await copyRound(options, listHomeFolders(draftFolder), sharedFiles.files);
       if (damaged.length > 0 && round < ROUNDS_MAX) continue;
-      const files = await listFilesBelow(draft);
+      const files = await listFilesBelow(draftFolder);
       const manifest = { home_format: HOME_FORMAT, engine_version: options.engineVersion, created_at: createdAt };
-      return { manifest: await finishBackup({ draft, target }, { ...manifest, documents, files }), damaged };
+      return {
+        manifest: await finishBackup({ draft: draftFolder, target }, { ...manifest, documents, files }),
+        damaged,
+      };
     }
   } finally {
-    await rm(draft, { recursive: true, force: true });
-    await shared.close();
+    await rm(draftFolder, { recursive: true, force: true });
+    await sharedFiles.close();
   }
 }
 

@@ -71,10 +71,10 @@ export async function openDatabaseLocation(
   try {
     clock.ms = Date.now();
     const artifacts = readArtifactLocation(settings);
-    const shared = artifacts && (await openFiles(settings, await claimStore(documents, artifacts)));
+    const sharedFiles = artifacts && (await openFiles(settings, await claimStore(documents, artifacts)));
     return {
       documents,
-      files: shared?.files,
+      files: sharedFiles?.files,
       async begin() {
         const isContinued = await isMarked(documents);
         if (isContinued) await clear(documents);
@@ -87,7 +87,7 @@ export async function openDatabaseLocation(
       },
       async close() {
         await documents.close();
-        await shared?.close();
+        await sharedFiles?.close();
       },
     };
   } catch (thrown) {
@@ -125,11 +125,11 @@ interface OpenFiles {
 
 /** Opens an artifact location. Objects of an object store are copied to a temporary folder. */
 export async function openFiles(settings: Settings, storeId: string | undefined): Promise<OpenFiles> {
-  const cache = await mkdtemp(join(tmpdir(), 'divisor-copy-'));
-  const close = () => rm(cache, { recursive: true, force: true });
+  const cacheFolder = await mkdtemp(join(tmpdir(), 'divisor-copy-'));
+  const close = () => rm(cacheFolder, { recursive: true, force: true });
   try {
-    const artifacts = await openSharedArtifacts(readArtifactLocation({ ...settings, cache })!, storeId, {
-      folder: cache,
+    const artifacts = await openSharedArtifacts(readArtifactLocation({ ...settings, cache: cacheFolder })!, storeId, {
+      folder: cacheFolder,
     });
     return { files: { kind: 'shared', artifacts }, close };
   } catch (thrown) {

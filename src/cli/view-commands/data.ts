@@ -290,11 +290,11 @@ export const repair: JobCommand<ImportResult> = {
     if ((minConfidence === undefined) === (warningKinds === undefined))
       throw new UsageError('divisor repair requires either --doubts or --confidence');
     const audit = minConfidence === undefined ? undefined : await client.call('auditStore', { params: { store_id } });
-    const doubts =
+    const warnings =
       warningKinds?.split(',').map((id) => id.trim()) ??
       audit!.doubts.filter((doubt) => doubt.repair !== null && doubt.confidence >= minConfidence!).map(({ id }) => id);
-    if (doubts.length === 0) throw new UsageError(`no data warning of ${store_id} has a repair with this confidence`);
-    const body = { doubts, store_id: flags.text('id'), activate: flags.isSet('activate') ?? false };
+    if (warnings.length === 0) throw new UsageError(`no data warning of ${store_id} has a repair with this confidence`);
+    const body = { doubts: warnings, store_id: flags.text('id'), activate: flags.isSet('activate') ?? false };
     return { result: await client.call('repairStore', { params: { store_id }, body, note: flags.text('note') }) };
   },
   show: ({ store }) => formatMembers(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),

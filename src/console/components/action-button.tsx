@@ -15,11 +15,11 @@ interface ActionButtonProps extends Omit<ButtonProps, 'onClick'> {
 /** Renders a button that sends a request. If the service refuses the request, the reason is shown below the button. */
 export function ActionButton({ act, about = '', ...button }: ActionButtonProps) {
   const { trouble, ask } = useAsking();
-  const pressed = useRef<HTMLElement | null>(null);
+  const pressedButton = useRef<HTMLElement | null>(null);
   // The result of the request may replace the button. The focus then moves to the heading of the page.
   useEffect(
     () => () => {
-      if (pressed.current === null || document.activeElement !== pressed.current) return;
+      if (pressedButton.current === null || document.activeElement !== pressedButton.current) return;
       setTimeout(rescueFocus);
     },
     [],
@@ -29,7 +29,7 @@ export function ActionButton({ act, about = '', ...button }: ActionButtonProps) 
       <Button
         {...button}
         onClick={({ currentTarget }) => {
-          pressed.current = currentTarget;
+          pressedButton.current = currentTarget;
           void ask(about, act);
         }}
       />

@@ -26,16 +26,16 @@ interface BarsProps {
  * read.
  */
 export function Bars({ label, bars, isRunning = false, isPlain = false, format }: BarsProps) {
-  const placed = placeBars(bars, isRunning);
-  const least = Math.min(0, ...placed.flatMap(({ from, to }) => [from, to]));
-  const most = Math.max(0, ...placed.flatMap(({ from, to }) => [from, to]));
-  const span = most - least || 1;
+  const placedBars = placeBars(bars, isRunning);
+  const least = Math.min(0, ...placedBars.flatMap(({ from, to }) => [from, to]));
+  const largestEnd = Math.max(0, ...placedBars.flatMap(({ from, to }) => [from, to]));
+  const span = largestEnd - least || 1;
   const formatPosition = (value: number) => `${((value - least) / span) * 100}%`;
   return (
     <table class="bars" data-part={getPartName(label)}>
       <caption class="unseen">{label}</caption>
       <tbody>
-        {placed.map(({ bar, from, to }) => (
+        {placedBars.map(({ bar, from, to }) => (
           <tr key={bar.label} class={bar.isTotal === true ? 'bar-total' : ''}>
             <th scope="row">{bar.address === undefined ? bar.label : <a href={bar.address}>{bar.label}</a>}</th>
             <td class="bar-ground" aria-hidden="true">
@@ -60,11 +60,11 @@ interface PlacedBar {
 }
 
 function placeBars(bars: readonly BarEntry[], isRunning: boolean): readonly PlacedBar[] {
-  let reached = 0;
+  let lastEnd = 0;
   return bars.map((bar) => {
-    const from = isRunning && bar.isTotal !== true ? reached : 0;
+    const from = isRunning && bar.isTotal !== true ? lastEnd : 0;
     const to = from + bar.value;
-    reached = to;
+    lastEnd = to;
     return { bar, from, to };
   });
 }

@@ -38,24 +38,24 @@ export function DecideMany<D extends string>({ keys, noun, decisions, decide, on
   const act =
     ({ decision, done }: ManyDecision<D>) =>
     async (onRefusal: OnRefusal) => {
-      const refused: { readonly key: string; readonly message: string }[] = [];
-      let requested = 0;
+      const refusals: { readonly key: string; readonly message: string }[] = [];
+      let requestedCount = 0;
       for (const key of keys)
         await decide(key, decision, findComment(comment)).catch((thrown: unknown) => {
           const { code, message } = createTrouble(thrown);
-          if (code === 'APPROVAL_REQUIRED') requested++;
-          else refused.push({ key, message });
+          if (code === 'APPROVAL_REQUIRED') requestedCount++;
+          else refusals.push({ key, message });
         });
-      const count = keys.length - refused.length - requested;
+      const count = keys.length - refusals.length - requestedCount;
       if (count > 0) showToast('good', `${countValues(count, noun)} ${done}.`);
-      if (requested > 0)
-        showToast('info', `${countValues(requested, noun)} wait for approval.`, {
+      if (requestedCount > 0)
+        showToast('info', `${countValues(requestedCount, noun)} wait for approval.`, {
           address: '/console/approvals',
           text: 'Approvals',
         });
-      if (refused.length === 0) setComment('');
-      else onRefusal(createTrouble(new Error(refused.map(({ key, message }) => `${key}: ${message}`).join(' '))));
-      onDone(refused.map(({ key }) => key));
+      if (refusals.length === 0) setComment('');
+      else onRefusal(createTrouble(new Error(refusals.map(({ key, message }) => `${key}: ${message}`).join(' '))));
+      onDone(refusals.map(({ key }) => key));
       notifyChange();
     };
   return (

@@ -191,29 +191,29 @@ function useEdited({ opened, validate, save, reread }: EditorProps): EditorState
   const [note, setNote] = useState('');
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [clash, setClash] = useState<ConcurrentChange | null>(null);
-  const shown = useRef(opened);
+  const shownDocument = useRef(opened);
   const text = JSON.stringify(document);
   /** Text of the last save; null after the page has read the saved version. */
-  const saved = useRef<string | null>(null);
+  const savedText = useRef<string | null>(null);
   // Loads another opened version into the form. Does nothing at the first render, because the user may edit the text
   // before the effect runs.
   useEffect(() => {
-    if (shown.current === opened) return;
-    shown.current = opened;
+    if (shownDocument.current === opened) return;
+    shownDocument.current = opened;
     setFirst(opened);
-    const isEditedSinceSave = saved.current !== null && saved.current !== text;
-    saved.current = null;
+    const isEditedSinceSave = savedText.current !== null && savedText.current !== text;
+    savedText.current = null;
     if (isEditedSinceSave) return; // the page read the version that it saved; the newer text is kept
     setDocument(opened.document);
     setTrouble(null);
     setClash(null);
   }, [opened]);
-  const checked = useOneAtATime(validate === undefined ? null : text, async () => validate?.(document) ?? []);
+  const latestCheck = useOneAtATime(validate === undefined ? null : text, async () => validate?.(document) ?? []);
   const store = async (written: JsonObject, over: OpenedDocument) => {
     try {
       const { etag } = await save(written, { ifMatch: over.etag ?? undefined, note: note === '' ? undefined : note });
       setFirst({ document: written, etag });
-      saved.current = JSON.stringify(written);
+      savedText.current = JSON.stringify(written);
       setNote('');
     } catch (thrown) {
       const newTrouble = createTrouble(thrown);
@@ -227,9 +227,9 @@ function useEdited({ opened, validate, save, reread }: EditorProps): EditorState
     notifyChange();
     return true;
   };
-  const edited: EditedDocument = {
+  const editedDocument: EditedDocument = {
     document,
-    findings: [...(checked.data ?? []), ...(trouble?.findings ?? [])],
+    findings: [...(latestCheck.data ?? []), ...(trouble?.findings ?? [])],
     isChanged: text !== JSON.stringify(first.document),
     set(next) {
       setTrouble(null);
@@ -240,15 +240,15 @@ function useEdited({ opened, validate, save, reread }: EditorProps): EditorState
     save: () => store(document, first),
   };
   return {
-    edited,
+    edited: editedDocument,
     trouble,
     clash,
     resolve: (written) => {
-      const over = clash === null ? first : { document: clash.theirs, etag: clash.etag };
+      const replacedDocument = clash === null ? first : { document: clash.theirs, etag: clash.etag };
       setClash(null);
-      setFirst(over);
+      setFirst(replacedDocument);
       setDocument(written);
-      return store(written, over);
+      return store(written, replacedDocument);
     },
   };
 }

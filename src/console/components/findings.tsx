@@ -19,14 +19,14 @@ interface FindingsProps {
 
 /** Renders findings with the labels of their fields. "Details" contains the code and path of each finding. */
 export function Findings({ findings, shown = 8, formatAddress, isOpenForm }: FindingsProps) {
-  const rest = findings.slice(shown);
+  const hiddenFindings = findings.slice(shown);
   return (
     <div class="findings">
       <FindingList findings={findings.slice(0, shown)} formatAddress={formatAddress} isOpenForm={isOpenForm} />
-      {rest.length > 0 && (
+      {hiddenFindings.length > 0 && (
         <details>
-          <summary>{rest.length} more</summary>
-          <FindingList findings={rest} formatAddress={formatAddress} isOpenForm={isOpenForm} />
+          <summary>{hiddenFindings.length} more</summary>
+          <FindingList findings={hiddenFindings} formatAddress={formatAddress} isOpenForm={isOpenForm} />
         </details>
       )}
     </div>
@@ -38,7 +38,7 @@ function FindingList({ findings, formatAddress, isOpenForm = false }: Omit<Findi
     <ul class="finding-list">
       {findings.map((finding) => {
         const address = formatAddress?.(finding.path) ?? null;
-        const shown = shorten(finding);
+        const shortFinding = shorten(finding);
         return (
           <li key={`${finding.code} ${finding.path} ${finding.message}`}>
             {isOpenForm && isMissing(finding) ? (
@@ -47,8 +47,8 @@ function FindingList({ findings, formatAddress, isOpenForm = false }: Omit<Findi
               <Badge kind={BADGE_KINDS[finding.severity]}>{finding.severity}</Badge>
             )}
             <div>
-              <FindingText finding={shown} hasAddress={address !== null} />
-              <FindingDetails finding={finding} address={address} isShortened={shown !== finding} />
+              <FindingText finding={shortFinding} hasAddress={address !== null} />
+              <FindingDetails finding={finding} address={address} isShortened={shortFinding !== finding} />
             </div>
           </li>
         );

@@ -21,12 +21,12 @@ const SHOWN_MAX = 200;
  * opened to show the securities that it excluded.
  */
 export function Funnel({ steps, assets, onName }: FunnelProps) {
-  const open = getParameter('step');
+  const openStep = getParameter('step');
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,
   });
   const findLabel = (type: string) => types.data?.selection.find((own) => own.type === type)?.label ?? type;
-  const most = Math.max(1, ...steps.map(({ remaining }) => remaining));
+  const largestCount = Math.max(1, ...steps.map(({ remaining }) => remaining));
   const heldCount = assets.filter(({ included }) => included).length;
   const last = steps.at(-1)?.remaining ?? 0;
   return (
@@ -43,14 +43,14 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
             type="button"
             class="funnel-step"
             disabled={excluded.length === 0}
-            aria-expanded={excluded.length === 0 ? undefined : open === String(position)}
-            onClick={() => setParameters({ step: open === String(position) ? null : String(position) })}
+            aria-expanded={excluded.length === 0 ? undefined : openStep === String(position)}
+            onClick={() => setParameters({ step: openStep === String(position) ? null : String(position) })}
           >
             <span class="funnel-name">
               {id ?? 'Universe'} {type !== null && <span class="quiet">{findLabel(type)}</span>}
             </span>
             <span class="funnel-ground" aria-hidden="true">
-              <span style={{ width: `${(remaining / most) * 100}%` }} />
+              <span style={{ width: `${(remaining / largestCount) * 100}%` }} />
             </span>
             <span class="number funnel-kept" title="Securities kept by this step">
               {formatCount(remaining)}
@@ -59,7 +59,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
               {k > 0 && steps[k - 1]!.remaining > remaining && formatCount(remaining - steps[k - 1]!.remaining)}
             </span>
           </button>
-          {open === String(position) && <ExcludedSecurities names={excluded} onName={onName} />}
+          {openStep === String(position) && <ExcludedSecurities names={excluded} onName={onName} />}
         </li>
       ))}
       {heldCount !== last && (

@@ -60,13 +60,13 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
 
 /** Returns the columns of a list of jobs. Columns that would be empty for all jobs are left out. */
 function createColumns(isOneKind: boolean, jobs: readonly JobStatus[]): readonly Column<JobStatus>[] {
-  const hidden = new Set([
+  const hiddenColumns = new Set([
     ...(isOneKind ? ['kind'] : []),
     ...(jobs.every(isOver) ? ['progress'] : []),
     ...(jobs.every((job) => formatDescription(job) === '') ? ['message'] : []),
     ...(jobs.every(({ status }) => status === 'succeeded' || status === 'cancelled') ? ['cancel'] : []),
   ]);
-  return COLUMNS.filter(({ id }) => !hidden.has(id));
+  return COLUMNS.filter(({ id }) => !hiddenColumns.has(id));
 }
 
 /**

@@ -13,19 +13,19 @@ export function createLazyComponent<P extends object>(
   what: string,
   load: () => Promise<ComponentType<P>>,
 ): ComponentType<P> {
-  let loaded: ComponentType<P> | null = null;
+  let loadedComponent: ComponentType<P> | null = null;
   return function Lazy(props: P) {
-    const [Part, setPart] = useState(() => loaded);
+    const [Part, setPart] = useState(() => loadedComponent);
     const hasAsked = useRef(false);
     const [trouble, setTrouble] = useState<Trouble | null>(null);
     const now = worldVersion.value;
     // After a failure, tries again whenever the state of the service changes, for example when it is available again.
     useEffect(() => {
-      if (loaded !== null || (trouble === null && hasAsked.current)) return;
+      if (loadedComponent !== null || (trouble === null && hasAsked.current)) return;
       hasAsked.current = true;
       load().then(
         (one) => {
-          loaded = one;
+          loadedComponent = one;
           setPart(() => one);
           setTrouble(null);
         },

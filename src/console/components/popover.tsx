@@ -13,7 +13,7 @@ interface PopoverProps {
 
 /** Renders a button that opens a panel of controls. The panel stays open while it is used. */
 export function Popover({ label, title, kind = 'plain', children }: PopoverProps) {
-  const whole = useRef<HTMLDivElement>(null);
+  const element = useRef<HTMLDivElement>(null);
   const [isOpen, setOpen] = useState(false);
   const close = () => setOpen(false);
   useEffect(() => {
@@ -21,12 +21,12 @@ export function Popover({ label, title, kind = 'plain', children }: PopoverProps
     const leave = (event: Event) => {
       if (event instanceof KeyboardEvent && event.key === 'Escape') {
         close();
-        whole.current?.querySelector('button')?.focus();
+        element.current?.querySelector('button')?.focus();
         event.stopPropagation();
       } else if (
         event.type === 'pointerdown' &&
         event.target instanceof Node &&
-        whole.current?.contains(event.target) !== true
+        element.current?.contains(event.target) !== true
       )
         close();
     };
@@ -38,7 +38,7 @@ export function Popover({ label, title, kind = 'plain', children }: PopoverProps
     };
   }, [isOpen]);
   return (
-    <div class="popover" ref={whole}>
+    <div class="popover" ref={element}>
       <button
         type="button"
         class={`button ${kind}`}

@@ -55,10 +55,10 @@ export function RangeBar({ start, end }: RangeBarProps) {
 /** Renders the ranges that were used recently, if they are within the available dates. */
 function EarlierRanges({ start, end }: RangeBarProps) {
   const now = findChosenRange();
-  const others = earlierRanges.value
+  const otherRanges = earlierRanges.value
     .filter(({ from, to }) => from >= start && to <= end && (from !== now?.from || to !== now.to))
     .toReversed();
-  if (others.length === 0) return null;
+  if (otherRanges.length === 0) return null;
   return (
     <select
       class="control"
@@ -70,7 +70,7 @@ function EarlierRanges({ start, end }: RangeBarProps) {
       }}
     >
       <option value="">Earlier …</option>
-      {others.map(({ from, to }) => (
+      {otherRanges.map(({ from, to }) => (
         <option key={`${from} ${to}`} value={`${from} ${to}`}>
           {from} to {to}
         </option>

@@ -25,27 +25,28 @@ const MENU_WIDTH = 84;
  * visible.
  */
 export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
-  const open = findOpenTab(tabs, name);
+  const openTab = findOpenTab(tabs, name);
   const list = useRef<HTMLElement>(null);
   const width = useWidth(list);
   const widths = useTabWidths(list, tabs);
-  const shown = widths === null || isPrinting.value ? tabs : selectFittingTabs(tabs, { widths, width, open });
-  const rest = tabs.filter((tab) => !shown.includes(tab));
+  const shownTabs =
+    widths === null || isPrinting.value ? tabs : selectFittingTabs(tabs, { widths, width, open: openTab });
+  const hiddenTabs = tabs.filter((tab) => !shownTabs.includes(tab));
   const link = ({ id, text }: Tab) => (
     <a
       key={id}
       href={addQuery({ [name]: id === tabs[0]?.id ? null : id })}
-      aria-current={id === open ? 'page' : undefined}
+      aria-current={id === openTab ? 'page' : undefined}
     >
       {text}
     </a>
   );
   return (
     <nav ref={list} class="tabs" aria-label={label}>
-      {shown.map(link)}
-      {rest.length > 0 && (
+      {shownTabs.map(link)}
+      {hiddenTabs.length > 0 && (
         <Menu
-          label={`More parts: ${rest.map(({ text }) => text).join(', ')}`}
+          label={`More parts: ${hiddenTabs.map(({ text }) => text).join(', ')}`}
           title={
             <>
               More <span aria-hidden="true">▾</span>
@@ -53,7 +54,7 @@ export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
           }
           kind="bare"
         >
-          {rest.map((tab) => (
+          {hiddenTabs.map((tab) => (
             <li key={tab.id}>{link(tab)}</li>
           ))}
         </Menu>
@@ -93,14 +94,14 @@ function selectFittingTabs(tabs: readonly Tab[], { widths, width, open }: TabFit
   const computeWidth = (tab: Tab) => widths[tabs.indexOf(tab)] ?? 0;
   const current = tabs.find(({ id }) => id === open);
   let remainingWidth = width - MENU_WIDTH - (current === undefined ? 0 : computeWidth(current));
-  const kept = new Set(current === undefined ? [] : [current]);
+  const keptTabs = new Set(current === undefined ? [] : [current]);
   for (const tab of tabs) {
     if (tab === current) continue;
     remainingWidth -= computeWidth(tab);
     if (remainingWidth < 0) break;
-    kept.add(tab);
+    keptTabs.add(tab);
   }
-  return tabs.filter((tab) => kept.has(tab));
+  return tabs.filter((tab) => keptTabs.has(tab));
 }
 
 /** Returns the id of the open tab: the one in the address, or the first tab. */

@@ -16,7 +16,7 @@ export function Palette({ onClose, onShortcuts }: PaletteProps) {
   const [at, setAt] = useState(0);
   useEffect(() => dialog.current?.showModal(), []);
   const targets = useTargets(typed, onShortcuts);
-  const chosen = targets[Math.min(at, targets.length - 1)];
+  const chosenTarget = targets[Math.min(at, targets.length - 1)];
   const open = (target: Target | undefined) => {
     if (target === undefined) return;
     onClose();
@@ -26,7 +26,7 @@ export function Palette({ onClose, onShortcuts }: PaletteProps) {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'ArrowDown') setAt(Math.min(at + 1, targets.length - 1));
     else if (event.key === 'ArrowUp') setAt(Math.max(0, at - 1));
-    else if (event.key === 'Enter') open(chosen);
+    else if (event.key === 'Enter') open(chosenTarget);
     else return;
     event.preventDefault();
   };
@@ -37,7 +37,7 @@ export function Palette({ onClose, onShortcuts }: PaletteProps) {
         role="combobox"
         aria-expanded="true"
         aria-controls="palette-list"
-        aria-activedescendant={chosen && `to-${chosen.address}`}
+        aria-activedescendant={chosenTarget && `to-${chosenTarget.address}`}
         aria-label="Page, document, security or action"
         placeholder="Page, document, security or action"
         value={typed}
@@ -52,7 +52,7 @@ export function Palette({ onClose, onShortcuts }: PaletteProps) {
             key={target.address}
             id={`to-${target.address}`}
             role="option"
-            aria-selected={target === chosen}
+            aria-selected={target === chosenTarget}
             onClick={() => open(target)}
           >
             {target.text} <span class="quiet">{target.kind}</span>

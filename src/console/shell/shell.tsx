@@ -15,7 +15,7 @@ import { findOnlyPart, showOnly } from '../state/part.js';
 import { consoleLocation } from '../state/location.js';
 import { worldVersion } from '../state/resource.js';
 import { session, signOut } from '../state/session.js';
-import { forgetKey, hasKey, isReached, keyWanted, createTrouble, type Trouble } from '../state/service.js';
+import { forgetKey, hasKey, isReached, requiredKeyMessage, createTrouble, type Trouble } from '../state/service.js';
 import { KeyPage } from './key-page.js';
 import { Navigation } from './navigation.js';
 import { findPage, type FoundPage } from './pages.js';
@@ -61,7 +61,7 @@ export function Shell() {
         </a>
         <Navigation />
         <div class="rail-foot">
-          {keyWanted.value === null && <GuideLinks />}
+          {requiredKeyMessage.value === null && <GuideLinks />}
           {session.value?.signed_in === true && (
             <Button kind="bare" onClick={() => void signOut()}>
               <Icon name="key" /> Sign out {session.value.name}
@@ -80,10 +80,10 @@ export function Shell() {
         <TopBar isMenuOpen={isMenuOpen} onMenu={() => setMenuOpen(!isMenuOpen)} onFind={() => setFinding(true)} />
         <Notices />
         <main id="main" tabIndex={-1}>
-          {keyWanted.value === null ? (
+          {requiredKeyMessage.value === null ? (
             <CurrentPage path={path} />
           ) : (
-            <KeyPage refused={hasKey.value ? keyWanted.value : null} />
+            <KeyPage refused={hasKey.value ? requiredKeyMessage.value : null} />
           )}
         </main>
       </div>
@@ -112,8 +112,8 @@ function SkipLink({ text, target }: { readonly text: string; readonly target: st
       href="#main"
       onClick={(event) => {
         event.preventDefault();
-        const found = document.querySelector<HTMLElement>(target) ?? document.getElementById('main');
-        found?.focus();
+        const element = document.querySelector<HTMLElement>(target) ?? document.getElementById('main');
+        element?.focus();
       }}
     >
       {text}
@@ -184,19 +184,19 @@ interface LoadedPage {
 
 function CurrentPage({ path }: { readonly path: string }) {
   const [loaded, setLoaded] = useState<LoadedPage | null>(null);
-  const found = findPage(path);
+  const foundPage = findPage(path);
   const isFirst = useRef(true);
   useEffect(() => {
-    if (found === undefined) return undefined;
+    if (foundPage === undefined) return undefined;
     let isWanted = true;
     const take = (one: LoadedPage) => isWanted && setLoaded(one);
-    if (loaded === null && keyWanted.peek() === null) found.page.prime?.(found.params);
-    found.page.load().then(
-      (Page) => take({ found, Page, trouble: null, world: worldVersion.peek() }),
+    if (loaded === null && requiredKeyMessage.peek() === null) foundPage.page.prime?.(foundPage.params);
+    foundPage.page.load().then(
+      (Page) => take({ found: foundPage, Page, trouble: null, world: worldVersion.peek() }),
       (thrown: unknown) => {
         // If the import of a script failed, browsers remember the failure until the page is reloaded.
-        if (loaded?.trouble != null && loaded.found.page === found.page && isReached.value) location.reload();
-        else take({ found, Page: null, trouble: createTrouble(thrown), world: worldVersion.peek() });
+        if (loaded?.trouble != null && loaded.found.page === foundPage.page && isReached.value) location.reload();
+        else take({ found: foundPage, Page: null, trouble: createTrouble(thrown), world: worldVersion.peek() });
       },
     );
     return () => {
@@ -210,7 +210,7 @@ function CurrentPage({ path }: { readonly path: string }) {
     if (!isFirst.current) document.getElementById('main')?.focus({ preventScroll: true });
     isFirst.current = false;
   }, [loaded?.found.page]);
-  if (found === undefined)
+  if (foundPage === undefined)
     return (
       <PageFrame title="Page not found">
         <EmptyState title="Page not found">
@@ -218,13 +218,14 @@ function CurrentPage({ path }: { readonly path: string }) {
         </EmptyState>
       </PageFrame>
     );
-  if (loaded === null || loaded.found.page !== found.page) return <Wait what="the page" skeleton={<PageSkeleton />} />;
+  if (loaded === null || loaded.found.page !== foundPage.page)
+    return <Wait what="the page" skeleton={<PageSkeleton />} />;
   const { Page, trouble } = loaded;
   if (Page === null || trouble !== null)
     return <Problem trouble={trouble ?? createTrouble('The page is empty.')} onRetry={() => location.reload()} />;
   return (
     <ErrorBoundary key={path}>
-      <Page params={found.params} />
+      <Page params={foundPage.params} />
     </ErrorBoundary>
   );
 }

@@ -15,13 +15,13 @@ export interface AddressedText {
 
 /** Returns a parameter of the address that can be changed while the user types. */
 export function useAddressed(name: string): AddressedText {
-  const given = getParameter(name);
+  const addressText = getParameter(name);
   const [long, setLong] = useState<string | null>(null);
   useEffect(() => {
-    if (given !== null) setLong(null);
-  }, [given]);
+    if (addressText !== null) setLong(null);
+  }, [addressText]);
   return {
-    text: long ?? given,
+    text: long ?? addressText,
     isTooLong: long !== null,
     put(text) {
       const isLong = text !== null && encodeURIComponent(text).length > TEXT_MAX;
@@ -47,8 +47,8 @@ export function useAddressedObject(name: string, first: JsonObject): readonly [J
   return [
     isObject(value) ? value : first,
     (next) => {
-      const written = JSON.stringify(next);
-      put(written === JSON.stringify(first) ? null : written);
+      const json = JSON.stringify(next);
+      put(json === JSON.stringify(first) ? null : json);
     },
   ];
 }

@@ -9,10 +9,10 @@ const ASKED_MAX = 500;
 
 /** Returns the failed runs by the id of their index or strategy. A failed run is listed until there is a new run. */
 export function useFailedRuns(): ReadonlyMap<string, JobStatus> {
-  const failed = useResource('failed runs', (signal) =>
+  const failedJobs = useResource('failed runs', (signal) =>
     service.value.call('listJobs', { query: { kind: ['backtest'], status: ['failed'], limit: ASKED_MAX }, signal }),
   );
-  return new Map((failed.data?.jobs ?? []).map((job) => [formatJobId(job), job]));
+  return new Map((failedJobs.data?.jobs ?? []).map((job) => [formatJobId(job), job]));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { computed, effect, signal } from '@preact/signals';
 import type { Health, JobStatus } from '#clients/typescript/divisor.js';
 import { formatJobAddress, formatJobTitle } from '../words/jobs.js';
-import { hasKey, isReached, keyWanted, service, sharedName } from './service.js';
+import { hasKey, isReached, requiredKeyMessage, service, sharedName } from './service.js';
 import { canShare, shareAmongTabs } from './tabs.js';
 import { addLogLine } from './job-log.js';
 import { notifyChange } from './resource.js';
@@ -49,9 +49,9 @@ export function storeJob(job: JobStatus): void {
 
 /** Removes how a job ended, because it was queued again. */
 export function forgetJob(jobId: string): void {
-  const others = new Map(knownJobs.value);
-  others.delete(jobId);
-  knownJobs.value = others;
+  const otherJobs = new Map(knownJobs.value);
+  otherJobs.delete(jobId);
+  knownJobs.value = otherJobs;
 }
 
 const RETRY_MS = [250, 500, 1000, 2000, 4000];
@@ -83,13 +83,13 @@ export function startLive(): void {
     isVisible.value = !document.hidden;
   });
   effect(() => {
-    if (!isVisible.value || keyWanted.value !== null) return undefined;
+    if (!isVisible.value || requiredKeyMessage.value !== null) return undefined;
     void service.value;
-    const given = new AbortController();
-    if (canShare()) void follow(sharedName.value, given.signal);
-    else void pollUntil(given.signal);
-    void watchHealth(given.signal);
-    return () => given.abort();
+    const controller = new AbortController();
+    if (canShare()) void follow(sharedName.value, controller.signal);
+    else void pollUntil(controller.signal);
+    void watchHealth(controller.signal);
+    return () => controller.abort();
   });
 }
 
@@ -165,12 +165,12 @@ async function pollUntil(ended: AbortSignal): Promise<void> {
 
 async function followUntil(ended: AbortSignal, tell: TabMessageSender): Promise<void> {
   for (let failures = 0; !ended.aborted; failures++) {
-    const given = new AbortController();
-    const stop = () => given.abort();
+    const controller = new AbortController();
+    const stop = () => controller.abort();
     ended.addEventListener('abort', stop);
     try {
       await checkHealth();
-      await followOnce(given, tell);
+      await followOnce(controller, tell);
     } catch {
       // The stream ended or was lost. A banner reports it.
     }
@@ -190,10 +190,10 @@ const isWell = (now: Health | null): boolean => now?.status === 'ok' && now.stor
 
 /** Checks the health of the service at intervals. While there is a problem, it checks more often. */
 async function watchHealth(ended: AbortSignal): Promise<void> {
-  for (let waited = 0; !ended.aborted; waited += HEALTH_MS.degraded) {
+  for (let waitedMs = 0; !ended.aborted; waitedMs += HEALTH_MS.degraded) {
     await new Promise((resolve) => setTimeout(resolve, HEALTH_MS.degraded));
-    if (ended.aborted || !isFollowing.peek() || (isWell(health.peek()) && waited < HEALTH_MS.ok)) continue;
-    waited = 0;
+    if (ended.aborted || !isFollowing.peek() || (isWell(health.peek()) && waitedMs < HEALTH_MS.ok)) continue;
+    waitedMs = 0;
     const before = health.peek()?.store;
     await checkHealth().catch(() => undefined);
     if (JSON.stringify(before) !== JSON.stringify(health.peek()?.store)) notifyChange();
@@ -228,7 +228,7 @@ async function readHealth(): Promise<void> {
 
 async function followOnce(given: AbortController, tell: TabMessageSender): Promise<void> {
   /** Unfinished jobs in the first messages. A job that is not among them has ended. */
-  const seen = new Set<string>();
+  const seenIds = new Set<string>();
   const ownId = Math.random().toString(36);
   let timer = setTimeout(() => given.abort(), SILENCE_MS);
   try {
@@ -238,12 +238,12 @@ async function followOnce(given: AbortController, tell: TabMessageSender): Promi
       isFollowing.value = true;
       if (event === 'status') {
         const job = data as JobStatus; // the contract defines the events of the stream
-        seen.add(job.job_id);
+        seenIds.add(job.job_id);
         recordJob(job);
         tell({ kind: 'status', job });
       } else if (event === 'caught-up') {
         recordStream(ownId);
-        await settleMissing(seen);
+        await settleMissing(seenIds);
         tell(createMessage());
       }
     }
@@ -285,7 +285,7 @@ async function settleMissing(seen: ReadonlySet<string>): Promise<void> {
 
 /** Text of the banner about a lost connection; null if the service can be reached. */
 export const connectionTrouble = computed(() =>
-  isReached.value || (keyWanted.value !== null && !hasKey.value)
+  isReached.value || (requiredKeyMessage.value !== null && !hasKey.value)
     ? null
     : 'The service is not reachable. The page shows the last known state and resumes when the service is available.',
 );

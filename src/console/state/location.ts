@@ -17,17 +17,17 @@ addEventListener('popstate', () => {
 
 /** Opens an address of the console. If `replace` is true, it replaces the current entry of the history. */
 export function navigate(address: string, { replace = false }: { readonly replace?: boolean } = {}): void {
-  const before = currentLocation.value.path;
+  const pathBefore = currentLocation.value.path;
   if (replace) history.replaceState(null, '', address);
   else history.pushState(null, '', address);
   currentLocation.value = read();
-  if (!replace && currentLocation.value.path !== before) scrollTo(0, 0);
+  if (!replace && currentLocation.value.path !== pathBefore) scrollTo(0, 0);
 }
 
 /** Returns the address of a page with query parameters. Parameters that are null are left out. */
 export function formatAddress(path: string, query: Readonly<Record<string, string | null>> = {}): string {
-  const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== null);
-  const text = new URLSearchParams(given).toString();
+  const filledParameters = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== null);
+  const text = new URLSearchParams(filledParameters).toString();
   return text === '' ? path : `${path}?${text}`;
 }
 

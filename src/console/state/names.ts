@@ -24,10 +24,10 @@ export const NamesStore = createContext<string | null>(null);
 export function useNames(identifiers: readonly string[], asOf: string | undefined): ReadonlyMap<string, NameFacts> {
   const store = useContext(NamesStore) ?? undefined;
   const key = identifiers.length === 0 ? null : `names ${store} ${asOf} ${identifiers.length} ${identifiers.join(',')}`;
-  const found = useResource(key, (signal) => readFacts(identifiers, { as_of: asOf, store_id: store }, signal), {
+  const facts = useResource(key, (signal) => readFacts(identifiers, { as_of: asOf, store_id: store }, signal), {
     keeps: true,
   });
-  return found.data ?? new Map();
+  return facts.data ?? new Map();
 }
 
 async function readFacts(

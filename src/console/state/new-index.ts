@@ -8,6 +8,6 @@ export function storeOfNew(stores: readonly DataStore[]): {
   readonly served: DataStore | undefined;
   readonly store: string | null;
 } {
-  const served = stores.find(({ active }) => active);
-  return { served, store: stores.length > 1 && served !== undefined ? served.store_id : null };
+  const servedStore = stores.find(({ active }) => active);
+  return { served: servedStore, store: stores.length > 1 && servedStore !== undefined ? servedStore.store_id : null };
 }

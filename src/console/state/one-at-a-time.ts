@@ -23,7 +23,7 @@ const PAUSE_MS = 220;
 export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn = 0): LatestRequest<T> {
   const data = useSignal<T | undefined>(undefined);
   const trouble = useSignal<Trouble | null>(null);
-  const answered = useSignal<string | null>(null);
+  const answeredQuestion = useSignal<string | null>(null);
   const asking = useMemo(() => ({ ask, wanted: key, isBusy: false }), []);
   asking.ask = ask;
   asking.wanted = key;
@@ -60,7 +60,7 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
         trouble.value = newTrouble;
         if (newTrouble.retrySeconds !== null) setTimeout(() => void retry(question), newTrouble.retrySeconds * 1000);
       }
-      answered.value = sentKey;
+      answeredQuestion.value = sentKey;
     }
     asking.isBusy = false;
   }
@@ -73,6 +73,6 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>, turn
   return {
     data: data.value,
     trouble: key === null ? null : trouble.value,
-    isBehind: key !== null && answered.value !== key,
+    isBehind: key !== null && answeredQuestion.value !== key,
   };
 }

@@ -21,13 +21,13 @@ export function showOnly(part: string): () => void {
   const root = document.documentElement;
   root.classList.add('is-part');
   const mark = () => {
-    for (const marked of document.querySelectorAll('[data-way]')) marked.removeAttribute('data-way');
-    const found = [...document.querySelectorAll<HTMLElement>('main [data-part]')].find(
+    for (const markedElement of document.querySelectorAll('[data-way]')) markedElement.removeAttribute('data-way');
+    const element = [...document.querySelectorAll<HTMLElement>('main [data-part]')].find(
       (one) => one.dataset['part'] === part,
     );
-    if (found === undefined) return;
-    found.dataset['way'] = 'end';
-    for (let way = found.parentElement; way !== null && way.id !== 'main'; way = way.parentElement)
+    if (element === undefined) return;
+    element.dataset['way'] = 'end';
+    for (let way = element.parentElement; way !== null && way.id !== 'main'; way = way.parentElement)
       way.dataset['way'] = 'through';
   };
   mark();

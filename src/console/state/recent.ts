@@ -21,6 +21,6 @@ const INDEX_PAGE = /^\/console\/indices\/([^/]+)/;
 
 /** Returns the id whose page was visited last. If none was visited, returns the first id. */
 export function findLastVisit(ids: readonly string[]): string | undefined {
-  const seen = items.peek().flatMap(({ address }) => INDEX_PAGE.exec(address)?.[1] ?? []);
-  return seen.map(decodeURIComponent).findLast((id) => ids.includes(id)) ?? ids[0];
+  const seenIds = items.peek().flatMap(({ address }) => INDEX_PAGE.exec(address)?.[1] ?? []);
+  return seenIds.map(decodeURIComponent).findLast((id) => ids.includes(id)) ?? ids[0];
 }

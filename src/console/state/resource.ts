@@ -48,17 +48,17 @@ effect(() => {
 });
 
 /** Responses that were requested while the page was still loading, by key. */
-const prefetched = new Map<string, Promise<unknown>>();
+const prefetchedAnswers = new Map<string, Promise<unknown>>();
 
 /**
  * Sends the first request of a page before the page is loaded.
  * @param key key of the request, as the page uses it
  */
 export function prefetch<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): void {
-  if (prefetched.has(key)) return;
+  if (prefetchedAnswers.has(key)) return;
   const answer = ask(new AbortController().signal);
   answer.catch(() => undefined); // the page handles the error
-  prefetched.set(key, answer);
+  prefetchedAnswers.set(key, answer);
 }
 
 /** Earlier responses. A page that is visited again can be shown at once. */
@@ -91,15 +91,15 @@ export function useResource<T>(
   const trouble = useSignal<Trouble | null>(null);
   const isLoading = useSignal(key !== null);
   const turn = useSignal(0);
-  const wanted = useSignal(key);
+  const wantedKey = useSignal(key);
   const question = useMemo(() => ({ ask, asked: key }), []);
   question.ask = ask;
-  wanted.value = key;
+  wantedKey.value = key;
 
   useSignalEffect(() => {
     void turn.value;
     if (follows) void worldVersion.value;
-    const requestedKey = wanted.value;
+    const requestedKey = wantedKey.value;
     if (requestedKey === null) {
       data.value = undefined;
       trouble.value = null;
@@ -146,29 +146,29 @@ interface PendingRequest<T> {
  * @returns a function that aborts the request
  */
 function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: PendingRequest<T>): () => void {
-  const given = new AbortController();
+  const controller = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   isLoading.value = true;
-  const early = prefetched.get(key) as Promise<T> | undefined; // the response has the key of this request
-  prefetched.delete(key);
-  const answered = early ?? ask(given.signal);
+  const early = prefetchedAnswers.get(key) as Promise<T> | undefined; // the response has the key of this request
+  prefetchedAnswers.delete(key);
+  const pendingAnswer = early ?? ask(controller.signal);
   if (!isLater) {
     busyCount.value = busyCount.peek() + 1;
     const end = () => {
       busyCount.value = busyCount.peek() - 1;
     };
-    answered.then(end, end);
+    pendingAnswer.then(end, end);
   }
-  answered.then(
+  pendingAnswer.then(
     (answer) => {
-      if (given.signal.aborted) return;
+      if (controller.signal.aborted) return;
       keep(key, answer);
       data.value = answer;
       trouble.value = null;
       isLoading.value = false;
     },
     (thrown: unknown) => {
-      if (given.signal.aborted) return;
+      if (controller.signal.aborted) return;
       isLoading.value = false;
       const retriedTrouble = toRetriedTrouble(createTrouble(thrown));
       // The data of another request must not be shown with the error of this one.
@@ -180,6 +180,6 @@ function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: P
   );
   return () => {
     clearTimeout(timer);
-    given.abort();
+    controller.abort();
   };
 }

@@ -13,7 +13,7 @@ const storedKey = signal(sessionStorage.getItem(KEY_ENTRY) ?? undefined);
 export const isReached = signal(true);
 
 /** Message of a service that needs an API key or rejects the given one; null if no key is needed. */
-export const keyWanted = signal<string | null>(null);
+export const requiredKeyMessage = signal<string | null>(null);
 
 /** Wraps `fetch`. Records if the service could be reached. */
 const trackReachability: typeof fetch = async (input, init) => {
@@ -22,7 +22,8 @@ const trackReachability: typeof fetch = async (input, init) => {
     isReached.value = true;
     // The body of an aborted request cannot be read. The state then does not change.
     if (response.status === 401)
-      keyWanted.value = (await readSentence(response.clone())) ?? keyWanted.value ?? 'The service requires a key.';
+      requiredKeyMessage.value =
+        (await readSentence(response.clone())) ?? requiredKeyMessage.value ?? 'The service requires a key.';
     return response;
   } catch (failure) {
     if (init?.signal?.aborted !== true) isReached.value = false;
@@ -48,7 +49,7 @@ export const hasKey = computed(() => storedKey.value !== undefined);
 export function takeKey(key: string): void {
   sessionStorage.setItem(KEY_ENTRY, key);
   storedKey.value = key;
-  keyWanted.value = null;
+  requiredKeyMessage.value = null;
 }
 
 export function forgetKey(): void {

@@ -89,11 +89,11 @@ export function computeDefinitionsOn(
   const inForce = listAmendments(before)
     .filter(({ effective_from: from }) => String(from) <= date)
     .reduce<Json>((text, { changes }) => mergePatch(text, changes ?? {}), first) as JsonObject; // a merge patch of an object returns an object
-  const amended = amendable.reduce<Json>((text, { path }) => {
+  const amendedDocument = amendable.reduce<Json>((text, { path }) => {
     const ownPath = cutAtChangedList(path, before, inForce);
     return addValue(text, ownPath, getValueAt(after, ownPath));
   }, inForce) as JsonObject; // replacing members of an object returns an object
-  return { inForce, amended };
+  return { inForce, amended: amendedDocument };
 }
 
 /** Cuts a path at the first list that an earlier amendment changed. The positions in such a list are different. */
@@ -111,10 +111,10 @@ export function addAmendment(date: string, terms: JsonObject, changed: AmendedDe
   const { before, after } = changed;
   const { inForce, amended } = computeDefinitionsOn(date, changed);
   const amendment = { ...terms, effective_from: date, changes: createPatch(inForce, amended) };
-  const described = Object.fromEntries(DESCRIPTIVE_MEMBERS.map((member) => [member, after[member]]));
+  const descriptions = Object.fromEntries(DESCRIPTIVE_MEMBERS.map((member) => [member, after[member]]));
   return {
     ...before,
-    ...described,
+    ...descriptions,
     amendments: [...listAmendments(before), amendment].toSorted((a, b) =>
       String(a['effective_from']) < String(b['effective_from']) ? -1 : 1,
     ),
@@ -127,11 +127,11 @@ export function addAmendment(date: string, terms: JsonObject, changed: AmendedDe
  */
 function mergePatch(target: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return patch;
-  const merged: Record<string, Json | undefined> = isObject(target) ? { ...target } : {};
+  const result: Record<string, Json | undefined> = isObject(target) ? { ...target } : {};
   for (const [name, value] of Object.entries(patch))
-    if (value === null) delete merged[name];
-    else if (value !== undefined) merged[name] = mergePatch(merged[name], value);
-  return merged;
+    if (value === null) delete result[name];
+    else if (value !== undefined) result[name] = mergePatch(result[name], value);
+  return result;
 }
 
 /**

@@ -10,11 +10,11 @@ export function markChange(text: string, others: readonly string[]): MarkedWord 
   let best: readonly [start: number, end: number] = [0, words.length];
   for (const other of others) {
     const otherWords = other.split(/(?<= )/);
-    const shared = Math.min(words.length, otherWords.length);
+    const sharedCount = Math.min(words.length, otherWords.length);
     let start = 0;
-    while (start < shared && words[start] === otherWords[start]) start++;
+    while (start < sharedCount && words[start] === otherWords[start]) start++;
     let after = 0;
-    while (after < shared - start && words.at(-1 - after) === otherWords.at(-1 - after)) after++;
+    while (after < sharedCount - start && words.at(-1 - after) === otherWords.at(-1 - after)) after++;
     if (start + after > words.length - (best[1] - best[0])) best = [start, words.length - after];
   }
   const [start, end] = 2 * (best[1] - best[0]) > words.length ? [0, words.length] : best;

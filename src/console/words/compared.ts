@@ -85,11 +85,11 @@ function createRelative(levels: Levels, reference: Levels, sessions: number): Re
 }
 
 function pairLevels(a: readonly (number | null)[], b: readonly (number | null)[]): [number[], number[]] {
-  const both = a.flatMap((value, t) => {
+  const pairs = a.flatMap((value, t) => {
     const other = b[t] ?? null;
     return value === null || other === null ? [] : [[value, other] as const];
   });
-  return [both.map(([value]) => value), both.map(([, other]) => other)];
+  return [pairs.map(([value]) => value), pairs.map(([, other]) => other)];
 }
 
 /**
@@ -101,10 +101,10 @@ function computeCapture(
   reference: readonly number[],
   isOn: (value: number) => boolean,
 ): number | null {
-  const on = reference.flatMap((value, t) => (isOn(value) ? [t] : []));
-  if (on.length === 0) return null;
+  const positions = reference.flatMap((value, t) => (isOn(value) ? [t] : []));
+  if (positions.length === 0) return null;
   const mean = (values: readonly number[]) =>
-    Math.expm1(on.reduce((sum, t) => sum + Math.log1p(values[t]!), 0) / on.length);
+    Math.expm1(positions.reduce((sum, t) => sum + Math.log1p(values[t]!), 0) / positions.length);
   return mean(ownReturns) / mean(reference);
 }
 

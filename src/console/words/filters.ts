@@ -15,12 +15,14 @@ export function parseFilter(
 
 /** Returns a filter for texts. A text must contain all words, and none of the words that have a minus in front. */
 function parseWords(text: string): (value: Value) => boolean {
-  const all = text.toLowerCase().split(/\s+/);
-  const unwanted = all.filter((word) => word.length > 1 && word.startsWith('-')).map((word) => word.slice(1));
-  const wanted = all.filter((word) => !(word.length > 1 && word.startsWith('-')));
+  const allWords = text.toLowerCase().split(/\s+/);
+  const unwantedWords = allWords.filter((word) => word.length > 1 && word.startsWith('-')).map((word) => word.slice(1));
+  const wantedWords = allWords.filter((word) => !(word.length > 1 && word.startsWith('-')));
   return (value) => {
-    const found = String(value ?? '').toLowerCase();
-    return wanted.every((word) => found.includes(word)) && !unwanted.some((word) => found.includes(word));
+    const valueText = String(value ?? '').toLowerCase();
+    return (
+      wantedWords.every((word) => valueText.includes(word)) && !unwantedWords.some((word) => valueText.includes(word))
+    );
   };
 }
 
@@ -53,9 +55,9 @@ const COMPARISON_TESTS: Readonly<Record<string, (value: number, limit: number) =
 };
 
 function parseNumber(text: string, isPercent: boolean): number | undefined {
-  const written = text.trim().replace('\u2212', '-').replaceAll(',', '');
-  const hasSign = written.endsWith('%');
-  const value = Number(hasSign ? written.slice(0, -1) : written);
-  if (written === '' || written === '%' || !Number.isFinite(value)) return undefined;
+  const numberText = text.trim().replace('\u2212', '-').replaceAll(',', '');
+  const hasSign = numberText.endsWith('%');
+  const value = Number(hasSign ? numberText.slice(0, -1) : numberText);
+  if (numberText === '' || numberText === '%' || !Number.isFinite(value)) return undefined;
   return hasSign || isPercent ? value / 100 : value;
 }

@@ -93,10 +93,10 @@ export function formatMessage(
   if (!isOfDocument.test(path) || !message.startsWith(`${path} `))
     return field === undefined ? message : formatMessageAt({ message, path }, field.member, field.label);
   const steps = path.split(/[.[\]]+/).filter(Boolean);
-  const named = steps.map((step) => (/^\d+$/.test(step) ? Number(step) : step));
-  const memberPosition = field === undefined ? -1 : named.lastIndexOf(field.member);
-  if (field === undefined || memberPosition < 0) return formatPathLabel(named, undefined) + message.slice(path.length);
-  const parts = [named.slice(0, memberPosition), named.slice(memberPosition + 1)].map((part) =>
+  const keys = steps.map((step) => (/^\d+$/.test(step) ? Number(step) : step));
+  const memberPosition = field === undefined ? -1 : keys.lastIndexOf(field.member);
+  if (field === undefined || memberPosition < 0) return formatPathLabel(keys, undefined) + message.slice(path.length);
+  const parts = [keys.slice(0, memberPosition), keys.slice(memberPosition + 1)].map((part) =>
     part.every(isUnsaid) ? [] : [formatPathLabel(part, undefined)],
   );
   return [...parts[0]!, field.label, ...parts[1]!].join(', ') + message.slice(path.length); // there are two parts

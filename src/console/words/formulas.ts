@@ -33,10 +33,10 @@ export function listCompletions(
   const word = LAST_WORD.exec(text)?.[0].toLowerCase();
   if (word === undefined) return [];
   const begins = (name: string): boolean => name.toLowerCase().startsWith(word) && name.length > word.length;
-  const called = new Map(functions.map(({ name, signature, help }) => [name, `${signature}: ${help}`]));
+  const helpByName = new Map(functions.map(({ name, signature, help }) => [name, `${signature}: ${help}`]));
   return [
     ...[...new Set(datapoints)].filter(begins).map((name) => ({ insert: name, help: '' })),
-    ...[...called].filter(([name]) => begins(name)).map(([name, help]) => ({ insert: `${name}(`, help })),
+    ...[...helpByName].filter(([name]) => begins(name)).map(([name, help]) => ({ insert: `${name}(`, help })),
   ].slice(0, COMPLETIONS_MAX);
 }
 

@@ -52,8 +52,8 @@ export function addValue(document: Json | undefined, path: Path, value: Json | u
 export function moveItem<T>(list: readonly T[], from: number, to: number): readonly T[] {
   const item = list[from];
   if (item === undefined || to < 0 || to >= list.length) return list;
-  const rest = list.filter((_, i) => i !== from);
-  return [...rest.slice(0, to), item, ...rest.slice(to)];
+  const otherItems = list.filter((_, i) => i !== from);
+  return [...otherItems.slice(0, to), item, ...otherItems.slice(to)];
 }
 
 export interface Difference {

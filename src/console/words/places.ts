@@ -17,16 +17,16 @@ const ENDINGS: ReadonlySet<string> = new Set(['csv', 'gz', 'parquet', 'txt', 'xl
  * 2024-03-15].CLOSE`. Other text is returned as the table.
  */
 export function parseLocation(path: string): FileLocation {
-  const open = path.indexOf('[');
-  const close = path.indexOf(']', open);
-  if (open < 0 || close < 0) return { ...parseHead(path), row: '' };
-  const head = path.slice(0, open);
-  const after = path.slice(close + 1);
+  const openPosition = path.indexOf('[');
+  const close = path.indexOf(']', openPosition);
+  if (openPosition < 0 || close < 0) return { ...parseHead(path), row: '' };
+  const head = path.slice(0, openPosition);
+  const pathAfter = path.slice(close + 1);
   const [table, file] = splitAt(head, head.indexOf('/'));
-  const isOther = table.includes('.') || (after !== '' && !after.startsWith('.')) || after.includes('[');
+  const isOther = table.includes('.') || (pathAfter !== '' && !pathAfter.startsWith('.')) || pathAfter.includes('[');
   if (isOther) return { table: path, file: '', row: '', column: '' };
-  const row = path.slice(open + 1, close);
-  return { table, file, row: row.startsWith('row ') ? row.slice('row '.length) : row, column: after.slice(1) };
+  const row = path.slice(openPosition + 1, close);
+  return { table, file, row: row.startsWith('row ') ? row.slice('row '.length) : row, column: pathAfter.slice(1) };
 }
 
 /** Parses a location without a row: table, file and column. */
@@ -59,8 +59,8 @@ export function findFile<F extends ChosenFile>(
   files: readonly F[],
 ): F | undefined {
   const location = parseLocation(path);
-  const named = files.find(({ name }) => name === file || (location.file !== '' && name === location.file));
-  if (named !== undefined) return named;
+  const namedFile = files.find(({ name }) => name === file || (location.file !== '' && name === location.file));
+  if (namedFile !== undefined) return namedFile;
   const ofTable = files.filter(({ table }) => table === location.table);
   return ofTable.length === 1 ? ofTable[0] : undefined;
 }

@@ -18,8 +18,8 @@ const takesPercent = (unit: string | null | undefined): boolean =>
  */
 export function parseQuantity(typed: string, unit: string | null | undefined): number | undefined {
   const text = typed.trim();
-  const plain = Number(text);
-  if (text !== '' && Number.isFinite(plain)) return plain;
+  const number = Number(text);
+  if (text !== '' && Number.isFinite(number)) return number;
   const [, digits, suffix = ''] = /^([+-]?[\d.,]+)\s*(%|k|m|bn)?$/i.exec(text.replace('\u2212', '-')) ?? [];
   if (digits === undefined) return undefined;
   // A comma is accepted only between thousands. For example, 0,05 is invalid.

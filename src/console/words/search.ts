@@ -19,14 +19,14 @@ export function findTargets(targets: readonly Target[], typed: string): readonly
   const text = typed.trim().toLowerCase();
   const words = text.split(/\s+/);
   const computeRank = ({ text: title, kind, words: more = '' }: Target): number => {
-    const lower = title.toLowerCase();
-    const whole = `${lower} ${kind} ${more}`.toLowerCase();
-    const ownWords = lower.split(/[\s_-]+/);
-    if (!words.every((word) => whole.includes(word)))
-      return words.every((word) => hasLetters(whole, word)) ? 4 : NO_MATCH_RANK;
+    const lowerTitle = title.toLowerCase();
+    const searchedText = `${lowerTitle} ${kind} ${more}`.toLowerCase();
+    const ownWords = lowerTitle.split(/[\s_-]+/);
+    if (!words.every((word) => searchedText.includes(word)))
+      return words.every((word) => hasLetters(searchedText, word)) ? 4 : NO_MATCH_RANK;
     // If several words are typed, `core run` matches "Run CORE" better than "CORE Runs".
-    if (words.length > 1 && words.every((word) => ownWords.includes(word) || lower === word)) return 0;
-    if (lower.startsWith(text)) return 1;
+    if (words.length > 1 && words.every((word) => ownWords.includes(word) || lowerTitle === word)) return 0;
+    if (lowerTitle.startsWith(text)) return 1;
     return ownWords.some((word) => word.startsWith(words[0]!)) ? 2 : 3; // every text has at least one word
   };
   return targets

@@ -57,8 +57,8 @@ function listCalendarChanges({ documents: before }: BacktestPlan, { documents: a
   return [...new Set([...Object.keys(was), ...Object.keys(is)])].toSorted().flatMap((code) => {
     const days = listChangedDays(was[code]?.changes ?? [], is[code]?.changes ?? []);
     if (days.length === 0) return [];
-    const more = days.length > LISTED_DAYS_MAX ? ` and ${days.length - LISTED_DAYS_MAX} more` : '';
-    return [`The calendar ${code} changed since this run: ${joinTexts(days.slice(0, LISTED_DAYS_MAX))}${more}.`];
+    const moreText = days.length > LISTED_DAYS_MAX ? ` and ${days.length - LISTED_DAYS_MAX} more` : '';
+    return [`The calendar ${code} changed since this run: ${joinTexts(days.slice(0, LISTED_DAYS_MAX))}${moreText}.`];
   });
 }
 

@@ -1,6 +1,6 @@
 import type { ReturnVariant } from '../market/market-data.js';
 import type { Finding } from '../refusals/findings.js';
-import { UNTAXED_TWINS, resolveVariant, listVariants } from '../market/price-basis.js';
+import { UNTAXED_VARIANTS, resolveVariant, listVariants } from '../market/price-basis.js';
 import type { Book, LevelsOnlyEnd } from '../books/book.js';
 import type { Compositions } from '../books/compositions.js';
 import { simulateIndexBook, type IndexRun } from '../books/index-run.js';
@@ -28,11 +28,12 @@ export function computeVariants({ compositions, book }: IndexRun, to: number): C
       levelByVariant.set(variant, { level: book.reinvested.levels[variant], divisor: book.divisor });
       continue;
     }
-    const twin = treatment.withholding_tax === 0 ? levelByVariant.get(UNTAXED_TWINS[variant]) : undefined;
-    const variantBook = twin === undefined ? simulateIndexBook({ compositions, to, variant, isBrief: true }) : null;
+    const variantLevel = treatment.withholding_tax === 0 ? levelByVariant.get(UNTAXED_VARIANTS[variant]) : undefined;
+    const variantBook =
+      variantLevel === undefined ? simulateIndexBook({ compositions, to, variant, isBrief: true }) : null;
     if (variantBook && variantBook.overlay === undefined) ends[variant] = shortenBookEnd(variantBook);
     else if (variantBook) overlays[variant] = toStoredIndex(variantBook) as StoredOverlay; // the book of an overlay is stored as an overlay
-    levelByVariant.set(variant, twin ?? toVariantLevel(variantBook!)); // either the twin or the simulation is present
+    levelByVariant.set(variant, variantLevel ?? toVariantLevel(variantBook!)); // either the twin or the simulation is present
   }
   const findLevel = (variant: ReturnVariant): VariantLevel | null => levelByVariant.get(variant) ?? null;
   return {

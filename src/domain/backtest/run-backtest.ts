@@ -55,7 +55,7 @@ export function runBacktest(input: RunInput): Run {
     ...reportPartialLastSession(portfolio),
   ];
   const { variants, ends } = computeVariants(index, to);
-  const uncapped = simulateUncapped(compositions, to);
+  const rawBook = simulateUncapped(compositions, to);
   return {
     plan,
     document,
@@ -76,8 +76,8 @@ export function runBacktest(input: RunInput): Run {
     gaps: listGaps([index.book, portfolio], from),
     findings: selectReportedFindings(findings, { assumptions, since: formatDay(rebalances[0]!.date) }),
     variants,
-    uncapped: uncapped && uncapped.value,
-    remains: { ...ends, uncapped: uncapped && shortenBookEnd(uncapped), findings, stale, solves: computedRun.solves },
+    uncapped: rawBook && rawBook.value,
+    remains: { ...ends, uncapped: rawBook && shortenBookEnd(rawBook), findings, stale, solves: computedRun.solves },
   };
 }
 

@@ -67,13 +67,13 @@ export function selectReportedFindings(
     warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
   const findings = [...warnings.values()];
   if (findings.length <= FINDINGS_MAX) return findings;
-  const more: Finding = {
+  const moreFinding: Finding = {
     severity: 'warning',
     code: 'MORE_FINDINGS',
     message: `${findings.length - FINDINGS_MAX} further findings are not listed.`,
     path: '',
   };
-  return [...findings.slice(0, FINDINGS_MAX), more];
+  return [...findings.slice(0, FINDINGS_MAX), moreFinding];
 }
 
 /** Codes of findings that are merged over all rebalances of a run, because they seldom differ between rebalances. */
@@ -105,9 +105,9 @@ function mergeRecurring(findings: readonly Finding[]): Finding[] {
 function mergeGroup(group: readonly Finding[]): Finding {
   const first = group.reduce((least, finding) => (finding.first_date! < least.first_date! ? finding : least));
   if (group.length === 1) return first;
-  const last = group.reduce((most, { last_date: date }) => (date! > most ? date! : most), '');
-  const message = `${group.length} times from ${first.first_date} to ${last}. First: ${first.message}`;
-  return { ...first, message, count: group.length, last_date: last };
+  const lastDate = group.reduce((most, { last_date: date }) => (date! > most ? date! : most), '');
+  const message = `${group.length} times from ${first.first_date} to ${lastDate}. First: ${first.message}`;
+  return { ...first, message, count: group.length, last_date: lastDate };
 }
 
 /**

@@ -141,9 +141,9 @@ export function assertReturns({ days, level, indexLevel }: Pick<RunSummary, 'day
     [level, 'portfolio'],
     [indexLevel, 'index'],
   ] as const) {
-    const lost = values.indexOf(0);
-    if (lost < 0 || lost === values.length - 1) continue;
-    const date = formatDay(days[lost]!);
+    const lossPosition = values.indexOf(0);
+    if (lossPosition < 0 || lossPosition === values.length - 1) continue;
+    const date = formatDay(days[lossPosition]!);
     throw new Refusal(
       'NUMERIC_FAILURE',
       `The value of the ${what} is 0 from ${date} on, so later returns are undefined. Choose an end date of ${date} or earlier.`,

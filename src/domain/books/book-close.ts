@@ -202,22 +202,26 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
   const row = findRowOffset(state, session);
   const exitSides = sumExitsBySide(exits);
   if (exitSides.long === 0 && exitSides.short === 0) return;
-  const rest = { long: 0, short: 0 };
+  const remainders = { long: 0, short: 0 };
   for (let k = 0; k < count; k++) {
     const weight = weights[row + heldSlots[k]!]!;
     if (selling.has(heldSlots[k]!)) continue;
-    if (weight > 0) rest.long += weight;
-    else rest.short -= weight;
+    if (weight > 0) remainders.long += weight;
+    else remainders.short -= weight;
   }
   const {
     long,
     short,
     cash: change,
     retained,
-  } = spreadSides({ left: exitSides, rest, cash: cash[position]!, costRate: input.costRate });
+  } = spreadSides({ left: exitSides, rest: remainders, cash: cash[position]!, costRate: input.costRate });
   const isAllLong =
-    cash[position] === 0 && selling.size === 0 && exitSides.short === 0 && rest.short === 0 && rest.long > 0;
-  const scale = isAllLong ? 1 / rest.long : long / retained;
+    cash[position] === 0 &&
+    selling.size === 0 &&
+    exitSides.short === 0 &&
+    remainders.short === 0 &&
+    remainders.long > 0;
+  const scale = isAllLong ? 1 / remainders.long : long / retained;
   for (let k = 0; k < count; k++) {
     const slot = row + heldSlots[k]!;
     weights[slot]! *= selling.has(heldSlots[k]!) ? 1 / retained : weights[slot]! > 0 ? scale : short / retained;

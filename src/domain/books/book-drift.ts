@@ -240,7 +240,7 @@ function listSpunOff(state: BookState, session: number, ofCounts: CountFactors |
       units[heldPosition]! * findFactor(ofCounts, heldPosition) * index[readPanelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
     const ratio =
-      effects.termsAt(session).splitShares === 'keep' ? 1 : (findEffect(effects, session, parent)?.ratio ?? 1);
+      effects.getTerms(session).splitShares === 'keep' ? 1 : (findEffect(effects, session, parent)?.ratio ?? 1);
     return [{ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit }];
   });
 }

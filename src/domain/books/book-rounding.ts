@@ -171,7 +171,7 @@ export function computeOpeningShareFactor(
   const decimals = findShareDecimals(state, readDay(state, session));
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return 1;
   const before = findCarriedUnder(sm, effects, session - 1, column);
-  const factor = computeShareFactor(readEffect(effects, effect), before, effects.termsAt(session));
+  const factor = computeShareFactor(readEffect(effects, effect), before, effects.getTerms(session));
   if (factor === 1 || factor !== factor) return 1;
   return computeRoundingFactor(computeSharesBefore(state, session, { column, weight }) * factor, decimals);
 }

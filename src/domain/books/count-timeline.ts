@@ -59,7 +59,7 @@ export function findCountTimeline(counted: CountedSeries): CountTimeline | null 
 
 function listChanges({ counts, columns, from, to }: CountedSeries): CountTimeline | null {
   const H = columns.length;
-  const most = CHANGES_MAX * H * (to - from);
+  const largestCount = CHANGES_MAX * H * (to - from);
   const starts = new Int32Array(to - from + 2);
   const slots = createGrowingIntegers();
   const values = createGrowingFloats();
@@ -75,7 +75,7 @@ function listChanges({ counts, columns, from, to }: CountedSeries): CountTimelin
       slots.push(slot);
       values.push(value);
     }
-    if (slots.length > most) return null;
+    if (slots.length > largestCount) return null;
     starts[session - from + 1] = slots.length;
   }
   return { starts, slots: slots.values(), values: values.values() };

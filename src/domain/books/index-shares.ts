@@ -54,9 +54,9 @@ function countShares(book: Book, currency: string): IndexSharesReader {
         (weight * level[position]! * divisor[position]! * (exactDivisor?.[position] ?? 1)) /
         (sm.carriedClose(session, columns[k]!) * rates.rateAt(session, columns[k]!)),
     );
-    const floats = createFloatShareReader(sm, session);
+    const readFloatShares = createFloatShareReader(sm, session);
     const factors = shares.map((shareCount, k) => {
-      const count = floats(columns[k]!);
+      const count = readFloatShares(columns[k]!);
       return count > 0 ? shareCount / count : 0;
     });
     return { ...decisionDates, shares, factors };

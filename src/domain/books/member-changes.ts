@@ -306,13 +306,13 @@ function warnOfMissingReplacement(
   session: number,
   departedConstituents: readonly DepartedConstituent[],
 ): Finding {
-  const names = departedConstituents.map(({ column }) => sm.identifiers[column]!).join(', ');
+  const namesText = departedConstituents.map(({ column }) => sm.identifiers[column]!).join(', ');
   const [finding] = addRebalanceDate(
     [
       {
         severity: 'warning',
         code: 'REBALANCE_HELD',
-        message: `No security was available to replace ${names}; the weight was distributed over the other constituents.`,
+        message: `No security was available to replace ${namesText}; the weight was distributed over the other constituents.`,
         path: 'events.replacement',
       },
     ],

@@ -36,12 +36,12 @@ export function createOverlayBook({ compositions, to, isBrief, bookOf }: Overlay
     { sm, first: from, document: readOverlay(document), currency },
     { beneath: underlyingBooks, shares, to },
   );
-  const valued = findValuationCurrency(overlay.spec, underlyingBooks[0]!, currency);
+  const valuationCurrency = findValuationCurrency(overlay.spec, underlyingBooks[0]!, currency);
   return createPathBook({
     path,
     beneath: underlyingBooks,
     shares,
-    valued,
+    valued: valuationCurrency,
     sm,
     from,
     level: document.base_value,

@@ -40,11 +40,11 @@ export function computePendingShares(
   targets: Omit<Targets, 'session'>,
 ): PendingShares {
   const growth = createIndexTerms({ treatment, document }, 'price');
-  const marketBetween = cutMarket(sm, growth, { from: pricing, to: session });
+  const cutSessionMarket = cutMarket(sm, growth, { from: pricing, to: session });
   const book = simulateBook({
     title: `The pending composition of ${document.id}`,
-    sm: marketBetween,
-    shareChanges: createShareChangeTerms({ sm: marketBetween, document, treatment }),
+    sm: cutSessionMarket,
+    shareChanges: createShareChangeTerms({ sm: cutSessionMarket, document, treatment }),
     // Missing price bars do not stop this computation. The index that uses the shares either waits for a price bar or
     // fails.
     treatment: { ...treatment, stale_targets: 'carry', missing_prices: 'carry' },

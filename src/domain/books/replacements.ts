@@ -192,7 +192,7 @@ function computeEnteredWeights(
   { pool, session, leaving, entries }: EnteringSecuritiesInput,
   { worth, cap, ...held }: EnteredHoldings,
 ): Pick<Composition, 'columns' | 'weights'> & { readonly grown: number } {
-  const most = cap === null || cap >= 1 ? Infinity : cap / (1 - cap);
+  const largestMultiple = cap === null || cap >= 1 ? Infinity : cap / (1 - cap);
   const weightByColumn = new Map<number, number>();
   held.held.forEach((column, k) => {
     if (!leaving.includes(column)) weightByColumn.set(column, held.weights[k]!);
@@ -206,7 +206,7 @@ function computeEnteredWeights(
         );
   entries.forEach(({ column, replaced }, k) => {
     const poolWeight = values === null ? Number.NaN : values[k]! / worth!;
-    weightByColumn.set(column, Math.min(poolWeight > 0 ? poolWeight : replaced, most));
+    weightByColumn.set(column, Math.min(poolWeight > 0 ? poolWeight : replaced, largestMultiple));
   });
   const all = [...weightByColumn].toSorted(([a], [b]) => a - b);
   const weightSum = sumValues(all.map(([, weight]) => weight));

@@ -186,7 +186,7 @@ function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookS
     const slot = slotOf[column]!;
     if (slot < 0 || isHeld[slot] !== 1) continue;
     const before = findCarriedUnder(sm, effects, session - 1, column);
-    counts!.adopted[slot]! *= computeShareFactor(readEffect(effects, e), before, effects.termsAt(session));
+    counts!.adopted[slot]! *= computeShareFactor(readEffect(effects, e), before, effects.getTerms(session));
   }
 }
 

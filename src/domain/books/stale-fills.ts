@@ -100,7 +100,7 @@ export function countStale(
 export function reportStaleFills({ fills, rebalances }: StaleCount): Finding[] {
   if (fills === 0) return [];
   const [trades, were] = fills === 1 ? ['trade', 'was'] : ['trades', 'were'];
-  const dates = rebalances === 1 ? '1 rebalance' : `${rebalances} rebalances`;
-  const message = `${fills} ${trades} of ${dates} ${were} filled at the price of an earlier session: stale_fills of each rebalance lists the securities.`;
+  const datesText = rebalances === 1 ? '1 rebalance' : `${rebalances} rebalances`;
+  const message = `${fills} ${trades} of ${datesText} ${were} filled at the price of an earlier session: stale_fills of each rebalance lists the securities.`;
   return [{ severity: 'warning', code: 'STALE_FILL', message, path: 'pipeline.treatment.stale_targets', value: fills }];
 }

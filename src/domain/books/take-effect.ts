@@ -194,14 +194,17 @@ export function refuseEmptyIndex(
   sm: SessionMarket,
   { rebalance, decision }: FailedRebalance,
 ): Refusal {
-  const first = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
+  const firstSentence = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
   if (decision.kind === 'decided')
-    return new Refusal('EMPTY_INDEX', `${first}: ${describeReason(decision)}`, { findings: [] });
+    return new Refusal('EMPTY_INDEX', `${firstSentence}: ${describeReason(decision)}`, { findings: [] });
   const counts = countSelection(decision, formatDay(sm.sessions[rebalance.decision]!));
   const explanation = decision.explain?.();
   if (explanation !== undefined)
-    return new Refusal(explanation.code, `${first}: ${explanation.message}`, { ...explanation.detail, ...counts });
-  return new Refusal('EMPTY_INDEX', `${first}: ${describeReason(decision)}`, {
+    return new Refusal(explanation.code, `${firstSentence}: ${explanation.message}`, {
+      ...explanation.detail,
+      ...counts,
+    });
+  return new Refusal('EMPTY_INDEX', `${firstSentence}: ${describeReason(decision)}`, {
     findings: [decision.finding],
     ...counts,
   });

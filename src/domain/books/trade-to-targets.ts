@@ -85,9 +85,9 @@ function tradeAll({ before, targets, cash: fixedCash, slots, costRate }: TradeIn
 function tradeAroundFrozen({ before, targets, slots, frozen, costRate }: TradeInput): TradeOutcome {
   const freeSlots = slots.filter((slot) => !frozen.has(slot));
   const frozenSlots = slots.filter((slot) => frozen.has(slot));
-  const cashAsked = 1 - slots.reduce((sum, slot) => sum + targets[slot]!, 0);
+  const cashWeight = 1 - slots.reduce((sum, slot) => sum + targets[slot]!, 0);
   const tradeAtValue = (retained: number): TradeOutcome & { readonly spent: number } => {
-    let requiredCash = Math.max(0, cashAsked) * retained;
+    let requiredCash = Math.max(0, cashWeight) * retained;
     let excessWeight = 0;
     for (const slot of frozenSlots) {
       const shortfall = targets[slot]! * retained - before[slot]!;

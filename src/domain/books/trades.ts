@@ -29,18 +29,18 @@ export const NOTIONAL_MIN = 1e-12;
 export function listTrades(book: Book): Trades {
   const columnCount = book.columns.length;
   const events = book.events.filter(({ isUntraded }) => isUntraded !== true);
-  const most = events.reduce(
+  const lastSession = events.reduce(
     (sum, { conversions, exits, fills }) => sum + columnCount + 2 * conversions.length + exits.length + fills.length,
     0,
   );
-  const memory = allocateRetainedMemory(18 * most); // Daily trades take about 20 MB; memory outside the heap keeps them out of garbage collection.
+  const memory = allocateRetainedMemory(18 * lastSession); // Daily trades take about 20 MB; memory outside the heap keeps them out of garbage collection.
   const trades: GrowingTrades = {
     count: 0,
-    notional: new Float64Array(memory, 0, most),
-    at: new Int32Array(memory, 8 * most, most),
-    slot: new Int32Array(memory, 12 * most, most),
-    reason: new Uint8Array(memory, 16 * most, most),
-    isFree: new Uint8Array(memory, 17 * most, most),
+    notional: new Float64Array(memory, 0, lastSession),
+    at: new Int32Array(memory, 8 * lastSession, lastSession),
+    slot: new Int32Array(memory, 12 * lastSession, lastSession),
+    reason: new Uint8Array(memory, 16 * lastSession, lastSession),
+    isFree: new Uint8Array(memory, 17 * lastSession, lastSession),
   };
   for (const event of events) addTrades(trades, book, event);
   return trades;
@@ -66,11 +66,11 @@ function addTrades(trades: GrowingTrades, { value, weights, columns }: Book, eve
     if (Math.abs(transferredMoney) > smallest) addTrade(trades, freeKind, { slot, notional: transferredMoney });
     // A security may be bought to replace one that left, and sold by an earlier order on the same day.
     const fill = notionalBySlot?.get(slot);
-    const rest = fill === undefined ? notional : notional - fill;
-    const isOfFill = fill !== undefined && Math.abs(rest) <= smallest;
+    const remainder = fill === undefined ? notional : notional - fill;
+    const isOfFill = fill !== undefined && Math.abs(remainder) <= smallest;
     const retriedNotional = isOfFill ? notional : (fill ?? 0);
     if (Math.abs(retriedNotional) > smallest) addTrade(trades, retryKind, { slot, notional: retriedNotional });
-    if (!isOfFill && Math.abs(rest) > smallest) addTrade(trades, standardKind, { slot, notional: rest });
+    if (!isOfFill && Math.abs(remainder) > smallest) addTrade(trades, standardKind, { slot, notional: remainder });
   }
 }
 

@@ -19,8 +19,8 @@ export type FeastDays = Readonly<Record<string, DatesByYear>>;
  * @throws Error if the text has none of these forms: the rule file is wrong.
  */
 export function parseDateRule(text: string, feasts: FeastDays): DateRule {
-  const plain = parseBase(text, feasts);
-  if (plain !== undefined) return plain;
+  const baseRule = parseBase(text, feasts);
+  if (baseRule !== undefined) return baseRule;
   const shift = /[+-]\d{1,2}$/.exec(text)?.[0];
   const unshiftedRule = shift === undefined ? undefined : parseBase(text.slice(0, -shift.length), feasts);
   if (unshiftedRule === undefined) throw new Error(`not a date rule: ${text}`);

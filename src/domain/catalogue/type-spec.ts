@@ -114,9 +114,10 @@ export function createParameterSpecs(params: z.ZodObject): ParameterSpec[] {
 function createMemberSpecs(params: z.ZodObject): Readonly<Record<string, MemberSpec>> {
   const specs = Object.entries(params.shape).map(([name, schema], order) => {
     const { inner, meta, fallback } = unwrap(schema as z.ZodType);
-    const help = [meta.help ?? meta.description, meta.unit === undefined ? undefined : `Unit: ${meta.unit}.`].filter(
-      (part) => part !== undefined,
-    );
+    const helpTexts = [
+      meta.help ?? meta.description,
+      meta.unit === undefined ? undefined : `Unit: ${meta.unit}.`,
+    ].filter((part) => part !== undefined);
     const spec: MemberSpec = {
       name,
       label: meta.label ?? formatLabel(name),
@@ -125,7 +126,7 @@ function createMemberSpecs(params: z.ZodObject): Readonly<Record<string, MemberS
       ...(fallback === undefined ? {} : { default: fallback.value }),
       order,
       choices: listChoices(inner),
-      help: help.length === 0 ? null : help.join(' '),
+      help: helpTexts.length === 0 ? null : helpTexts.join(' '),
       ref: meta.ref ?? null,
       format: meta.format ?? findFormat(inner),
       when: meta.when ?? null,

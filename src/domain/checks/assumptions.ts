@@ -132,8 +132,8 @@ function reportDocumentCurrencies(document: IndexDocument, market: MarketData, h
   const names = listSecuritiesWithoutCurrency(market, document);
   if (names.length === 0) return [];
   const { currency } = document;
-  const more = names.length - SECURITIES_LISTED_MAX;
-  const list = `${names.slice(0, SECURITIES_LISTED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const moreCount = names.length - SECURITIES_LISTED_MAX;
+  const list = `${names.slice(0, SECURITIES_LISTED_MAX).join(', ')}${moreCount > 0 ? ` and ${moreCount} more` : ''}`;
   const message = `${names.length} of ${market.identifiers.length} securities of the data store have no CURRENCY (${list}), and the store has no default currency. Their prices are assumed to be in ${currency}, the currency of ${holder}.`;
   return [{ severity: 'warning', code: 'CURRENCY_ASSUMED', path: 'currency', message, value: currency }];
 }

@@ -52,8 +52,8 @@ export function checkUnkeptRule(document: IndexDocument): Finding[] {
   const [path, why, remedy] = isEqual
     ? ['pipeline.weighting', `Equal weights of ${count} securities are`, 'weights of at most']
     : describeReason(weighting);
-  const most = formatPercent(findLargestCap(rule));
-  const message = `${why} beyond ${rule} on the day they are decided: ${describeReach(violatedRow)}. A rebalance to such weights does not end the breach; ${remedy} ${most} ${isEqual ? 'keep' : 'keeps'} the rule.`;
+  const maximumText = formatPercent(findLargestCap(rule));
+  const message = `${why} beyond ${rule} on the day they are decided: ${describeReach(violatedRow)}. A rebalance to such weights does not end the breach; ${remedy} ${maximumText} ${isEqual ? 'keep' : 'keeps'} the rule.`;
   return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...keepSmallValue(findCapBound(weighting)) }];
 }
 

@@ -124,10 +124,10 @@ function reportDefinitions(datapoints: UncheckedBody, market: MarketData | undef
     const message = `The datapoint ${circle[0]} refers to itself: ${circle.join(', ')}.`;
     return [...findings, createError('CIRCULAR_REFERENCE', `datapoints.${circle[0]}`, message, { value: circle[0] })];
   }
-  const most = LIMITS.MAX_EXPRESSION_READS;
+  const readsMax = LIMITS.MAX_EXPRESSION_READS;
   const large = [...trees].find(([, tree]) => readsTooMuch(tree, trees))?.[0];
   if (large === undefined) return findings;
-  const message = `The datapoint ${large} reads more than ${most} datapoints.`;
+  const message = `The datapoint ${large} reads more than ${readsMax} datapoints.`;
   return [...findings, createError('OUT_OF_RANGE', `datapoints.${large}`, message)];
 }
 

@@ -113,11 +113,12 @@ function reportUnknown(names: readonly ListedSecurity[], market: MarketData): Fi
       message: describeUnknown(identifier, i < SECURITIES_COMPARED_MAX ? storedIdentifiers : [], market),
       value: identifier,
     }));
-  const rest = new Map<string, number>();
-  for (const { list } of unknownSecurities.slice(SECURITIES_LISTED_MAX)) rest.set(list, (rest.get(list) ?? 0) + 1);
+  const restCounts = new Map<string, number>();
+  for (const { list } of unknownSecurities.slice(SECURITIES_LISTED_MAX))
+    restCounts.set(list, (restCounts.get(list) ?? 0) + 1);
   return [
     ...securityFindings,
-    ...Array.from(rest, ([path, count]): Finding => ({
+    ...Array.from(restCounts, ([path, count]): Finding => ({
       severity: 'warning',
       code: 'MORE_FINDINGS',
       path,

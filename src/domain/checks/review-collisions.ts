@@ -72,8 +72,8 @@ function reportOverridden(datedReview: DatedReview, otherDatedReviews: readonly 
     const [first] = commonPositions;
     if (first === undefined) return [];
     const day = formatDay(later.calendar.sessions[first]!);
-    const more = commonPositions.length === 1 ? '' : ` and on ${commonPositions.length - 1} later dates`;
-    const message = `The reviews ${datedReview.id} and ${later.id} both have the scope ${datedReview.scope} on ${day}${more}. ${later.id} runs last, and ${datedReview.id} has no effect there.`;
+    const moreText = commonPositions.length === 1 ? '' : ` and on ${commonPositions.length - 1} later dates`;
+    const message = `The reviews ${datedReview.id} and ${later.id} both have the scope ${datedReview.scope} on ${day}${moreText}. ${later.id} runs last, and ${datedReview.id} has no effect there.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', path: later.path, message }];
   });
 }

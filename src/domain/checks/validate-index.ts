@@ -119,9 +119,9 @@ export function readIndex(body: unknown): IndexDocument | undefined {
   const isConstant = typeof body === 'object' && body !== null && Object.isFrozen(body);
   const cachedResult = isConstant ? validatedDocuments.get(body) : undefined;
   if (cachedResult !== undefined) return cachedResult;
-  const parsed = IndexDocument.safeParse(applyOlderSettings(body));
-  if (!parsed.success) return undefined;
-  const document = stateIndexDefaults(addDefaultUniverse(parsed.data), 'earlier');
+  const result = IndexDocument.safeParse(applyOlderSettings(body));
+  if (!result.success) return undefined;
+  const document = stateIndexDefaults(addDefaultUniverse(result.data), 'earlier');
   if (isConstant) validatedDocuments.set(body, document);
   return document;
 }

@@ -49,10 +49,10 @@ function reportStrayField(path: string): Finding {
  */
 export function addOverlayCurrency(body: UncheckedBody, { indexOf }: IndexContext): UncheckedBody {
   const { overlay, currency } = body;
-  const parsed = OverlaySpec.safeParse(overlay);
-  if (currency !== undefined || !parsed.success) return body;
-  const source = listBlendParts(parsed.data)?.[0]?.index_id ?? body['source_index_id'];
-  const typeCurrency = findOverlayType(parsed.data).currency(parsed.data);
+  const result = OverlaySpec.safeParse(overlay);
+  if (currency !== undefined || !result.success) return body;
+  const source = listBlendParts(result.data)?.[0]?.index_id ?? body['source_index_id'];
+  const typeCurrency = findOverlayType(result.data).currency(result.data);
   const inheritedCurrency = typeCurrency ?? (typeof source === 'string' ? indexOf(source)?.currency : undefined);
   return inheritedCurrency === undefined ? body : { ...body, currency: inheritedCurrency };
 }

@@ -46,9 +46,9 @@ function findChain(
   indexOf: IndexContext['indexOf'],
 ): readonly string[] | undefined {
   const document = indexOf(chain.at(-1)!);
-  const next = document === undefined ? [] : listReferences(document);
-  if (next.some((id) => id === ownId)) return chain;
-  for (const id of next) {
+  const nextReferences = document === undefined ? [] : listReferences(document);
+  if (nextReferences.some((id) => id === ownId)) return chain;
+  for (const id of nextReferences) {
     const result = chain.includes(id) ? undefined : findChain(ownId, [...chain, id], indexOf);
     if (result !== undefined) return result;
   }

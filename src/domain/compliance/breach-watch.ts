@@ -76,8 +76,8 @@ function createIssuerHoldings(
 ): (day: Day, weights: Float64Array) => Holdings {
   const hasIssuers = market.reference.columns.includes(ISSUER);
   const readIssuers = hasIssuers ? createGroupsByDay(names, listIssuerSpells(market, ISSUER)) : null;
-  const sums = sumByIssuer(names.length);
-  return (day, weights) => sums(weights, readIssuers?.(day) ?? null);
+  const sumHoldings = sumByIssuer(names.length);
+  return (day, weights) => sumHoldings(weights, readIssuers?.(day) ?? null);
 }
 
 function* listRuleRows(rule: LimitRuleName, holdings: Holdings): Iterable<{ readonly row: string; isBeyond: boolean }> {

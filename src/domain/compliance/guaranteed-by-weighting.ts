@@ -20,8 +20,8 @@ const CAP_MIN = 0.001;
 export function findRowViolatedUnderCap(rule: LimitRuleName, most: number): RowWithoutGuarantee | null {
   const cap = Math.max(most, CAP_MIN);
   const count = Math.floor(1 / cap + TOLERANCE);
-  const rest = Math.max(1 - count * cap, 0);
-  return findUnkeptByWeights(rule, [...Array<number>(count).fill(cap), ...(rest > TOLERANCE ? [rest] : [])]);
+  const remainder = Math.max(1 - count * cap, 0);
+  return findUnkeptByWeights(rule, [...Array<number>(count).fill(cap), ...(remainder > TOLERANCE ? [remainder] : [])]);
 }
 
 /** Staged caps: a cap on each weight, and a cap on the total of large weights. */
@@ -38,16 +38,16 @@ export function findRowViolatedUnderStages(
   rule: LimitRuleName,
   { single, group }: StagedCaps,
 ): RowWithoutGuarantee | null {
-  const most = single?.above ?? 1;
-  if (group === undefined || group.each_above >= most) return findRowViolatedUnderCap(rule, most);
+  const largestWeight = single?.above ?? 1;
+  if (group === undefined || group.each_above >= largestWeight) return findRowViolatedUnderCap(rule, largestWeight);
   const { each_above: largeTrigger, together_above: together } = group;
-  const large = Array<number>(Math.floor(together / most + TOLERANCE)).fill(most);
-  const last = together - large.length * most;
+  const large = Array<number>(Math.floor(together / largestWeight + TOLERANCE)).fill(largestWeight);
+  const last = together - large.length * largestWeight;
   if (last > largeTrigger + TOLERANCE) large.push(last);
-  const rest = 1 - large.reduce((sum, weight) => sum + weight, 0);
+  const remainder = 1 - large.reduce((sum, weight) => sum + weight, 0);
   const cap = Math.max(largeTrigger, CAP_MIN);
-  const cappedWeights = Array<number>(Math.max(0, Math.floor(rest / cap + TOLERANCE))).fill(cap);
-  const left = rest - cappedWeights.length * cap;
+  const cappedWeights = Array<number>(Math.max(0, Math.floor(remainder / cap + TOLERANCE))).fill(cap);
+  const left = remainder - cappedWeights.length * cap;
   return findUnkeptByWeights(rule, [...large, ...cappedWeights, ...(left > TOLERANCE ? [left] : [])]);
 }
 

@@ -292,16 +292,16 @@ interface IssuersByDistance {
 function groupByDistance({ weights, issuers }: Holdings, trigger: number): IssuersByDistance {
   const fallingIssuers: number[] = [];
   const risingIssuers: number[] = [];
-  let most = 0;
+  let largestMeasure = 0;
   let isShort = false;
   for (let name = 0; name < weights.length; name++) {
     const weight = weights[name]!;
-    if (weight > most) most = weight;
+    if (weight > largestMeasure) largestMeasure = weight;
     if (weight < 0) isShort = true;
   }
   // If a long position of weight w falls to zero, all other weights grow by the factor 1 / (1 - w). A short position
   // has no such limit.
-  const least = isShort ? 0 : trigger * (1 - most);
+  const least = isShort ? 0 : trigger * (1 - largestMeasure);
   let sum = 0;
   let gap = Infinity;
   for (let issuer = 0; issuer < issuers.length; issuer++) {
@@ -314,5 +314,5 @@ function groupByDistance({ weights, issuers }: Holdings, trigger: number): Issue
   }
   fallingIssuers.sort((a, b) => issuers[a]! - issuers[b]!);
   risingIssuers.sort((a, b) => issuers[b]! - issuers[a]!);
-  return { falling: fallingIssuers, rising: risingIssuers, sum, gap, most, isShort };
+  return { falling: fallingIssuers, rising: risingIssuers, sum, gap, most: largestMeasure, isShort };
 }

@@ -187,13 +187,13 @@ function applyPayment({ weight, price }: PositionBeforeAction, cash: number): Pr
 function applyCash({ weight, price, growth }: PositionBeforeAction, cash: number, reinvested: number): ProForma {
   const paidFraction = cash / price;
   if (!(paidFraction < 1)) return UNKNOWN_EFFECT;
-  const lost = (1 - reinvested) * paidFraction;
-  const level = 1 - weight * lost;
+  const lostFraction = (1 - reinvested) * paidFraction;
+  const level = 1 - weight * lostFraction;
   const divisor = (1 - weight * paidFraction) / level;
   return {
     ...NO_EXIT,
-    weight: (weight * (1 - lost)) / level,
-    shares: ((1 - lost) / (1 - paidFraction)) * findUnit(growth, divisor),
+    weight: (weight * (1 - lostFraction)) / level,
+    shares: ((1 - lostFraction) / (1 - paidFraction)) * findUnit(growth, divisor),
     divisor,
   };
 }

@@ -184,13 +184,13 @@ export function computeMedian(values: Float64Array, count: number): number {
   const upper = count >> 1;
   if (count <= SMALL_SAMPLE_MAX) return selectMiddle(values, { from: 0, to: count - 1, upper, count });
   let least = values[0]!;
-  let most = least;
+  let largest = least;
   for (let i = 1; i < count; i++) {
     const value = values[i]!;
     if (value < least) least = value;
-    if (value > most) most = value;
+    if (value > largest) largest = value;
   }
-  const scale = (BUCKETS - 1) / (most - least);
+  const scale = (BUCKETS - 1) / (largest - least);
   // Equal values have no middle bucket, and infinite values have no bucket width.
   if (!(scale > 0 && scale < Infinity)) return selectMiddle(values, { from: 0, to: count - 1, upper, count });
   bucketCounts.fill(0);

@@ -109,7 +109,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   const marketReturns = createMarketReturns();
   let dividends: DividendHistory | undefined;
   let firstSession: number | undefined;
-  const shared: SharedState = {
+  const state: SharedState = {
     sm,
     table,
     terms,
@@ -119,7 +119,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       return columnSpells;
     },
     groupsOf(name) {
-      const datedGroups = groups.get(name) ?? createDatedGroups(shared.spellsOf(name));
+      const datedGroups = groups.get(name) ?? createDatedGroups(state.spellsOf(name));
       groups.set(name, datedGroups);
       return datedGroups;
     },
@@ -156,18 +156,18 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   };
   const seriesOf = createExpressionSeries({
     expanded: datapointsByName.expanded,
-    trailing: (field) => createTrailingReader(shared, field),
-    texts: (field, session, columns) => readTexts(shared, { field, session, columns }),
-    isNumber: (field) => !isText(shared, field),
+    trailing: (field) => createTrailingReader(state, field),
+    texts: (field, session, columns) => readTexts(state, { field, session, columns }),
+    isNumber: (field) => !isText(state, field),
   });
   return {
     at(session, universe) {
       firstSession ??= session;
-      return createCrossSection({ shared, named: datapointsByName, seriesOf, isConverted }, session, universe);
+      return createCrossSection({ shared: state, named: datapointsByName, seriesOf, isConverted }, session, universe);
     },
     latest(name) {
       if (terms.datapoints.has(name)) return null;
-      const source = createSource(shared, createLatestRequest(name));
+      const source = createSource(state, createLatestRequest(name));
       if (source.kind !== 'series') return null;
       const { series, isClose: rebase } = source;
       const { maxStaleSessions, suspendedSessions } = terms;

@@ -195,13 +195,13 @@ export function createExpressionSection(
   }
 
   function computeAcrossSecurities(node: FunctionNode, entry: SectionFunction, columns: Int32Array): Float64Array {
-    const set = node.over === 'universe' ? leaves.universe : columns;
-    const values = numbers(node.operands[0]!, set);
+    const positions = node.over === 'universe' ? leaves.universe : columns;
+    const values = numbers(node.operands[0]!, positions);
     const result =
       node.by === undefined
         ? entry.across(values, node)
-        : applyInGroups(values, getGrouping(node.by, set), (own) => entry.across(own, node));
-    return set === columns ? result : selectValues(set, result, columns);
+        : applyInGroups(values, getGrouping(node.by, positions), (own) => entry.across(own, node));
+    return positions === columns ? result : selectValues(positions, result, columns);
   }
 
   const getGrouping = (by: string, set: Int32Array): Grouping =>

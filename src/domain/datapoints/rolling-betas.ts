@@ -40,9 +40,9 @@ const CACHE_STEP = 16;
  * @cost per session one pass over the securities; if the universe changes, one pass over all windows
  */
 export function createRollingBetas(returns: Series, followed: Int32Array, length: number): RollingBetas {
-  const rows = createRows(returns, followed, length);
-  const market = createMarket(rows, length);
-  const absences = createAbsences({ rows, market, names: followed.length, length });
+  const readRow = createRows(returns, followed, length);
+  const market = createMarket(readRow, length);
+  const absences = createAbsences({ rows: readRow, market, names: followed.length, length });
   const left = new Float64Array(3);
   const returnFolds = createRollingFolds();
   const productFolds = createRollingFolds(CACHE_STEP);
@@ -50,7 +50,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
     empty: [0],
     join: addSessions,
     add(sums, session) {
-      if (!Number.isNaN(market.on(session))) addTimes(sums, rows(session), 1);
+      if (!Number.isNaN(market.on(session))) addTimes(sums, readRow(session), 1);
     },
   };
   const products: Folding = {
@@ -58,7 +58,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
     join: addSessions,
     add(sums, session) {
       const move = market.on(session);
-      if (move === move) addTimes(sums, rows(session), move);
+      if (move === move) addTimes(sums, readRow(session), move);
     },
     addRun(sums, first, last) {
       const step = first <= last ? 1 : -1;
@@ -73,10 +73,10 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
     const [moveA, moveB, moveC, moveD] = [market.on(a), market.on(b), market.on(c), market.on(d)];
     const all = moveA + moveB + moveC + moveD;
     if (all !== all) {
-      for (const each of [a, b, c, d]) products.add(sums, each, followed);
+      for (const product of [a, b, c, d]) products.add(sums, product, followed);
       return;
     }
-    const [valuesA, valuesB, valuesC, valuesD] = [rows(a), rows(b), rows(c), rows(d)];
+    const [valuesA, valuesB, valuesC, valuesD] = [readRow(a), readRow(b), readRow(c), readRow(d)];
     for (let i = 0; i < sums.length; i++) {
       const before = sums[i]!;
       const sum = before + valuesA[i]! * moveA + valuesB[i]! * moveB + valuesC[i]! * moveC + valuesD[i]! * moveD;

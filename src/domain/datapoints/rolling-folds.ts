@@ -123,10 +123,10 @@ function createSuffixes({
       let sums = findRow(cumulativeRows, 0);
       clearSums(sums, folding.empty);
       for (let count = step; count <= block - first; count += step) {
-        const more = findRow(cumulativeRows, count / step);
-        more.set(sums);
-        addRun(folding, more, { first: block - count + step - 1, last: block - count, columns });
-        sums = more;
+        const cumulativeRow = findRow(cumulativeRows, count / step);
+        cumulativeRow.set(sums);
+        addRun(folding, cumulativeRow, { first: block - count + step - 1, last: block - count, columns });
+        sums = cumulativeRow;
       }
     },
     after(session, folding) {
@@ -137,10 +137,10 @@ function createSuffixes({
         partialStart = cumulativeCount;
         let sums = findRow(cumulativeRows, cumulativeCount / step);
         const longest = Math.min(cumulativeCount + step - 1, block - first);
-        for (let more = cumulativeCount + 1; more <= longest; more++) {
-          const next = findRow(partialRows, more - cumulativeCount - 1);
+        for (let rowCount = cumulativeCount + 1; rowCount <= longest; rowCount++) {
+          const next = findRow(partialRows, rowCount - cumulativeCount - 1);
           next.set(sums);
-          folding.add(next, block - more, columns);
+          folding.add(next, block - rowCount, columns);
           sums = next;
         }
       }

@@ -81,9 +81,9 @@ export function createRollingStatistics(
       const universePositions = findPositions(universe);
       if (positions === null || universePositions === null || BETA_CELLS * followed.length * length > CELLS_MAX)
         return null;
-      const rollingBetas = betas.get(length) ?? createRollingBetas(table.returns('RETURN'), followed, length);
-      betas.set(length, rollingBetas);
-      return rollingBetas({ ...window, places: positions, universe: universePositions });
+      const rollBetas = betas.get(length) ?? createRollingBetas(table.returns('RETURN'), followed, length);
+      betas.set(length, rollBetas);
+      return rollBetas({ ...window, places: positions, universe: universePositions });
     },
   };
 }

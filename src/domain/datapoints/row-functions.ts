@@ -34,8 +34,8 @@ function describeNumberFault(
   most = Infinity,
 ): string | undefined {
   if (Number.isInteger(value) && value! >= least && value! <= most) return undefined;
-  const range = most === Infinity ? `of at least ${least}` : `from ${least} to ${most}`;
-  return `${name} is ${value}; a whole number ${range} is needed`;
+  const rangeText = most === Infinity ? `of at least ${least}` : `from ${least} to ${most}`;
+  return `${name} is ${value}; a whole number ${rangeText} is needed`;
 }
 
 /** Returns the reason why a list cannot be divided into rows of a length. Returns undefined if it can. */
@@ -248,8 +248,8 @@ const defineArithmetic = (name: string, help: string, operate: (a: number, b: nu
   lists: 2,
   stepsPerValue: 1,
   size([all, others]) {
-    const rest = all === 0 ? 0 : all! % others!;
-    return rest === 0 ? all! : `the second list has ${others} values, which do not divide ${all}`;
+    const remainder = all === 0 ? 0 : all! % others!;
+    return remainder === 0 ? all! : `the second list has ${others} values, which do not divide ${all}`;
   },
   compute([values, others], _, out) {
     const period = others!.length;

@@ -67,7 +67,7 @@ export function listAnnouncedDividends(sm: SessionMarket, session: number, terms
   const rates = createExchangeRates(sm, terms.currency);
   const findWithheldFraction = createWithholding(sm.market, terms.withholding);
   const day = sm.sessions[session]!;
-  const shares = computePendingShares(sm, session, terms.splits);
+  const computeShares = computePendingShares(sm, session, terms.splits);
   const corporateActions = sm.market.actions.filter(
     ({ status, exDay, announcedDay }) =>
       status !== 'cancelled' && exDay > day && (announcedDay === null || announcedDay <= day),
@@ -77,7 +77,7 @@ export function listAnnouncedDividends(sm: SessionMarket, session: number, terms
     if (action.type !== 'DIVIDEND' || column < 0) return [];
     const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
     const price = sm.carriedClose(session, column) * rate;
-    const fraction = (action.value * rate * shares(action.identifier, action.exDay)) / price;
+    const fraction = (action.value * rate * computeShares(action.identifier, action.exDay)) / price;
     return Number.isFinite(fraction)
       ? [createFraction(action, action.exDay, { fraction, withheldOf: findWithheldFraction })]
       : [];

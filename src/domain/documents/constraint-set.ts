@@ -44,9 +44,9 @@ export function checkConstraintSet(body: Readonly<Record<string, unknown>>): Che
     ...ofTexts,
     ...checkRows(rows, 'constraints'),
   ];
-  const set =
+  const constraintSet =
     hasErrors(findings) || shapeResult.value === undefined ? undefined : stateDefaults(shapeResult.value, 'today');
-  return { set, findings: sortFindings(findings) };
+  return { set: constraintSet, findings: sortFindings(findings) };
 }
 
 /** Reads a stored body as a set with defaults. Returns undefined if it does not match the schema. */

@@ -87,14 +87,14 @@ export function decideError(
 ): DecidedError {
   const first = differences.find(({ bps }) => bps >= materiality);
   const largest = Math.max(0, ...differences.map(({ bps }) => bps));
-  const size = `The largest difference is ${formatNumber(Number(largest >= 1 ? largest.toFixed(2) : largest.toPrecision(3)))} bp`;
+  const sizeText = `The largest difference is ${formatNumber(Number(largest >= 1 ? largest.toFixed(2) : largest.toPrecision(3)))} bp`;
   if (first === undefined)
-    return { decision: 'left', materialFrom: null, reason: `${size}, below the threshold of ${materiality} bp.` };
-  const age = `began ${first.age} session${first.age === 1 ? '' : 's'} ago`;
+    return { decision: 'left', materialFrom: null, reason: `${sizeText}, below the threshold of ${materiality} bp.` };
+  const ageText = `began ${first.age} session${first.age === 1 ? '' : 's'} ago`;
   const isRecent = first.age <= window;
   return {
     decision: isRecent ? 'restated' : 'announced',
     materialFrom: first.date,
-    reason: `${size}, at or above the threshold of ${materiality} bp, and ${age}, ${isRecent ? 'within' : 'outside'} the window of ${window} sessions.`,
+    reason: `${sizeText}, at or above the threshold of ${materiality} bp, and ${ageText}, ${isRecent ? 'within' : 'outside'} the window of ${window} sessions.`,
   };
 }

@@ -36,6 +36,6 @@ export type StrategyDocument = z.infer<typeof StrategyDocument>;
 
 /** Reads a stored body as a document. Returns undefined if it does not match the schema. */
 export function readStrategy(body: unknown): StrategyDocument | undefined {
-  const parsed = StrategyDocument.safeParse(body);
-  return parsed.success ? parsed.data : undefined;
+  const result = StrategyDocument.safeParse(body);
+  return result.success ? result.data : undefined;
 }

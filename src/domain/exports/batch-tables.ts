@@ -1,10 +1,10 @@
 import {
   countColumn,
-  dateColumn,
+  createDateColumn,
   createFractionColumn,
   createMoneyColumn,
-  numberColumn,
-  textColumn,
+  createNumberColumn,
+  createTextColumn,
   type ExportColumn,
 } from './export-table.js';
 import type { AccountOutcome, SolvedResult } from '../personal/solve-accounts.js';
@@ -12,9 +12,9 @@ import type { AccountOutcome, SolvedResult } from '../personal/solve-accounts.js
 /** Tables of the results of a batch as files. */
 export const BATCH_TABLES = {
   accounts: {
-    account_id: textColumn('Id of the account.'),
+    account_id: createTextColumn('Id of the account.'),
     position: countColumn('Position in the request, from 0.'),
-    status: textColumn('`optimal`, `feasible`, `infeasible` or `refused`.'),
+    status: createTextColumn('`optimal`, `feasible`, `infeasible` or `refused`.'),
     value: createMoneyColumn('Value at the prices of the day.'),
     tracking_error: createFractionColumn('Annual tracking error after the trades.'),
     short_gain: createMoneyColumn('Realised short-term gains.'),
@@ -28,24 +28,24 @@ export const BATCH_TABLES = {
       'Maximum saving in tax and costs if the tracking error limit is one basis point higher.',
     ),
     gap: createFractionColumn('Gap of the certificate, as a fraction of the value.'),
-    conflicts: textColumn(
+    conflicts: createTextColumn(
       'Conflicting rules of an infeasible account, separated by semicolons, with the amounts by which they must be relaxed.',
     ),
-    findings: textColumn('Reasons why the account was refused, separated by semicolons.'),
+    findings: createTextColumn('Reasons why the account was refused, separated by semicolons.'),
   },
   trades: {
-    account_id: textColumn('Id of the account.'),
-    identifier: textColumn('Security.'),
-    side: textColumn('`buy` or `sell`.'),
-    shares: numberColumn('Number of shares.'),
+    account_id: createTextColumn('Id of the account.'),
+    identifier: createTextColumn('Security.'),
+    side: createTextColumn('`buy` or `sell`.'),
+    shares: createNumberColumn('Number of shares.'),
     price: createMoneyColumn('Price per share.'),
     value: createMoneyColumn('Shares times price.'),
     lot: countColumn('Position of the sold lot in the account.'),
-    acquired: dateColumn('Day on which the lot was bought.'),
+    acquired: createDateColumn('Day on which the lot was bought.'),
     cost: createMoneyColumn('Cost basis per share.'),
     gain: createMoneyColumn('Realised gain that is taxed.'),
     disallowed_loss: createMoneyColumn('Loss added to the basis of the replacement.'),
-    term: textColumn('Holding period: `short` or `long`.'),
+    term: createTextColumn('Holding period: `short` or `long`.'),
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, ExportColumn>>>>;
 

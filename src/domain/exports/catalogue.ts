@@ -2,12 +2,12 @@ import { INDEX_FILE_TABLES } from './index-file-tables.js';
 import { DEFAULT_RISK_WINDOW } from '../analytics/rolling-risk.js';
 import {
   countColumn,
-  dateColumn,
+  createDateColumn,
   createFractionColumn,
   createMoneyColumn,
-  numberColumn,
+  createNumberColumn,
   createPointsColumn,
-  textColumn,
+  createTextColumn,
   type ExportColumn,
   type ExportTable,
 } from './export-table.js';
@@ -18,7 +18,7 @@ export const EXPORTS = {
     help: 'Levels, returns and costs of the portfolio, with the index and its return variants.',
     row: 'a date of the run',
     columns: {
-      date: dateColumn('Session.'),
+      date: createDateColumn('Session.'),
       level: createPointsColumn('Level of the portfolio after costs, rebased to 100.'),
       index_level: createPointsColumn(
         'Level of the index before costs, rebased to 100. A portfolio of a strategy follows this index.',
@@ -28,7 +28,7 @@ export const EXPORTS = {
       ),
       total: createPointsColumn('Total return level of the index.'),
       net: createPointsColumn('Net total return level of the index; null if prices include dividends.'),
-      divisor: numberColumn(
+      divisor: createNumberColumn(
         'Divisor of the index after the trades and exits of the close, which is the divisor at the next opening. All return variants have the same divisor if dividends are reinvested in the whole index.',
       ),
       dividend_points: createPointsColumn(
@@ -49,8 +49,8 @@ export const EXPORTS = {
     help: 'Holdings at every close.',
     row: 'a security held at the close of a date, by date then identifier',
     columns: {
-      date: dateColumn('Session.'),
-      identifier: textColumn('Identifier of the security.'),
+      date: createDateColumn('Session.'),
+      identifier: createTextColumn('Identifier of the security.'),
       weight: createFractionColumn('Weight in the index, or in the portfolio of a strategy, as in the view `weights`.'),
       index_weight: createFractionColumn('Weight in the index; null for a strategy.'),
       portfolio_weight: createFractionColumn(
@@ -64,15 +64,15 @@ export const EXPORTS = {
     isOfSession: true,
     readsMarket: true,
     columns: {
-      identifier: textColumn('Identifier of the security.'),
-      name: textColumn('NAME of the reference data.'),
-      sector: textColumn('SECTOR of the reference data.'),
-      country: textColumn('COUNTRY of the reference data; null unless the store of the run is active.'),
-      currency: textColumn('Currency of the prices; null unless the store of the run is active.'),
+      identifier: createTextColumn('Identifier of the security.'),
+      name: createTextColumn('NAME of the reference data.'),
+      sector: createTextColumn('SECTOR of the reference data.'),
+      country: createTextColumn('COUNTRY of the reference data; null unless the store of the run is active.'),
+      currency: createTextColumn('Currency of the prices; null unless the store of the run is active.'),
       weight: createFractionColumn('Weight as in the export `weights`.'),
       decided_weight: createFractionColumn('Weight decided at the rebalance in force.'),
       uncapped_weight: createFractionColumn('Decided weight before capping.'),
-      shares: numberColumn('Shares in the portfolio, on the share basis of the date.', 'shares'),
+      shares: createNumberColumn('Shares in the portfolio, on the share basis of the date.', 'shares'),
       price: createMoneyColumn('Price per share: the last close, in the currency of the index.'),
       value: createMoneyColumn('Value of the holding of the portfolio.'),
     },
@@ -82,12 +82,14 @@ export const EXPORTS = {
     help: 'Rebalances of the run, including the rebalance in force at its start.',
     row: 'a rebalance, by date',
     columns: {
-      date: dateColumn('Effective date in the schedule.'),
-      decision_date: dateColumn(
+      date: createDateColumn('Effective date in the schedule.'),
+      decision_date: createDateColumn(
         'Last day of the data of the decision, which is the effective date if there is no effective lag. Null for a separate rebalance of a strategy, and for rebalances before the latest 400.',
       ),
-      cause: textColumn('`schedule`, `breach`, or a change between reviews: `replacement`, `fast_exit`, `fast_entry`.'),
-      review: textColumn(
+      cause: createTextColumn(
+        '`schedule`, `breach`, or a change between reviews: `replacement`, `fast_exit`, `fast_entry`.',
+      ),
+      review: createTextColumn(
         'Reviews that decided the rebalance, in order. Null for a change between reviews, and for rebalances before the latest 400.',
       ),
       constituents: countColumn('Securities with a weight above 0.'),
@@ -106,25 +108,25 @@ export const EXPORTS = {
     help: 'Trades of the portfolio, at most the latest million.',
     row: 'a trade, by date then identifier',
     columns: {
-      date: dateColumn('Session at whose close the trade was made.'),
-      identifier: textColumn('Identifier of the security.'),
-      side: textColumn('`buy` or `sell`.'),
+      date: createDateColumn('Session at whose close the trade was made.'),
+      identifier: createTextColumn('Identifier of the security.'),
+      side: createTextColumn('`buy` or `sell`.'),
       weight_before: createFractionColumn('Weight before the trades of the session.'),
       weight_after: createFractionColumn('Weight after the trades of the session.'),
       value: createMoneyColumn('Traded.'),
       cost: createMoneyColumn('Paid.'),
-      reason: textColumn('`rebalance`, `retry` (an order that waited for a price), or `delisting`.'),
+      reason: createTextColumn('`rebalance`, `retry` (an order that waited for a price), or `delisting`.'),
     },
   },
   attribution: {
     help: 'Contribution of each security to the return of the portfolio from `start` to `end`, including the parts of an overlay. The contributions are linked, so that they add up to the return.',
     row: 'a security held or traded in the window, by identifier; then a part of an overlay',
     columns: {
-      identifier: textColumn('Identifier of the security, or of the index of a part.'),
+      identifier: createTextColumn('Identifier of the security, or of the index of a part.'),
       contribution: createFractionColumn('Contribution to the total return.'),
       average_weight: createFractionColumn('Mean weight over the sessions of the window; 0 for a part.'),
       total_return: createFractionColumn('Return of the security while it was held; null for a part.'),
-      part: textColumn(
+      part: createTextColumn(
         'Part of an overlay that does not come from a security, such as financing; null for a security.',
       ),
     },
@@ -133,17 +135,17 @@ export const EXPORTS = {
     help: 'Corporate actions on index holdings, and their effect on the divisor.',
     row: 'an event, by date then identifier',
     columns: {
-      date: dateColumn('Session.'),
-      identifier: textColumn('Identifier of the security.'),
-      type: textColumn(
+      date: createDateColumn('Session.'),
+      identifier: createTextColumn('Identifier of the security.'),
+      type: createTextColumn(
         '`split`, `rights`, `dividend` (ordinary, reinvested in the whole index), `special_dividend` (adjusts the previous close), `cash` (reinvested in the security that pays it), `share_change` (shares or free float that changed between reviews), or `exit` (the security was delisted, acquired, merged or without a price for too long).',
       ),
-      per_share: numberColumn(
+      per_share: createNumberColumn(
         'Share-count multiplier, cash or new shares per share, or shares after the event divided by shares before; null for an exit.',
       ),
       effect: createFractionColumn('Effect on the divisor. The effects of a session are additive.'),
-      divisor_before: numberColumn('Divisor at the previous close.'),
-      divisor_after: numberColumn('Divisor at the close.'),
+      divisor_before: createNumberColumn('Divisor at the previous close.'),
+      divisor_after: createNumberColumn('Divisor at the close.'),
     },
   },
   exposures: {
@@ -152,8 +154,8 @@ export const EXPORTS = {
     readsMarket: true,
     isGrouped: 'groups',
     columns: {
-      date: dateColumn('Session.'),
-      group: textColumn(
+      date: createDateColumn('Session.'),
+      group: createTextColumn(
         'Group as known on the date. UNCLASSIFIED if there is no value, and for every security unless the store of the run is active. Sectors of the last date are stored with the run.',
       ),
       weight: createFractionColumn('Sum of the weights of the group.'),
@@ -166,11 +168,11 @@ export const EXPORTS = {
     readsMarket: true,
     isGrouped: 'issuers',
     columns: {
-      date: dateColumn('Session.'),
-      rule: textColumn('Rule, with the name used in `limits` of the analytics.'),
+      date: createDateColumn('Session.'),
+      rule: createTextColumn('Rule, with the name used in `limits` of the analytics.'),
       headroom: createFractionColumn('Distance to the nearest bound; negative beyond the bound.'),
-      state: textColumn('`within` or `breached`.'),
-      nearest: textColumn(
+      state: createTextColumn('`within` or `breached`.'),
+      nearest: createTextColumn(
         'Security with the smallest price move that causes a breach; null beyond a bound, or if no move causes a breach.',
       ),
       move: createFractionColumn(
@@ -184,12 +186,12 @@ export const EXPORTS = {
     readsMarket: true,
     isGrouped: 'issuers',
     columns: {
-      begin: dateColumn('First session beyond the bound, possibly before `start`.'),
-      end: dateColumn('Last session beyond the bound; null if the breach continues.'),
-      rule: textColumn('The rule.'),
-      row: textColumn('Bound of the rule.'),
-      cause: textColumn('Cause of the breach: `price`, `action` or `rebalance`.'),
-      worst_date: dateColumn('Session with the smallest headroom.'),
+      begin: createDateColumn('First session beyond the bound, possibly before `start`.'),
+      end: createDateColumn('Last session beyond the bound; null if the breach continues.'),
+      rule: createTextColumn('The rule.'),
+      row: createTextColumn('Bound of the rule.'),
+      cause: createTextColumn('Cause of the breach: `price`, `action` or `rebalance`.'),
+      worst_date: createDateColumn('Session with the smallest headroom.'),
       worst_value: createFractionColumn('Value compared with the bound on that session.'),
       limit: createFractionColumn('The bound.'),
     },
@@ -198,12 +200,12 @@ export const EXPORTS = {
     help: `Risk of the portfolio over the latest ${DEFAULT_RISK_WINDOW} returns, annualised.`,
     row: 'a date with at least that many returns',
     columns: {
-      date: dateColumn('Session.'),
+      date: createDateColumn('Session.'),
       volatility: createFractionColumn('Volatility of the portfolio.'),
       index_volatility: createFractionColumn('Volatility of the index that the portfolio follows.'),
       tracking_error: createFractionColumn('Volatility of the return differences.'),
-      beta: numberColumn('Beta of the portfolio relative to the index.'),
-      correlation: numberColumn('Correlation of portfolio and index.'),
+      beta: createNumberColumn('Beta of the portfolio relative to the index.'),
+      correlation: createNumberColumn('Correlation of portfolio and index.'),
     },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;

@@ -32,15 +32,16 @@ const createColumn =
   <T extends ColumnType>(type: T) =>
   (meaning: string, unit: string | null = null): ExportColumn<T> => ({ type, unit, meaning });
 
-export const dateColumn = createColumn('date');
-export const textColumn = createColumn('text');
+export const createDateColumn = createColumn('date');
+export const createTextColumn = createColumn('text');
 /** Returns a column that repeats a text of the reference data, for stores that have it. */
 export const createStoreColumn = (name: string): ExportColumn<'text'> => ({
-  ...textColumn(`${name} of the reference data.`),
+  ...createTextColumn(`${name} of the reference data.`),
   ofStore: name,
 });
 export const countColumn = createColumn('count');
-export const numberColumn = createColumn('number');
-export const createFractionColumn = (meaning: string): ExportColumn<'number'> => numberColumn(meaning, 'fraction');
-export const createMoneyColumn = (meaning: string): ExportColumn<'number'> => numberColumn(meaning, 'money');
-export const createPointsColumn = (meaning: string): ExportColumn<'number'> => numberColumn(meaning, 'points');
+export const createNumberColumn = createColumn('number');
+export const createFractionColumn = (meaning: string): ExportColumn<'number'> =>
+  createNumberColumn(meaning, 'fraction');
+export const createMoneyColumn = (meaning: string): ExportColumn<'number'> => createNumberColumn(meaning, 'money');
+export const createPointsColumn = (meaning: string): ExportColumn<'number'> => createNumberColumn(meaning, 'points');

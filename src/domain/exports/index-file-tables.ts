@@ -1,11 +1,11 @@
 import {
-  dateColumn,
+  createDateColumn,
   createFractionColumn,
   createMoneyColumn,
-  numberColumn,
+  createNumberColumn,
   createStoreColumn,
   createPointsColumn,
-  textColumn,
+  createTextColumn,
 } from './export-table.js';
 
 /** Reference columns with external identifiers of securities, by their column in a file. */
@@ -41,26 +41,28 @@ export const isCashName = (identifier: string): boolean => identifier.startsWith
 
 /** Columns of an index on one session, with its index shares. */
 const columns = {
-  date: dateColumn('Session.'),
-  identifier: textColumn('Identifier of the security, or `CASH/USD` for cash in that currency.'),
-  name: textColumn('NAME of the reference data; `Cash` for cash.'),
-  isin: textColumn('ISIN of the reference data; null if the store has none.'),
+  date: createDateColumn('Session.'),
+  identifier: createTextColumn('Identifier of the security, or `CASH/USD` for cash in that currency.'),
+  name: createTextColumn('NAME of the reference data; `Cash` for cash.'),
+  isin: createTextColumn('ISIN of the reference data; null if the store has none.'),
   ...idColumns,
-  currency: textColumn('Currency of the price; null unless the store of the run is active.'),
-  price: numberColumn('Price per share, in the currency of the price.', 'money of the security'),
-  fx: numberColumn('Exchange rate: price of this currency in the currency of the index.'),
-  shares: numberColumn('Shares outstanding; null without a count.', 'shares'),
+  currency: createTextColumn('Currency of the price; null unless the store of the run is active.'),
+  price: createNumberColumn('Price per share, in the currency of the price.', 'money of the security'),
+  fx: createNumberColumn('Exchange rate: price of this currency in the currency of the index.'),
+  shares: createNumberColumn('Shares outstanding; null without a count.', 'shares'),
   float: createFractionColumn('Free float; 1 if there is no value, null without a share count.'),
-  weighting_factor: numberColumn('Index shares divided by float-adjusted shares; null without a share count.'),
-  index_shares: numberColumn(
+  weighting_factor: createNumberColumn('Index shares divided by float-adjusted shares; null without a share count.'),
+  index_shares: createNumberColumn(
     'Shares of the security in the index. For cash, the amount of cash, negative if money is borrowed.',
     'shares',
   ),
   market_value: createMoneyColumn('Index shares times price times exchange rate.'),
   weight: createFractionColumn('Market value divided by the market value of the index, including cash.'),
   dividend_points: createPointsColumn('Ordinary dividends of the session before tax, in points of the price return.'),
-  divisor: numberColumn('Divisor. The market value of the index, including cash, divided by this number is the level.'),
-  variant: textColumn('Return variant of the level: price, total or net.'),
+  divisor: createNumberColumn(
+    'Divisor. The market value of the index, including cash, divided by this number is the level.',
+  ),
+  variant: createTextColumn('Return variant of the level: price, total or net.'),
 };
 
 const { date: session, dividend_points: _paid, variant: _variant, divisor, ...ofSecurities } = columns;
@@ -89,7 +91,7 @@ export const INDEX_FILE_TABLES = {
     readsDefinition: true,
     columns: {
       date: session,
-      effective_date: dateColumn('Effective date of the composition, which takes effect at the close.'),
+      effective_date: createDateColumn('Effective date of the composition, which takes effect at the close.'),
       ...ofSecurities,
       divisor,
     },

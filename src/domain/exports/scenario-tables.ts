@@ -1,13 +1,13 @@
 import {
   countColumn,
-  dateColumn,
+  createDateColumn,
   createFractionColumn,
-  numberColumn,
-  textColumn,
+  createNumberColumn,
+  createTextColumn,
   type ExportTable,
 } from './export-table.js';
 
-const scenario = textColumn('Name of the scenario.');
+const scenario = createTextColumn('Name of the scenario.');
 
 /** Tables of the scenarios of a composition. Missing values are null. */
 export const SCENARIO_TABLES = {
@@ -21,11 +21,13 @@ export const SCENARIO_TABLES = {
       covered_weight: createFractionColumn(
         'Absolute weight of the securities with a return in the window, divided by the total absolute weight.',
       ),
-      start: dateColumn('Close at which the window starts; null for shocks.'),
-      end: dateColumn('Close at which the window ends.'),
-      r_squared: numberColumn('R-squared of the regression of the composition on the factors; null without factors.'),
+      start: createDateColumn('Close at which the window starts; null for shocks.'),
+      end: createDateColumn('Close at which the window ends.'),
+      r_squared: createNumberColumn(
+        'R-squared of the regression of the composition on the factors; null without factors.',
+      ),
       observations: countColumn('Number of returns in the regression.'),
-      finding: textColumn('Remarks, such as dates that the data does not contain; null if there are none.'),
+      finding: createTextColumn('Remarks, such as dates that the data does not contain; null if there are none.'),
     },
   },
   names: {
@@ -33,12 +35,14 @@ export const SCENARIO_TABLES = {
     row: 'a security in a scenario',
     columns: {
       scenario,
-      identifier: textColumn('Identifier of the security.'),
+      identifier: createTextColumn('Identifier of the security.'),
       weight: createFractionColumn('Weight on the date.'),
       return: createFractionColumn('Return of the security.'),
       contribution: createFractionColumn('Weight times return.'),
       standard_error: createFractionColumn('Standard error of a response by regression.'),
-      proxy: textColumn('Group whose return is used, or all securities; null if the return of the security is used.'),
+      proxy: createTextColumn(
+        'Group whose return is used, or all securities; null if the return of the security is used.',
+      ),
     },
   },
   groups: {
@@ -46,7 +50,7 @@ export const SCENARIO_TABLES = {
     row: 'a group in a scenario',
     columns: {
       scenario,
-      group: textColumn('The group.'),
+      group: createTextColumn('The group.'),
       weight: createFractionColumn('Weight on the date.'),
       contribution: createFractionColumn('Sum of the contributions of the securities.'),
     },
@@ -54,7 +58,11 @@ export const SCENARIO_TABLES = {
   sessions: {
     help: 'The worst sessions of the windows, beginning with the worst.',
     row: 'a session of a scenario',
-    columns: { scenario, date: dateColumn('Session.'), return: createFractionColumn('Return of the composition.') },
+    columns: {
+      scenario,
+      date: createDateColumn('Session.'),
+      return: createFractionColumn('Return of the composition.'),
+    },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;
 

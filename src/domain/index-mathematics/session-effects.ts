@@ -36,7 +36,7 @@ export interface EffectTable {
   readonly isOpening: Uint8Array;
   readonly terms: GrowthTerms;
   /** Returns the terms on a session. */
-  readonly termsAt: (session: number) => GrowthTerms;
+  readonly getTerms: (session: number) => GrowthTerms;
   /** Carried close of the security of each effect on its session; NaN until `findCloseOfEffect` computes it, [A]. */
   readonly closes: Float64Array;
   /** Carried close under `terms` of the security of each effect on its session; NaN until it is computed, [A]. */
@@ -90,7 +90,7 @@ export function readEffect(table: EffectTable, position: number): SecurityEffect
  * @param before carried close
  */
 export function computeOpening(table: EffectTable, position: number, before: number): number {
-  return computeOpeningFactor(readEffect(table, position), before, table.termsAt(table.sessions[position]!));
+  return computeOpeningFactor(readEffect(table, position), before, table.getTerms(table.sessions[position]!));
 }
 
 /**
@@ -122,13 +122,13 @@ interface ListedEffect {
 }
 
 function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
-  const termsAt = createTermsBySession(sm, terms);
-  const listedEffects = listEffects(sm, termsAt);
+  const getTerms = createTermsBySession(sm, terms);
+  const listedEffects = listEffects(sm, getTerms);
   const starts = new Int32Array(sm.sessions.length + 1);
   const isOpening = new Uint8Array(sm.sessions.length);
   for (const { effect, session } of listedEffects) {
     starts[session + 1]!++;
-    if (hasOpening(effect, termsAt(session))) isOpening[session] = 1;
+    if (hasOpening(effect, getTerms(session))) isOpening[session] = 1;
   }
   for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
   const getEffects = (member: keyof SessionEffect): Float64Array =>
@@ -147,14 +147,14 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
     starts,
     isOpening,
     terms,
-    termsAt,
+    getTerms,
     closes: new Float64Array(listedEffects.length).fill(Number.NaN),
     carried: new Float64Array(listedEffects.length).fill(Number.NaN),
     sessions: Int32Array.from(listedEffects, ({ session }) => session),
   };
 }
 
-function createTermsBySession({ sessions }: SessionMarket, terms: GrowthTerms): EffectTable['termsAt'] {
+function createTermsBySession({ sessions }: SessionMarket, terms: GrowthTerms): EffectTable['getTerms'] {
   if (terms.amended === undefined) return () => terms;
   const termsBySession = new Map<number, GrowthTerms>();
   return (session) => {
@@ -165,7 +165,7 @@ function createTermsBySession({ sessions }: SessionMarket, terms: GrowthTerms): 
 }
 
 /** Returns one combined effect per security and session, in order. */
-function listEffects(sm: SessionMarket, termsAt: EffectTable['termsAt']): ListedEffect[] {
+function listEffects(sm: SessionMarket, getTerms: EffectTable['getTerms']): ListedEffect[] {
   const list: ListedEffect[] = [];
   const withholdingByTax = new Map<WithholdingTax, ReturnType<typeof createWithholding>>();
   const findWithholding = ({ withholdingTax: tax }: GrowthTerms): ReturnType<typeof createWithholding> => {
@@ -174,7 +174,7 @@ function listEffects(sm: SessionMarket, termsAt: EffectTable['termsAt']): Listed
     return findWithheldFraction;
   };
   for (const { action, column, session } of sm.actions.all) {
-    const terms = termsAt(session);
+    const terms = getTerms(session);
     const withheldFraction = findWithholding(terms)(action.identifier, sm.sessions[session]!);
     const change = computeEffect(action, sm.market.adjustment, terms, withheldFraction);
     if (change === undefined) continue;

@@ -69,7 +69,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     openContainer(depth);
     if (skipBracket(BRACE_CLOSE)) return;
     const list: string[] = [];
-    let set: Set<string> | undefined;
+    let knownTexts: Set<string> | undefined;
     for (let count = 1; ; count++) {
       skipSpace();
       const keyPosition = position;
@@ -78,11 +78,11 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       const key = unescapeString(text, keyPosition, position);
       if (key === '__proto__') throw new Fault('the key "__proto__" is not accepted', keyPosition);
       if (count > KEYS_MAX) throw new Fault(`an object has more than ${KEYS_MAX} keys`, keyPosition);
-      if (count > KEYS_LISTED) set ??= new Set(list);
-      if (set === undefined ? list.includes(key) : set.has(key))
+      if (count > KEYS_LISTED) knownTexts ??= new Set(list);
+      if (knownTexts === undefined ? list.includes(key) : knownTexts.has(key))
         throw new Fault(`the key ${quoteText(key)} occurs twice in one object`, keyPosition);
-      if (set === undefined) list.push(key);
-      else set.add(key);
+      if (knownTexts === undefined) list.push(key);
+      else knownTexts.add(key);
       skipSpace();
       if (text.charCodeAt(position) !== COLON) throw createFault(text, position, 'a colon');
       position++;

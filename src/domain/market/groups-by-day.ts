@@ -50,9 +50,9 @@ export function createGroupNumbers(): GroupNumbers {
       let texts: readonly string[] | undefined;
       let numbers = new Int32Array(0);
       return (day) => {
-        const result = readGroups(day);
-        if (result !== texts) numbers = Int32Array.from(result, findNumber);
-        texts = result;
+        const dayGroups = readGroups(day);
+        if (dayGroups !== texts) numbers = Int32Array.from(dayGroups, findNumber);
+        texts = dayGroups;
         return numbers;
       };
     },

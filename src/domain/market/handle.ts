@@ -195,16 +195,16 @@ function selectActions(handle: MarketHandle, isWanted: (all: Int32Array, p: numb
   const places = new Int32Array(handle.actionPlaces);
   const wantedPlaces: number[] = [];
   for (let p = 0; p < places.length; p += POSITION_WIDTH) if (isWanted(places, p)) wantedPlaces.push(p);
-  const text = new Uint8Array(wantedPlaces.reduce((sum, p) => sum + places[p + 3]! + 1, 1));
+  const textBytes = new Uint8Array(wantedPlaces.reduce((sum, p) => sum + places[p + 3]! + 1, 1));
   let position = 0;
   for (const p of wantedPlaces) {
-    text[position] = position === 0 ? BRACKET : COMMA;
-    text.set(bytes.subarray(places[p + 2]!, places[p + 2]! + places[p + 3]!), position + 1);
+    textBytes[position] = position === 0 ? BRACKET : COMMA;
+    textBytes.set(bytes.subarray(places[p + 2]!, places[p + 2]! + places[p + 3]!), position + 1);
     position += places[p + 3]! + 1;
   }
   return wantedPlaces.length === 0
     ? []
-    : (JSON.parse(`${new TextDecoder().decode(text.subarray(0, position))}]`) as CorporateAction[]); // in the form that `createActionLines` writes
+    : (JSON.parse(`${new TextDecoder().decode(textBytes.subarray(0, position))}]`) as CorporateAction[]); // in the form that `createActionLines` writes
 }
 
 const BRACKET = 91;

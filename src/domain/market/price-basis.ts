@@ -14,7 +14,7 @@ export function resolveVariant(market: Pick<MarketData, 'adjustment'>, requested
 }
 
 /** Variant that each return variant equals if no tax is withheld. */
-export const UNTAXED_TWINS: Readonly<Record<ReturnVariant, ReturnVariant>> = {
+export const UNTAXED_VARIANTS: Readonly<Record<ReturnVariant, ReturnVariant>> = {
   price: 'price',
   total: 'net',
   net: 'total',

@@ -34,7 +34,7 @@ export function createReferenceSpells(market: MarketData, column: string): Colum
   columns.set(column, spells);
   if (cachedSpells !== undefined) return cachedSpells;
   let cachedCount = 0;
-  for (const each of columns.values()) cachedCount += countSpells(each);
+  for (const columnSpells of columns.values()) cachedCount += countSpells(columnSpells);
   for (const [oldest, each] of columns) {
     if (cachedCount <= SPELLS_CACHED_MAX) break;
     cachedCount -= countSpells(each);

@@ -117,7 +117,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   const endings = listEndings(actions, findColumn);
   const canEnd = new Uint8Array(securityCount);
   for (const column of endings.keys()) canEnd[column] = 1;
-  const exchange = createExchanges({ market, calendar, calendars, sessions });
+  const findExchange = createExchanges({ market, calendar, calendars, sessions });
 
   const readClose = (session: number, column: number): number => {
     const row = rowBySession[session]!;
@@ -127,7 +127,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     const bar = lastBar[readPanelRow(axis, session) + column]!;
     if (bar === session) return 0;
     if (bar < 0) return Infinity;
-    const { counted } = exchange(session, column);
+    const { counted } = findExchange(session, column);
     return counted[session]! - counted[bar]!;
   };
   const hasEnded = (session: number, column: number): boolean => {
@@ -168,7 +168,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
       }
       return price;
     },
-    isOpen: (session, column) => exchange(session, column).open[session] === 1,
+    isOpen: (session, column) => findExchange(session, column).open[session] === 1,
     isPriceable: (session, column, maxStaleSessions) =>
       lastBar[readPanelRow(axis, session) + column]! >= 0 &&
       computeBarAge(session, column) <= maxStaleSessions &&

@@ -30,7 +30,7 @@ function computeShares(budgets: Readonly<Record<string, number>>, field: string,
   const positionByIdentifier = new Map(identifiers.map((identifier, i): [string, number] => [identifier, i]));
   const shares = new Float64Array(identifiers.length);
   const groups = Object.keys(budgets).some((key) => !positionByIdentifier.has(key)) ? context.categories(field) : [];
-  const lost: string[] = [];
+  const lostNames: string[] = [];
   for (const [key, share] of Object.entries(budgets)) {
     const position = positionByIdentifier.get(key);
     const members =
@@ -39,12 +39,12 @@ function computeShares(budgets: Readonly<Record<string, number>>, field: string,
         : [position];
     const eligibleMembers = members.filter((i) => eligible[i] === 1);
     for (const i of eligibleMembers) shares[i]! += share / eligibleMembers.length;
-    if (eligibleMembers.length === 0) lost.push(key);
+    if (eligibleMembers.length === 0) lostNames.push(key);
   }
-  if (lost.length === Object.keys(budgets).length) throw refuseUnusableBudgets(lost, field);
-  if (lost.length > 0)
+  if (lostNames.length === Object.keys(budgets).length) throw refuseUnusableBudgets(lostNames, field);
+  if (lostNames.length > 0)
     warn(
-      `No security that may be held has the budget of ${lost.join(', ')}; it is distributed over the other budgets in proportion.`,
+      `No security that may be held has the budget of ${lostNames.join(', ')}; it is distributed over the other budgets in proportion.`,
       '.budgets',
     );
   const identifiersWithoutBudget = identifiers.filter((_, i) => eligible[i] === 1 && shares[i] === 0);

@@ -29,7 +29,7 @@ export interface BranchInput {
   readonly problem: Problem;
   readonly rows: readonly NonConvexRow[];
   readonly options: Pick<Assembly, 'base' | 'includes' | 'changes'>;
-  readonly relaxed: ConvexSolution;
+  readonly relaxation: ConvexSolution;
   /** Best solution known so far. */
   readonly incumbent: ConvexSolution | undefined;
   /** Additional bound for each node. Default: none. */
@@ -84,14 +84,14 @@ export function branchAndBound({
   problem,
   rows,
   options,
-  relaxed,
+  relaxation,
   incumbent,
   certified,
   isAnyEnough,
   nodesMax = isAnyEnough ? NODES_ANY_MAX : computeNodesMax(problem),
 }: BranchInput): BranchOutcome {
   const n = problem.index.length;
-  const shortFlags = markShort(relaxed.weights);
+  const shortFlags = markShort(relaxation.weights);
   const searchRows: SearchRows = { rows, short: shortFlags, variances: computeMetricDiagonal(problem.metric) };
   const costs = createMoveCosts(algebra, problem);
   const threshold = findThreshold(rows);
@@ -100,8 +100,8 @@ export function branchAndBound({
   let best = incumbent;
   let iterations = 0;
   const large = selectConcentrations(rows).map(() => new Uint8Array(n));
-  const root = { names: new Uint8Array(n), shares: certified?.shares, large, bound: relaxed.value };
-  const openNodes: Node[] = [{ ...root, ...createWarmStart(relaxed) }];
+  const root = { names: new Uint8Array(n), shares: certified?.shares, large, bound: relaxation.value };
+  const openNodes: Node[] = [{ ...root, ...createWarmStart(relaxation) }];
   for (let nodeCount = 0; openNodes.length > 0; nodeCount++) {
     if (isAnyEnough && best !== undefined) return { best, isComplete: false, bound: 0, iterations };
     const node = takeLowestNode(openNodes);

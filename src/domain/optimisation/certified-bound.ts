@@ -16,7 +16,7 @@ import type { ConvexSolution } from './solve-convex.js';
 export interface BoundedChoice {
   readonly problem: Problem;
   readonly rows: readonly NonConvexRow[];
-  readonly relaxed: ConvexSolution;
+  readonly relaxation: ConvexSolution;
 }
 
 /** Lower bounds on the objective over choices of securities. */
@@ -91,7 +91,7 @@ export function createCertifiedBound(solvers: Solvers, choice: BoundedChoice): C
   if (countedProgram === undefined || best === undefined) return undefined;
   const { split, answer } = best;
   return {
-    bound: Math.max(choice.relaxed.bound, answer.bound),
+    bound: Math.max(choice.relaxation.bound, answer.bound),
     shares: answer.shares,
     over: (decided, shares) =>
       relaxShares(solvers.solver, countedProgram, split, {
@@ -130,8 +130,8 @@ function findBestSplit({ solver, algebra }: Solvers, counted: CardinalityProgram
   const relaxSplit = (split: Float64Array, shares: Float64Array, turnsMax: number) =>
     relaxShares(solver, counted, split, { names, shares, shareMin: SHARE_MIN, turnsMax });
   const variances = computeMetricDiagonal(metric);
-  const whole = computeSplitShare(algebra, metric, variances);
-  const proportional = variances.map((variance) => whole * variance);
+  const wholeShare = computeSplitShare(algebra, metric, variances);
+  const proportional = variances.map((variance) => wholeShare * variance);
   const first = relaxSplit(proportional, computeEvenShares(counted.counts, names), ITERATIONS_FIRST);
   if (first === undefined) return undefined;
   let best = { split: proportional, answer: first };
@@ -168,9 +168,9 @@ function findBestSplit({ solver, algebra }: Solvers, counted: CardinalityProgram
 }
 
 /** Returns the program and count rows for the relaxation. Returns undefined if the relaxation gives no bound. */
-function createCountedProgram({ problem, rows, relaxed }: BoundedChoice): CardinalityProgram | undefined {
+function createCountedProgram({ problem, rows, relaxation }: BoundedChoice): CardinalityProgram | undefined {
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
-  const { program } = relaxed.assembled;
+  const { program } = relaxation.assembled;
   if (counts.length === 0 || program.n > SECURITIES_MAX || !isFixedQuadratic(problem)) return undefined;
   if (program.metric === null || !(program.curvature > 0) || isSoft(program)) return undefined;
   return { valueAt: (weights) => computeGoalValue(problem, weights), program, counts, threshold: findThreshold(rows) };

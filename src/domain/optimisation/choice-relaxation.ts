@@ -34,8 +34,8 @@ export function findJointMoves(
   problem: Problem,
   { trials, moves, origins }: JointMoves,
 ): ExecutedMove[] | undefined {
-  const plain = moves.length === 0 ? undefined : roundMovesOutward(solvers, problem, moves);
-  if (plain !== undefined) return plain;
+  const plainMoves = moves.length === 0 ? undefined : roundMovesOutward(solvers, problem, moves);
+  if (plainMoves !== undefined) return plainMoves;
   const wider = moves.map(({ movable, to }): ParameterMove => ({
     movable,
     to: movable.from + (to - movable.from) * (1 + 1e-6),

@@ -63,7 +63,7 @@ export function createChoice(
   /** Drops securities until no group holds too many, first those whose loss raises the objective least. */
   function removeExcess(start: Uint8Array): Uint8Array | undefined {
     let heldFlags: Uint8Array = start.slice();
-    const retained = markRequiredSecurities(options.base.program);
+    const fixedSet = markRequiredSecurities(options.base.program);
     let solution = solveLoose(heldFlags);
     // An infeasible start is extended to every security.
     if (solution === undefined)
@@ -79,7 +79,7 @@ export function createChoice(
         total <= SINGLE_DROPS_MAX ? 1 : Math.min(total - SINGLE_DROPS_MAX, Math.ceil(DROP_SHARE * size));
       const removalCount = solves.isHurried() ? total : stepCount;
       order ??= sortBySaliency(algebra, problem.metric, heldFlags, solution.weights);
-      const next = removeSecurities(counts, heldFlags, { retained, order, excess, wanted: removalCount });
+      const next = removeSecurities(counts, heldFlags, { retained: fixedSet, order, excess, wanted: removalCount });
       if (next === undefined) return undefined;
       const solutionWithout = solveLoose(next.held);
       if (solutionWithout !== undefined) {
@@ -89,7 +89,7 @@ export function createChoice(
       }
       if (solves.isExhausted()) return undefined;
       // The remaining securities cannot replace a dropped one, so all dropped ones are kept.
-      for (const i of next.dropped) retained[i] = 1;
+      for (const i of next.dropped) fixedSet[i] = 1;
     }
   }
 
@@ -116,11 +116,12 @@ export function createChoice(
       );
       const order = Array.from(smallHoldings).toSorted((a, b) => (cost.get(a) ?? 0) - (cost.get(b) ?? 0) || a - b);
       const removalCount = smallHoldings.length <= SINGLE_DROPS_MAX ? 1 : Math.ceil(DROP_SHARE * smallHoldings.length);
-      const next = heldFlags.slice();
+      const nextFlags = heldFlags.slice();
       for (const i of order.slice(0, removalCount))
-        if (!counts.some((row) => row.members.includes(i) && countHoldings(row, next) <= row.minimum)) next[i] = 0;
-      if (next.every((value, i) => value === heldFlags[i])) return;
-      heldFlags = next;
+        if (!counts.some((row) => row.members.includes(i) && countHoldings(row, nextFlags) <= row.minimum))
+          nextFlags[i] = 0;
+      if (nextFlags.every((value, i) => value === heldFlags[i])) return;
+      heldFlags = nextFlags;
     }
   }
 
@@ -144,24 +145,24 @@ export function createChoice(
 
 /** Adds the securities with the largest index weights to groups with too few securities. */
 function fillCounts(heldFlags: Uint8Array, { problem }: SearchInput, counts: readonly CountRow[]): Uint8Array {
-  const next = heldFlags.slice();
+  const nextFlags = heldFlags.slice();
   for (const row of counts) {
-    let missingCount = row.minimum - countHoldings(row, next);
+    let missingCount = row.minimum - countHoldings(row, nextFlags);
     const spareMembers = Array.from(row.members)
-      .filter((i) => next[i] === 0)
+      .filter((i) => nextFlags[i] === 0)
       .toSorted((a, b) => problem.index[b]! - problem.index[a]! || a - b);
     for (const i of spareMembers) {
       if (missingCount <= 0) break;
       if (
         counts.some(
           (otherCountRow) =>
-            otherCountRow.members.includes(i) && countHoldings(otherCountRow, next) >= otherCountRow.maximum,
+            otherCountRow.members.includes(i) && countHoldings(otherCountRow, nextFlags) >= otherCountRow.maximum,
         )
       )
         continue;
-      next[i] = 1;
+      nextFlags[i] = 1;
       missingCount--;
     }
   }
-  return next;
+  return nextFlags;
 }

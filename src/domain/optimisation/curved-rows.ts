@@ -61,9 +61,9 @@ export function computeExcess(
   weights: Float64Array,
   assembly: Pick<Assembly, 'changes' | 'radii'>,
 ): number {
-  const most = findLargestMeasure(curvedLimit, assembly);
+  const largestMeasure = findLargestMeasure(curvedLimit, assembly);
   const measure = measureRow(problem, curvedLimit.row, weights);
-  return measure > computeAcceptedMeasure(most) ? measure - most : 0;
+  return measure > computeAcceptedMeasure(largestMeasure) ? measure - largestMeasure : 0;
 }
 
 /** Returns the largest accepted measure for a limit, including rounding. */
@@ -105,12 +105,12 @@ function findMostExceededPlane(
   among: readonly TailCut[],
 ): TailCut | undefined {
   const usedCuts = new Set(among);
-  let most = -Infinity;
+  let largestMeasure = -Infinity;
   let tailCut: TailCut | undefined;
   for (const cut of known) {
     if (cut.goal !== goal || usedCuts.has(cut)) continue;
     const value = computeDotProduct(cut.slopes, weights);
-    if (value > most) [most, tailCut] = [value, cut];
+    if (value > largestMeasure) [largestMeasure, tailCut] = [value, cut];
   }
   return tailCut;
 }

@@ -80,9 +80,9 @@ export interface RequestedDraws {
  * @throws Refusal VALIDATION_FAILED with a finding for each parameter that requests too many draws
  */
 export function assertDrawsFit(securityCount: number, requestedDraws: readonly RequestedDraws[]): void {
-  const most = Math.floor(LIMITS.MAX_SCENARIO_VALUES / securityCount);
+  const drawsMax = Math.floor(LIMITS.MAX_SCENARIO_VALUES / securityCount);
   const findings = requestedDraws.flatMap(({ params: { source = 'historical', draws }, path, rowId }): Finding[] =>
-    source === 'historical' || typeof draws !== 'number' || draws <= most
+    source === 'historical' || typeof draws !== 'number' || draws <= drawsMax
       ? []
       : [
           {
@@ -90,7 +90,7 @@ export function assertDrawsFit(securityCount: number, requestedDraws: readonly R
             code: 'OUT_OF_RANGE',
             path: `${path}.draws`,
             row_id: rowId,
-            message: `${draws} scenarios of ${securityCount} securities need too much memory; the maximum is ${most}.`,
+            message: `${draws} scenarios of ${securityCount} securities need too much memory; the maximum is ${drawsMax}.`,
             value: draws,
           },
         ],

@@ -49,7 +49,7 @@ export function removeSecurities(
   { retained, order, excess, wanted }: RemovalInput,
 ): RemovalOutcome | undefined {
   const left = excess.slice();
-  const next = heldFlags.slice();
+  const nextFlags = heldFlags.slice();
   const droppedSecurities: number[] = [];
   const memberSets = counts.map((row) => new Set(row.members));
   const heldCounts = counts.map((row) => countHoldings(row, heldFlags));
@@ -62,10 +62,10 @@ export function removeSecurities(
       left[c]!--;
       heldCounts[c]!--;
     }
-    next[i] = 0;
+    nextFlags[i] = 0;
     droppedSecurities.push(i);
   }
-  return droppedSecurities.length === 0 ? undefined : { held: next, dropped: droppedSecurities };
+  return droppedSecurities.length === 0 ? undefined : { held: nextFlags, dropped: droppedSecurities };
 }
 
 export function countHoldings({ members }: CountRow, heldFlags: Uint8Array): number {

@@ -31,13 +31,13 @@ function refuseUnattained({ solver }: Solvers, problem: Problem): Refusal {
     return new Refusal('SOLVER_FAILED', 'The solver found neither a solution nor a proof that no solution exists.');
   const largest = createNumeratorGoal(problem);
   const result = largest === null ? undefined : solveConvex(solver, { ...problem, goal: largest });
-  const most = result === undefined ? null : -result.objective;
-  return new Refusal('OBJECTIVE_UNATTAINABLE', entry.unattainable(params, most), {
+  const largestValue = result === undefined ? null : -result.objective;
+  return new Refusal('OBJECTIVE_UNATTAINABLE', entry.unattainable(params, largestValue), {
     objective: entry.type,
-    ...(most === null ? {} : { largest: most }),
-    ...(most === null || !entry.needsReturns
+    ...(largestValue === null ? {} : { largest: largestValue }),
+    ...(largestValue === null || !entry.needsReturns
       ? {}
-      : { largest_return: most + entry.cash(params), risk_free_rate: entry.cash(params) }),
+      : { largest_return: largestValue + entry.cash(params), risk_free_rate: entry.cash(params) }),
   });
 }
 

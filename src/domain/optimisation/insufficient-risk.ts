@@ -23,8 +23,8 @@ export function refuseInsufficientRisk(
   requestedCount: number,
   { by, window }: RiskConsumer = {},
 ): Refusal {
-  const late = window === undefined ? '' : findLateStart(window, coverage);
-  return new Refusal('RISK_INSUFFICIENT_DATA', `${describeInsufficientRisk(coverage, requestedCount, by)}${late}`, {
+  const lateText = window === undefined ? '' : findLateStart(window, coverage);
+  return new Refusal('RISK_INSUFFICIENT_DATA', `${describeInsufficientRisk(coverage, requestedCount, by)}${lateText}`, {
     assets: coverage.columns.length,
     observations: countObservations(coverage),
     needed: LIMITS.MIN_MODEL_OBSERVATIONS,

@@ -30,13 +30,13 @@ export function findBestLargeSecurities<T extends { readonly solution: ConvexSol
   const { rows, held, weights, isLong, solve } = input;
   const n = weights.length;
   const order = Array.from(listPositions(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
-  const most = Math.min(
+  const largestCount = Math.min(
     order.length,
     ...rows.map(({ aggregate, trigger }) => (trigger > 0 ? Math.floor(aggregate / trigger) : order.length)),
   );
   const trigger = Math.min(...rows.map((row) => row.trigger));
   const aggregate = Math.min(...rows.map((row) => row.aggregate));
-  const first = Math.min(most, order.filter((i) => weights[i]! > trigger).length);
+  const first = Math.min(largestCount, order.filter((i) => weights[i]! > trigger).length);
   let best: T | undefined;
   const solveWithLargest = (size: number) => {
     const large = new Uint8Array(n);
@@ -48,7 +48,7 @@ export function findBestLargeSecurities<T extends { readonly solution: ConvexSol
   const isLight = (size: number, { solution }: T) =>
     order.slice(0, size).reduce((sum, i) => sum + solution.weights[i]!, 0) < aggregate - CONTACT_TOLERANCE;
   let isDown = true;
-  for (let size = first; size <= most; size++) {
+  for (let size = first; size <= largestCount; size++) {
     const result = solveWithLargest(size);
     if (result === undefined) continue;
     if (best === undefined || result.solution.value < best.solution.value) best = result;

@@ -26,10 +26,10 @@ export function listLargeSwaps({ held, short, large }: Choice, { weights }: Conv
 
 /** Exchanges one member of a set for another security, if the set contains the member. */
 export function swapMember(set: Uint8Array, out: number, coming: number): Uint8Array {
-  const next = set.slice();
-  if (next[out] === 1) {
-    next[out] = 0;
-    next[coming] = 1;
+  const nextSet = set.slice();
+  if (nextSet[out] === 1) {
+    nextSet[out] = 0;
+    nextSet[coming] = 1;
   }
-  return next;
+  return nextSet;
 }

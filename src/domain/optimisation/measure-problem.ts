@@ -124,9 +124,11 @@ function collectChoiceLimits({ rows, index }: Problem, { includes, changes }: Ro
  */
 function isBelowBudget(limits: ChoiceLimits): boolean {
   const { upper, invested, threshold, counted } = limits;
-  const most = upper.map((bound) => (bound < threshold - BUDGET_TOLERANCE ? 0 : Math.max(bound, 0)));
+  const largestWeights = upper.map((bound) => (bound < threshold - BUDGET_TOLERANCE ? 0 : Math.max(bound, 0)));
   const isHeld = createHoldTest(limits);
-  return [[], ...counted].some((groups) => computeLargestSum(groups, most, isHeld) < invested - BUDGET_TOLERANCE);
+  return [[], ...counted].some(
+    (groups) => computeLargestSum(groups, largestWeights, isHeld) < invested - BUDGET_TOLERANCE,
+  );
 }
 
 /** Creates the test of securities whose bounds exclude a weight of zero. */
@@ -189,9 +191,9 @@ function computeLeastDistance(
     // the groups of one row are disjoint
     soldByOrigin.set(origin, (soldByOrigin.get(origin) ?? 0) + droppedWeights.reduce((sum, weight) => sum + weight, 0));
   }
-  const most = Math.max(0, ...soldByOrigin.values());
-  const boughtWeight = investedWeight - reference.reduce((sum, weight) => sum + weight, 0) + most;
-  return (most + Math.max(boughtWeight, 0) + fixed) / 2;
+  const largestSale = Math.max(0, ...soldByOrigin.values());
+  const boughtWeight = investedWeight - reference.reduce((sum, weight) => sum + weight, 0) + largestSale;
+  return (largestSale + Math.max(boughtWeight, 0) + fixed) / 2;
 }
 
 /** Returns the smallest norm of weights with a limited number of securities. Equal weights have this norm. */

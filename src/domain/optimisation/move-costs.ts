@@ -113,16 +113,17 @@ export function computeChoiceBound(
 ): ChoiceBound {
   const count = names.length;
   const ifHeld = new Float64Array(count);
-  const ifDropped = new Float64Array(count);
+  const droppedCosts = new Float64Array(count);
   const [from, to] = [Math.max(minimum, 0), Math.min(maximum, count)];
-  if (from > to) return { least: Number.POSITIVE_INFINITY, ifHeld, ifDropped };
-  const more = Float64Array.from(names, (i) => holdPart[i]! - dropPart[i]!);
-  const order = Array.from(names.keys()).toSorted((a, b) => more[a]! - more[b]! || a - b);
+  if (from > to) return { least: Number.POSITIVE_INFINITY, ifHeld, ifDropped: droppedCosts };
+  const differences = Float64Array.from(names, (i) => holdPart[i]! - dropPart[i]!);
+  const order = Array.from(names.keys()).toSorted((a, b) => differences[a]! - differences[b]! || a - b);
   let least = names.reduce((sum, i) => sum + dropPart[i]!, 0);
   let heldCount = 0;
-  while (heldCount < to && (heldCount < from || more[order[heldCount]!]! < 0)) least += more[order[heldCount++]!]!;
-  const dearestCost = heldCount > 0 ? more[order[heldCount - 1]!]! : Number.NEGATIVE_INFINITY;
-  const next = heldCount < count ? more[order[heldCount]!]! : Number.POSITIVE_INFINITY;
+  while (heldCount < to && (heldCount < from || differences[order[heldCount]!]! < 0))
+    least += differences[order[heldCount++]!]!;
+  const dearestCost = heldCount > 0 ? differences[order[heldCount - 1]!]! : Number.NEGATIVE_INFINITY;
+  const next = heldCount < count ? differences[order[heldCount]!]! : Number.POSITIVE_INFINITY;
   order.forEach((place, rank) => {
     // A further security is added or replaces the most expensive holding. A dropped one is replaced by the next
     // security or not replaced.
@@ -131,10 +132,10 @@ export function computeChoiceBound(
       heldCount > 0 ? -dearestCost : Number.POSITIVE_INFINITY,
     );
     const savedCost = Math.min(heldCount > from ? 0 : Number.POSITIVE_INFINITY, next);
-    ifHeld[place] = rank < heldCount ? least : least + more[place]! + extraCost;
-    ifDropped[place] = rank >= heldCount ? least : least - more[place]! + savedCost;
+    ifHeld[place] = rank < heldCount ? least : least + differences[place]! + extraCost;
+    droppedCosts[place] = rank >= heldCount ? least : least - differences[place]! + savedCost;
   });
-  return { least, ifHeld, ifDropped };
+  return { least, ifHeld, ifDropped: droppedCosts };
 }
 
 /**
@@ -191,9 +192,9 @@ export function computeSplitShare(algebra: DenseAlgebra, metric: Metric, varianc
   const { n } = metric;
   const matrix = createMetricMatrix(metric);
   const leavesPositiveDefinite = (share: number) => {
-    const rest = matrix.slice();
-    for (let i = 0; i < n; i++) rest[i * n + i]! -= share * variances[i]!;
-    return algebra.cholesky(rest, n) === n;
+    const restMatrix = matrix.slice();
+    for (let i = 0; i < n; i++) restMatrix[i * n + i]! -= share * variances[i]!;
+    return algebra.cholesky(restMatrix, n) === n;
   };
   return findLargestShare(leavesPositiveDefinite, BISECTION_STEPS) * (1 - 1e-9);
 }

@@ -91,10 +91,10 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
   function addDroppedSecurities({ choice: { held }, solution }: FoundChoice): FoundChoice | undefined {
     // Adds the most promising securities to the holdings and drops the cheapest ones again. One solve thus evaluates
     // many swaps.
-    const more = listPromisingSecurities(held, solution, { ...terms, most: GROWTH_SIZE });
-    if (more.length === 0 || isSpent()) return undefined;
+    const promisingSecurities = listPromisingSecurities(held, solution, { ...terms, most: GROWTH_SIZE });
+    if (promisingSecurities.length === 0 || isSpent()) return undefined;
     const extendedChoice = held.slice();
-    for (const { name } of more) extendedChoice[name] = 1;
+    for (const { name } of promisingSecurities) extendedChoice[name] = 1;
     const result = choose(extendedChoice);
     return result !== undefined && result.solution.value < computeImprovementBound(solution.value, GAIN_MIN)
       ? result
@@ -117,11 +117,11 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
       .flatMap((p) => candidates.map(({ name, gain }) => ({ out: names[p]!, in: name, promise: gain - 2 * cost[p]! })))
       .toSorted((a, b) => b.promise - a.promise || a.out - b.out || a.in - b.in)
       .map((swap) => {
-        const next = held.slice();
-        next[swap.out] = 0;
-        next[swap.in] = 1;
+        const nextFlags = held.slice();
+        nextFlags[swap.out] = 0;
+        nextFlags[swap.in] = 1;
         return {
-          held: next,
+          held: nextFlags,
           short: solves.short,
           large: large.map((set) => swapMember(set, swap.out, swap.in)),
           isFinal: true,

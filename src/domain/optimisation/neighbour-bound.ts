@@ -60,7 +60,7 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
   const diagonal = new Float64Array(program.n).fill(lagrangianCurvature.ridge);
   if (!curvature.factor(lagrangianCurvature.metric, lagrangianCurvature.scale, diagonal, names, names.length))
     return undefined;
-  const response = createResponses(curvature, names, program.n);
+  const computeResponse = createResponses(curvature, names, program.n);
   const prices = ownRestriction.sums.map((_, k) => Math.max(0, point.rowMultipliers[base.rows.count + k]!));
   return (otherRestriction) => {
     if (otherRestriction.sums.length !== ownRestriction.sums.length) return Number.NEGATIVE_INFINITY;
@@ -88,8 +88,8 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
         Math.abs(two.least) - Math.abs(movedSecurity.least) ||
         movedSecurity.name - two.name,
     );
-    const rest = inTurn.slice(2).reduce((sum, { least }) => sum + least, offset);
-    return rest + minimiseFirstTwo(inTurn, response);
+    const remainder = inTurn.slice(2).reduce((sum, { least }) => sum + least, offset);
+    return remainder + minimiseFirstTwo(inTurn, computeResponse);
   };
 }
 

@@ -88,10 +88,10 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
   function findConvexFraction(open: Int32Array, pairs: Float64Array, diagonal: Float64Array): number {
     const isConvex = (share: number) =>
       algebra.scope(() => {
-        const rest = algebra.room(n * n);
-        subtractParts(open, pairs, share, rest);
-        for (const i of open) rest[i * n + i]! -= share * diagonal[i]!;
-        return algebra.cholesky(rest, n) === n;
+        const restMatrix = algebra.room(n * n);
+        subtractParts(open, pairs, share, restMatrix);
+        for (const i of open) restMatrix[i * n + i]! -= share * diagonal[i]!;
+        return algebra.cholesky(restMatrix, n) === n;
       });
     return (isConvex(1) ? 1 : findLargestShare(isConvex, BISECTION_STEPS)) * (1 - 1e-9);
   }
@@ -112,8 +112,8 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
       centre.map((weight, i) => (isOpen[i] === 1 ? 0 : weight)),
       outsideProduct,
     );
-    const rest = new Float64Array(n * n);
-    subtractParts(open, pairs, 1, rest);
+    const restMatrix = new Float64Array(n * n);
+    subtractParts(open, pairs, 1, restMatrix);
     const excess = open.reduce((left, i) => left - centre[i]!, sum!);
     const pairProduct = new Float64Array(n);
     return {
@@ -132,7 +132,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
         ...program,
         // Bounds are finite. Otherwise a security without a split part would have no curvature that limits its weight.
         upper: program.upper.map((bound) => Math.min(bound, sum!)),
-        metric: createDenseMetric(rest, n),
+        metric: createDenseMetric(restMatrix, n),
         norms: program.norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric } : norm)),
         linear: linear.map((slope, i) =>
           isOpen[i] === 1 ? slope - curvature * (product[i]! + outsideProduct[i]!) : slope,

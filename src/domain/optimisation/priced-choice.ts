@@ -37,9 +37,9 @@ const ROUNDING = 1e-5;
 export function priceChoice({
   problem,
   rows,
-  relaxed,
-}: Pick<SearchInput, 'problem' | 'rows' | 'relaxed'>): PricedChoice | undefined {
-  const { program } = relaxed.assembled;
+  relaxation,
+}: Pick<SearchInput, 'problem' | 'rows' | 'relaxation'>): PricedChoice | undefined {
+  const { program } = relaxation.assembled;
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   if (counts.length === 0 || program.curvature !== 0 || !isFixedQuadratic(problem) || isSoft(program)) return undefined;
   if (program.lower.some((bound) => bound < 0) || program.upper.includes(Infinity)) return undefined;
@@ -48,7 +48,7 @@ export function priceChoice({
   const options = listOptions(program, limits, findThreshold(rows));
   if (options === undefined) return undefined;
   const { bound, priced } = priceOptions(options);
-  const constant = relaxed.objective - computeCost(program, relaxed.weights);
+  const constant = relaxation.objective - computeCost(program, relaxation.weights);
   return { bound: bound + constant, starts: createStarts(counts, computeGains(program, options, priced)) };
 }
 
@@ -113,8 +113,8 @@ function listOptions(program: Program, limits: readonly PricedLimit[], threshold
     const [least, most] = [Math.max(program.lower[i]!, threshold), program.upper[i]!];
     if (program.lower[i] === 0) addOption({ i, weight: 0, isHeld: false });
     if (least <= most) {
-      const kinksBetween = kinks.map(({ at }) => at[i]!).filter((weight) => weight > least && weight < most);
-      for (const weight of new Set([least, most, ...kinksBetween])) addOption({ i, weight, isHeld: true });
+      const innerKinks = kinks.map(({ at }) => at[i]!).filter((weight) => weight > least && weight < most);
+      for (const weight of new Set([least, most, ...innerKinks])) addOption({ i, weight, isHeld: true });
     }
     if (costs.length === starts.at(-1)) return undefined;
     starts.push(costs.length);

@@ -31,7 +31,7 @@ export interface SearchInput {
   readonly rows: readonly NonConvexRow[];
   readonly options: Pick<Assembly, 'includes' | 'changes'> & { readonly base: AssembledProgram };
   /** Optimum without the non-convex rows. */
-  readonly relaxed: ConvexSolution;
+  readonly relaxation: ConvexSolution;
   /** True to end at the first choice that satisfies every row. The work limit is then smaller. */
   readonly isAnyEnough: boolean;
   /** Lower bound of the minimised measure over all choices. Absent if the objective is not a measure. */
@@ -72,12 +72,12 @@ export interface RestrictedSolves {
 }
 
 export function createRestrictedSolves(inner: Solver, input: SearchInput): RestrictedSolves {
-  const { problem, rows, options, relaxed } = input;
-  const shortFlags = markShort(relaxed.weights);
+  const { problem, rows, options, relaxation } = input;
+  const shortFlags = markShort(relaxation.weights);
   const concentrations = rows.filter((row) => row.form === 'concentration');
   const workMax = computeWorkMax(input);
   const solver = meterSolver(inner);
-  let nearSolution: Pick<ConvexSolution, 'tail' | 'planes' | 'answer'> = relaxed;
+  let nearSolution: Pick<ConvexSolution, 'tail' | 'planes' | 'answer'> = relaxation;
   let solves = 0;
   let iterations = 0;
 

@@ -26,13 +26,13 @@ const PRESENCE_WEIGHT = 1e-6;
 export function createRestriction(rows: readonly NonConvexRow[], { held, large, short, isFinal }: Choice): Restriction {
   const n = held.length;
   const least = new Float64Array(n).fill(-Infinity);
-  const most = new Float64Array(n).fill(Infinity);
+  const upperBounds = new Float64Array(n).fill(Infinity);
   const sums: { coefficients: Float64Array; upper: number }[] = [];
   const raiseMinimum = (i: number, bound: number) => {
     least[i] = Math.max(least[i]!, bound);
   };
   const lowerMaximum = (i: number, bound: number) => {
-    most[i] = Math.min(most[i]!, bound);
+    upperBounds[i] = Math.min(upperBounds[i]!, bound);
   };
   let concentrations = 0;
   for (const row of rows) {
@@ -60,7 +60,7 @@ export function createRestriction(rows: readonly NonConvexRow[], { held, large, 
     raiseMinimum(i, 0);
     lowerMaximum(i, 0);
   }
-  return { least, most, sums };
+  return { least, most: upperBounds, sums };
 }
 
 function countIn(members: Int32Array, heldFlags: Uint8Array): number {

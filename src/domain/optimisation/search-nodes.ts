@@ -88,7 +88,7 @@ export function restrictNode({ names, large }: Node, { rows, short }: SearchRows
   const n = names.length;
   const concentrations = selectConcentrations(rows);
   const least = new Float64Array(n).fill(-Infinity);
-  const most = new Float64Array(n).fill(Infinity);
+  const upperBounds = new Float64Array(n).fill(Infinity);
   const sums: { coefficients: Float64Array; upper: number }[] = [];
   for (const row of rows) {
     if (row.form === 'threshold')
@@ -96,20 +96,20 @@ export function restrictNode({ names, large }: Node, { rows, short }: SearchRows
         (decided, i) => decided === INCLUDED && short[i] === 0 && (least[i] = Math.max(least[i]!, row.threshold)),
       );
     if (row.form !== 'concentration') continue;
-    const set = large[concentrations.indexOf(row)]!;
+    const largeSet = large[concentrations.indexOf(row)]!;
     const coefficients = new Float64Array(n);
     for (let i = 0; i < n; i++) {
-      most[i] = Math.min(most[i]!, set[i] === EXCLUDED ? row.trigger : row.single);
-      coefficients[i] = set[i] === INCLUDED ? 1 : 0;
+      upperBounds[i] = Math.min(upperBounds[i]!, largeSet[i] === EXCLUDED ? row.trigger : row.single);
+      coefficients[i] = largeSet[i] === INCLUDED ? 1 : 0;
     }
-    if (set.includes(INCLUDED)) sums.push({ coefficients, upper: row.aggregate });
+    if (largeSet.includes(INCLUDED)) sums.push({ coefficients, upper: row.aggregate });
   }
   names.forEach((decided, i) => {
     if (decided !== EXCLUDED) return;
     least[i] = Math.max(least[i]!, 0);
-    most[i] = Math.min(most[i]!, 0);
+    upperBounds[i] = Math.min(upperBounds[i]!, 0);
   });
-  return { least, most, sums };
+  return { least, most: upperBounds, sums };
 }
 
 /**
@@ -167,12 +167,12 @@ function hasChanged({ names }: Node, weights: Float64Array): boolean {
  */
 function findHeaviestSecurity(weights: Float64Array, variances: Float64Array, test: (i: number) => boolean): number {
   let result = -1;
-  let most = -1;
+  let largestPosition = -1;
   for (let i = 0; i < weights.length; i++) {
     const size = weights[i]! * weights[i]! * variances[i]!;
-    if (size > most && test(i)) {
+    if (size > largestPosition && test(i)) {
       result = i;
-      most = size;
+      largestPosition = size;
     }
   }
   return result;
@@ -188,19 +188,19 @@ function findMostDecisive(
   test: (i: number) => boolean,
 ): number {
   let result = -1;
-  let most = 0;
+  let largestValue = 0;
   for (let i = 0; i < held.length; i++) {
     const rise = (held[i]! - bound) * (dropped[i]! - bound);
-    if (rise > most && test(i)) {
+    if (rise > largestValue && test(i)) {
       result = i;
-      most = rise;
+      largestValue = rise;
     }
   }
   return result;
 }
 
 function setValue(values: Uint8Array, position: number, value: number): Uint8Array {
-  const next = values.slice();
-  next[position] = value;
-  return next;
+  const nextValues = values.slice();
+  nextValues[position] = value;
+  return nextValues;
 }

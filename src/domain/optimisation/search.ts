@@ -104,56 +104,56 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const rows = listNonConvexRows(problem)
     .filter(({ origin }) => options.includes?.(origin) !== false)
     .map(({ origin, row }) => moveRow(row, origin, options.changes));
-  const relaxed = solveConvex(solvers.solver, problem, options);
-  if (relaxed === undefined) return { kind: 'unsolved' };
-  if (rows.every((row) => satisfiesRow(row, relaxed.weights)))
-    return { kind: 'solved', solution: { ...relaxed, isHeuristic: false, bound: relaxed.bound } };
+  const relaxation = solveConvex(solvers.solver, problem, options);
+  if (relaxation === undefined) return { kind: 'unsolved' };
+  if (rows.every((row) => satisfiesRow(row, relaxation.weights)))
+    return { kind: 'solved', solution: { ...relaxation, isHeuristic: false, bound: relaxation.bound } };
   if (isRuledOut(problem, options)) return { kind: 'no-choice', isProven: true };
   const base = createFullProgram(problem, { includes: options.includes, changes: options.changes });
-  const restricted = { includes: options.includes, changes: options.changes, base };
+  const searchOptions = { includes: options.includes, changes: options.changes, base };
   const isAnyEnough = options.wanted === 'any';
   const { floor } = options;
-  const search = createSearch(solvers, { problem, rows, options: restricted, relaxed, isAnyEnough, floor });
-  const isSought = !isAnyEnough && floor === undefined && !isSmall(relaxed);
+  const search = createSearch(solvers, { problem, rows, options: searchOptions, relaxation, isAnyEnough, floor });
+  const isSought = !isAnyEnough && floor === undefined && !isSmall(relaxation);
   const swapStart = isSought
-    ? findSwapStart(solvers, { problem, rows, relaxed }, SWAP_WORK_MAX[options.proof ?? 'quick'])
+    ? findSwapStart(solvers, { problem, rows, relaxation }, SWAP_WORK_MAX[options.proof ?? 'quick'])
     : undefined;
-  const priced = isSought ? priceChoice({ problem, rows, relaxed }) : undefined;
-  const furtherStarts = [...(swapStart === undefined ? [] : [swapStart]), ...(priced?.starts ?? [])];
+  const pricedChoice = isSought ? priceChoice({ problem, rows, relaxation }) : undefined;
+  const furtherStarts = [...(swapStart === undefined ? [] : [swapStart]), ...(pricedChoice?.starts ?? [])];
   const result =
-    search.from([...listStarts(problem, rows, relaxed), ...furtherStarts]) ??
+    search.from([...listStarts(problem, rows, relaxation), ...furtherStarts]) ??
     search.from(listReferenceStarts(problem, rows)) ??
     startFromMinimum(solvers, problem, rows, options) ??
-    startFromWidestBounds(search, solvers, { problem, rows, options: restricted, relaxed });
+    startFromWidestBounds(search, solvers, { problem, rows, options: searchOptions, relaxation });
   if (isAnyEnough && result !== undefined)
-    return { kind: 'solved', solution: { ...result, isHeuristic: true, bound: relaxed.bound } };
+    return { kind: 'solved', solution: { ...result, isHeuristic: true, bound: relaxation.bound } };
   if (result !== undefined && attainsLowerBound(problem, result, floor))
     return { kind: 'solved', solution: { ...result, isHeuristic: false, bound: result.objective } };
-  const request = { problem, rows, options: restricted, relaxed };
-  if (isSmall(relaxed)) {
+  const request = { problem, rows, options: searchOptions, relaxation };
+  if (isSmall(relaxation)) {
     const outcome = solveAmongFew(solvers, { ...request, search, incumbent: result }, options);
     if (outcome !== undefined) return outcome;
   }
   if (result === undefined) return { kind: 'no-choice', isProven: false };
-  const iterations = relaxed.iterations + search.iterations();
+  const iterations = relaxation.iterations + search.iterations();
   const isBounded = options.proof === 'quick' || options.proof === 'thorough';
-  const certified = isBounded ? createCertifiedBound(solvers, { problem, rows, relaxed }) : undefined;
-  const bounds = [relaxed, certified, priced].map((each) => each?.bound ?? Number.NEGATIVE_INFINITY);
+  const certifiedBound = isBounded ? createCertifiedBound(solvers, { problem, rows, relaxation }) : undefined;
+  const bounds = [relaxation, certifiedBound, pricedChoice].map((each) => each?.bound ?? Number.NEGATIVE_INFINITY);
   const bound = Math.min(Math.max(...bounds), result.value);
   const provenSolution =
-    options.proof === 'thorough' && certified
-      ? proveResult(certified.prove, bound, { search, rows, result })
+    options.proof === 'thorough' && certifiedBound
+      ? proveResult(certifiedBound.prove, bound, { search, rows, result })
       : undefined;
   if (provenSolution !== undefined)
-    return { kind: 'solved', solution: { ...provenSolution, iterations: relaxed.iterations + search.iterations() } };
-  if (certified === undefined || result.value - bound > GAP_MAX * Math.abs(result.value))
+    return { kind: 'solved', solution: { ...provenSolution, iterations: relaxation.iterations + search.iterations() } };
+  if (certifiedBound === undefined || result.value - bound > GAP_MAX * Math.abs(result.value))
     return { kind: 'solved', solution: { ...result, isHeuristic: true, bound, iterations } };
   const exact = branchAndBound({
     ...solvers,
     ...request,
-    relaxed: { ...relaxed, value: bound },
+    relaxation: { ...relaxation, value: bound },
     incumbent: result,
-    certified,
+    certified: certifiedBound,
     isAnyEnough,
     nodesMax: Math.min(NODES_CERTIFIED_MAX, Math.ceil(NODES_TIMES_SECURITIES_MAX / problem.index.length)),
   });
@@ -176,11 +176,11 @@ function solveAmongFew(
   { search, incumbent, ...asked }: SmallSearchInput,
   { wanted, floor, proof }: SearchOptions,
 ): SearchOutcome | undefined {
-  const { problem, rows, relaxed } = asked;
+  const { problem, rows, relaxation } = asked;
   const isAnyEnough = wanted === 'any';
   const searchBranches = (nodesMax: number | undefined) =>
     branchAndBound({ ...solvers, ...asked, incumbent, isAnyEnough, nodesMax });
-  const countIterations = () => relaxed.iterations + search.iterations();
+  const countIterations = () => relaxation.iterations + search.iterations();
   if (isAnyEnough) return toOutcome(searchBranches(undefined), countIterations());
   if (floor !== undefined) return toOutcome(searchBranches(NODES_LEAST_MAX), countIterations());
   const nodesMax = Math.ceil(computeNodesMax(problem) * (proof === 'brief' ? BRIEF_SHARE : 1));
@@ -189,9 +189,9 @@ function solveAmongFew(
   const first = searchBranches(Math.min(NODES_FIRST_MAX, nodesMax));
   if (first.isComplete) return toOutcome(first, countIterations());
   const effort = proof === 'thorough' ? THOROUGH_EFFORT : proof === 'brief' ? BRIEF_EFFORT : QUICK_EFFORT;
-  const least = Math.max(relaxed.bound, first.bound);
+  const least = Math.max(relaxation.bound, first.bound);
   const proveBestChoice = (bestChoice: BestChoice) =>
-    proveChoice(solvers, { problem, rows, relaxed }, { least, known: bestChoice, effort });
+    proveChoice(solvers, { problem, rows, relaxation }, { least, known: bestChoice, effort });
   const provenSolution = first.best && proveResult(proveBestChoice, least, { search, rows, result: first.best });
   if (provenSolution === undefined) return toOutcome(searchBranches(nodesMax), countIterations());
   return { kind: 'solved', solution: { ...provenSolution, iterations: countIterations() + first.iterations } };
@@ -272,16 +272,16 @@ function startFromMinimum(
 function startFromWidestBounds(
   search: ReturnType<typeof createSearch>,
   { solver }: Solvers,
-  { problem, rows, options, relaxed }: Omit<SearchInput, 'isAnyEnough' | 'floor'>,
+  { problem, rows, options, relaxation }: Omit<SearchInput, 'isAnyEnough' | 'floor'>,
 ): ConvexSolution | undefined {
   const counts = rows.filter((row) => row.form === 'count');
   if (counts.length === 0) return undefined;
-  const { weights, assembled } = relaxed;
+  const { weights, assembled } = relaxation;
   const { upper } = assembled.program;
   const heldFlags = new Uint8Array(problem.index.length).fill(1);
   for (const { members, maximum } of counts) {
-    const membersByRoom = members.toSorted((a, b) => upper[b]! - upper[a]! || weights[b]! - weights[a]! || a - b);
-    for (const i of membersByRoom.subarray(maximum)) heldFlags[i] = 0;
+    const membersByCapacity = members.toSorted((a, b) => upper[b]! - upper[a]! || weights[b]! - weights[a]! || a - b);
+    for (const i of membersByCapacity.subarray(maximum)) heldFlags[i] = 0;
   }
   const large = rows.filter((row) => row.form === 'concentration').map(() => new Uint8Array(heldFlags.length).fill(1));
   const restriction = createRestriction(rows, { held: heldFlags, short: markShort(weights), large, isFinal: false });
@@ -302,15 +302,15 @@ export function minimiseMeasure(
 /** Returns the choice that a search finds from a start. Default: the securities of the relaxation. */
 function solveChoice(
   { solver, algebra }: Solvers,
-  input: Omit<SearchInput, 'relaxed' | 'options'> & { readonly options: Pick<SearchOptions, 'includes' | 'changes'> },
+  input: Omit<SearchInput, 'relaxation' | 'options'> & { options: Pick<SearchOptions, 'includes' | 'changes'> },
   start?: Uint8Array,
 ): ConvexSolution | undefined {
   const { problem, options } = input;
-  const relaxed = solveConvex(solver, problem, options);
-  if (relaxed === undefined) return undefined;
-  const restricted = { ...options, base: createFullProgram(problem, options) };
-  const search = createSearch({ solver, algebra }, { ...input, options: restricted, relaxed });
-  return search.from([start ?? markHoldings(relaxed.weights)]);
+  const relaxation = solveConvex(solver, problem, options);
+  if (relaxation === undefined) return undefined;
+  const searchOptions = { ...options, base: createFullProgram(problem, options) };
+  const search = createSearch({ solver, algebra }, { ...input, options: searchOptions, relaxation });
+  return search.from([start ?? markHoldings(relaxation.weights)]);
 }
 
 /** Applies parameter changes to a non-convex row. The fields of such a row have the names of the parameters. */
@@ -322,8 +322,8 @@ function moveRow(row: NonConvexRow, origin: Origin, changes: readonly RowParamet
 }
 
 /** Returns the starts of a search: the securities of the relaxation, and those of the previous solution. */
-function listStarts(problem: Problem, rows: readonly NonConvexRow[], relaxed: ConvexSolution): Uint8Array[] {
-  const starts = [markHoldings(relaxed.weights)];
+function listStarts(problem: Problem, rows: readonly NonConvexRow[], relaxation: ConvexSolution): Uint8Array[] {
+  const starts = [markHoldings(relaxation.weights)];
   if (problem.previous !== null) {
     const basket = markHoldings(problem.previous.weights);
     if (basket.includes(1) && rows.every((row) => row.form !== 'count' || countHoldings(row, basket) <= row.maximum))

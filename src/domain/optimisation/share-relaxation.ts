@@ -112,12 +112,12 @@ function removeDroppedSecurities(program: Program, names: Uint8Array): Program {
 function createShareProgram(program: Program, split: Float64Array, shares: Float64Array): Program {
   const { curvature, centre, linear, norms } = program;
   const metric = program.metric!; // a fixed quadratic has a metric
-  const more = split.map((own, i) => own * (1 / shares[i]! - 1));
+  const differences = split.map((own, i) => own * (1 / shares[i]! - 1));
   return {
     ...program,
-    metric: addDiagonal(metric, more),
+    metric: addDiagonal(metric, differences),
     norms: norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric } : norm)),
-    linear: linear.map((slope, i) => slope + curvature * more[i]! * centre[i]!),
+    linear: linear.map((slope, i) => slope + curvature * differences[i]! * centre[i]!),
   };
 }
 
@@ -180,13 +180,13 @@ function findScaleWithin(
   const order = Array.from(sizes.keys())
     .filter((place) => limits[place]! > 0)
     .toSorted((a, b) => limits[a]! / sizes[a]! - limits[b]! / sizes[b]! || a - b);
-  let rest = order.reduce((sum, place) => sum + sizes[place]!, 0);
+  let remainder = order.reduce((sum, place) => sum + sizes[place]!, 0);
   let left = room;
   // A growing scale reaches the limits of the sizes one after the other. Sizes are capped in this order.
   for (const position of order) {
-    if (limits[position]! * rest > left * sizes[position]!) return Math.max(0, left) / rest;
+    if (limits[position]! * remainder > left * sizes[position]!) return Math.max(0, left) / remainder;
     left -= limits[position]!;
-    rest -= sizes[position]!;
+    remainder -= sizes[position]!;
   }
   return Infinity;
 }
@@ -282,13 +282,13 @@ function minimiseWithinRow({ members, minimum, maximum }: CountRow, costs: Holdi
   const choice = computeChoiceBound(parts, freeMembers, minimum - requiredCount, maximum - requiredCount);
   const isOpen = new Uint8Array(least.length);
   for (const i of freeMembers) isOpen[i] = 1;
-  const rest = least.reduce((sum, cost, i) => sum + (isOpen[i] === 1 ? 0 : cost), 0);
-  const bound = rest + choice.least;
+  const remainder = least.reduce((sum, cost, i) => sum + (isOpen[i] === 1 ? 0 : cost), 0);
+  const bound = remainder + choice.least;
   const heldBounds = costs.held.map((cost, i) => bound + (cost - least[i]!));
   const droppedBounds = costs.dropped.map((cost, i) => bound + (cost - least[i]!));
   freeMembers.forEach((i, place) => {
-    heldBounds[i] = rest + choice.ifHeld[place]!;
-    droppedBounds[i] = rest + choice.ifDropped[place]!;
+    heldBounds[i] = remainder + choice.ifHeld[place]!;
+    droppedBounds[i] = remainder + choice.ifDropped[place]!;
   });
   return { bound, held: heldBounds, dropped: droppedBounds };
 }

@@ -17,9 +17,9 @@ export function computeCurveCharge({ rows }: Problem, radii: ReadonlyMap<Origin,
   if (radii === undefined) return 0;
   let total = 0;
   for (const rowWithOrigin of rows) {
-    const most = radii.get(rowWithOrigin.origin);
-    if (most !== undefined && isCurve(rowWithOrigin))
-      total += computeViolationPrice(rowWithOrigin, rowWithOrigin.row.limit.value, most);
+    const largestMeasure = radii.get(rowWithOrigin.origin);
+    if (largestMeasure !== undefined && isCurve(rowWithOrigin))
+      total += computeViolationPrice(rowWithOrigin, rowWithOrigin.row.limit.value, largestMeasure);
   }
   return total;
 }
@@ -41,8 +41,8 @@ export function computePricedViolations(
   for (const curvedLimit of listCurves(problem, options)) {
     if (curvedLimit.origin.soft === null || isChecked(curvedLimit)) continue;
     const measure = measureRow(problem, curvedLimit.row, weights);
-    const most = findLargestMeasure(curvedLimit, { changes: options.changes });
-    if (measure > most) total += computeViolationPrice(curvedLimit, most, measure);
+    const largestMeasure = findLargestMeasure(curvedLimit, { changes: options.changes });
+    if (measure > largestMeasure) total += computeViolationPrice(curvedLimit, largestMeasure, measure);
   }
   return total;
 }

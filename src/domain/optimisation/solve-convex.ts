@@ -192,8 +192,8 @@ function addIdleRows({ answer: { state } }: ConvexSolution, count: number): Acti
 
 function solveRows(solver: Solver, problem: Problem, options: SolveAttempt): ConvexSolution | undefined {
   const assembledProgram = createFullProgram(problem, options);
-  const assembled = options.withCurves ? assembledProgram : removeCurvedRows(assembledProgram);
-  const rows = assembled.program;
+  const usedProgram = options.withCurves ? assembledProgram : removeCurvedRows(assembledProgram);
+  const rows = usedProgram.program;
   const { warm, effort, tail, beside } = options;
   const result = solveGoal(solver, problem, rows, {
     warm,
@@ -203,7 +203,7 @@ function solveRows(solver: Solver, problem: Problem, options: SolveAttempt): Con
     charge: computeCurveCharge(problem, options.radii),
   });
   if (result === undefined) return undefined;
-  return toSolution(problem, assembled, result, options);
+  return toSolution(problem, usedProgram, result, options);
 }
 
 function toSolution(

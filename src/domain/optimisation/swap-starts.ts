@@ -21,10 +21,10 @@ const SECURITIES_MAX = 1500;
  */
 export function findSwapStart(
   { algebra }: Solvers,
-  { problem, rows, relaxed }: Pick<SearchInput, 'problem' | 'rows' | 'relaxed'>,
+  { problem, rows, relaxation }: Pick<SearchInput, 'problem' | 'rows' | 'relaxation'>,
   workMax: number,
 ): Uint8Array | undefined {
-  const { weights, assembled } = relaxed;
+  const { weights, assembled } = relaxation;
   const { n, metric, curvature, centre, linear, lower, upper, rows: linearRows } = assembled.program;
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const isCounted = new Uint8Array(n);

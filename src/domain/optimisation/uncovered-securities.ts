@@ -29,6 +29,6 @@ export function describeUncovered(
   const getWeight = (identifier: string) => weights.get(identifier) ?? 0;
   const bySize = [...reasons].toSorted(([a], [b]) => getWeight(b) - getWeight(a));
   const namedSecurities = bySize.slice(0, NAMED_MAX).map(([identifier, why]) => `${identifier} (${why})`);
-  const more = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
-  return `${excluded.size} of ${index.length} securities (${(100 * share).toFixed(2)}% of the index) have no risk estimate ${treatment}: ${namedSecurities.join(', ')}${more}.`;
+  const moreText = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
+  return `${excluded.size} of ${index.length} securities (${(100 * share).toFixed(2)}% of the index) have no risk estimate ${treatment}: ${namedSecurities.join(', ')}${moreText}.`;
 }

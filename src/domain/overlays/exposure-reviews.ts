@@ -89,9 +89,9 @@ export function describeReview({ tolerance, max_change: most, review = 'daily' }
     tolerance === undefined
       ? ''
       : ` if that differs by more than ${formatPoints(tolerance)} from the previous exposure`;
-  const limit = most === undefined ? '' : `, by at most ${formatPoints(most)} at once`;
+  const limitText = most === undefined ? '' : `, by at most ${formatPoints(most)} at once`;
   return [
-    `The exposure is set to that leverage ${reviewPhrase}${exceptionPhrase}${limit}; otherwise it stays unchanged, restored at each close. The first exposure is that leverage itself.`,
+    `The exposure is set to that leverage ${reviewPhrase}${exceptionPhrase}${limitText}; otherwise it stays unchanged, restored at each close. The first exposure is that leverage itself.`,
   ];
 }
 

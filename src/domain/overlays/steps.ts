@@ -72,10 +72,10 @@ type NamedContext = Pick<OverlayContext, 'indexId' | 'dateOf'>;
  */
 export function assertPositive(growth: number, { indexId, dateOf }: NamedContext, t: number): number {
   if (growth > 0) return growth;
-  const change = `${Number((100 * (growth - 1)).toPrecision(6))}%`;
+  const changeText = `${Number((100 * (growth - 1)).toPrecision(6))}%`;
   throw new Refusal(
     'NUMERIC_FAILURE',
-    `The overlay ${indexId} loses its whole value on ${dateOf(t)}, with a change of ${change}. It has no level afterwards.`,
+    `The overlay ${indexId} loses its whole value on ${dateOf(t)}, with a change of ${changeText}. It has no level afterwards.`,
     { index_id: indexId, date: dateOf(t) },
   );
 }

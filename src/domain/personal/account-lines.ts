@@ -71,8 +71,8 @@ export async function* splitLines(pieces: AsyncIterable<Uint8Array>): AsyncGener
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.length);
     let from = 0;
     for (let to = bytes.indexOf(NEWLINE); to >= 0; to = bytes.indexOf(NEWLINE, from)) {
-      const end = bytes.subarray(from, to);
-      yield openPieces.length === 0 ? end : Buffer.concat([...openPieces, end]);
+      const endBytes = bytes.subarray(from, to);
+      yield openPieces.length === 0 ? endBytes : Buffer.concat([...openPieces, endBytes]);
       openPieces = [];
       from = to + 1;
     }

@@ -33,8 +33,8 @@ export function computeBasisPointSaving(
       return proved - aversion * widerVariance - (price === 0 ? 0 : price * (widerVariance - varianceLimit));
     }),
   );
-  const most = costAndTax - least;
-  return objective - bound > GAP_SHARE * most ? null : most;
+  const largestGain = costAndTax - least;
+  return objective - bound > GAP_SHARE * largestGain ? null : largestGain;
 }
 
 type SolutionParts = Pick<AccountSolution, 'figures' | 'certificates' | 'bound'>;

@@ -54,14 +54,14 @@ export function locateInTable({ unit, columns, line, lines, recent, own }: Table
   };
   const [, list, position, field] = /^(lots|recent)\[(\d+)\](?:\.(\w+))?$/.exec(path) ?? [];
   const row = (list === 'lots' ? lines : recent)[Number(position)];
-  if (row !== undefined) return readText(row, columnOfField().get(`${list}.${field}`) ?? field);
+  if (row !== undefined) return readText(row, getColumnsByField().get(`${list}.${field}`) ?? field);
   const column = Object.keys(own).find(
     (name) => path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`),
   );
   return column === undefined ? `${unit} ${line}` : readText(own[column]!, column);
 }
 
-const columnOfField = callOnce(() => new Map(listAccountColumns().map(({ field, name }) => [field, name])));
+const getColumnsByField = callOnce(() => new Map(listAccountColumns().map(({ field, name }) => [field, name])));
 
 /**
  * Yields the accounts of a table as JSON, with the locations of their values. If a cell does not have the form of its

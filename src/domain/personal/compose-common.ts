@@ -112,10 +112,10 @@ function refuseLackingSecurities(modelId: string, sm: SessionMarket, columns: re
   const listedNames = names
     .slice(0, NAMED_MAX)
     .map((name, position) => `${name} (prices from ${begins[position] ?? 'no day'})`);
-  const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : '';
+  const moreText = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : '';
   return new Refusal(
     'MODEL_LACKS_NAMES',
-    `The risk model ${modelId} has no estimate for ${listedNames.join(', ')}${more}, which the parent holds.`,
+    `The risk model ${modelId} has no estimate for ${listedNames.join(', ')}${moreText}, which the parent holds.`,
     { model_id: modelId, identifiers: names, prices_from: begins },
   );
 }

@@ -97,8 +97,8 @@ interface FindingLocation extends AccountSource {
 function addLocation(finding: Finding, { path, line, id, source }: FindingLocation): Finding {
   const location = source === undefined ? (line === null ? path : `line ${line}`) : locateInTable(source, finding.path);
   const wholePath = finding.path === '' ? path : formatPath(path, [finding.path]);
-  const account = id === null ? '' : `, account ${id}`;
-  return { ...finding, path: wholePath, message: `${location}${account}: ${finding.message}` };
+  const accountText = id === null ? '' : `, account ${id}`;
+  return { ...finding, path: wholePath, message: `${location}${accountText}: ${finding.message}` };
 }
 
 function limitFindings(findings: readonly Finding[], count: number, path: string): readonly Finding[] {

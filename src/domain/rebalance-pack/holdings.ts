@@ -82,10 +82,10 @@ function reportExcluded(
   { identifier, column, account, path }: ExcludedHolding,
 ): Finding {
   const { sm, session, maxStaleSessions } = holdingSession;
-  const bar = formatDay(sm.sessions[sm.lastBar[readPanelRow(sm, session) + column]!]!);
+  const barDate = formatDay(sm.sessions[sm.lastBar[readPanelRow(sm, session) + column]!]!);
   const why = sm.hasEnded(session, column)
     ? `${describeEnding(holdingSession, column)} Add the cash and shares received for it to the account.`
-    : `Its last price bar is on ${bar}, more than ${maxStaleSessions} sessions ago.`;
+    : `Its last price bar is on ${barDate}, more than ${maxStaleSessions} sessions ago.`;
   return {
     severity: 'warning',
     code: 'STALE_FILL',
@@ -102,10 +102,10 @@ function describeEnding({ sm, session }: HoldingSession, column: number): string
       ownSessionAction.column === column && ownSessionAction.session <= session && isEnding(ownSessionAction),
   );
   const last = endings.filter((ownSessionAction) => ownSessionAction.session === endings.at(-1)!.session);
-  const terms = last.flatMap(({ action }) => describeTerms(action) ?? []);
-  const kinds = last.map(({ action }) => action.type).join(' and ');
-  const paymentPhrase = terms.length === 0 ? 'the data does not contain the payment' : terms.join(' or ');
-  return `It has ended (${kinds} of ${formatDay(last[0]!.action.exDay)}): ${paymentPhrase}.`;
+  const termTexts = last.flatMap(({ action }) => describeTerms(action) ?? []);
+  const kindsText = last.map(({ action }) => action.type).join(' and ');
+  const paymentPhrase = termTexts.length === 0 ? 'the data does not contain the payment' : termTexts.join(' or ');
+  return `It has ended (${kindsText} of ${formatDay(last[0]!.action.exDay)}): ${paymentPhrase}.`;
 }
 
 const ENDINGS: ReadonlySet<ActionType> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);

@@ -22,21 +22,21 @@ export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): 
   const roundedPurchases = purchases
     .filter(isRoundedUp)
     .toSorted((a, b) => computeForgoneShare(a) - computeForgoneShare(b));
-  let rest = left;
+  let remainder = left;
   for (const order of roundedPurchases) {
-    if (rest >= 0) return rest;
-    rest += reducePurchase(order, 1);
+    if (remainder >= 0) return remainder;
+    remainder += reducePurchase(order, 1);
   }
-  rest += reduceAlike(purchases, rest);
+  remainder += reduceAlike(purchases, remainder);
   const queue = createQueue(
     purchases.filter(({ before, after }) => after > before),
     (order, otherOrder) => computeForgoneShare(order) < computeForgoneShare(otherOrder),
   );
-  for (let order = queue.first(); rest < 0 && order !== undefined; order = queue.first()) {
-    rest += reducePurchase(order, order.givenUp + 1);
+  for (let order = queue.first(); remainder < 0 && order !== undefined; order = queue.first()) {
+    remainder += reducePurchase(order, order.givenUp + 1);
     queue.settle(order.after <= order.before);
   }
-  return rest;
+  return remainder;
 }
 
 /** Returns the fraction of an order that is given up if one more lot is removed. */

@@ -1,8 +1,8 @@
 import {
   createFractionColumn,
   createMoneyColumn,
-  numberColumn,
-  textColumn,
+  createNumberColumn,
+  createTextColumn,
   type ExportTable,
 } from '../exports/export-table.js';
 
@@ -11,19 +11,19 @@ export const ORDERS = {
   help: 'The orders of every account.',
   row: 'an order, by account then identifier',
   columns: {
-    account: textColumn('Name of the account.'),
-    identifier: textColumn('Identifier of the security.'),
-    side: textColumn('`buy` or `sell`.'),
-    shares: numberColumn('Number of shares traded, in whole lots.', 'shares'),
+    account: createTextColumn('Name of the account.'),
+    identifier: createTextColumn('Identifier of the security.'),
+    side: createTextColumn('`buy` or `sell`.'),
+    shares: createNumberColumn('Number of shares traded, in whole lots.', 'shares'),
     price: createMoneyColumn('Price per share.'),
     value: createMoneyColumn('Traded.'),
     weight_before: createFractionColumn('Weight in the value before the trades.'),
     weight_target: createFractionColumn('Wanted.'),
     weight_after: createFractionColumn('Weight in the value after trades and costs.'),
-    adv_shares: numberColumn('Mean volume; null if unknown.', 'shares'),
+    adv_shares: createNumberColumn('Mean volume; null if unknown.', 'shares'),
     adv_share: createFractionColumn('Traded shares divided by the mean volume; null if unknown.'),
-    days_to_trade: numberColumn('Number of days at the requested participation; null without a volume.', 'days'),
+    days_to_trade: createNumberColumn('Number of days at the requested participation; null without a volume.', 'days'),
     cost: createMoneyColumn('Expected.'),
-    reason: textColumn('`add`, `delete` or `reweight`.'),
+    reason: createTextColumn('`add`, `delete` or `reweight`.'),
   },
 } as const satisfies ExportTable;

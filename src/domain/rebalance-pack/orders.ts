@@ -72,7 +72,7 @@ function computeNetValue(names: readonly PackSecurity[], heldShares: Float64Arra
 /** Rounds to the nearest integer, halves to even. */
 export function roundHalfEven(value: number): number {
   const lowerInteger = Math.floor(value);
-  const rest = value - lowerInteger;
-  if (rest !== 0.5) return Math.round(value);
+  const remainder = value - lowerInteger;
+  if (remainder !== 0.5) return Math.round(value);
   return lowerInteger % 2 === 0 ? lowerInteger : lowerInteger + 1;
 }

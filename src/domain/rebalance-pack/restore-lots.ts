@@ -20,12 +20,12 @@ export function restoreLots(orders: readonly Order[], { net, cash }: Funds): num
   const byName = orders
     .filter(({ givenUp }) => givenUp > 0)
     .toSorted((order, otherOrder) => compareText(order.name.identifier, otherOrder.name.identifier));
-  let rest = cash;
+  let remainingCash = cash;
   for (;;) {
-    const openOrders = byName.filter((order) => order.givenUp > 0 && computeNextLot(order) <= rest);
-    if (openOrders.length === 0) return rest;
-    rest += buyAlike(openOrders, { net, cash: rest });
-    rest = buyInTurn(openOrders, { net, cash: rest });
+    const openOrders = byName.filter((order) => order.givenUp > 0 && computeNextLot(order) <= remainingCash);
+    if (openOrders.length === 0) return remainingCash;
+    remainingCash += buyAlike(openOrders, { net, cash: remainingCash });
+    remainingCash = buyInTurn(openOrders, { net, cash: remainingCash });
   }
 }
 
@@ -41,17 +41,17 @@ function buyInTurn(open: readonly Order[], { net, cash }: Funds): number {
     open,
     (order, otherOrder) => computeMissingValue(order, net) > computeMissingValue(otherOrder, net),
   );
-  let rest = cash;
+  let remainingCash = cash;
   let lots = LOTS_BOUGHT_SINGLY * open.length;
   for (let order = queue.first(); order !== undefined && lots > 0; order = queue.first()) {
-    const fits = order.givenUp > 0 && computeNextLot(order) <= rest;
+    const fits = order.givenUp > 0 && computeNextLot(order) <= remainingCash;
     if (fits) {
-      rest += reducePurchase(order, order.givenUp - 1);
+      remainingCash += reducePurchase(order, order.givenUp - 1);
       lots--;
     }
     queue.settle(!fits || order.givenUp === 0);
   }
-  return rest;
+  return remainingCash;
 }
 
 /** Number of bisections of the missing value, after which the digits of a double are exhausted. */
@@ -68,8 +68,8 @@ function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
     const { name, wanted, givenUp } = order;
     if (computeMissingValue(order, net) <= value) return givenUp;
     // The count starts from the target shares, which are whole lots. Held shares may include a fraction.
-    const most = Math.floor((wanted - (name.weight * net - value) / name.price) / name.lot);
-    return Math.min(Math.max(most, 0), givenUp - 1);
+    const largestCount = Math.floor((wanted - (name.weight * net - value) / name.price) / name.lot);
+    return Math.min(Math.max(largestCount, 0), givenUp - 1);
   };
   const sumTaken = (value: number): number =>
     open.reduce((sum, order) => sum + computePaidWithout(order, countLots(order, value)) - computePayment(order), 0);

@@ -39,6 +39,6 @@ function toBlockFinding(finding: Finding): Finding {
 
 /** Reads a stored body as a template. Returns undefined if it does not match the schema. */
 export function readTemplate(body: unknown): ReportTemplateDocument | undefined {
-  const parsed = ReportTemplateDocument.safeParse(body);
-  return parsed.success ? parsed.data : undefined;
+  const result = ReportTemplateDocument.safeParse(body);
+  return result.success ? result.data : undefined;
 }

@@ -97,12 +97,12 @@ function createGaps(missing: readonly Int32Array[], count: number): BarGaps {
 
 /** Returns the sessions without a return: those without a bar, and the session after each of them. */
 function addNextSessions(barless: Int32Array): Int32Array {
-  const lost: number[] = [];
+  const lostColumns: number[] = [];
   for (const session of barless) {
-    if (lost.at(-1) !== session) lost.push(session);
-    lost.push(session + 1);
+    if (lostColumns.at(-1) !== session) lostColumns.push(session);
+    lostColumns.push(session + 1);
   }
-  return Int32Array.from(lost);
+  return Int32Array.from(lostColumns);
 }
 
 /** Data from which the returns of a coverage are computed. */

@@ -5,6 +5,6 @@ const NAMED_MAX = 5;
 export function describeExclusion(excluded: ReadonlyMap<string, string>): string {
   if (excluded.size === 0) return '';
   const namedExclusions = [...excluded].slice(0, NAMED_MAX).map(([name, why]) => `${name} (${why})`);
-  const more = excluded.size > NAMED_MAX ? [`${excluded.size - NAMED_MAX} more`] : [];
-  return `Excluded: ${[...namedExclusions, ...more].join(', ')}.`;
+  const moreTexts = excluded.size > NAMED_MAX ? [`${excluded.size - NAMED_MAX} more`] : [];
+  return `Excluded: ${[...namedExclusions, ...moreTexts].join(', ')}.`;
 }

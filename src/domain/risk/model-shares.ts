@@ -49,6 +49,6 @@ export function computeActiveByName(
   weights: ReadonlyMap<string, number>,
   benchmark: ReadonlyMap<string, number>,
 ): Map<string, number> {
-  const union = [...new Set([...weights.keys(), ...benchmark.keys()])].toSorted(compareText);
-  return new Map(union.map((name) => [name, (weights.get(name) ?? 0) - (benchmark.get(name) ?? 0)]));
+  const identifiers = [...new Set([...weights.keys(), ...benchmark.keys()])].toSorted(compareText);
+  return new Map(identifiers.map((name) => [name, (weights.get(name) ?? 0) - (benchmark.get(name) ?? 0)]));
 }

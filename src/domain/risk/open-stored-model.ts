@@ -45,7 +45,7 @@ type DatedContent = ModelContent & { readonly dates: readonly ModelDate[] };
 /** Opens an imported model: the model of the latest date, with those of earlier dates. */
 function createImportedModel(modelId: string, { names, factors, dates, ...content }: DatedContent): StoredModel {
   const K = factors?.names.length ?? 0;
-  const numbers = callOnce(content.numbers);
+  const readNumbers = callOnce(content.numbers);
   const readFactorNumbers = callOnce(() => factors!.numbers()); // called only for a model with factors
   const models = groupPartsByDate(names, dates, K).map(({ date, names: partNames, at, factorsAt }): StoredModel => {
     const n = partNames.length;
@@ -55,7 +55,7 @@ function createImportedModel(modelId: string, { names, factors, dates, ...conten
       names: partNames,
       observedEnd: parseValidDay(date),
       isImported: true,
-      covariance: callOnce(() => openPackedMatrix(numbers().subarray(at, at + (n * (n + 1)) / 2), n)),
+      covariance: callOnce(() => openPackedMatrix(readNumbers().subarray(at, at + (n * (n + 1)) / 2), n)),
       ...(factors && {
         factors: callOnce(() =>
           openPackedFactors(readFactorNumbers().subarray(factorsAt, factorsEnd), factors.names, n),

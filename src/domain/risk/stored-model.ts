@@ -116,10 +116,10 @@ function findPositions(
   const positionByName = new Map(names.map((name, place) => [name, place]));
   const missingNames = identifiers.filter((name) => !positionByName.has(name));
   if (missingNames.length > 0) {
-    const more = missingNames.length > NAMED_MAX ? ` and ${missingNames.length - NAMED_MAX} more` : '';
+    const moreText = missingNames.length > NAMED_MAX ? ` and ${missingNames.length - NAMED_MAX} more` : '';
     throw new Refusal(
       'MODEL_LACKS_NAMES',
-      `The risk model ${modelId} has no estimate for ${missingNames.slice(0, NAMED_MAX).join(', ')}${more}.`,
+      `The risk model ${modelId} has no estimate for ${missingNames.slice(0, NAMED_MAX).join(', ')}${moreText}.`,
       { model_id: modelId, identifiers: missingNames },
     );
   }

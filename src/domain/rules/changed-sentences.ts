@@ -11,10 +11,10 @@ export const compareSentences = (before: readonly string[], after: readonly stri
 
 /** Returns the sentences that one list contains more often than another, as often as the difference. */
 function subtractSentences(sentences: readonly string[], others: readonly string[]): string[] {
-  const left = [...others];
+  const remainingSentences = [...others];
   return sentences.filter((sentence) => {
-    const position = left.indexOf(sentence);
-    if (position !== -1) left.splice(position, 1);
+    const position = remainingSentences.indexOf(sentence);
+    if (position !== -1) remainingSentences.splice(position, 1);
     return position === -1;
   });
 }

@@ -102,11 +102,11 @@ function listNeeds({ field: expression, as, comparison }: FieldUse, definitions:
 function findProblem({ field, needsNumber, comparison, input }: Need, market: MarketData): Problem | undefined {
   const result = resolveName(market, field);
   if ('missing' in result) {
-    const need = result.missing === field.name ? '' : `, which ${field.name} needs`;
-    const reader = describeReader(input);
+    const needText = result.missing === field.name ? '' : `, which ${field.name} needs`;
+    const readerText = describeReader(input);
     const storePhrase = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
     const acceptedNames = listFieldNames(market);
-    return describeUnknownField(`${storePhrase} has no ${result.missing}${need}${reader}.`, {
+    return describeUnknownField(`${storePhrase} has no ${result.missing}${needText}${readerText}.`, {
       name: result.missing,
       accepted: acceptedNames,
       value: field.name,

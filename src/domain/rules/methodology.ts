@@ -137,9 +137,9 @@ function describePlugin(name: string, { plugin, parameters, code }: PluginUse): 
   const parameterTexts = Object.entries(code?.parameters ?? parameters).map(
     ([key, value]) => `${key} = ${JSON.stringify(value)}`,
   );
-  const terms = parameterTexts.length === 0 ? '' : ` with ${parameterTexts.join(', ')}`;
+  const termsText = parameterTexts.length === 0 ? '' : ` with ${parameterTexts.join(', ')}`;
   const hash = code === undefined ? '' : ` (SHA-256 ${code.sha256})`;
-  return `${name} is computed by the plug-in ${plugin}${hash}${terms}.`;
+  return `${name} is computed by the plug-in ${plugin}${hash}${termsText}.`;
 }
 
 function describeRules(document: RuleDocument) {
@@ -195,13 +195,13 @@ function describeDerivation(derivation: NonNullable<IndexDocument['derivation']>
   const { entry, params } = readObjective(derivation.objective);
   const returns = readExpectedReturns(derivation);
   const cash = entry.cash(params);
-  const cashAdded = returns?.entry.isAboveCash === true && cash !== 0 ? `, above a rate of ${cash}` : '';
+  const cashText = returns?.entry.isAboveCash === true && cash !== 0 ? `, above a rate of ${cash}` : '';
   const rows = constraints.map(
     ({ id, type, params }, i) => `Constraint ${id === '' ? i + 1 : id}: ${type} with ${formatParameters(params)}.`,
   );
   return [
     `Its constituents are ${derivation.candidates === 'universe' ? `chosen from the universe of the index ${source_index_id}` : `those of the index ${source_index_id}`}, weighted by the objective ${entry.type}: ${entry.sentence(params)} within the constraints.`,
-    ...(returns === null ? [] : [`Expected returns are ${returns.entry.sentence(returns.params)}${cashAdded}.`]),
+    ...(returns === null ? [] : [`Expected returns are ${returns.entry.sentence(returns.params)}${cashText}.`]),
     ...describeUncertainty(derivation.uncertainty),
     ...(costs === null || costs === undefined ? [] : [describeTradingCosts(costs)]),
     ...(derivation.risk_model ? [describeRisk(derivation.risk_model)] : []),
@@ -247,14 +247,14 @@ const SETS: Readonly<Record<NonNullable<UncertaintySpec['returns']>['set'], stri
 function describeRisk(model: RiskModelChoice): string {
   if (typeof model === 'string') return `Risk is the stored risk model ${model}.`;
   const { estimator, target, intensity, intensity_method, half_life, sessions } = model;
-  const returns = `${sessions ?? LIMITS.DERIVED_RISK_SESSIONS} returns up to the decision`;
-  if (estimator !== 'shrinkage') return `Risk is a covariance of ${returns}, ${describeEstimator(model)}.`;
-  const weight =
+  const returnsText = `${sessions ?? LIMITS.DERIVED_RISK_SESSIONS} returns up to the decision`;
+  if (estimator !== 'shrinkage') return `Risk is a covariance of ${returnsText}, ${describeEstimator(model)}.`;
+  const weightText =
     intensity === null
       ? `the intensity of ${intensity_method === 'shape' ? 'securities over securities plus observations' : 'Ledoit and Wolf'}`
       : `intensity ${intensity}`;
-  const decay = half_life === null ? '' : `, with weights that halve every ${half_life} sessions`;
-  return `Risk is a covariance of ${returns}${decay}, shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} with ${weight}.`;
+  const decayText = half_life === null ? '' : `, with weights that halve every ${half_life} sessions`;
+  return `Risk is a covariance of ${returnsText}${decayText}, shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} with ${weightText}.`;
 }
 
 /** Describes an estimator without a shrinkage target, as the end of a sentence. */
@@ -267,8 +267,8 @@ function describeEstimator({ estimator, threshold, lags, half_life }: RiskEstima
     case 'denoised':
       return 'with the eigenvalues below the Marchenko-Pastur edge of its correlations replaced by their mean';
     default: {
-      const decay = half_life === null ? '' : `, with weights that halve every ${half_life} sessions`;
-      return `with the autocovariances of ${lags} lags by Newey and West${decay}`;
+      const decayText = half_life === null ? '' : `, with weights that halve every ${half_life} sessions`;
+      return `with the autocovariances of ${lags} lags by Newey and West${decayText}`;
     }
   }
 }

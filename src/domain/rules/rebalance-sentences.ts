@@ -75,19 +75,19 @@ function describeReference({ effective_lag: lag, reference }: RebalanceSpec): st
 
 function describePhase(phase: PhaseSpec): string {
   const closes = countPhaseCloses(phase);
-  const steps =
+  const stepsText =
     phase.fractions === undefined
       ? `in ${closes} equal steps`
       : `in steps of ${phase.fractions.map((fraction) => formatShare(fraction)).join(', ')}`;
-  return `The index shares move to the new ones ${steps}, one at each close from the effective date on.`;
+  return `The index shares move to the new ones ${stepsText}, one at each close from the effective date on.`;
 }
 
 /** Describes the date given by a rule. */
 function describeRule(rule: DateRule): string {
   const { months_before: months = rule.rule === 'last_session' ? 1 : 0 } = rule;
-  const before =
+  const beforeText =
     months === 0 ? 'the month' : months === 1 ? 'the month before that' : `the month ${months} months before that`;
-  const monthPhrase = `of ${before} of the effective date`;
+  const monthPhrase = `of ${beforeText} of the effective date`;
   switch (rule.rule) {
     case 'sessions_before':
       return `${formatSessions(rule.sessions ?? 0)} before the effective date`;

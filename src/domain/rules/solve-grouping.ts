@@ -123,7 +123,7 @@ export function solveGrouping(
   const isFixed = new Uint8Array(caps.length);
   for (;;) {
     const openWeights = raw.filter((_, i) => groupOf[i]! < 0 || isFixed[groupOf[i]!] === 0);
-    const rest = 1 - members.reduce((sum, _, group) => sum + (isFixed[group] === 1 ? caps[group]! : 0), 0);
+    const remainder = 1 - members.reduce((sum, _, group) => sum + (isFixed[group] === 1 ? caps[group]! : 0), 0);
     const scales = groupWeights.map((part, group) =>
       isFixed[group] === 1 ? findScale(part, { ...limits, total: caps[group]! }) : 0,
     );
@@ -132,7 +132,7 @@ export function solveGrouping(
         ? Math.max(...scales)
         : findScale(openWeights, {
             ...limits,
-            total: Math.min(Math.max(rest, openWeights.length * limits.floor), openWeights.length * limits.cap),
+            total: Math.min(Math.max(remainder, openWeights.length * limits.floor), openWeights.length * limits.cap),
           });
     const groupsOverCap = groupWeights.flatMap((part, group) =>
       isFixed[group] === 0 &&

@@ -85,7 +85,7 @@ export function describeTreatment(document: RuleDocument, adjustment: Adjustment
     stale_targets,
   } = treatment;
   const reinvestmentPhrase = reinvestment === 'index' ? 'in the whole index' : 'in the paying security';
-  const variant = {
+  const variantText = {
     price: 'Ordinary dividends are not reinvested (price return).',
     total: `Ordinary dividends are reinvested in full ${reinvestmentPhrase} (total return).`,
     net: `Ordinary dividends are reinvested ${reinvestmentPhrase} after ${describeTax(withholding_tax)} (net total return).`,
@@ -96,7 +96,7 @@ export function describeTreatment(document: RuleDocument, adjustment: Adjustment
     action_value:
       'A delisted security leaves at the value of its corporate action, or at its last price if there is no action.',
   }[delisting];
-  const gaps = {
+  const gapsText = {
     carry: `A missing price is carried forward. ${describeSilence(treatment)}`,
     exclude: 'A constituent with a missing price leaves until the next rebalance.',
     fail: 'A missing price of a constituent fails the calculation.',
@@ -104,9 +104,9 @@ export function describeTreatment(document: RuleDocument, adjustment: Adjustment
   return [
     adjustment === 'total'
       ? TOTAL_BASIS
-      : `${variant} ${SPECIAL_DIVIDENDS[special_dividends]} ${RIGHTS[readShareTerms(treatment, weighting).rights]}`,
+      : `${variantText} ${SPECIAL_DIVIDENDS[special_dividends]} ${RIGHTS[readShareTerms(treatment, weighting).rights]}`,
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are already adjusted' : 'applied'}. Spin-offs ${adjustment === 'total' ? SPIN_OFFS.ignore : SPIN_OFFS[spin_offs]}. ${delistingSentence}`,
-    `${gaps} A security whose latest price is ${Math.max(1, readPriceSessions(treatment))} or more sessions old cannot be ${countStaleSessions(treatment) > readPriceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A security without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
+    `${gapsText} A security whose latest price is ${Math.max(1, readPriceSessions(treatment))} or more sessions old cannot be ${countStaleSessions(treatment) > readPriceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A security without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
     ...eventSentences,
     ...describeBreach(findBreachRule(treatment)),
   ];

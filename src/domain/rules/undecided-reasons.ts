@@ -116,6 +116,6 @@ export function reportWithoutCap(columns: Int32Array, identifiers: readonly stri
 }
 
 function formatSecurities(columns: Int32Array, identifiers: readonly string[]): string {
-  const first = Array.from(columns.subarray(0, NAMES_LISTED_MAX), (column) => identifiers[column]!).join(', ');
-  return columns.length > NAMES_LISTED_MAX ? `${first} and ${columns.length - NAMES_LISTED_MAX} more` : first;
+  const firstNames = Array.from(columns.subarray(0, NAMES_LISTED_MAX), (column) => identifiers[column]!).join(', ');
+  return columns.length > NAMES_LISTED_MAX ? `${firstNames} and ${columns.length - NAMES_LISTED_MAX} more` : firstNames;
 }

@@ -45,9 +45,9 @@ export function estimateResponse(
   const total = computeCrossProduct(responses, middle, responses, middle);
   let residualSquares = 0;
   for (const t of rows) {
-    let rest = responses[t]! - middle;
-    for (let k = 0; k < K; k++) rest -= slopes[k]! * (factors[k]![t]! - centre[k]!);
-    residualSquares += rest * rest;
+    let residual = responses[t]! - middle;
+    for (let k = 0; k < K; k++) residual -= slopes[k]! * (factors[k]![t]! - centre[k]!);
+    residualSquares += residual * residual;
   }
   const variance = residualSquares / (T - K - 1);
   return {

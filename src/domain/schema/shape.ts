@@ -264,8 +264,8 @@ function describeIssue(issue: Issue, value: unknown, name: string): Description 
       return { code: 'WRONG_TYPE', message: `${name} is ${printedValue}; it must be a multiple of ${issue.divisor}.` };
     default: {
       const { finding, isWhole = false } = (issue as { params?: RefinementParameters }).params ?? {};
-      const result = isWhole || value === undefined || value === null ? '' : `; it is ${printedValue}`;
-      return { code: finding ?? 'WRONG_TYPE', message: `${name} ${issue.message}${result}.` };
+      const valueText = isWhole || value === undefined || value === null ? '' : `; it is ${printedValue}`;
+      return { code: finding ?? 'WRONG_TYPE', message: `${name} ${issue.message}${valueText}.` };
     }
   }
 }

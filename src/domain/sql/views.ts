@@ -1,5 +1,11 @@
 import { EXPORTS, type ExportTableName } from '../exports/catalogue.js';
-import { countColumn, dateColumn, numberColumn, textColumn, type ExportColumn } from '../exports/export-table.js';
+import {
+  countColumn,
+  createDateColumn,
+  createNumberColumn,
+  createTextColumn,
+  type ExportColumn,
+} from '../exports/export-table.js';
 
 type Columns = Readonly<Record<string, ExportColumn>>;
 
@@ -24,57 +30,57 @@ export type ListViewName = (typeof LIST_VIEWS)[number];
 
 export type SqlViewName = RunViewName | MarketViewName | ListViewName;
 
-const INDEX_ID = { index_id: textColumn('Id of the index or strategy.') };
+const INDEX_ID = { index_id: createTextColumn('Id of the index or strategy.') };
 
 export const listRunViewColumns = (view: RunViewName): Columns => ({ ...INDEX_ID, ...EXPORTS[view].columns });
 
 /** Columns of prices in addition to the fields of the market. */
 export const PRICE_KEYS = {
-  identifier: textColumn('Security.'),
-  date: dateColumn('Session.'),
+  identifier: createTextColumn('Security.'),
+  date: createDateColumn('Session.'),
 } as const satisfies Columns;
 
 export const ACTION_COLUMNS = {
-  identifier: textColumn('Security.'),
-  type: textColumn('Type of the action, such as DIVIDEND or SPLIT.'),
-  value: numberColumn('Cash per share, share-count multiplier or ratio, depending on the type.'),
-  ex_date: dateColumn('Ex-date.'),
-  pay_date: dateColumn('Payment date.'),
-  status: textColumn('announced, paid or cancelled.'),
-  announced: dateColumn('Day of the announcement.'),
-  related: textColumn('Other security of a spin-off, merger or ticker change.'),
-  subscription_price: numberColumn('Subscription price of rights.'),
-  cash: numberColumn('Cash per share of a merger in addition to the shares.'),
+  identifier: createTextColumn('Security.'),
+  type: createTextColumn('Type of the action, such as DIVIDEND or SPLIT.'),
+  value: createNumberColumn('Cash per share, share-count multiplier or ratio, depending on the type.'),
+  ex_date: createDateColumn('Ex-date.'),
+  pay_date: createDateColumn('Payment date.'),
+  status: createTextColumn('announced, paid or cancelled.'),
+  announced: createDateColumn('Day of the announcement.'),
+  related: createTextColumn('Other security of a spin-off, merger or ticker change.'),
+  subscription_price: createNumberColumn('Subscription price of rights.'),
+  cash: createNumberColumn('Cash per share of a merger in addition to the shares.'),
 } as const satisfies Columns;
 
 /** Columns of reference data in addition to those of the store. */
 export const REFERENCE_KEYS = {
-  identifier: textColumn('Security.'),
-  valid_from: dateColumn('Day from which the row is valid; null from the beginning.'),
+  identifier: createTextColumn('Security.'),
+  valid_from: createDateColumn('Day from which the row is valid; null from the beginning.'),
 } as const satisfies Columns;
 
 export const LIST_COLUMNS = {
   indices: {
     ...INDEX_ID,
-    name: textColumn('Name.'),
-    kind: textColumn('rule, derived or overlay.'),
-    source_index_id: textColumn('Index from which it is derived.'),
-    calendar: textColumn('Exchange calendar.'),
-    currency: textColumn('Currency.'),
-    base_date: dateColumn('Base date.'),
+    name: createTextColumn('Name.'),
+    kind: createTextColumn('rule, derived or overlay.'),
+    source_index_id: createTextColumn('Index from which it is derived.'),
+    calendar: createTextColumn('Exchange calendar.'),
+    currency: createTextColumn('Currency.'),
+    base_date: createDateColumn('Base date.'),
   },
   runs: {
     ...INDEX_ID,
-    run_id: textColumn('Id of the newest run.'),
-    name: textColumn('Name of the index or strategy at the time of the run.'),
-    run_at: textColumn('Time of the run.'),
-    start: dateColumn('First date.'),
-    end: dateColumn('Last date.'),
+    run_id: createTextColumn('Id of the newest run.'),
+    name: createTextColumn('Name of the index or strategy at the time of the run.'),
+    run_at: createTextColumn('Time of the run.'),
+    start: createDateColumn('First date.'),
+    end: createDateColumn('Last date.'),
     index_version: countColumn('Version of the definition.'),
-    store_id: textColumn('Data store.'),
+    store_id: createTextColumn('Data store.'),
     store_version: countColumn('Version of the data.'),
-    store_content_hash: textColumn('SHA-256 of the data.'),
-    engine_version: textColumn('Version of the program.'),
+    store_content_hash: createTextColumn('SHA-256 of the data.'),
+    engine_version: createTextColumn('Version of the program.'),
   },
 } as const satisfies Readonly<Record<ListViewName, Columns>>;
 

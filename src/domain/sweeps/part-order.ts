@@ -40,11 +40,11 @@ function createGridOrder(grid: NonNullable<Variation['grid']>): (position: numbe
     ...axes.filter(({ pointer }) => isOfDocument(pointer)),
   ];
   return (position) => {
-    let rest = position;
+    let remainder = position;
     let variant = 0;
     for (const axis of orderedAxes) {
-      variant += (rest % axis.length) * axis.stride;
-      rest = Math.floor(rest / axis.length);
+      variant += (remainder % axis.length) * axis.stride;
+      remainder = Math.floor(remainder / axis.length);
     }
     return variant;
   };

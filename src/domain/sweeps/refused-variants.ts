@@ -47,8 +47,8 @@ export function createRefusedVariants(variation: Variation): RefusedVariants {
       const all = unlistedCount === 0 ? findings : [...findings, createMoreFinding(member, unlistedCount)];
       const { code, message, detail } = refuseWithFindings('sweep', all);
       const variants = [...refusals];
-      const report = `${message.slice(0, -1)}: ${formatVariants(variants)} of ${countVariants(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
-      throw new Refusal(code, report, { ...detail, variants });
+      const reportText = `${message.slice(0, -1)}: ${formatVariants(variants)} of ${countVariants(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
+      throw new Refusal(code, reportText, { ...detail, variants });
     },
   };
 }
@@ -77,8 +77,10 @@ const createMoreFinding = (path: string, count: number): Finding => ({
 
 /** Describes the changes of a variant, for example `/document/overlay/factor 0`. */
 export function formatVariantName(patch: Patch): string {
-  const set = Object.entries(patch).map(([pointer, value]) => `${pointer} ${shortenText(JSON.stringify(value) ?? '')}`);
-  return set.length === 0 ? 'the base' : set.join(', ');
+  const assignments = Object.entries(patch).map(
+    ([pointer, value]) => `${pointer} ${shortenText(JSON.stringify(value) ?? '')}`,
+  );
+  return assignments.length === 0 ? 'the base' : assignments.join(', ');
 }
 
 const shortenText = (text: string): string => (text.length <= VALUE_MAX ? text : `${text.slice(0, VALUE_MAX - 3)}...`);
@@ -86,8 +88,8 @@ const shortenText = (text: string): string => (text.length <= VALUE_MAX ? text :
 /** Returns a list of variants in words: `variant 3`, or `variants 0, 3 and 7`. */
 function formatVariants(variants: readonly number[]): string {
   const namedVariants = variants.slice(0, NAMED_MAX).map(String);
-  const rest = variants.length - namedVariants.length;
-  if (rest > 0) return `variants ${namedVariants.join(', ')} and ${rest} more`;
+  const restCount = variants.length - namedVariants.length;
+  if (restCount > 0) return `variants ${namedVariants.join(', ')} and ${restCount} more`;
   return namedVariants.length === 1
     ? `variant ${namedVariants[0]}`
     : `variants ${namedVariants.slice(0, -1).join(', ')} and ${namedVariants.at(-1)}`;

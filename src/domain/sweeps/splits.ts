@@ -68,6 +68,6 @@ export function listChoices(groupCount: number, count: number, from = 0): number
   if (count === 0) return [0];
   const choices: number[] = [];
   for (let first = from; first <= groupCount - count; first++)
-    for (const rest of listChoices(groupCount, count - 1, first + 1)) choices.push((1 << first) | rest);
+    for (const laterChoice of listChoices(groupCount, count - 1, first + 1)) choices.push((1 << first) | laterChoice);
   return choices;
 }

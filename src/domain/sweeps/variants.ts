@@ -29,11 +29,11 @@ export interface Variation {
  */
 export function createPatch({ grid, patches }: Variation, variant: number): Patch {
   if (patches !== null) return patches[variant]!;
-  let rest = variant;
+  let remainder = variant;
   const members = Object.entries(grid ?? {}).reverse();
   const chosenMembers = members.map(([pointer, values]) => {
-    const value = values[rest % values.length];
-    rest = Math.floor(rest / values.length);
+    const value = values[remainder % values.length];
+    remainder = Math.floor(remainder / values.length);
     return [pointer, value] as const;
   });
   return Object.fromEntries(chosenMembers.reverse());

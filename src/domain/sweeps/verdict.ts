@@ -30,17 +30,17 @@ const MEMBERS_MAX = 20;
 
 function describeIdentical(identical: SweepTable['identical']): string {
   const groups = identical.slice(0, GROUPS_MAX).map((group) => {
-    const more = group.length - MEMBERS_MAX;
+    const moreCount = group.length - MEMBERS_MAX;
     return joinWords(
       group
         .slice(0, MEMBERS_MAX)
         .map(String)
-        .concat(more > 0 ? [`${more} more`] : []),
+        .concat(moreCount > 0 ? [`${moreCount} more`] : []),
     );
   });
-  const more = identical.length - GROUPS_MAX;
+  const moreGroups = identical.length - GROUPS_MAX;
   if (groups.length === 1) return `Variants ${groups[0]} have identical levels and count as one trial.`;
-  return `Variants with identical levels count as one trial each: ${groups.join('; ')}${more > 0 ? `; and ${more} more groups` : ''}.`;
+  return `Variants with identical levels count as one trial each: ${groups.join('; ')}${moreGroups > 0 ? `; and ${moreGroups} more groups` : ''}.`;
 }
 
 /** Joins two or more words, as in `0, 2 and 5`. */
@@ -50,8 +50,8 @@ const isOverfit = (overfitting: SweepTable['overfitting']): boolean =>
   overfitting !== null && overfitting.probability > CHANCE_LEVEL;
 
 function describeSkill(deflatedSharpe: number, trialCount: number): string {
-  const chance = trialCount === 1 ? 'one trial' : `the best of ${trialCount} trials`;
-  return `The Sharpe ratio of the first variant exceeds that of ${chance} without skill with a probability of ${formatPercent(deflatedSharpe)} (deflated Sharpe ratio).`;
+  const chanceText = trialCount === 1 ? 'one trial' : `the best of ${trialCount} trials`;
+  return `The Sharpe ratio of the first variant exceeds that of ${chanceText} without skill with a probability of ${formatPercent(deflatedSharpe)} (deflated Sharpe ratio).`;
 }
 
 const METRIC_PHRASES: Readonly<Record<FoldRanking, string>> = {
@@ -69,12 +69,12 @@ function describeFolds(folds: ChoiceByFolds | FoldsTooShort): string {
   const metric = terms.select_by;
   const write = metric === 'sharpe_ratio' ? (value: number) => value.toFixed(2) : formatPercent;
   const pathDistribution = overPaths[metric];
-  const range =
+  const rangeText =
     paths.length === 1
       ? `has ${write(pathDistribution.mean)} out of sample`
       : `has a median of ${write(pathDistribution.percentiles['0.5']!)} out of sample (${write(pathDistribution.percentiles['0.05']!)} to ${write(pathDistribution.percentiles['0.95']!)} from the 5th to the 95th percentile of ${paths.length} paths)`;
-  const loss = paths.length === 1 ? '' : `; ${formatPercent(probabilityOfLoss)} of the paths lose`;
-  return `Chosen by ${METRIC_PHRASES[metric]} over ${choices.length} splits, the best shows ${write(inSample.mean)} on average in sample and ${range}${loss}.`;
+  const lossText = paths.length === 1 ? '' : `; ${formatPercent(probabilityOfLoss)} of the paths lose`;
+  return `Chosen by ${METRIC_PHRASES[metric]} over ${choices.length} splits, the best shows ${write(inSample.mean)} on average in sample and ${rangeText}${lossText}.`;
 }
 
 function formatPercent(fraction: number): string {

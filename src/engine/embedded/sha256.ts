@@ -19,7 +19,7 @@ export interface Sha256 {
 export function createSha256(): Sha256 {
   const state = Int32Array.from(H);
   const schedule = new Int32Array(WORDS);
-  const rest = new Uint8Array(BLOCK);
+  const block = new Uint8Array(BLOCK);
   let filledLength = 0;
   let length = 0;
 
@@ -28,13 +28,13 @@ export function createSha256(): Sha256 {
     let offset = 0;
     if (filledLength > 0) {
       offset = Math.min(BLOCK - filledLength, bytes.length);
-      rest.set(bytes.subarray(0, offset), filledLength);
+      block.set(bytes.subarray(0, offset), filledLength);
       filledLength += offset;
       if (filledLength < BLOCK) return;
-      compress(state, schedule, rest, 0);
+      compress(state, schedule, block, 0);
     }
     for (; offset + BLOCK <= bytes.length; offset += BLOCK) compress(state, schedule, bytes, offset);
-    rest.set(bytes.subarray(offset), 0);
+    block.set(bytes.subarray(offset), 0);
     filledLength = bytes.length - offset;
   }
 

@@ -183,13 +183,17 @@ function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, cl
           uri,
         },
       );
-    const text = Buffer.from(bytes);
+    const textBytes = Buffer.from(bytes);
     if (answer.status !== 200)
-      throw createInvalidError(`The resource cannot be read: ${text.toString('utf8').slice(0, 2000)}`, { uri });
+      throw createInvalidError(`The resource cannot be read: ${textBytes.toString('utf8').slice(0, 2000)}`, { uri });
     const isText = /^(?:text\/|application\/(?:json|x-ndjson))/.test(type);
     return {
       contents: [
-        { uri, mimeType: type, ...(isText ? { text: text.toString('utf8') } : { blob: text.toString('base64') }) },
+        {
+          uri,
+          mimeType: type,
+          ...(isText ? { text: textBytes.toString('utf8') } : { blob: textBytes.toString('base64') }),
+        },
       ],
     };
   });

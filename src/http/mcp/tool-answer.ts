@@ -45,11 +45,11 @@ export async function toToolResult(
   if (text === '') return { content: [{ type: 'text', text: `Done (${answer.status}).` }] };
   const bodyBytesMax = bytesMax - NOTICE_BYTES;
   if (bytes.byteLength <= bodyBytesMax) return { content: [{ type: 'text', text }] };
-  const shortened = type.startsWith('application/json')
+  const shortText = type.startsWith('application/json')
     ? shortenJson(JSON.parse(text), bodyBytesMax)
     : shortenText(text, bodyBytesMax);
   return {
-    content: [{ type: 'text', text: shortened.text }, ...createNotices(shortened.cuts, type, address, bytesMax)],
+    content: [{ type: 'text', text: shortText.text }, ...createNotices(shortText.cuts, type, address, bytesMax)],
   };
 }
 
@@ -87,8 +87,8 @@ function createLinks(type: string, { method, url }: Pick<Request, 'method' | 'ur
 
 function createLinkResult(answer: ResponseParts, type: string, address: Pick<Request, 'method' | 'url'>): ToolResult {
   cancelBody(answer);
-  const size = answer.headers.length === undefined ? '' : ` of ${answer.headers.length} bytes`;
-  const text = `The response is a file${size} (${type}); read it with ${formatRequest(address)}.`;
+  const sizeText = answer.headers.length === undefined ? '' : ` of ${answer.headers.length} bytes`;
+  const text = `The response is a file${sizeText} (${type}); read it with ${formatRequest(address)}.`;
   return { content: [{ type: 'text', text }, ...createLinks(type, address)] };
 }
 

@@ -69,7 +69,7 @@ function createTool(operation: Operation, route: Route, components: Readonly<Rec
   const parameters = operation.parameters.filter(isForAgents);
   const body = operation.requestBody?.content['application/json'];
   const schema = body === undefined ? undefined : createShallowSchema(body.schema, components, BODY_SCHEMA_MAX);
-  const example = JSON.stringify(body?.example);
+  const exampleJson = JSON.stringify(body?.example);
   const properties = {
     ...Object.fromEntries(parameters.map((parameter) => [getArgument(parameter), createParameterSchema(parameter)])),
     ...(schema === undefined ? {} : { body: schema }),
@@ -88,7 +88,7 @@ function createTool(operation: Operation, route: Route, components: Readonly<Rec
       description: [
         formatDescription(operation),
         `${UNITS} ${formatLimits(route)}`,
-        ...(example !== undefined && example.length <= EXAMPLE_MAX ? [`Example of body: ${example}`] : []),
+        ...(exampleJson !== undefined && exampleJson.length <= EXAMPLE_MAX ? [`Example of body: ${exampleJson}`] : []),
       ].join('\n'),
       inputSchema: { type: 'object', properties, required: requiredNames, additionalProperties: false },
       annotations: createHints(route),

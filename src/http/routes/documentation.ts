@@ -35,15 +35,15 @@ export type BuiltDocument = 'contract' | 'reference';
  */
 export function createDocumentationHandlers(sources: DocumentationSources): Handlers<typeof documentationRoutes> {
   const openApi = callOnce(sources.openApi);
-  const guide = callOnce(sources.guide);
-  const json = callOnce(() => {
+  const getGuide = callOnce(sources.guide);
+  const getOpenApiPage = callOnce(() => {
     const builtContract = sources.built('contract');
     if (builtContract !== undefined) return builtContract;
     const bytes = new TextEncoder().encode(JSON.stringify(openApi()));
     return { bytes, etag: createHash('sha256').update(bytes).digest('hex') };
   });
-  const reference = callOnce(() => sources.built('reference') ?? renderReferencePage(openApi(), guide()));
-  const pages = callOnce(() => new Map(guide().map((page) => [page.name, renderGuidePage(page, guide())])));
+  const getReferencePage = callOnce(() => sources.built('reference') ?? renderReferencePage(openApi(), getGuide()));
+  const getPages = callOnce(() => new Map(getGuide().map((page) => [page.name, renderGuidePage(page, getGuide())])));
 
   const readEncoded = memoise(sources.coded);
 
@@ -72,11 +72,11 @@ export function createDocumentationHandlers(sources: DocumentationSources): Hand
     createReply(page, request, PAGE_HEADERS);
 
   function createGuideReply(name: string, request: Pick<RouteRequest<Route>, 'header' | 'media'>): Reply {
-    const page = pages().get(name);
+    const page = getPages().get(name);
     if (page === undefined)
       throw new Refusal(
         'ROUTE_NOT_FOUND',
-        `The guide has no page ${name}; its pages are ${[...pages().keys()].filter(Boolean).join(', ')}.`,
+        `The guide has no page ${name}; its pages are ${[...getPages().keys()].filter(Boolean).join(', ')}.`,
       );
     if (request.media !== MARKDOWN_MEDIA) return createPageReply(page, request);
     const bytes = new TextEncoder().encode(sources.written(name));
@@ -92,8 +92,8 @@ export function createDocumentationHandlers(sources: DocumentationSources): Hand
   }
 
   return {
-    getOpenApi: (request) => createReply(json(), request),
-    getDocumentation: (request) => createPageReply(reference(), request),
+    getOpenApi: (request) => createReply(getOpenApiPage(), request),
+    getDocumentation: (request) => createPageReply(getReferencePage(), request),
     getGuide: (request) => createGuideReply('', request),
     getGuidePage: (request) => createGuideReply(request.params.page, request),
     getGuidePicture: ({ params: { picture } }) => createPictureReply(picture),

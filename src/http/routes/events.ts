@@ -22,11 +22,11 @@ export function createEventHandlers(events: Events, today: () => Day): Handlers<
 
 function formatIcalendar(view: EventsView, today: Day): string {
   const { events, from, to, covered_from: coveredFrom, covered_to: coveredTo } = view;
-  const covered =
+  const coverage =
     coveredFrom === null
       ? ''
       : ` All calendars of the indices cover ${coveredFrom} to ${coveredTo}: outside, events are missing.`;
-  const description = `Events from ${from} to ${to}.${covered}`;
+  const description = `Events from ${from} to ${to}.${coverage}`;
   return formatCalendar(
     { name: 'Divisor: index events', description, stamp: today },
     events.map(({ date, kind, index_id: indexId, calendar, effective, summary }) => ({

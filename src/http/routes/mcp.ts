@@ -38,7 +38,7 @@ type McpRequest = RouteRequest<(typeof mcpRoutes)['callMcp']>;
  */
 export function createMcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
   const { api, version, isReadOnly } = sources;
-  const catalogue = callOnce((): McpCatalogue => ({
+  const getCatalogue = callOnce((): McpCatalogue => ({
     version,
     isReadOnly,
     tools: createTools(api, sources.openApi()),
@@ -58,7 +58,7 @@ export function createMcpHandlers(sources: McpSources): Handlers<typeof mcpRoute
       }
       if (!isId(message.id)) return { status: 202 }; // the server sends no requests, and other notifications change nothing
       const call = runningCalls.begin({ keyId, session, id: message.id });
-      return answerMessage(request, message, { call, catalogue: catalogue(), answerFor: sources.answerFor });
+      return answerMessage(request, message, { call, catalogue: getCatalogue(), answerFor: sources.answerFor });
     },
   };
 }

@@ -53,7 +53,7 @@ export function createVersionHandlers(services: VersionedServices): Handlers<typ
     async ({ body }, id, ifMatch, authorship) =>
       createSavedReply(await strategies.replace(id, body, ifMatch, authorship)),
   );
-  const set = createFamilyHandlers(
+  const handlers = createFamilyHandlers(
     versions,
     'constraint-set',
     'constraint_set_id',
@@ -85,10 +85,10 @@ export function createVersionHandlers(services: VersionedServices): Handlers<typ
     diffStrategyVersions: strategy.difference,
     getStrategyVersion: strategy.read,
     restoreStrategyVersion: strategy.restore,
-    listConstraintSetVersions: set.list,
-    diffConstraintSetVersions: set.difference,
-    getConstraintSetVersion: set.read,
-    restoreConstraintSetVersion: set.restore,
+    listConstraintSetVersions: handlers.list,
+    diffConstraintSetVersions: handlers.difference,
+    getConstraintSetVersion: handlers.read,
+    restoreConstraintSetVersion: handlers.restore,
     listTemplateVersions: template.list,
     diffTemplateVersions: template.difference,
     getTemplateVersion: template.read,

@@ -113,12 +113,12 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     const jobId = identity.job_id;
     const surplus = history.surplus(endedMax, DELETED_JOBS_MAX);
     await store.transaction(async (tx) => {
-      for (const ended of surplus) await deleteJobIn(tx, ended);
+      for (const endedJob of surplus) await deleteJobIn(tx, endedJob);
       await deleteResults(tx, jobId);
       await tx.put('job', jobId, record);
       await tx.put('job-input', jobId, input);
     });
-    for (const ended of surplus) history.forget(ended);
+    for (const endedJob of surplus) history.forget(endedJob);
     const entry = liveJobs.adopt(identity, life);
     log.info(selectLogFields(identity), 'job accepted');
     liveJobs.notify(jobId);

@@ -112,6 +112,6 @@ function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDo
     remainingCount -= count;
     if (remainingCount >= 0) return;
     remainingCount = submissions - 1;
-    for (const ended of await rows.surplus(endedMax, DELETED_JOBS_MAX)) await jobs.forget(ended);
+    for (const endedJob of await rows.surplus(endedMax, DELETED_JOBS_MAX)) await jobs.forget(endedJob);
   };
 }

@@ -212,9 +212,9 @@ export function createJobDocuments({ documents, rows, getRetryPolicy }: JobDocum
       const setAuthor = (record: JobRecord): void => void (author = createAuthorship(splitRecord(record).identity));
       return documents.jobTransaction(
         async (tx) => {
-          const lastSeen = seen;
+          const lastReading = seen;
           seen = undefined; // the body may run again on another version
-          const change = lastSeen && (await moveJob(tx, order, { seen: lastSeen, setBy: setAuthor }));
+          const change = lastReading && (await moveJob(tx, order, { seen: lastReading, setBy: setAuthor }));
           return typeof change === 'object'
             ? change
             : moveJob(tx, order, { seen: await look(order.jobId), setBy: setAuthor });

@@ -138,20 +138,20 @@ const BEAT_COLUMNS = 'progress, message, beat_at, started_at, node';
  * @param kinds returns the kinds that start, as written in rows. Default: all kinds
  */
 export function createJobRows(database: Database, schema: string, kinds = () => CLAIMED_KINDS): JobRows {
-  const jobs = `${schema}.jobs`;
+  const jobsTable = `${schema}.jobs`;
   const listKeyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt];
   const readIds = async (sql: string, values: readonly unknown[]): Promise<readonly string[]> =>
     (await database.query<{ readonly job_id: string }>(sql, values)).map(({ job_id: id }) => id);
   // Each half of the query uses a separate index. A combined condition would read all stored jobs.
   const liveStatuses = ['pending', 'running']
-    .map((status) => `SELECT job_id, revision, sequence FROM ${jobs} WHERE status = '${status}'`)
+    .map((status) => `SELECT job_id, revision, sequence FROM ${jobsTable} WHERE status = '${status}'`)
     .join(' UNION ALL ');
 
   return {
-    ...createWaitingRows(database, { schema, jobs, kinds }),
+    ...createWaitingRows(database, { schema, jobs: jobsTable, kinds }),
     async beat(key, { progress, hasNews, leaseMs }) {
       const [beat] = await database.query<Beat>(
-        `UPDATE ${jobs} SET lease_until = clock_timestamp() + $4::double precision * interval '1 ms', beat_at = clock_timestamp(),
+        `UPDATE ${jobsTable} SET lease_until = clock_timestamp() + $4::double precision * interval '1 ms', beat_at = clock_timestamp(),
             progress = greatest(progress, least($5::double precision, 1)), message = coalesce($6, message),
             revision = CASE WHEN $7 THEN nextval('${schema}.job_revision') ELSE revision END
           WHERE ${SAME_ATTEMPT} AND status = 'running' AND ${WITHOUT_FLUSH} RETURNING ${BEAT_COLUMNS}`,
@@ -162,7 +162,7 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
     look: createLooks(database, schema),
     async runningOn(node) {
       const rows = await database.query<KeyRow & { readonly node: string }>(
-        `SELECT job_id, sequence, attempt, node FROM ${jobs} WHERE status = 'running' AND node = $1
+        `SELECT job_id, sequence, attempt, node FROM ${jobsTable} WHERE status = 'running' AND node = $1
           ORDER BY jobs.sequence DESC LIMIT ${TAKEOVERS_MAX}`,
         [node],
       );
@@ -170,7 +170,7 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
     },
     async surplus(endedMax, countMax) {
       const rows = await database.query<KeyRow>(
-        `SELECT job_id, sequence FROM ${jobs} WHERE status NOT IN ('pending', 'running')
+        `SELECT job_id, sequence FROM ${jobsTable} WHERE status NOT IN ('pending', 'running')
           ORDER BY jobs.sequence DESC OFFSET $1 LIMIT $2`,
         [endedMax, countMax],
       );
@@ -178,24 +178,24 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
     },
     async revisions(jobIds) {
       const rows = await database.query<{ readonly job_id: string; readonly revision: string }>(
-        jobIds === 'live' ? liveStatuses : `SELECT job_id, revision FROM ${jobs} WHERE job_id = ANY($1)`,
+        jobIds === 'live' ? liveStatuses : `SELECT job_id, revision FROM ${jobsTable} WHERE job_id = ANY($1)`,
         jobIds === 'live' ? [] : [jobIds],
       );
       return new Map(rows.map(({ job_id: id, revision }) => [id, Number(revision)]));
     },
-    ids: (kind) => readIds(`SELECT job_id FROM ${jobs} WHERE ${ROW_KIND} = $1 ORDER BY jobs.sequence`, [kind]),
+    ids: (kind) => readIds(`SELECT job_id FROM ${jobsTable} WHERE ${ROW_KIND} = $1 ORDER BY jobs.sequence`, [kind]),
     liveIds: () => readIds(`SELECT job_id FROM (${liveStatuses}) AS live ORDER BY sequence`, []),
     matching: ({ kinds, statuses, before, limit }) =>
       readIds(
-        `SELECT job_id FROM ${jobs} WHERE ($1::text[] IS NULL OR ${ROW_KIND} = ANY($1)) AND ($2::text[] IS NULL OR status = ANY($2))
-            AND ($3::text IS NULL OR sequence < (SELECT sequence FROM ${jobs} AS b WHERE b.job_id = $3))
+        `SELECT job_id FROM ${jobsTable} WHERE ($1::text[] IS NULL OR ${ROW_KIND} = ANY($1)) AND ($2::text[] IS NULL OR status = ANY($2))
+            AND ($3::text IS NULL OR sequence < (SELECT sequence FROM ${jobsTable} AS b WHERE b.job_id = $3))
           ORDER BY jobs.sequence DESC LIMIT $4`,
         [kinds ?? null, statuses ?? null, before ?? null, limit],
       ),
     async counts() {
       const [row] = await database.query<{ readonly pending: number; readonly running: number }>(
-        `SELECT (SELECT count(*) FROM ${jobs} WHERE status = 'pending')::int AS pending,
-          (SELECT count(*) FROM ${jobs} WHERE status = 'running')::int AS running`,
+        `SELECT (SELECT count(*) FROM ${jobsTable} WHERE status = 'pending')::int AS pending,
+          (SELECT count(*) FROM ${jobsTable} WHERE status = 'running')::int AS running`,
         [],
       );
       return row!; // the statement returns exactly one row

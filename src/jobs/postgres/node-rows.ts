@@ -79,10 +79,10 @@ export const isLiveNode = `seen_at > clock_timestamp() - interval '${LIVE_SECOND
 /** @param schema quoted identifier */
 export function createNodeRows(database: Database, schema: string): NodeRows {
   const nodesTable = `${schema}.nodes`;
-  const jobs = `${schema}.jobs`;
+  const jobsTable = `${schema}.jobs`;
   const liveCondition = isLiveNode;
   /** Parts that nodes compute for other nodes. */
-  const helpedParts = `${schema}.parts AS p JOIN ${jobs} AS j USING (job_id, sequence, attempt)
+  const helpedParts = `${schema}.parts AS p JOIN ${jobsTable} AS j USING (job_id, sequence, attempt)
     WHERE j.status = 'running' AND p.output IS NULL AND p.lease_until > clock_timestamp()`;
 
   const sum = (lane: Lane, where = ''): string =>
@@ -110,7 +110,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
       };
       const rows = await database.query<Row>(
         `WITH running AS (
-            SELECT node, job_id, estimated_bytes, false AS is_part FROM ${jobs} WHERE status = 'running'
+            SELECT node, job_id, estimated_bytes, false AS is_part FROM ${jobsTable} WHERE status = 'running'
             UNION
             SELECT p.node, job_id, j.estimated_bytes, true
               FROM ${helpedParts}
@@ -141,7 +141,8 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
       };
       // Each half of the query has a separate index.
       const laneCounts = ['pending', 'running'].map(
-        (status) => `SELECT ${CLASS} AS name, status, queued_at, node, job_id FROM ${jobs} WHERE status = '${status}'`,
+        (status) =>
+          `SELECT ${CLASS} AS name, status, queued_at, node, job_id FROM ${jobsTable} WHERE status = '${status}'`,
       );
       // Ignores the jobs of a command, which ends when its job is done. These jobs must not make an autoscaler add or
       // remove machines.

@@ -47,7 +47,7 @@ const SAME_ATTEMPT = 'job_id = $1 AND sequence = $2 AND attempt = $3';
 
 /** @param schema quoted identifier */
 export function createPartRows(database: Database, schema: string, { node, version }: PartNode): PartRows {
-  const table = `${schema}.parts`;
+  const partsTable = `${schema}.parts`;
   const listKeyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt] as const;
   const ownCondition = `${SAME_ATTEMPT} AND part = ANY($4) AND node = $5 AND output IS NULL`;
   const listAttemptValues = (claimedParts: ClaimedParts) => [...listKeyValues(claimedParts), claimedParts.parts, node];
@@ -56,8 +56,8 @@ export function createPartRows(database: Database, schema: string, { node, versi
   return {
     async offer(key, parts) {
       await database.query(
-        `WITH gone AS (DELETE FROM ${table} WHERE job_id = $1 AND (sequence, attempt) <> ($2, $3))
-          INSERT INTO ${table} (job_id, sequence, attempt, part, version)
+        `WITH gone AS (DELETE FROM ${partsTable} WHERE job_id = $1 AND (sequence, attempt) <> ($2, $3))
+          INSERT INTO ${partsTable} (job_id, sequence, attempt, part, version)
             SELECT $1, $2, $3, part, $5 FROM unnest($4::int[]) AS part`,
         [...listKeyValues(key), parts, version()],
       );
@@ -65,8 +65,8 @@ export function createPartRows(database: Database, schema: string, { node, versi
     async take(key) {
       // Takes the last part. The node of the job and the other nodes take parts from opposite ends.
       const [row] = await database.query<{ readonly part: number }>(
-        `DELETE FROM ${table} WHERE ${SAME_ATTEMPT} AND part = (
-            SELECT part FROM ${table} WHERE ${SAME_ATTEMPT} AND (node IS NULL OR output IS NULL AND lease_until < clock_timestamp())
+        `DELETE FROM ${partsTable} WHERE ${SAME_ATTEMPT} AND part = (
+            SELECT part FROM ${partsTable} WHERE ${SAME_ATTEMPT} AND (node IS NULL OR output IS NULL AND lease_until < clock_timestamp())
               ORDER BY part DESC LIMIT 1 FOR UPDATE SKIP LOCKED
           ) RETURNING part`,
         listKeyValues(key),
@@ -75,7 +75,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
     },
     async collect(key) {
       const rows = await database.query<{ readonly output: string }>(
-        `WITH written AS (DELETE FROM ${table} WHERE ${SAME_ATTEMPT} AND output IS NOT NULL RETURNING output)
+        `WITH written AS (DELETE FROM ${partsTable} WHERE ${SAME_ATTEMPT} AND output IS NOT NULL RETURNING output)
           SELECT DISTINCT output FROM written`,
         listKeyValues(key),
       );
@@ -83,13 +83,13 @@ export function createPartRows(database: Database, schema: string, { node, versi
     },
     async remaining(key) {
       const rows = await database.query<{ readonly part: number }>(
-        `SELECT part FROM ${table} WHERE ${SAME_ATTEMPT}`,
+        `SELECT part FROM ${partsTable} WHERE ${SAME_ATTEMPT}`,
         listKeyValues(key),
       );
       return rows.map(({ part }) => part);
     },
     async withdraw(jobId) {
-      await database.query(`DELETE FROM ${table} WHERE job_id = $1`, [jobId]);
+      await database.query(`DELETE FROM ${partsTable} WHERE job_id = $1`, [jobId]);
     },
     async claim({ lane, freeBytes, exceptOwners, exceptJobs, leaseMs }) {
       type Row = {
@@ -108,14 +108,14 @@ export function createPartRows(database: Database, schema: string, { node, versi
               FROM ${formatTakeableParts(schema, { node: '$1', version: '$2' })} AND ${formatRowLane('j.lane')} = $3 AND j.estimated_bytes <= $4
                 AND NOT j.owner = ANY($5) AND NOT job_id = ANY($6) ORDER BY ${formatPriorityOrder('j.lane')}, j.turn, j.sequence LIMIT 1
           ), taken AS (
-            SELECT part FROM ${table} AS p JOIN job USING (job_id, sequence, attempt) WHERE p.node IS NULL ORDER BY part
+            SELECT part FROM ${partsTable} AS p JOIN job USING (job_id, sequence, attempt) WHERE p.node IS NULL ORDER BY part
               LIMIT (
                 SELECT greatest(1, least(${CLAIMED_PARTS_MAX},
                     count(*) / (2 * (SELECT greatest(1, count(*)) FROM ${schema}.nodes WHERE ${isLiveNode}))))
-                  FROM ${table} AS p JOIN job USING (job_id, sequence, attempt) WHERE p.node IS NULL
+                  FROM ${partsTable} AS p JOIN job USING (job_id, sequence, attempt) WHERE p.node IS NULL
               ) FOR UPDATE OF p SKIP LOCKED
           )
-          UPDATE ${table} AS p SET node = $1, lease_until = clock_timestamp() + $7::double precision * interval '1 ms'
+          UPDATE ${partsTable} AS p SET node = $1, lease_until = clock_timestamp() + $7::double precision * interval '1 ms'
             FROM job WHERE p.job_id = job.job_id AND p.sequence = job.sequence AND p.attempt = job.attempt
               AND p.node IS NULL AND p.part IN (SELECT part FROM taken)
             RETURNING p.job_id, p.sequence, p.attempt, p.part, job.kind, job.owner, job.estimated_bytes`,
@@ -130,7 +130,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
     },
     async beat(claimedParts, leaseMs) {
       const beatRows = await database.query(
-        `UPDATE ${table} SET lease_until = clock_timestamp() + $6::double precision * interval '1 ms'
+        `UPDATE ${partsTable} SET lease_until = clock_timestamp() + $6::double precision * interval '1 ms'
           WHERE ${ownCondition} AND ${isRunning} RETURNING part`,
         [...listAttemptValues(claimedParts), leaseMs],
       );
@@ -138,20 +138,20 @@ export function createPartRows(database: Database, schema: string, { node, versi
     },
     async write(claimedParts, writtenParts) {
       const rows = await database.query(
-        `UPDATE ${table} SET output = $6 WHERE ${ownCondition} AND ${isRunning} RETURNING part`,
+        `UPDATE ${partsTable} SET output = $6 WHERE ${ownCondition} AND ${isRunning} RETURNING part`,
         [...listAttemptValues(claimedParts), JSON.stringify(writtenParts)],
       );
       return rows.length > 0;
     },
     async release(claimedParts) {
       await database.query(
-        `UPDATE ${table} SET node = NULL, lease_until = NULL WHERE ${ownCondition}`,
+        `UPDATE ${partsTable} SET node = NULL, lease_until = NULL WHERE ${ownCondition}`,
         listAttemptValues(claimedParts),
       );
     },
     async giveBack(claimedParts) {
       await database.query(
-        `UPDATE ${table} SET lease_until = '-infinity' WHERE ${ownCondition}`,
+        `UPDATE ${partsTable} SET lease_until = '-infinity' WHERE ${ownCondition}`,
         listAttemptValues(claimedParts),
       );
     },

@@ -53,8 +53,8 @@ export interface PulseOptions {
  */
 export function createPulse(options: PulseOptions): (order: PulseOrder) => Promise<Pulse> {
   const { database, schema, node, helper, kinds = () => CLAIMED_KINDS } = options;
-  const parameters = Array.from({ length: 11 }, (_, i) => `$${i + 1}`).join(', ');
-  const statement = `SELECT * FROM ${schema}.pulse_1(${parameters})`;
+  const parameterList = Array.from({ length: 11 }, (_, i) => `$${i + 1}`).join(', ');
+  const statement = `SELECT * FROM ${schema}.pulse_1(${parameterList})`;
   return async ({ state, events, asksSilent, asksNodes, capacity }) => {
     const stateText = state === undefined ? null : JSON.stringify(state);
     const eventPosition = [events?.horizon ?? null, events?.node ?? null];

@@ -140,23 +140,23 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
   async function complete(lease: Lease, ending: Ending): Promise<boolean> {
     if (parts?.hasLease(lease)) return parts.complete(lease, ending);
     const effect = ending.type === 'succeed' ? ending.effect : undefined;
-    for (let lost: unknown; ;) {
+    for (let cause: unknown; ;) {
       const isHeld = leases.isHeld(lease);
-      if (!isHeld && lost === undefined) return refuseStale(lease);
+      if (!isHeld && cause === undefined) return refuseStale(lease);
       const event = createEvent(ending, lease.attempt, getTimestamp(clock));
       try {
         const move = { jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }), seen: records.of(lease) };
         const change = isHeld ? await jobs.move(move) : undefined;
         // An earlier try may have succeeded.
-        const fate = typeof change === 'object' || lost === undefined ? change : await jobs.determineOutcome(lease);
-        if (fate === 'unknown') throw lost;
-        if (typeof fate !== 'object') return refuseStale(lease);
-        publishChange(fate, event);
+        const outcome = typeof change === 'object' || cause === undefined ? change : await jobs.determineOutcome(lease);
+        if (outcome === 'unknown') throw cause;
+        if (typeof outcome !== 'object') return refuseStale(lease);
+        publishChange(outcome, event);
         return true;
       } catch (thrown) {
         // Retries the end of the attempt. An attempt ends only once, however often and late the end is retried.
-        if (!isUnavailable(thrown) || isClosed() || thrown === lost) throw thrown;
-        lost = thrown;
+        if (!isUnavailable(thrown) || isClosed() || thrown === cause) throw thrown;
+        cause = thrown;
       }
       await new Promise<void>((resolve) => void clock.after(RETRY_DELAY_MS, resolve));
       // Sends a heartbeat, so that the attempt counts as alive while its end cannot be written.

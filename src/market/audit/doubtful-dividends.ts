@@ -64,11 +64,11 @@ interface Payment {
 export function* findDoubtfulDividends(history: SecurityHistory, content: MarketContent): Generator<DataWarning> {
   const payments = listPayments(history);
   const flaggedPayments = new Set<Payment>();
-  for (const doubt of [
+  for (const warning of [
     ...findUnusualSizes(history, payments, flaggedPayments),
     ...findDuplicates(payments, flaggedPayments),
   ])
-    yield doubt;
+    yield warning;
   yield* findUnadjusted(history, content, payments);
 }
 

@@ -18,7 +18,7 @@ export async function computeMarksWithoutLater(market: MarketData, day: Day): Pr
   const columns = await listFilledColumns(market, days);
   if (columns.length === identifiers.length) return [];
   const names = columns.map((column) => identifiers[column]!);
-  const axes = hashAxes({ ...market, identifiers: names });
+  const axesDigest = hashAxes({ ...market, identifiers: names });
   const wholeBlocks = Math.floor(days / BLOCK_DAYS);
   const blocks = new Uint8Array(wholeBlocks * DIGEST_BYTES);
   for (let block = 0; block < wholeBlocks; block++) {
@@ -42,7 +42,7 @@ export async function computeMarksWithoutLater(market: MarketData, day: Day): Pr
       .update(restDigest)
       .update(restHistory)
       .digest('hex');
-    return { day, axes, rows: days, hash };
+    return { day, axes: axesDigest, rows: days, hash };
   });
 }
 

@@ -42,9 +42,9 @@ export function createManagedFolders(root: string): ManagedFolders {
   let isSwept = false;
 
   async function discard(folder: string): Promise<void> {
-    const trash = join(dirname(folder), `${TRASH_PREFIX}${randomBytes(8).toString('hex')}`);
-    await rename(folder, trash);
-    await rm(trash, { recursive: true, force: true });
+    const trashFolder = join(dirname(folder), `${TRASH_PREFIX}${randomBytes(8).toString('hex')}`);
+    await rename(folder, trashFolder);
+    await rm(trashFolder, { recursive: true, force: true });
   }
 
   async function remove(folder: string, datasetId: string): Promise<boolean> {
@@ -58,18 +58,18 @@ export function createManagedFolders(root: string): ManagedFolders {
     datasetId: string,
     fill: (draft: string) => Promise<void>,
   ): Promise<void> {
-    const draft = join(root, `${DRAFT_PREFIX}${randomBytes(4).toString('hex')}`);
-    if (!isSwept) ownFolders.add(folder).add(draft);
+    const draftFolder = join(root, `${DRAFT_PREFIX}${randomBytes(4).toString('hex')}`);
+    if (!isSwept) ownFolders.add(folder).add(draftFolder);
     try {
-      await mkdir(draft, { recursive: true, mode: 0o700 });
-      await writeFile(join(draft, MARKER_FILE), JSON.stringify({ format: 1, store_id: datasetId }), {
+      await mkdir(draftFolder, { recursive: true, mode: 0o700 });
+      await writeFile(join(draftFolder, MARKER_FILE), JSON.stringify({ format: 1, store_id: datasetId }), {
         mode: 0o600,
         flush: true,
       });
-      await fill(draft);
-      await rename(draft, folder); // the mark is written before the folder gets its name
+      await fill(draftFolder);
+      await rename(draftFolder, folder); // the mark is written before the folder gets its name
     } catch (failure) {
-      await rm(draft, { recursive: true, force: true }).catch(() => {}); // the next start removes the remains
+      await rm(draftFolder, { recursive: true, force: true }).catch(() => {}); // the next start removes the remains
       throw failure;
     }
     await flushFolder(root);

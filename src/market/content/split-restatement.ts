@@ -52,15 +52,15 @@ export function splitRestatement(histories: TwoHistories): SplitRestatement | un
   const nextRow = close.stored.findIndex((value, t) => t > last && value === value);
   const nextBar = nextRow >= 0 ? { day: days[nextRow]!, close: close.stored[nextRow]! } : next;
   if (ratio === undefined || !isContinued(close, { last, following: nextBar })) return undefined;
-  const lastDivided = days[last]!;
+  const lastDividedDay = days[last]!;
   const to = nextBar?.day ?? Infinity;
   const split = actions.find(
     ({ type, exDay, status }) =>
-      ACTION_KINDS[type] === 'ratio' && status !== 'cancelled' && exDay > lastDivided && exDay <= to,
+      ACTION_KINDS[type] === 'ratio' && status !== 'cancelled' && exDay > lastDividedDay && exDay <= to,
   );
   // Rejects the split if prices are unadjusted. It would be applied a second time to prices that are already divided.
   if (split !== undefined && adjustment === 'none') return undefined;
-  return { ratio, exDay: split?.exDay ?? nextBar?.day ?? null, lastDivided };
+  return { ratio, exDay: split?.exDay ?? nextBar?.day ?? null, lastDivided: lastDividedDay };
 }
 
 const isSame = (x: number, y: number): boolean => x === y || (x !== x && y !== y);
@@ -111,8 +111,8 @@ function isScaled(
   { stored, fresh }: Values,
   { factor, last, isVolume }: { readonly factor: number; readonly last: number; readonly isVolume: boolean },
 ): boolean {
-  const unit = isVolume ? findVolumeUnit : computeUnit;
-  const units = { held: unit(listPrices(stored)), fresh: unit(listPrices(fresh)) };
+  const findUnit = isVolume ? findVolumeUnit : computeUnit;
+  const units = { held: findUnit(listPrices(stored)), fresh: findUnit(listPrices(fresh)) };
   for (let t = 0; t <= last; t++) {
     const [expected, value] = [stored[t]! * factor, fresh[t]!];
     if (isSame(expected, value)) continue;

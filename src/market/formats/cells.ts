@@ -72,14 +72,14 @@ export const formatWrittenCell = (cell: Cell | undefined): string =>
 
 /** Explains why a text is not a number, in a clause for an error message. */
 export function explainNotANumber(text: string): string {
-  const number = text.trim();
-  if (/^[+-]?\d{1,3},\d{3}$/.test(number))
+  const numberText = text.trim();
+  if (/^[+-]?\d{1,3},\d{3}$/.test(numberText))
     return 'has a comma that may be a decimal mark or a thousands separator; write a decimal point, or set decimal or thousands of the mapping';
-  if (/^[+-]?\d{1,3}(,\d{3})+\.\d*$|^[+-]?\d{1,3}(,\d{3}){2,}$/.test(number))
+  if (/^[+-]?\d{1,3}(,\d{3})+\.\d*$|^[+-]?\d{1,3}(,\d{3}){2,}$/.test(numberText))
     return 'has commas as thousands separators; remove them, or set thousands of the mapping';
-  if (/^[+-]?(?:[$€£¥₹] ?\d[\d.,]*|\d[\d.,]* ?(?:[KMBT]|[$€£¥₹]))$/i.test(number))
+  if (/^[+-]?(?:[$€£¥₹] ?\d[\d.,]*|\d[\d.,]* ?(?:[KMBT]|[$€£¥₹]))$/i.test(numberText))
     return 'has a currency sign or a unit; remove it, or set units of the mapping';
-  return /^[+-]?\d+(\.\d{3})*,\d+$/.test(number)
+  return /^[+-]?\d+(\.\d{3})*,\d+$/.test(numberText)
     ? 'has a decimal comma; write a decimal point, or set decimal of the mapping'
     : 'is not a finite number';
 }

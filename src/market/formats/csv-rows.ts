@@ -15,10 +15,10 @@ const DELIMITERS: ReadonlySet<string> = new Set([',', ';', '\t']);
 export async function parseCsvRows(lines: AsyncGenerator<Buffer>): Promise<TableRows> {
   const records = readRecords(lines);
   const firstRecord = await records.next();
-  const first = firstRecord.done === true ? '' : firstRecord.value.text.replace(/^\uFEFF/, '');
-  const detectedDelimiter = detectDelimiter(first);
+  const firstLine = firstRecord.done === true ? '' : firstRecord.value.text.replace(/^\uFEFF/, '');
+  const detectedDelimiter = detectDelimiter(firstLine);
   const delimiter = DELIMITERS.has(detectedDelimiter) ? detectedDelimiter : ',';
-  const header = splitCells(first, delimiter);
+  const header = splitCells(firstLine, delimiter);
   async function* readRows() {
     for await (const { text, number } of records) {
       const cells = splitCells(text, delimiter);
@@ -37,9 +37,9 @@ function splitCells(text: string, delimiter: string): string[] {
 async function* readRecords(lines: AsyncGenerator<Buffer>): AsyncGenerator<{ text: string; number: number }> {
   let [number, size] = [0, 0];
   let openLines: string[] = [];
-  for await (const line of lines) {
+  for await (const lineBytes of lines) {
     number++;
-    const text = line.toString().replace(/\r$/, '');
+    const text = lineBytes.toString().replace(/\r$/, '');
     openLines.push(text);
     size += text.length;
     // A line with an odd number of quotes begins or ends a cell with line breaks.

@@ -61,7 +61,7 @@ export async function openDuckDb(readable: ReadableFiles): Promise<DuckDb> {
     return connection;
   }
   const close = () => {
-    for (const open of connections) open.closeSync();
+    for (const openConnection of connections) openConnection.closeSync();
     instance.closeSync();
   };
   const connection = await connect();

@@ -74,9 +74,9 @@ function decodeBlock(block: Uint8Array, output: Output, end: number): void {
   /** Reads a length of four bits and its extension bytes. */
   const readLength = (bits: number): number => {
     let length = bits;
-    for (let more = bits === 15 ? 255 : 0; more === 255; length += more) {
+    for (let extraByte = bits === 15 ? 255 : 0; extraByte === 255; length += extraByte) {
       if (from >= block.length) throw new Lz4Fault('a block of the LZ4 frame is cut short');
-      more = block[from++]!;
+      extraByte = block[from++]!;
     }
     return length;
   };

@@ -11,20 +11,20 @@ export async function* convertToUtf8(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   encoding: TextEncoding | null,
 ): AsyncGenerator<Uint8Array> {
-  let start: Uint8Array = new Uint8Array(0);
+  let startBytes: Uint8Array = new Uint8Array(0);
   let decode: Decode | undefined;
   for await (const chunk of chunks) {
-    const bytes: Uint8Array = start.length > 0 ? Buffer.concat([start, chunk]) : chunk;
+    const bytes: Uint8Array = startBytes.length > 0 ? Buffer.concat([startBytes, chunk]) : chunk;
     if (decode === undefined && bytes.length < MARK_BYTES) {
-      start = new Uint8Array(bytes);
+      startBytes = new Uint8Array(bytes);
       continue;
     }
-    start = new Uint8Array(0);
+    startBytes = new Uint8Array(0);
     decode ??= chooseDecoder(bytes, encoding);
     yield decode(bytes);
   }
-  decode ??= chooseDecoder(start, encoding);
-  yield decode(start);
+  decode ??= chooseDecoder(startBytes, encoding);
+  yield decode(startBytes);
   yield decode(undefined);
 }
 

@@ -26,7 +26,7 @@ export async function importTable(
     });
     return undefined;
   }
-  const parquet = format === 'parquet' ? path : `${path}.parquet`;
+  const parquetPath = format === 'parquet' ? path : `${path}.parquet`;
   if (format === 'arrow' && isUnreadCompression(path)) {
     problems.error({
       code: 'UNREADABLE_FILE',
@@ -36,9 +36,9 @@ export async function importTable(
     });
     return undefined;
   }
-  if (format === 'arrow' && !(await writeArrowAsParquet(path, parquet, dataset, problems))) return undefined;
+  if (format === 'arrow' && !(await writeArrowAsParquet(path, parquetPath, dataset, problems))) return undefined;
   if (storedFiles !== null) refuseAppendedAdjustment(terms, problems);
-  const sourceResult = await readSource(await createSingleTable(dataset, parquet), problems, onProgress, {
+  const sourceResult = await readSource(await createSingleTable(dataset, parquetPath), problems, onProgress, {
     isPart: storedFiles !== null,
     terms,
   });

@@ -182,11 +182,11 @@ function reportFault(error: unknown, label: string, problems: Problems): void {
 }
 
 function createUnknownTableProblem(name: string, kind: string): Problem {
-  const table = name
+  const tableName = name
     .split('/')
     .at(-1)!
     .replace(/\.csv$/i, '');
-  const suggestion = findTableKind(table) === undefined ? suggestName(table, TABLE_KINDS) : '';
+  const suggestion = findTableKind(tableName) === undefined ? suggestName(tableName, TABLE_KINDS) : '';
   return {
     code: 'UNKNOWN_FIELD',
     path: name.slice(0, 80),

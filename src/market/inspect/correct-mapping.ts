@@ -107,12 +107,12 @@ function describeConflicts(conflicts: readonly RowConflict[]): string {
   const conflictTexts = conflicts
     .slice(0, CONFLICTS_NAMED_MAX)
     .map(({ identifier, rows, date, column, first, other }) => {
-      const values = `${column} ${first ?? 'none'} and ${other ?? 'none'} on ${date}`;
-      return `${identifier} ${rows} ${rows === 1 ? 'row' : 'rows'} (${values})`;
+      const valuesText = `${column} ${first ?? 'none'} and ${other ?? 'none'} on ${date}`;
+      return `${identifier} ${rows} ${rows === 1 ? 'row' : 'rows'} (${valuesText})`;
     });
   const remainingCount = conflicts.length - conflictTexts.length;
-  const securities = conflicts.length === 1 ? '1 security' : `${conflicts.length} securities`;
-  return `Different rows of ${securities}: ${conflictTexts.join(', ')}${remainingCount > 0 ? ` and ${remainingCount} more` : ''}. `;
+  const securitiesText = conflicts.length === 1 ? '1 security' : `${conflicts.length} securities`;
+  return `Different rows of ${securitiesText}: ${conflictTexts.join(', ')}${remainingCount > 0 ? ` and ${remainingCount} more` : ''}. `;
 }
 
 function addEncoding(mapping: Mapping, { file, path }: Finding): CorrectedMapping {
@@ -196,9 +196,12 @@ function ignoreColumns(
       question: { field: 'adjusted_close', question, taken: null, others: [], required: true },
     };
   }
-  const names = columns.join(',');
+  const namesText = columns.join(',');
   const question = `Some values of ${columns.join(', ')} are not numbers (${formatLocation(nonNumeric[0]!)}). ${columns.length === 1 ? 'The column is' : 'The columns are'} ignored.${formatFileHint(mapping, nonNumeric)}`;
-  return { mapping: reducedMapping, question: { field: 'ignore', question, taken: names, others: [], required: true } };
+  return {
+    mapping: reducedMapping,
+    question: { field: 'ignore', question, taken: namesText, others: [], required: true },
+  };
 }
 
 /** Formats the location of a finding and its text. */

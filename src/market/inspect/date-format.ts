@@ -21,9 +21,9 @@ export function detectDateFormat(cells: readonly (Cell | undefined)[]): DateForm
   const filledCells = cells.filter((cell) => readText(cell) !== null);
   if (filledCells.length === 0) return undefined;
   const matchesFormat = (format: string | null) => {
-    const dayReader = createDayReader(format);
+    const readDay = createDayReader(format);
     return filledCells.every((cell) => {
-      const day = dayReader(cell);
+      const day = readDay(cell);
       return typeof day === 'number' && day >= EPOCH_DAY_RANGE.from && day <= EPOCH_DAY_RANGE.to;
     });
   };
@@ -37,9 +37,9 @@ export function detectDateFormat(cells: readonly (Cell | undefined)[]): DateForm
   // Epoch units from seconds to nanoseconds differ by factors of a thousand. At most one of them therefore gives days
   // in this range. Days of 1970 are excluded.
   const epoch = EPOCHS.find((format) => {
-    const dayReader = createDayReader(format);
+    const readDay = createDayReader(format);
     return filledCells.every((cell) => {
-      const day = dayReader(cell);
+      const day = readDay(cell);
       return typeof day === 'number' && day > 365 && day <= EPOCH_DAY_RANGE.to;
     });
   });

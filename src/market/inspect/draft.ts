@@ -102,8 +102,8 @@ export function proposeDays(draft: ProposalDraft, written: readonly (Cell | unde
   const cells = removeFooter(written);
   const result = detectDateFormat(cells);
   if (result === undefined) {
-    const first = JSON.stringify(readText(cells[0]) ?? '').slice(0, 80);
-    const question = `What is the date format? The first date is ${first}.`;
+    const firstText = JSON.stringify(readText(cells[0]) ?? '').slice(0, 80);
+    const question = `What is the date format? The first date is ${firstText}.`;
     ask(draft, { field: 'date_format', question, taken: null });
     return;
   }

@@ -104,10 +104,10 @@ async function readEncodedRows(file: SourceFile, problems: Problems, { encoding,
   try {
     await readRows(file, [], problems, {
       csv: (columns) => {
-        const next = onHeader(columns);
+        const acceptRow = onHeader(columns);
         return (record) => {
           delimiter ??= detectDelimiter(record);
-          next(Array.from({ length: record.cells }, (_, cell) => readCellText(record, cell)));
+          acceptRow(Array.from({ length: record.cells }, (_, cell) => readCellText(record, cell)));
         };
       },
       cells: onHeader,

@@ -104,25 +104,27 @@ export function createTwoRowColumns(
   first: readonly string[],
   cells: readonly (Cell | undefined)[],
 ): WideColumns {
-  const second = first.map((_, i) => readText(cells[i]) ?? '');
+  const secondRow = first.map((_, i) => readText(cells[i]) ?? '');
   const firstDateColumn = findPosition(first, mapping.columns['date'] ?? 'date');
-  const secondDateColumn = findPosition(second, mapping.columns['date'] ?? 'date');
+  const secondDateColumn = findPosition(secondRow, mapping.columns['date'] ?? 'date');
   const date = Math.max(firstDateColumn >= 0 ? firstDateColumn : secondDateColumn, 0);
   const otherColumns = first.flatMap((_, i) => (i === date ? [] : [i]));
   const isFieldFirst = areFields(
     mapping,
     otherColumns.map((i) => first[i]!),
-    otherColumns.map((i) => second[i]!),
+    otherColumns.map((i) => secondRow[i]!),
   );
-  const isDay = markDateColumns(mapping, firstDateColumn >= 0 ? first : second);
+  const isDay = markDateColumns(mapping, firstDateColumn >= 0 ? first : secondRow);
   let spannedLabel = '';
-  const upper = first.map((text, i) => (i === date && !isDay[i] ? text : (spannedLabel = text.trim() || spannedLabel)));
+  const upperLabels = first.map((text, i) =>
+    i === date && !isDay[i] ? text : (spannedLabel = text.trim() || spannedLabel),
+  );
   return {
     ...createDayColumns(date, isDay),
     columns: first.map((_, i) =>
       i === date || isDay[i]
         ? undefined
-        : createColumn(mapping, isFieldFirst ? [upper[i]!, second[i]!] : [second[i]!, upper[i]!]),
+        : createColumn(mapping, isFieldFirst ? [upperLabels[i]!, secondRow[i]!] : [secondRow[i]!, upperLabels[i]!]),
     ),
   };
 }

@@ -86,23 +86,23 @@ export function createNoPanels(fields: readonly string[]): Panels {
 export function removeEmptyLines(panels: Panels): Panels {
   const { identifiers, dates, fields } = panels;
   const assets = identifiers.length;
-  const dayUsed = new Uint8Array(dates.length);
-  const nameUsed = new Uint8Array(assets);
-  let namesUnused = assets;
+  const usedDayFlags = new Uint8Array(dates.length);
+  const usedNameFlags = new Uint8Array(assets);
+  let unusedNames = assets;
   for (const panel of fields.values()) {
     for (let t = 0; t < dates.length; t++) {
-      for (let n = 0; n < assets && (namesUnused > 0 || dayUsed[t] === 0); n++) {
+      for (let n = 0; n < assets && (unusedNames > 0 || usedDayFlags[t] === 0); n++) {
         const value = panel[t * assets + n]!;
         if (value !== value) continue;
-        dayUsed[t] = 1;
-        namesUnused -= 1 - nameUsed[n]!;
-        nameUsed[n] = 1;
+        usedDayFlags[t] = 1;
+        unusedNames -= 1 - usedNameFlags[n]!;
+        usedNameFlags[n] = 1;
       }
     }
-    if (namesUnused === 0 && !dayUsed.includes(0)) return panels;
+    if (unusedNames === 0 && !usedDayFlags.includes(0)) return panels;
   }
-  const days = listPositions(dayUsed);
-  const names = listPositions(nameUsed);
+  const days = listPositions(usedDayFlags);
+  const names = listPositions(usedNameFlags);
   return {
     identifiers: names.map((n) => identifiers[n]!),
     dates: Int32Array.from(days, (t) => dates[t]!),

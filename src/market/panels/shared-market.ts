@@ -77,9 +77,9 @@ export async function transferMarket(
 
 function listFirstBytes(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {
   const first: Uint8Array[] = [];
-  for (let i = 0, room = bytes; i < pieces.length && room > 0; i++) {
-    first.push(pieces[i]!.subarray(0, room));
-    room -= first[i]!.length;
+  for (let i = 0, freeBytes = bytes; i < pieces.length && freeBytes > 0; i++) {
+    first.push(pieces[i]!.subarray(0, freeBytes));
+    freeBytes -= first[i]!.length;
   }
   return first;
 }

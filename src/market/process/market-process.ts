@@ -78,9 +78,9 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
   const folders: string[] = [];
   const incomingMarket = createIncomingMarket();
   try {
-    for (const place of listSharedFolders()) {
-      const folder = await mkdtemp(join(place, `${FOLDER_PREFIX}${process.pid}-`)).catch((error: unknown) => {
-        if (place !== SHARED_MEMORY) throw error; // the in-memory folder may be inaccessible to this user
+    for (const sharedFolder of listSharedFolders()) {
+      const folder = await mkdtemp(join(sharedFolder, `${FOLDER_PREFIX}${process.pid}-`)).catch((error: unknown) => {
+        if (sharedFolder !== SHARED_MEMORY) throw error; // the in-memory folder may be inaccessible to this user
       });
       if (folder !== undefined) folders.push(folder);
     }
@@ -242,10 +242,10 @@ async function writeBody([folder, ...others]: readonly string[], body: Uint8Arra
 
 /** Removes shared-memory files of processes that have ended. Called once at start. */
 export async function sweepSharedFolders(): Promise<void> {
-  for (const place of listSharedFolders()) {
-    for (const name of await readdir(place).catch(() => [])) {
+  for (const sharedFolder of listSharedFolders()) {
+    for (const name of await readdir(sharedFolder).catch(() => [])) {
       const pid = Number(/^divisor-(\d+)-/.exec(name)?.[1]);
-      if (pid > 0 && !isAlive(pid)) await rm(join(place, name), { recursive: true, force: true });
+      if (pid > 0 && !isAlive(pid)) await rm(join(sharedFolder, name), { recursive: true, force: true });
     }
   }
 }

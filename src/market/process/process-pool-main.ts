@@ -143,13 +143,13 @@ function releaseChild(id: number, child: ChildProcess): void {
 }
 
 function startProcess(): ChildProcess {
-  const node = [`--max-old-space-size=${HEAP_MEGABYTES}`, '--expose-gc'];
+  const nodeOptions = [`--max-old-space-size=${HEAP_MEGABYTES}`, '--expose-gc'];
   const isLimited = limitArguments.length > 0;
   const group = openGroup();
   const child = fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
     serialization: 'advanced',
     ...(isLimited && { execPath: SHELL }),
-    execArgv: isLimited ? [...listGroupArguments(group), process.execPath, ...node] : node,
+    execArgv: isLimited ? [...listGroupArguments(group), process.execPath, ...nodeOptions] : nodeOptions,
     env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS), GLIBC_TUNABLES: LARGE_PAGES },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });

@@ -66,12 +66,12 @@ export async function encodeSnapshot({ handle, market, loadedAt, files }: Served
       handle.digests === undefined ? null : mapParts(handle.digests, (bytes) => Buffer.from(bytes).toString('base64')),
     files,
   };
-  const text = new TextEncoder().encode(JSON.stringify(head));
-  const length = new Uint8Array(4);
-  new DataView(length.buffer).setUint32(0, text.length, true);
+  const textBytes = new TextEncoder().encode(JSON.stringify(head));
+  const lengthBytes = new Uint8Array(4);
+  new DataView(lengthBytes.buffer).setUint32(0, textBytes.length, true);
   const parts = [
-    length,
-    text,
+    lengthBytes,
+    textBytes,
     ...[handle.dates, handle.tables, handle.actionPlaces].map((memory) => new Uint8Array(memory)),
     ...handle.fields.map(({ values }) => new Uint8Array(values, 0, panel)),
   ];
@@ -137,16 +137,16 @@ export async function readSnapshot(path: string): Promise<OpenedSnapshot> {
 }
 
 async function readHead(file: FileHandle): Promise<{ readonly head: Head; readonly end: number }> {
-  const start = new Uint8Array(4);
-  await readInto(file, [start], 0);
-  const length = new DataView(start.buffer).getUint32(0, true);
-  const text = new Uint8Array(Math.min(length, HEAD_BYTES_MAX));
-  await readInto(file, [text], start.length);
+  const startBytes = new Uint8Array(4);
+  await readInto(file, [startBytes], 0);
+  const length = new DataView(startBytes.buffer).getUint32(0, true);
+  const textBytes = new Uint8Array(Math.min(length, HEAD_BYTES_MAX));
+  await readInto(file, [textBytes], startBytes.length);
   // `encodeSnapshot` wrote the text, and the digest of the file was verified.
-  const head = JSON.parse(new TextDecoder().decode(text)) as Head;
+  const head = JSON.parse(new TextDecoder().decode(textBytes)) as Head;
   if (head.format !== FORMAT)
     throw new Refusal('DOCUMENT_UNREADABLE', 'The snapshot of the market is of another format.');
-  return { head, end: start.length + length };
+  return { head, end: startBytes.length + length };
 }
 
 const readInto = (file: FileHandle, pieces: readonly Uint8Array[], offset: number): Promise<void> =>

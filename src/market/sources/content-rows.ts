@@ -56,7 +56,7 @@ export interface ContentRows {
 
 export function createContentRows(problems: Problems, terms = DEFAULT_TERMS): ContentRows {
   const market = createMarketRowsOn(terms, problems);
-  const records = createMarketRecords(market);
+  const createRecords = createMarketRecords(market);
   const tables = {
     reference: createReferenceRows(problems),
     corporate_actions: createActionRows(problems),
@@ -81,7 +81,7 @@ export function createContentRows(problems: Problems, terms = DEFAULT_TERMS): Co
     beginCells,
     beginCsv(tableKind, label, columns, table) {
       return tableKind === 'market'
-        ? records(label, columns, table?.name, table?.heading)
+        ? createRecords(label, columns, table?.name, table?.heading)
         : createRecordReader(tables[tableKind], label, columns, problems);
     },
     rowsOf: (tableKind) => (tableKind === 'market' ? market.rows : tables[tableKind].rows),

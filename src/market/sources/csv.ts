@@ -261,8 +261,8 @@ export type MarketRecords = (
 /** Adds the records of market files, in turn. Numbers are parsed from bytes, identifiers and days once per spelling. */
 export function createMarketRecords(rows: MarketRows): MarketRecords {
   let file: MarketFile;
-  const nameCodes = createByteTexts((bytes, start, end) => rows.codeOf(file, decodeText(bytes, start, end) || null));
-  const days = createByteTexts((bytes, start, end) => rows.dayOf(file, decodeText(bytes, start, end)));
+  const readNameCode = createByteTexts((bytes, start, end) => rows.codeOf(file, decodeText(bytes, start, end) || null));
+  const readDay = createByteTexts((bytes, start, end) => rows.dayOf(file, decodeText(bytes, start, end)));
 
   return (label, columns, table, heading) => {
     const csvFile = rows.beginFile(label, columns, table, heading);
@@ -282,8 +282,8 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
       }
       const { bytes, starts, ends } = record;
       rows.beginRow(
-        name < 0 ? code : nameCodes(bytes, starts[name]!, ends[name]!),
-        date < 0 ? undefined : days(bytes, starts[date]!, ends[date]!),
+        name < 0 ? code : readNameCode(bytes, starts[name]!, ends[name]!),
+        date < 0 ? undefined : readDay(bytes, starts[date]!, ends[date]!),
       );
       for (let column = 0; column < record.cells; column++) {
         if (fieldOf[column]! < 0) continue;

@@ -163,9 +163,9 @@ async function mapFiles(
     const folderFiles = names
       .filter((name) => isRead(name) && !TABLE_KINDS.some((table) => isCalled(name, table, areWorkbooks)))
       .toSorted(compareText);
-    const result = folderFiles.length > 0 ? folderFiles : await listFilesBelow(folder, isRead);
-    if (result.length === 0) continue;
-    const tableLocations = result.map((name) => [join(folder, name), `market/${name}`] as const);
+    const paths = folderFiles.length > 0 ? folderFiles : await listFilesBelow(folder, isRead);
+    if (paths.length === 0) continue;
+    const tableLocations = paths.map((name) => [join(folder, name), `market/${name}`] as const);
     return listFilesAt(tableLocations, 'market', listing);
   }
   const archive = names.find((name) => /\.zip$/i.test(name));
@@ -182,20 +182,20 @@ async function mapFiles(
  * Returns the files in the subfolders of a folder, such as 2024/01/2024-01-02.csv. Links to folders are not followed.
  */
 async function listFilesBelow(folder: string, isOwn: (name: string) => boolean): Promise<string[]> {
-  const results: string[] = [];
+  const paths: string[] = [];
   let entries = 0;
   async function visit(below: string, depth: number): Promise<void> {
     for (const entry of await readdir(join(folder, below), { withFileTypes: true }).catch(() => [])) {
       const name = join(below, entry.name);
-      if (results.length > FILES_MAX || ++entries > ENTRIES_MAX) return;
+      if (paths.length > FILES_MAX || ++entries > ENTRIES_MAX) return;
       if (!entry.isDirectory()) {
-        if (depth > 0 && isOwn(entry.name)) results.push(name);
+        if (depth > 0 && isOwn(entry.name)) paths.push(name);
       } else if (depth < DEPTH_MAX && !/^[._]/.test(entry.name) && !TABLE_KINDS.some((table) => table === entry.name))
         await visit(name, depth + 1);
     }
   }
   await visit('', 0);
-  return results.toSorted(compareText);
+  return paths.toSorted(compareText);
 }
 
 const listTableFiles = (path: string, table: TableKind, listing: Listing) =>

@@ -36,9 +36,9 @@ export async function readParquetMarket(
   try {
     const duckDb = await open();
     const { connection } = duckDb;
-    const soundFiles = await checkFiles(connection, listed, terms, problems);
-    if (soundFiles === undefined) return undefined;
-    const { files, columns: typed } = soundFiles;
+    const checkedFiles = await checkFiles(connection, listed, terms, problems);
+    if (checkedFiles === undefined) return undefined;
+    const { files, columns: typed } = checkedFiles;
     const scan = formatScan(files, { withRows: false });
     const columns = planMarketColumns(typed, problems, terms.mapping);
     if (columns.kind === 'refused') {
@@ -146,13 +146,13 @@ export async function readParquetTable<T>(
   await digestFiles(files, digests);
   try {
     const { connection } = await duck();
-    for (const listed of files) {
-      const { files: zoned, columns: typed } = await addZones(connection, [listed]);
+    for (const file of files) {
+      const { files: zoned, columns: typed } = await addZones(connection, [file]);
       const columns = typed.map(({ name }) => name);
       const errorsBefore = problems.errors;
-      await reportColumns(connection, zoned, { columns: typed, table: listed.label }, problems);
+      await reportColumns(connection, zoned, { columns: typed, table: file.label }, problems);
       if (problems.errors > errorsBefore) continue;
-      const addRow = rows.beginFile(listed.label, columns);
+      const addRow = rows.beginFile(file.label, columns);
       if (addRow !== undefined) await readCells(connection, zoned[0]!, columns, addRow);
     }
   } catch (error) {

@@ -114,13 +114,13 @@ async function readMarket(
   }
   const { digests, problems, terms } = reading;
   const rows = createMarketRowsOn(terms, problems, { isPart });
-  const records = createMarketRecords(rows);
+  const createRecords = createMarketRecords(rows);
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let readBytes = 0;
   for (const file of files) {
     const [before, errors] = [rows.rows, problems.errors];
     await readRows(file, digests, problems, {
-      csv: (columns, heading) => records(file.label, columns, formatTableName(file), heading),
+      csv: (columns, heading) => createRecords(file.label, columns, formatTableName(file), heading),
       cells: (columns) => {
         const marketFile = rows.beginFile(file.label, columns, formatTableName(file));
         return marketFile && ((cells) => rows.addCells(marketFile, cells));

@@ -63,7 +63,7 @@ export async function checkQuery(connection: DuckDBConnection, query: string): P
     } = node as SyntaxNode;
     if (type === 'STAR') queryNodes.hasStar = true;
     if (type === 'SHOW_REF') queryNodes.isDescription = true;
-    if (type === 'COLUMN_REF') for (const one of named ?? []) columns.add(one.toLowerCase());
+    if (type === 'COLUMN_REF') for (const columnName of named ?? []) columns.add(columnName.toLowerCase());
     if (type === 'FUNCTION' && name !== undefined)
       assertAllowed(name.toLowerCase(), isTable, findPosition(query, queryLocation));
     if (type === 'VALUE_CONSTANT' && typeof value?.value === 'string') texts.add(value.value);
@@ -123,11 +123,11 @@ const ERROR_POSITION = /\nLINE (\d+): ([^\n]*)\n( *)\^/;
  */
 export function createQueryRefusal(query: string, error: unknown, prefix = 0): Refusal {
   if (error instanceof Refusal) return error;
-  const report = error instanceof Error ? error.message : String(error);
-  if (/out of memory|failed to allocate|memory limit/i.test(report))
+  const reportText = error instanceof Error ? error.message : String(error);
+  if (/out of memory|failed to allocate|memory limit/i.test(reportText))
     return new Refusal('QUERY_LIMIT', 'The query needs more memory than it may use: select fewer rows or columns.');
-  const match = ERROR_POSITION.exec(report);
-  const text = report.replace(ERROR_POSITION, '').replace(/\n+/g, ' ').slice(0, 500).trim();
+  const match = ERROR_POSITION.exec(reportText);
+  const text = reportText.replace(ERROR_POSITION, '').replace(/\n+/g, ' ').slice(0, 500).trim();
   if (match === null) return refuseQuery(text);
   const line = Number(match[1]);
   const column = match[3]!.length - `LINE ${line}: `.length + 1 - (line === 1 ? prefix : 0);

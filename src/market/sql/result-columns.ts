@@ -10,7 +10,7 @@ export function listResultColumns(result: DuckDBResult): readonly TypedColumn[] 
   const usedNames = new Set<string>();
   return result.columnNames().map((columnName, position) => {
     let name = columnName;
-    for (let again = 1; usedNames.has(name); again++) name = `${columnName}_${again}`;
+    for (let number = 1; usedNames.has(name); number++) name = `${columnName}_${number}`;
     usedNames.add(name);
     return { name, type: getType(result.columnType(position)) };
   });

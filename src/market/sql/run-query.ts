@@ -103,16 +103,16 @@ function findNeeds(
   tables: ReadonlySet<string>,
 ): SqlNeeds {
   const runs = RUN_VIEWS.flatMap((view) => {
-    const request = tables.has(formatRestTable(view))
+    const requestedIds = tables.has(formatRestTable(view))
       ? ids
       : named.filter((_, i) => tables.has(formatRunTable(view, i)));
-    if (request.length > limits.runs)
+    if (requestedIds.length > limits.runs)
       throw new Refusal(
         'QUERY_LIMIT',
-        `The query reads ${view} of ${request.length} indices (limit ${limits.runs}): select some by index_id = '...' or index_id IN (...).`,
-        { view, indices: request.length, limit: limits.runs },
+        `The query reads ${view} of ${requestedIds.length} indices (limit ${limits.runs}): select some by index_id = '...' or index_id IN (...).`,
+        { view, indices: requestedIds.length, limit: limits.runs },
       );
-    return request.map((indexId) => ({ view, indexId }));
+    return requestedIds.map((indexId) => ({ view, indexId }));
   });
   const market = MARKET_VIEWS.filter((view) => tables.has(view)).map((view) => ({
     view,

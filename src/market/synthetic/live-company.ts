@@ -86,9 +86,9 @@ function createCompanyState(birth: Birth, surroundings: Surroundings): CompanySt
   const { spec } = surroundings;
   const { seed, sessions } = spec;
   const random = createCounterRandom({ seed, stream: birth.stream });
-  const fate = createCounterRandom({ seed, stream: birth.stream + 8 });
+  const fateRandom = createCounterRandom({ seed, stream: birth.stream + 8 });
   const traits = drawTraits(spec, random);
-  const policy = drawDividendPolicy(spec, fate, birth.price);
+  const policy = drawDividendPolicy(spec, fateRandom, birth.price);
   const accounts = openAccounts(
     {
       listed: sessions[birth.listed]!,
@@ -106,7 +106,7 @@ function createCompanyState(birth: Birth, surroundings: Surroundings): CompanySt
     policy,
     accounts,
     random,
-    fate,
+    fate: fateRandom,
     gaps: createCounterRandom({ seed, stream: birth.stream + 9 }),
     bars: createEmptyBars(sessions.length - birth.listed),
     actions: [],
@@ -114,7 +114,7 @@ function createCompanyState(birth: Birth, surroundings: Surroundings): CompanySt
     price: birth.price,
     shares: birth.shares,
     perShare: policy.perShare,
-    freeFloat: Math.round(20 * (0.35 + 0.65 * fate.uniform())) / 20,
+    freeFloat: Math.round(20 * (0.35 + 0.65 * fateRandom.uniform())) / 20,
     ending: undefined,
   };
 }

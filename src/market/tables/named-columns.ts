@@ -62,7 +62,8 @@ function reportMissing({ dataset: table, label, written, missing }: MissingColum
   const customColumns = written.filter((column) => !isKnownColumn(table, column));
   for (const column of missing) {
     const similarName = findNearestName(column, customColumns);
-    const meant = similarName === undefined ? '' : ` There is ${similarName.slice(0, 80)}: did you mean ${column}?`;
+    const suggestion =
+      similarName === undefined ? '' : ` There is ${similarName.slice(0, 80)}: did you mean ${column}?`;
     const columns =
       written.length === 0
         ? 'none'
@@ -75,7 +76,7 @@ function reportMissing({ dataset: table, label, written, missing }: MissingColum
       path: `${label}.${column}`,
       column,
       message:
-        `The column ${column} is missing.${meant}${table === 'market' ? ' A mapping takes it from another.' : ''} The columns are ${columns}.`.slice(
+        `The column ${column} is missing.${suggestion}${table === 'market' ? ' A mapping takes it from another.' : ''} The columns are ${columns}.`.slice(
           0,
           400,
         ),
@@ -92,12 +93,12 @@ interface ColumnNames {
 
 /** Warns of unknown columns whose names are similar to a known column that is absent. Also reports ignored columns. */
 function warnOfSimilarNames({ dataset: table, label, names, missing }: ColumnNames, problems: Problems): void {
-  const absent = KNOWN_COLUMNS[table].filter((known) => !names.includes(known) && !missing.includes(known));
-  const unknown = names.filter(
+  const absentColumns = KNOWN_COLUMNS[table].filter((known) => !names.includes(known) && !missing.includes(known));
+  const unknownColumns = names.filter(
     (name) => name !== '' && !isKnownColumn(table, name) && !isMeantFor(name, { dataset: table, missing }),
   );
-  for (const name of unknown) {
-    const suggestion = suggestName(name, absent);
+  for (const name of unknownColumns) {
+    const suggestion = suggestName(name, absentColumns);
     if (suggestion === '') {
       if (!OPEN_TABLES.has(table)) problems.warning(createIgnoredFinding({ dataset: table, label }, name));
       continue;

@@ -228,11 +228,11 @@ function formatLocation(path: string, column: string | undefined): string {
   const label = bracketIndex < 0 ? path : path.slice(0, bracketIndex);
   const columnName = column ?? (bracketIndex < 0 ? '' : path.slice(path.lastIndexOf(']') + 2));
   const slash = label.indexOf('/');
-  const table =
+  const tableName =
     column !== undefined && slash < 0 && label.endsWith(`.${column}`)
       ? label.slice(0, -column.length - 1)
       : slash < 0
         ? label
         : label.slice(0, slash);
-  return columnName === '' ? table : `${table}.${columnName}`;
+  return columnName === '' ? tableName : `${tableName}.${columnName}`;
 }

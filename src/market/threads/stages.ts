@@ -13,14 +13,14 @@ export interface Stage {
 
 export function createStage(fields: number, stripeCells: number): Stage {
   const bytes = stripeCells * Float64Array.BYTES_PER_ELEMENT + PADDING_BYTES;
-  const rooms = Array.from({ length: fields }, () => new ArrayBuffer(bytes));
-  const cells = rooms.map((room) => new Float64Array(room, 0, stripeCells));
+  const buffers = Array.from({ length: fields }, () => new ArrayBuffer(bytes));
+  const cells = buffers.map((room) => new Float64Array(room, 0, stripeCells));
   return {
     cells,
     flags: new Uint8Array(stripeCells),
     rows: 0,
     begin(byteIn) {
-      for (const [f, room] of rooms.entries()) {
+      for (const [f, room] of buffers.entries()) {
         const from = byteIn(room, f);
         if (cells[f]!.byteOffset !== from) cells[f] = new Float64Array(room, from, stripeCells);
       }

@@ -98,14 +98,14 @@ export function packChange({ dates, identifiers, tables, fields }: ContentChange
     tables,
     fields: fields.map(({ name, values }) => ({ name, cells: values.length })),
   };
-  const text = new TextEncoder().encode(JSON.stringify(header));
+  const textBytes = new TextEncoder().encode(JSON.stringify(header));
   const cells = fields.flatMap(({ rows, columns, values }) =>
     [rows, columns, values].map(({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength)),
   );
-  const bytes = new Uint8Array(cells.reduce((sum, { length }) => sum + length, LENGTH_BYTES + text.length));
-  new DataView(bytes.buffer).setUint32(0, text.length, true);
-  bytes.set(text, LENGTH_BYTES);
-  let offset = LENGTH_BYTES + text.length;
+  const bytes = new Uint8Array(cells.reduce((sum, { length }) => sum + length, LENGTH_BYTES + textBytes.length));
+  new DataView(bytes.buffer).setUint32(0, textBytes.length, true);
+  bytes.set(textBytes, LENGTH_BYTES);
+  let offset = LENGTH_BYTES + textBytes.length;
   for (const part of cells) {
     bytes.set(part, offset);
     offset += part.length;

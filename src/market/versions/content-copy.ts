@@ -57,12 +57,12 @@ export function encodeContent(content: MarketContent, from: number): CopyPiece {
   if (from === 0) add(Buffer.from(JSON.stringify(createHeader(content, days))));
   const buffer = new Float64Array(days * assets);
   let next = from;
-  for (let taken = 0; next < parts * panels.length && taken < PIECE_BYTES; next++) {
+  for (let pieceBytes = 0; next < parts * panels.length && pieceBytes < PIECE_BYTES; next++) {
     const first = (next % parts) * days * assets;
     const cells = panels[Math.floor(next / parts)]!.subarray(first, first + days * assets);
     const encodedCells = encodeCells(copyInParts(cells, buffer), assets);
     add(encodedCells, areIntegers(encodedCells) ? constants.Z_RLE : undefined); // encoded integers contain runs of bytes and few other repetitions
-    taken += cells.byteLength;
+    pieceBytes += cells.byteLength;
   }
   return { piece: deflatedParts, next: next < parts * panels.length ? next : null };
 }

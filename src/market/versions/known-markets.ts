@@ -70,12 +70,12 @@ interface Stage {
 function findFirstTouched(last: MarketContent, earlier: readonly EarlierContent[]): Float64Array {
   const first = new Float64Array(earlier.length);
   let after: Stage = { ...last, dates: [...last.dates], fields: [...last.fields.keys()], tables: encodeTables(last) };
-  let firstTouched = Infinity;
+  let firstChanged = Infinity;
   earlier.forEach(({ change }, place) => {
     const before = restoreStage(after, change);
-    firstTouched = Math.min(firstTouched, findFirstChanged(change, before, after));
+    firstChanged = Math.min(firstChanged, findFirstChanged(change, before, after));
     after = before;
-    first[place] = firstTouched;
+    first[place] = firstChanged;
   });
   return first;
 }
@@ -109,9 +109,9 @@ function findFirstChanged(change: ContentChange, before: Stage, after: Stage): n
 
 /** Returns the first day on which two axes differ. */
 function computeFirstParted(before: readonly Day[], after: readonly Day[]): number {
-  let firstParted = 0;
-  while (firstParted < before.length && before[firstParted] === after[firstParted]) firstParted++;
-  return Math.min(before[firstParted] ?? Infinity, after[firstParted] ?? Infinity);
+  let firstDifference = 0;
+  while (firstDifference < before.length && before[firstDifference] === after[firstDifference]) firstDifference++;
+  return Math.min(before[firstDifference] ?? Infinity, after[firstDifference] ?? Infinity);
 }
 
 /** Returns true if a change leaves a list unchanged. */

@@ -42,22 +42,23 @@ export function createStoredApprovals(documents: DocumentStore, now: () => numbe
 
   async function saveApproval(tx: DocumentTransaction, approval: Approval): Promise<void> {
     await tx.put('approval', formatKey(approval.approval_id), approval);
-    const open = await readOpenApprovals(tx);
-    const otherApprovals = open.filter(({ approval_id: id }) => id !== approval.approval_id);
+    const openApprovals = await readOpenApprovals(tx);
+    const otherApprovals = openApprovals.filter(({ approval_id: id }) => id !== approval.approval_id);
     const { approval_id, digest } = approval;
     const next = isOpen(approval) ? [...otherApprovals, { approval_id, digest }] : otherApprovals;
-    if (next.length !== open.length) await tx.put('approval-state', OWNER, { open: next } satisfies OpenApprovals);
+    if (next.length !== openApprovals.length)
+      await tx.put('approval-state', OWNER, { open: next } satisfies OpenApprovals);
   }
 
   async function removeExpired(tx: DocumentTransaction): Promise<number> {
-    const open = await readOpenApprovals(tx);
+    const openApprovals = await readOpenApprovals(tx);
     const keptApprovals = [];
-    for (const openApproval of open) {
+    for (const openApproval of openApprovals) {
       const approval = await findApproval(tx, openApproval.approval_id);
       if (approval !== undefined && isOpen(approval)) keptApprovals.push(openApproval);
       else if (approval?.state === 'expired') await tx.put('approval', formatKey(openApproval.approval_id), approval);
     }
-    if (keptApprovals.length !== open.length)
+    if (keptApprovals.length !== openApprovals.length)
       await tx.put('approval-state', OWNER, { open: keptApprovals } satisfies OpenApprovals);
     return keptApprovals.length;
   }

@@ -145,6 +145,6 @@ function endRound(day: DayDocument, { state, reason, held }: RoundEnd, nowMs: nu
       finished_at: formatTimestamp(nowMs),
       next_attempt_at: null,
     };
-  const next = formatTimestamp(nowMs + day.plan.retry_minutes * 60_000);
-  return { ...day, state, reason, held: [...held], is_late: isLate, next_attempt_at: next };
+  const nextTimestamp = formatTimestamp(nowMs + day.plan.retry_minutes * 60_000);
+  return { ...day, state, reason, held: [...held], is_late: isLate, next_attempt_at: nextTimestamp };
 }

@@ -69,8 +69,10 @@ export async function performEachIndex<S>(
   const selectedIndices = indices == null ? undefined : new Set(indices);
   let count = 0;
   for (const wave of context.waves) {
-    const open = wave.filter((id) => (selectedIndices === undefined || selectedIndices.has(id)) && context.isOpen(id));
-    await runConcurrently(open, INDEX_CONCURRENCY, async (id) => {
+    const openIds = wave.filter(
+      (id) => (selectedIndices === undefined || selectedIndices.has(id)) && context.isOpen(id),
+    );
+    await runConcurrently(openIds, INDEX_CONCURRENCY, async (id) => {
       const result = await perform(id).catch((failure: unknown) => createBlockedResult(failure, context.signal));
       await context.put(id, id, result);
       if (result.state === 'done') count++;

@@ -24,10 +24,10 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
   if (keepDays === null) return;
   const { files_from: from, pruned_on: prunedOn } = await readState(documents, scheduleId);
   if (prunedOn === today) return;
-  const cutoff = formatDay(parseValidDay(today) - keepDays);
+  const cutoffDate = formatDay(parseValidDay(today) - keepDays);
   /** Oldest session whose files are kept. */
-  let oldestDate = from !== undefined && from > cutoff ? from : cutoff;
-  for (let dayLimit = parseValidDay(cutoff); ;) {
+  let oldestDate = from !== undefined && from > cutoffDate ? from : cutoffDate;
+  for (let dayLimit = parseValidDay(cutoffDate); ;) {
     const page = await documents.numbers('schedule-day', scheduleId, { below: dayLimit, limit: DAYS_PER_TRANSACTION });
     const dates = page.map(formatDay).filter((date) => from === undefined || date >= from);
     await documents.transaction(async (tx) => {
@@ -35,7 +35,7 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
         // The files of an unreadable day are kept.
         const day = await readDay(tx, scheduleId, date).catch(() => undefined);
         if (day === undefined || !hasFiles(day)) continue;
-        const isOld = day.finished_at !== null && day.finished_at.slice(0, DATE_LENGTH) < cutoff;
+        const isOld = day.finished_at !== null && day.finished_at.slice(0, DATE_LENGTH) < cutoffDate;
         if (isOld) await tx.put('schedule-day', formatDayId(scheduleId, date), removeFiles(day));
         else oldestDate = date;
       }

@@ -85,10 +85,14 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
     if (day.state !== 'running') tx.publish({ type: 'day-changed', schedule_id: day.schedule_id, date: day.date });
     const state = await readState(tx, day.schedule_id);
     const otherDates = state.open.filter((date) => date !== day.date);
-    const open = hasEnded(day) ? otherDates : [...otherDates, day.date].toSorted();
+    const openDates = hasEnded(day) ? otherDates : [...otherDates, day.date].toSorted();
     const mayHaveFiles = state.files_from !== undefined && day.date < state.files_from;
-    if (open.join() === state.open.join() && !mayHaveFiles) return;
-    await tx.put('schedule-state', day.schedule_id, { ...state, open, ...(mayHaveFiles && { files_from: day.date }) });
+    if (openDates.join() === state.open.join() && !mayHaveFiles) return;
+    await tx.put('schedule-state', day.schedule_id, {
+      ...state,
+      open: openDates,
+      ...(mayHaveFiles && { files_from: day.date }),
+    });
   }
 
   return {

@@ -36,7 +36,7 @@ export function describeCoverage(
     };
   }
   const { market } = current;
-  const shared = {
+  const sharedFields = {
     cache_age: Math.max(0, (now - Date.parse(current.loadedAt)) / 1000),
     last_refreshed: current.loadedAt,
     source: servedDataset === undefined ? null : SOURCES[servedDataset.kind],
@@ -53,7 +53,7 @@ export function describeCoverage(
         field_count: market.fields.size,
         frequency: 'daily',
         stale_after_seconds: MARKET_STALE_SECONDS,
-        ...shared,
+        ...sharedFields,
         cache_size_bytes: findBytes(servedDataset, 'market'),
       },
       market.reference.rows.size === 0
@@ -66,7 +66,7 @@ export function describeCoverage(
             field_count: market.reference.columns.length,
             frequency: 'static',
             stale_after_seconds: null,
-            ...shared,
+            ...sharedFields,
             cache_size_bytes: findBytes(servedDataset, 'reference'),
           },
     ],

@@ -121,11 +121,11 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   const readPartialDates = createPartialDatesReader(documents);
   const readers = createGate(READERS);
   const uploads = createGate(UPLOADS);
-  const shared = { ...dependencies, activity, readers, uploads, closing: closing.signal };
-  const registration = createDatasetRegistration(shared);
-  const imports = createDatasetImports(shared);
-  const submissions = createDatasetSubmissions(shared);
-  const resumption = createDatasetResumption(shared);
+  const sharedDependencies = { ...dependencies, activity, readers, uploads, closing: closing.signal };
+  const registration = createDatasetRegistration(sharedDependencies);
+  const imports = createDatasetImports(sharedDependencies);
+  const submissions = createDatasetSubmissions(sharedDependencies);
+  const resumption = createDatasetResumption(sharedDependencies);
   let pendingResumption: Promise<void> = Promise.resolve();
 
   async function readPanels(document: DatasetDocument, { client, signal }: Requester): Promise<MarketHandle> {
@@ -189,7 +189,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     ...registration,
     ...submissions,
     importData: imports.importData,
-    inspect: createDatasetInspections(shared),
+    inspect: createDatasetInspections(sharedDependencies),
     template: (format) => ({ bytes: createImportTemplate(format), ...TEMPLATES[format] }),
     audit: async (datasetId, requester) => audits.audit((await activity.requireKnown(datasetId)).document, requester),
     repair,

@@ -50,15 +50,15 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
         await folders.remove(folder, datasetId);
         return { result };
       }
-      const time = timestamp();
+      const currentTimestamp = timestamp();
       const changes: Partial<DatasetDocument> = {
-        ...createLoadedFields({ ...outcome.summary, warnings }, time),
-        last_refreshed_at: time,
+        ...createLoadedFields({ ...outcome.summary, warnings }, currentTimestamp),
+        last_refreshed_at: currentTimestamp,
         location: folder,
         ...(await files.keep(folder)),
         synthetic: { generator: GENERATOR, request: { ...request, end } },
       };
-      const next = isServed ? await prepareServedMarket(outcome.handle!, time) : undefined;
+      const next = isServed ? await prepareServedMarket(outcome.handle!, currentTimestamp) : undefined;
       const version =
         next === undefined ? null : await versions.prepare(next, { source: 'synthetic', kind: 'synthetic' });
       const preservedContent = next === undefined ? await versions.preserve(datasetId, async () => servedMarket) : null;

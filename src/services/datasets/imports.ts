@@ -116,7 +116,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     folder: string,
     summary: ContentSummary,
   ): DatasetDocument {
-    const time = timestamp();
+    const currentTimestamp = timestamp();
     return {
       store_id: datasetId,
       name: header.name,
@@ -130,11 +130,11 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       adjustment: header.adjustment,
       mapping: null, // the import has applied its mapping
       currency: header.currency ?? (header.on_exists === 'append' ? (previousDocument?.currency ?? null) : null),
-      created_at: previousDocument?.created_at ?? time,
-      last_refreshed_at: previousDocument === undefined ? null : time,
+      created_at: previousDocument?.created_at ?? currentTimestamp,
+      last_refreshed_at: previousDocument === undefined ? null : currentTimestamp,
       synthetic: null,
       ...blankDataset,
-      ...createLoadedFields(summary, time),
+      ...createLoadedFields(summary, currentTimestamp),
     };
   }
 

@@ -27,8 +27,8 @@ export function createDatasetInspections({ locations, databases, readers, closin
   async function inspectData(request: InspectRequest, requester: Requester): Promise<InspectResult> {
     const signal = AbortSignal.any([requester.signal, closing]);
     const field = request.location === undefined ? 'content' : 'location';
-    const inspected = await inspectSource(request);
-    const input = { inspected, inspectionTerms: { mapping: request.mapping, answers: request.answers } };
+    const inspectedData = await inspectSource(request);
+    const input = { inspected: inspectedData, inspectionTerms: { mapping: request.mapping, answers: request.answers } };
     const inspection = await readers(() => convertFailure(field, inspectMarket(input, signal)), {
       ...requester,
       signal,

@@ -70,12 +70,13 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
         { load, calendars: await calendarsInUse(), onProgress: attempt.report, signal: attempt.signal },
       );
       if (result.kind === 'refused') throw recordFailure(result.findings, 'location');
-      const time = timestamp();
-      const servedMarket = result.handle === null ? undefined : await prepareServedMarket(result.handle, time);
+      const currentTimestamp = timestamp();
+      const servedMarket =
+        result.handle === null ? undefined : await prepareServedMarket(result.handle, currentTimestamp);
       if (servedMarket !== undefined) await activations.prepare(servedMarket);
       const after: DatasetDocument = {
         ...createWritingDataset(payload),
-        ...createLoadedFields(result.summary, time),
+        ...createLoadedFields(result.summary, currentTimestamp),
         writing: false,
         location: folder,
         ...(await files.keep(folder)),

@@ -172,12 +172,12 @@ function createRequestedOverride(
   previousPrice: number | null,
 ): ProposedChange {
   const { identifier, date, price, reason } = request;
-  const action = price === null ? 'Withdraw the override of' : `Override by ${price}`;
+  const actionText = price === null ? 'Withdraw the override of' : `Override by ${price}`;
   return {
     action: 'override',
     subject: storeId,
     content: request,
-    summary: `${action} the price of ${identifier} on ${date} in ${storeId}.`,
+    summary: `${actionText} the price of ${identifier} on ${date} in ${storeId}.`,
     facts: {
       kind: 'override',
       store_id: storeId,

@@ -49,9 +49,9 @@ async function findFirstReferencedVersion(tx: DocumentTransaction, { datasetId, 
     const document = await readVersion(tx, datasetId, version);
     if (document !== undefined) versions.set(document.content_hash, version);
   }
-  let firstReferenced = before;
+  let firstReference = before;
   const addReference = (hash: string | null): void => {
-    firstReferenced = Math.min(firstReferenced, (hash === null ? undefined : versions.get(hash)) ?? before);
+    firstReference = Math.min(firstReference, (hash === null ? undefined : versions.get(hash)) ?? before);
   };
   for (const kind of ['run', 'kept-run'] as const)
     for await (const body of readBodies(tx, kind)) {
@@ -63,7 +63,7 @@ async function findFirstReferencedVersion(tx: DocumentTransaction, { datasetId, 
     }
   for await (const body of readBodies(tx, 'publication'))
     for (const entry of PublicationBatch.safeParse(body).data?.entries ?? []) addReference(entry.data_hash);
-  return firstReferenced;
+  return firstReference;
 }
 
 async function* readBodies(tx: DocumentTransaction, kind: DocumentKind): AsyncGenerator<unknown> {

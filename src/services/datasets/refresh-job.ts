@@ -44,7 +44,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const freshData = await readFreshData({ ...document, location: document.source }, servedMarket, full, attempt);
     const lastDay = until === null ? null : parseValidDay(until);
     const { changed_prices: changedPrices = [] } = document;
-    const refreshed = await attempt.compute(
+    const refreshOutput = await attempt.compute(
       'refresh-market',
       {
         held: isTrial ? removeSpareMemory(servedMarket.handle) : servedMarket.handle,
@@ -61,26 +61,26 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       },
       0.3,
     );
-    const { handle, isSameTables, report, warnings } = refreshed;
+    const { handle, isSameTables, report, warnings } = refreshOutput;
     const dataWarnings = [...(freshData.summary.readWarnings ?? []), ...warnings];
     assertAccepted([...report.findings, ...findNewWarnings(dataWarnings, document)], failOn);
-    const value = { store_id: datasetId, dry_run: isTrial, ...createReport(refreshed, document, servedMarket) };
+    const value = { store_id: datasetId, dry_run: isTrial, ...createReport(refreshOutput, document, servedMarket) };
     if (isTrial) return { result: { value } };
-    const time = timestamp();
+    const currentTimestamp = timestamp();
     const versionFiles = selectReusableFiles(freshData.files, report);
     const files = lastDay === null ? versionFiles : versionFiles.filter(isOtherTable);
     const refreshedMarket = isSameTables
-      ? prepareServedAgain(handle, servedMarket, time, files)
-      : await prepareServedMarket(handle, time, files);
+      ? prepareServedAgain(handle, servedMarket, currentTimestamp, files)
+      : await prepareServedMarket(handle, currentTimestamp, files);
     const changes: Partial<DatasetDocument> = {
       ...createLoadedFields(
         { ...freshData.summary, warnings: sortFindings([...report.findings, ...dataWarnings]) },
-        time,
+        currentTimestamp,
       ),
-      last_refreshed_at: time,
+      last_refreshed_at: currentTimestamp,
       taken_at_start: null,
       location: document.source,
-      ...createRefreshFields(refreshed),
+      ...createRefreshFields(refreshOutput),
       rows:
         full && lastDay === null
           ? { ...freshData.summary.rows }

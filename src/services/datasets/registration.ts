@@ -99,7 +99,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       const options = { serve: request.activate, signal: requester.signal };
       const loadOutcome = await readers(() => loading.read(source, options), requester);
       if (loadOutcome.kind === 'refused') throw refuseData(placeFindings('location', loadOutcome.findings));
-      const time = timestamp();
+      const currentTimestamp = timestamp();
       const document: DatasetDocument = {
         ...source,
         name: request.name,
@@ -107,11 +107,11 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         active: false,
         writing: false,
         source: location,
-        created_at: time,
+        created_at: currentTimestamp,
         last_refreshed_at: null,
         synthetic: null,
         ...blankDataset,
-        ...createLoadedFields(loadOutcome.summary, time),
+        ...createLoadedFields(loadOutcome.summary, currentTimestamp),
       };
       const version =
         loadOutcome.served === undefined

@@ -153,10 +153,10 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   async function acceptSource(active: DatasetDocument, summary: ContentSummary, servedMarket: ServedMarket) {
     const isGrown = await hasGrown(active, servedMarket);
     const read = { summary, served: servedMarket };
-    const settled = isGrown ? { ...read, report: null } : await settleSource(active, read, dependencies, closing);
-    const version = await versions.prepare(settled.served, { source: 'reload', kind: active.kind });
-    await activations.prepare(settled.served);
-    return { reloaded: { ...settled, hasGrown: isGrown, counts: version?.rows ?? null }, version };
+    const settledSource = isGrown ? { ...read, report: null } : await settleSource(active, read, dependencies, closing);
+    const version = await versions.prepare(settledSource.served, { source: 'reload', kind: active.kind });
+    await activations.prepare(settledSource.served);
+    return { reloaded: { ...settledSource, hasGrown: isGrown, counts: version?.rows ?? null }, version };
   }
 
   return { announce, resume };

@@ -200,7 +200,7 @@ function describeChange(
     const [was, is] = [previousDocument.rows?.[table] ?? 0, summary.rows[table] ?? 0];
     return was === is ? [] : [`${table} ${was} rows before, ${is} now`];
   });
-  const counts = [
+  const countsText = [
     hashText,
     ...rows,
     ...(previousDocument.identifiers === summary.identifiers
@@ -208,11 +208,11 @@ function describeChange(
       : [`${previousDocument.identifiers ?? 0} identifiers before, ${summary.identifiers} now`]),
   ].join('; ');
   if (prefixMark !== undefined && isGrown) {
-    const message = `The source has grown since it was last read, with its history up to ${formatDay(prefixMark.day)} unchanged: ${counts}.`;
+    const message = `The source has grown since it was last read, with its history up to ${formatDay(prefixMark.day)} unchanged: ${countsText}.`;
     return { severity: 'info', code: 'DATES_ADDED', path: 'market', message };
   }
   const rangeText = prefixMark === undefined ? '' : ` up to ${formatDay(prefixMark.day)}`;
-  const message = `The history${rangeText} is not what it was when the source was last read: ${counts}. ${formatCounts(changeCounts)}What is served is what the source holds now; run again what was computed before.`;
+  const message = `The history${rangeText} is not what it was when the source was last read: ${countsText}. ${formatCounts(changeCounts)}What is served is what the source holds now; run again what was computed before.`;
   return { severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message };
 }
 

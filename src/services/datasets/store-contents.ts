@@ -47,14 +47,14 @@ export function createStoreContents({
     if (isReadOnly) return servedMarket;
     const isGrown = await hasGrown(document, servedMarket);
     const version = await versions.prepare(servedMarket, { source: 'reload', kind: document.kind });
-    const reloaded = {
+    const reloadedContent = {
       summary: loadOutcome.summary,
       served: servedMarket,
       hasGrown: isGrown,
       counts: version?.rows ?? null,
     };
     const isSameContent = document.content_hash === servedMarket.identity.contentHash;
-    const fields = isSameContent ? {} : createReloadFields(document, reloaded, timestamp());
+    const fields = isSameContent ? {} : createReloadFields(document, reloadedContent, timestamp());
     await activations.prepare(servedMarket);
     await documents.transaction(async (tx) => {
       const { document: now } = await requireDataset(tx, document.store_id);

@@ -69,18 +69,18 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
   return async (terms) => {
     const { target, record, signal, timestamp } = terms;
     const plannedFiles = plan(terms);
-    const open = (): DeliveredFile[] =>
+    const listOpenFiles = (): DeliveredFile[] =>
       record.files(target.name).filter(({ path, state }) => plannedFiles.has(path) && isOpen(state));
-    for (const file of open()) record.put({ ...file, rounds: file.rounds + 1 });
-    for (let attemptNumber = 1; open().length > 0; attemptNumber++) {
+    for (const file of listOpenFiles()) record.put({ ...file, rounds: file.rounds + 1 });
+    for (let attemptNumber = 1; listOpenFiles().length > 0; attemptNumber++) {
       const mayHelp = await attemptDelivery(
         terms,
-        open().map((file) => createOutgoingFile(file, plannedFiles.get(file.path)!)),
+        listOpenFiles().map((file) => createOutgoingFile(file, plannedFiles.get(file.path)!)),
       );
-      if (!mayHelp || attemptNumber >= LIMITS.MAX_DELIVERY_TRIES || open().length === 0) break;
+      if (!mayHelp || attemptNumber >= LIMITS.MAX_DELIVERY_TRIES || listOpenFiles().length === 0) break;
       await sleep(pauseMs * attemptNumber, undefined, { signal });
     }
-    for (const file of open())
+    for (const file of listOpenFiles())
       if (file.rounds >= LIMITS.MAX_DELIVERY_ROUNDS) {
         record.put({ ...file, state: 'failed' });
         record.log(timestamp(), target.name, file.path, `Given up after ${file.rounds} rounds.`);

@@ -50,8 +50,8 @@ export function createDeliveryDestinations(options: DeliveryDestinationOptions):
     const defaultPort = PORTS[url.protocol]!; // targets have only these schemes
     const port = url.port === '' ? defaultPort : Number(url.port);
     const isAllowed = hosts.some((allowedHost) => {
-      const allowed = parseHostPort(allowedHost, defaultPort);
-      return allowed?.host === host && allowed.port === port;
+      const allowedHostPort = parseHostPort(allowedHost, defaultPort);
+      return allowedHostPort?.host === host && allowedHostPort.port === port;
     });
     return isAllowed
       ? undefined

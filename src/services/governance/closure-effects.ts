@@ -60,16 +60,16 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
   async function readPublished(indexId: string, dates: ReadonlySet<string>) {
     const head = await readLogHead(documents, indexId);
     const publishedDates = new Set<string>();
-    let last = '';
-    if (head === undefined) return { found: publishedDates, last };
+    let lastDate = '';
+    if (head === undefined) return { found: publishedDates, last: lastDate };
     for await (const batch of readLogBatches(documents, indexId, head)) {
       for (const { date } of batch) {
         if (dates.has(date)) publishedDates.add(date);
-        if (date > last) last = date;
+        if (date > lastDate) lastDate = date;
       }
       await setImmediate();
     }
-    return { found: publishedDates, last };
+    return { found: publishedDates, last: lastDate };
   }
 
   /**

@@ -104,13 +104,13 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
     changes: listChanges,
     async statement(indexId, signal) {
       const { document } = await requireIndex(documents, indexId);
-      const time = timestamp();
+      const currentTimestamp = timestamp();
       const adjustment = await readAdjustment({ documents, markets }, document);
       const calendar = calendars.get(document.calendar);
       return {
         index_id: indexId,
         name: document.name,
-        generated_at: time,
+        generated_at: currentTimestamp,
         version: (await readLastVersion(documents, { kind: 'index', id: indexId })) || null,
         purpose: document.description ?? null,
         methodology: createMethodology(document, adjustment),
@@ -131,7 +131,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
         limitations: listLimitations(document, { covered: calendar && formatDay(calendar.coverage.publishedTo) }),
         changes: [...(await listChanges(indexId, LISTED_MAX))],
         amendments: [...(document.amendments ?? [])],
-        review: await describeReview(document, time.slice(0, 10)),
+        review: await describeReview(document, currentTimestamp.slice(0, 10)),
         publication: await describePublication(indexId),
         errors: [...(await publications.errors(indexId, LISTED_MAX))],
         procedures: [...(await procedures.of(indexId))],

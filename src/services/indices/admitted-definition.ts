@@ -38,8 +38,8 @@ export async function createDefinitionRequest(
 
 function formatSummary(id: string, changes: readonly DefinitionChange[]): string {
   if (changes.some(({ effective_from: from }) => from === null)) return `Change the definition of ${id}.`;
-  const dates = changes.map(({ effective_from: from }) => from).join(', ');
-  return `Amend the definition of ${id} from ${dates} on.`;
+  const datesText = changes.map(({ effective_from: from }) => from).join(', ');
+  return `Amend the definition of ${id} from ${datesText} on.`;
 }
 
 /**

@@ -31,10 +31,10 @@ export function createIndexList(
   return async ({ limit, after }) => {
     // The revision is read before the documents. A write during the read then changes the revision, and the list is not
     // reused.
-    const revision = (await Promise.all([documents.revision('index'), documents.revision('run')])).join(' ');
+    const revisionText = (await Promise.all([documents.revision('index'), documents.revision('run')])).join(' ');
     if (
       cachedList !== undefined &&
-      cachedList.revision === revision &&
+      cachedList.revision === revisionText &&
       cachedList.limit === limit &&
       cachedList.after === after
     )
@@ -44,7 +44,7 @@ export function createIndexList(
     const page = remainingIndices.slice(0, limit ?? remainingIndices.length);
     const indices = await Promise.all(page.map((document) => toSummary(document, documents)));
     const list = { indices, skipped, skipped_causes: { ...skipped_causes } };
-    cachedList = indices.length <= CACHED_ROWS_MAX ? { limit, after, revision, list } : undefined;
+    cachedList = indices.length <= CACHED_ROWS_MAX ? { limit, after, revision: revisionText, list } : undefined;
     return list;
   };
 }

@@ -38,8 +38,8 @@ export function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalD
       const removedJobs = await deleteJobsAbout(tx, jobs, collectSubjects(family));
       const deletedIndices: IndexDeletion['deleted'] = [];
       for (const member of family) {
-        const jobsForgotten = removedJobs.get(member.id) ?? 0;
-        deletedIndices.push(await deleteMember(tx, member, { jobsForgotten, all: authorship?.purges }));
+        const forgottenJobs = removedJobs.get(member.id) ?? 0;
+        deletedIndices.push(await deleteMember(tx, member, { jobsForgotten: forgottenJobs, all: authorship?.purges }));
       }
       return { deleted: deletedIndices };
     };
@@ -90,11 +90,11 @@ async function deleteMember(
   { jobsForgotten, all }: { readonly jobsForgotten: number; readonly all: boolean | undefined },
 ): Promise<IndexDeletion['deleted'][number]> {
   await tx.delete('index', id);
-  const runsForgotten = await deleteRuns(tx, id, { all });
+  const forgottenRuns = await deleteRuns(tx, id, { all });
   return {
     index_id: id,
-    backtest_record_deleted: runsForgotten > 0,
-    backtest_results_deleted: runsForgotten + jobsForgotten,
+    backtest_record_deleted: forgottenRuns > 0,
+    backtest_results_deleted: forgottenRuns + jobsForgotten,
     derived_from: derivedFrom,
   };
 }

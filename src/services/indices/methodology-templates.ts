@@ -82,7 +82,7 @@ const HISTORY_DAYS = 366;
 const UNSUITABLE_CODES: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']);
 
 export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
-  const templates = callOnce(
+  const getTemplates = callOnce(
     () => new Map(read().map((template) => [template.id, callOnce(() => prepareTemplate(template, calendars))])),
   );
 
@@ -106,10 +106,10 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   }
 
   function requireTemplate(id: string): PreparedTemplate {
-    const template = templates().get(id);
+    const template = getTemplates().get(id);
     if (template !== undefined) return template();
     throw new Refusal('TEMPLATE_NOT_FOUND', `No published methodology has the id ${id}.`, {
-      accepted: [...templates().keys()],
+      accepted: [...getTemplates().keys()],
     });
   }
 
@@ -147,9 +147,9 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   }
 
   return {
-    list: () => ({ templates: [...templates().values()].map((getTemplate) => createSummary(getTemplate())) }),
+    list: () => ({ templates: [...getTemplates().values()].map((getTemplate) => createSummary(getTemplate())) }),
     listChecks: () =>
-      [...templates()].map(([id, check]) => ({ name: `methodology template ${id}`, run: () => void check() })),
+      [...getTemplates()].map(([id, check]) => ({ name: `methodology template ${id}`, run: () => void check() })),
     get(id, { index_id: indexId, base_date: requestedDate }) {
       const preparedTemplate = requireTemplate(id);
       const market = markets.current()?.market;

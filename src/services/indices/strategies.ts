@@ -145,12 +145,12 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
         await requireStored(tx, strategyId);
         await assertPrecondition(tx, 'strategy', strategyId, toDocumentPrecondition(ifMatch));
         await tx.delete('strategy', strategyId);
-        const runsForgotten = await deleteRuns(tx, strategyId, { all: authorship?.purges });
+        const forgottenRuns = await deleteRuns(tx, strategyId, { all: authorship?.purges });
         const jobsForgotten = (await deleteJobsAbout(tx, jobs, deletedSubjects)).get(strategyId) ?? 0;
         return {
           strategy_id: strategyId,
-          backtest_record_deleted: runsForgotten > 0,
-          backtest_results_deleted: runsForgotten + jobsForgotten,
+          backtest_record_deleted: forgottenRuns > 0,
+          backtest_results_deleted: forgottenRuns + jobsForgotten,
         };
       };
       return documents.transaction(deleteStrategy, { by: authorship });

@@ -30,7 +30,7 @@ export function createCallbackDestinations({
 }: CallbackDestinationOptions): CallbackDestinations {
   const allowedHosts = new Set(hosts.map((host) => host.toLowerCase()));
   const isAddressAllowed = (address: string): boolean =>
-    !isIn(reservedNetworks(), address) && (isPrivateAllowed || !isIn(privateNetworks(), address));
+    !isIn(getReservedNetworks(), address) && (isPrivateAllowed || !isIn(getPrivateNetworks(), address));
 
   return {
     isAddressAllowed,
@@ -59,7 +59,7 @@ export function createCallbackDestinations({
 }
 
 /** Address ranges of this machine and of private networks. @source IANA special-purpose address registries */
-const privateNetworks = callOnce(() =>
+const getPrivateNetworks = callOnce(() =>
   createBlockList(['127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10', '::1/128 fc00::/7']),
 );
 
@@ -68,7 +68,7 @@ const privateNetworks = callOnce(() =>
  * addresses that map to IPv4.
  * @source IANA special-purpose address registries
  */
-const reservedNetworks = callOnce(() =>
+const getReservedNetworks = callOnce(() =>
   createBlockList([
     '0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3',
     '::/128 ::ffff:0:0:0/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/32 2001:db8::/32 2002::/16 fe80::/9 ff00::/8',

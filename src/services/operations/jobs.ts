@@ -146,10 +146,10 @@ export function createJobsService({
  * @returns a function that admits one more stream; it returns the function that ends the stream
  */
 function createFollowers(): (client: string | null) => () => void {
-  let open = 0;
+  let unfinishedCount = 0;
   const openBy = new Map<string, number>();
   const count = (client: string | null, change: 1 | -1): void => {
-    open += change;
+    unfinishedCount += change;
     if (client === null) return;
     const openCount = (openBy.get(client) ?? 0) + change;
     if (openCount === 0) openBy.delete(client);
@@ -162,7 +162,8 @@ function createFollowers(): (client: string | null) => () => void {
       const detail = { streams: ownCount, limit: ownLimit };
       throw new Refusal('RATE_LIMITED', `The key has ${ownCount} event streams open (limit ${ownLimit}).`, detail);
     }
-    if (open >= limit) throw new Refusal('OVERLOADED', `${open} event streams are open (limit ${limit}).`);
+    if (unfinishedCount >= limit)
+      throw new Refusal('OVERLOADED', `${unfinishedCount} event streams are open (limit ${limit}).`);
     count(client, 1);
     return () => count(client, -1);
   };

@@ -19,10 +19,10 @@ const GENERAL_REFUSALS: ReadonlySet<string> = new Set(['DRAINING', 'STORAGE_FULL
 /** Queues failed jobs again, the newest first. @throws Refusal DRAINING, STORAGE_FULL, STORE_UNAVAILABLE */
 export async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: RetryOrder): Promise<JobRetries> {
   const { limit } = order;
-  const result = await listFailedJobs(jobs, { ...order, limit: limit + 1 });
+  const failedIds = await listFailedJobs(jobs, { ...order, limit: limit + 1 });
   const retriedIds: string[] = [];
   const refusals: JobRetries['refused'] = [];
-  for (const jobId of result.slice(0, limit)) {
+  for (const jobId of failedIds.slice(0, limit)) {
     try {
       await jobs.retry(jobId);
       retriedIds.push(jobId);
@@ -31,7 +31,7 @@ export async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: 
       refusals.push({ job_id: jobId, code: failure.code, message: failure.message });
     }
   }
-  return { retried: retriedIds, refused: refusals, is_complete: result.length <= limit };
+  return { retried: retriedIds, refused: refusals, is_complete: failedIds.length <= limit };
 }
 
 /** Lists the ids of failed jobs, the newest first. @cost pages over all failed jobs of the kinds until the limit */

@@ -53,7 +53,7 @@ function createCutter(firstLine: number | null) {
   const parts: AccountsPart[] = [];
   let total = 0;
   let line = firstLine ?? 0;
-  let open = { accounts: 0, bytes: 0, hash: createHash('sha256'), line };
+  let openFile = { accounts: 0, bytes: 0, hash: createHash('sha256'), line };
 
   /** Ids of the accounts, at most `MAX_BATCH_ACCOUNTS` of about 100 bytes each. */
   const ids = new Set<string>();
@@ -68,9 +68,9 @@ function createCutter(firstLine: number | null) {
   }
 
   function close(): void {
-    const { hash, ...part } = open;
+    const { hash, ...part } = openFile;
     parts.push({ ...part, sha256: hash.digest('hex'), line: firstLine === null ? null : part.line });
-    open = { accounts: 0, bytes: 0, hash: createHash('sha256'), line };
+    openFile = { accounts: 0, bytes: 0, hash: createHash('sha256'), line };
   }
 
   return {
@@ -84,13 +84,13 @@ function createCutter(firstLine: number | null) {
           Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1', 0, 64).trim() === '';
         if (!isBlank) {
           if (++total > LIMITS.MAX_BATCH_ACCOUNTS) throw countRefusal(`more than ${LIMITS.MAX_BATCH_ACCOUNTS}`);
-          open.accounts++;
+          openFile.accounts++;
         }
-        open.hash.update(bytes).update(END);
-        open.bytes += bytes.length + 1;
+        openFile.hash.update(bytes).update(END);
+        openFile.bytes += bytes.length + 1;
         keptChunks.push(bytes, END);
         size += bytes.length + 1;
-        if (open.accounts === PART_ACCOUNTS) close();
+        if (openFile.accounts === PART_ACCOUNTS) close();
         if (size < PIECE_BYTES) continue;
         yield Buffer.concat(keptChunks);
         [keptChunks, size] = [[], 0];
@@ -99,7 +99,7 @@ function createCutter(firstLine: number | null) {
     },
     end(): readonly AccountsPart[] {
       if (total === 0) throw countRefusal('0');
-      if (open.accounts > 0) close();
+      if (openFile.accounts > 0) close();
       return parts;
     },
   };

@@ -51,9 +51,9 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
     if (!(failure instanceof Refusal) || failure.code !== 'MODEL_LACKS_NAMES') return failure;
     const { document } = await requireModel(documents, terms.risk_model);
     const { observed_start: start, observed_end: end } = document;
-    const window = `The returns of the model are from ${start} to ${end}: estimate it with a start on which all securities of ${terms.parent} have prices, or exclude the security from ${terms.parent}.`;
+    const windowText = `The returns of the model are from ${start} to ${end}: estimate it with a start on which all securities of ${terms.parent} have prices, or exclude the security from ${terms.parent}.`;
     const detail = { ...failure.detail, observed_start: start, observed_end: end };
-    return new Refusal(failure.code, `${failure.message} ${window}`, detail, { cause: failure });
+    return new Refusal(failure.code, `${failure.message} ${windowText}`, detail, { cause: failure });
   }
 
   async function createPartOrder({ accounts }: BatchPayload, positions: readonly number[]) {

@@ -27,8 +27,8 @@ export function readParquet<T>(
  * read.
  */
 async function* readAccountRows(lines: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  for await (const line of lines) {
-    const text = line.toString();
+  for await (const lineBytes of lines) {
+    const text = lineBytes.toString();
     let account: object;
     try {
       account = JSON.parse(text, (_, value: unknown) => value ?? undefined) as object; // the reader process wrote this line
@@ -42,8 +42,8 @@ async function* readAccountRows(lines: AsyncIterable<Buffer>): AsyncGenerator<st
 
 async function* readLotRows(lines: AsyncIterable<Buffer>) {
   let number = 0;
-  for await (const line of lines) {
-    const cells = JSON.parse(line.toString()) as readonly (string | null)[]; // the reader process wrote these lines
+  for await (const lineBytes of lines) {
+    const cells = JSON.parse(lineBytes.toString()) as readonly (string | null)[]; // the reader process wrote these lines
     yield { cells: cells.map((cell) => cell ?? ''), number: ++number };
   }
 }

@@ -48,11 +48,11 @@ function assertPublishedUnchanged(
  */
 function assertStartOverlaps(disagreements: readonly Disagreement[], comparedCloses: ComparedCloses): void {
   const { closes, entriesInForce } = comparedCloses;
-  const begin = closes.dates[0]!; // a run has at least one close
-  const dates = [...entriesInForce.keys()].filter((date) => date < begin).toSorted();
+  const firstDate = closes.dates[0]!; // a run has at least one close
+  const dates = [...entriesInForce.keys()].filter((date) => date < firstDate).toSorted();
   const hasNoOverlap = dates.length === entriesInForce.size;
   if (dates.length === 0 || (disagreements.length === 0 && !hasNoOverlap)) return;
-  const message = `The run begins on ${begin}, the published log on ${dates[0]!}: its closes do not continue the ${dates.length} before them. Run the index from ${dates[0]!} on.`;
+  const message = `The run begins on ${firstDate}, the published log on ${dates[0]!}: its closes do not continue the ${dates.length} before them. Run the index from ${dates[0]!} on.`;
   throw refuseRestatement(message, { dates, disagreements }, comparedCloses);
 }
 
@@ -65,8 +65,8 @@ function assertEndReached(disagreements: readonly Disagreement[], comparedCloses
   const end = closes.dates.at(-1)!; // a run has at least one close
   const dates = [...entriesInForce.keys()].filter((date) => date > end).toSorted();
   if (dates.length === 0 || disagreements.at(-1)?.date !== end) return;
-  const last = dates.at(-1)!;
-  const message = `The closes end on ${end}, the published log on ${last}: the ${dates.length} after them do not continue them. Restate with a run through ${last}.`;
+  const lastDate = dates.at(-1)!;
+  const message = `The closes end on ${end}, the published log on ${lastDate}: the ${dates.length} after them do not continue them. Restate with a run through ${lastDate}.`;
   throw refuseRestatement(message, { dates, disagreements }, comparedCloses);
 }
 

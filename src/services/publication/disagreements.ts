@@ -73,7 +73,7 @@ export function measureDisagreements(
   closes: Closes,
   entriesInForce: ReadonlyMap<string, PublicationEntry>,
 ): DisagreementSizes {
-  let levelsChanged = 0;
+  let changedLevels = 0;
   let largest: LevelChange | null = null;
   for (const { date, position } of disagreements) {
     const changes = listLevelChanges(
@@ -81,12 +81,12 @@ export function measureDisagreements(
       entriesInForce.get(date),
       position === null ? undefined : closeAt(closes, position),
     );
-    if (changes.some(isBeyondRounding)) levelsChanged++;
+    if (changes.some(isBeyondRounding)) changedLevels++;
     for (const levelChange of changes)
       if (levelChange.change !== 0 && Math.abs(levelChange.change_bps) > Math.abs(largest?.change_bps ?? 0))
         largest = levelChange;
   }
-  return { levels_changed: levelsChanged, largest };
+  return { levels_changed: changedLevels, largest };
 }
 
 /**

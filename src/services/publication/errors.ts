@@ -43,13 +43,13 @@ export function treatErrors(
     const sizes = listChangesOn(date, row, differingCloses).map(({ change_bps }) => Math.abs(change_bps));
     return { date, bps: Math.max(0, ...sizes), age: closes.dates.length - row };
   });
-  const decided = decideError(policy, differences);
-  const { decision, materialFrom } = decided;
-  if (decision !== 'restated') return { decided, restated: [] };
-  const restated = disagreements.filter(({ date, position }) => position !== null && date >= materialFrom!);
-  if (restated.length > 0) return { decided, restated };
-  const reason = `${decided.reason} A close on a day without a session cannot be restated.`;
-  return { decided: { ...decided, decision: 'announced', reason }, restated };
+  const decidedError = decideError(policy, differences);
+  const { decision, materialFrom } = decidedError;
+  if (decision !== 'restated') return { decided: decidedError, restated: [] };
+  const restatements = disagreements.filter(({ date, position }) => position !== null && date >= materialFrom!);
+  if (restatements.length > 0) return { decided: decidedError, restated: restatements };
+  const reason = `${decidedError.reason} A close on a day without a session cannot be restated.`;
+  return { decided: { ...decidedError, decision: 'announced', reason }, restated: restatements };
 }
 
 /**
@@ -147,17 +147,17 @@ function formatNotice({
   readonly same: number;
 }): string {
   const isSingle = first === last;
-  const dates = isSingle ? `the close of ${first}` : `closes from ${first} to ${last}`;
+  const datesText = isSingle ? `the close of ${first}` : `closes from ${first} to ${last}`;
   const [were, differ, stand] = isSingle ? ['was', 'differs', 'stands'] : ['were', 'differ', 'stand'];
   const kindText = {
-    restated: `${indexId}: ${dates} ${were} published again.`,
-    announced: `${indexId}: ${dates} ${were} wrong and ${stand} as published. Later closes are correct.`,
-    left: `${indexId}: ${dates} ${differ} immaterially and ${stand} as published.`,
+    restated: `${indexId}: ${datesText} ${were} published again.`,
+    announced: `${indexId}: ${datesText} ${were} wrong and ${stand} as published. Later closes are correct.`,
+    left: `${indexId}: ${datesText} ${differ} immaterially and ${stand} as published.`,
   }[decision];
   if (largest === null) return `${kindText} ${reason}`;
-  const size = `Largest change: ${largest.variant} return level of ${largest.date} from ${roundShown(largest.published)} to ${roundShown(largest.run)}.`;
+  const sizeText = `Largest change: ${largest.variant} return level of ${largest.date} from ${roundShown(largest.published)} to ${roundShown(largest.run)}.`;
   const equalLevels = same === 0 ? '' : ` The levels of ${same} of them are the same within rounding.`;
-  return `${kindText} ${size}${equalLevels} ${reason}`;
+  return `${kindText} ${sizeText}${equalLevels} ${reason}`;
 }
 
 /** Rounds a level to eight significant digits. A difference of a ten-thousandth of a basis point remains visible. */

@@ -152,16 +152,16 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         assertAllowed(disagreements, request, { closes, entriesInForce });
         const key = await signingKeys.current(by);
         // An entry is never older than its key or the previous entry, whatever the clock says.
-        const at = findLatestTime(timestamp(), key.valid_from, log.lastAt);
+        const signedAt = findLatestTime(timestamp(), key.valid_from, log.lastAt);
         const terms = { indexId, runId: computeRunId(run) };
-        const restated = disagreements.length;
-        const error = createError({ ...differingCloses, treatment, request }, { ...terms, restated, at, by });
+        const publication = { ...terms, restated: disagreements.length, at: signedAt, by };
+        const error = createError({ ...differingCloses, treatment, request }, publication);
         const correction = await readCorrection(documents, error);
-        const statements = listStatements(closes, { run, log, disagreements, request, correction, by, at });
+        const statements = listStatements(closes, { run, log, disagreements, request, correction, by, at: signedAt });
         assertWhole(statements, closes.partial, request);
-        const publishedCount = statements.length - restated;
+        const publishedCount = statements.length - publication.restated;
         const author = { ...by, note: findNote(request, by) };
-        const answer = { published: publishedCount, restated, run_id: terms.runId, stale, error };
+        const answer = { published: publishedCount, restated: publication.restated, run_id: terms.runId, stale, error };
         if (statements.length === 0) {
           if (error !== null && !isForeseen)
             await documents.transaction((tx) => registerError(tx, error), { by: author });

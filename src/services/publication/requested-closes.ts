@@ -30,8 +30,8 @@ export function createPublicationRequest(
   { indexId, runId, head, entriesInForce, disagreements, closes, day }: ClosesTerms,
 ): ProposedChange {
   const newCloses = statements.filter(({ kind }) => kind === 'close');
-  const restated = statements.length - newCloses.length;
-  const counts = { published: newCloses.length, restated };
+  const restatedCount = statements.length - newCloses.length;
+  const counts = { published: newCloses.length, restated: restatedCount };
   const last = statements.at(-1)!; // an empty publication needs no approval
   const previousEntry = [...entriesInForce.values()].findLast(({ date }) => date < last.date);
   const figures = {
@@ -63,7 +63,7 @@ export function createPublicationRequest(
     day: day ?? null,
     subject: indexId,
     content: { head: head?.hash ?? NO_HASH, entries: statements.map(createFigures) },
-    summary: formatSummary(indexId, { fresh: newCloses, restated, last }),
+    summary: formatSummary(indexId, { fresh: newCloses, restated: restatedCount, last }),
     facts,
   };
 }
@@ -102,10 +102,10 @@ function formatSummary(
     last,
   }: { readonly fresh: readonly UnsignedClose[]; readonly restated: number; readonly last: UnsignedClose },
 ): string {
-  const closes = fresh.length === 1 ? `the close of ${last.date}` : `${fresh.length} closes through ${last.date}`;
+  const closesText = fresh.length === 1 ? `the close of ${last.date}` : `${fresh.length} closes through ${last.date}`;
   const restatedCloses = restated === 1 ? 'one close again' : `${restated} closes again`;
-  if (restated === 0) return `Publish ${closes} of ${indexId}.`;
+  if (restated === 0) return `Publish ${closesText} of ${indexId}.`;
   return fresh.length === 0
     ? `Publish ${restatedCloses} of ${indexId}.`
-    : `Publish ${restatedCloses} and ${closes} of ${indexId}.`;
+    : `Publish ${restatedCloses} and ${closesText} of ${indexId}.`;
 }

@@ -35,7 +35,7 @@ export interface ModelRequests {
 }
 
 /** Request with default values only. A request without a body means the same. */
-const defaultsText = callOnce(() => toCanonicalJson(RiskModelRequest.parse({})));
+const getDefaultsText = callOnce(() => toCanonicalJson(RiskModelRequest.parse({})));
 
 export function createModelRequests({
   documents,
@@ -46,7 +46,7 @@ export function createModelRequests({
 }): ModelRequests {
   async function resolveRequest(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
-    const isAbsent = toCanonicalJson(request) === defaultsText();
+    const isAbsent = toCanonicalJson(request) === getDefaultsText();
     if (isAbsent && (await documents.get('risk-model', modelId)) !== undefined) {
       const { request: storedRequest } = (await requireModel(documents, modelId)).document;
       if (storedRequest !== undefined) return storedRequest;

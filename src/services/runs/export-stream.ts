@@ -68,7 +68,7 @@ export function createExportStream(
   let nextRead = other && readFollowing(firstPart, other);
   /** Number of bytes of the present part that were sent. */
   let sentBytes = 0;
-  const read = createCollector(whole === null ? 0 : BYTES_COLLECTED_MAX);
+  const collector = createCollector(whole === null ? 0 : BYTES_COLLECTED_MAX);
   let endPromise: Promise<void> | undefined;
   /** Closes the files once no thread reads them. */
   const endStream = (): Promise<void> => (endPromise ??= (nextRead ?? Promise.resolve()).then(close, close));
@@ -76,7 +76,7 @@ export function createExportStream(
   /** Moves to a part that has bytes left. Returns false after the last part. */
   async function advance(): Promise<boolean> {
     while (sentBytes === bufferedPart.length + bufferedPart.rest.length) {
-      read.add(bufferedPart);
+      collector.add(bufferedPart);
       if (nextRead === null) return false;
       const { buffer } = bufferedPart;
       bufferedPart = await nextRead;
@@ -89,10 +89,10 @@ export function createExportStream(
   /** Copies bytes of the current part to the reader's buffer, as many as fit. */
   function fill(target: Uint8Array): number {
     const { buffer, length, rest } = bufferedPart;
-    const from =
+    const source =
       sentBytes < length ? new Uint8Array(buffer, sentBytes, length - sentBytes) : rest.subarray(sentBytes - length);
-    const count = Math.min(target.length, from.length);
-    target.set(from.subarray(0, count));
+    const count = Math.min(target.length, source.length);
+    target.set(source.subarray(0, count));
     sentBytes += count;
     return count;
   }
@@ -109,7 +109,7 @@ export function createExportStream(
           return;
         }
         await endStream();
-        whole?.(read.all());
+        whole?.(collector.all());
         // Buffers of an aborted export are not returned, because a thread may still write to them.
         buffers.give(other === null ? [firstPart.buffer] : [firstPart.buffer, other]);
         controller.close();

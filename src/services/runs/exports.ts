@@ -139,8 +139,8 @@ export function createExports({
       if (bytes === null) tooLarge.add(etag);
       else views.hold(question, bytes);
     };
-    const whole = tooLarge.has(etag) ? null : hold;
-    if (first.next !== null) return { stream: createExportStream(first, { part, close, buffers, whole }) };
+    const onWhole = tooLarge.has(etag) ? null : hold;
+    if (first.next !== null) return { stream: createExportStream(first, { part, close, buffers, whole: onWhole }) };
     const bytes = bytesOfPart(first);
     buffers.give([first.buffer]);
     await close();

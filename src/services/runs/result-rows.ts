@@ -26,9 +26,9 @@ export async function readRows(
   const storedResult = match?.stored;
   const rows = storedResult != null && 'rows' in storedResult ? storedResult.rows : undefined;
   if (rows === undefined) throw createMissingRowsRefusal({ kind, ident }, match);
-  const text = await readBlock(rows, { kind, block }, artifacts);
+  const rowsBytes = await readBlock(rows, { kind, block }, artifacts);
   const head = JSON.stringify({ [`${kind}_id`]: ident, count: rows.count, block, blocks: rows.blocks.length });
-  const bytes = Buffer.concat([Buffer.from(`${head.slice(0, -1)},"rows":[`), text, Buffer.from(']}')]);
+  const bytes = Buffer.concat([Buffer.from(`${head.slice(0, -1)},"rows":[`), rowsBytes, Buffer.from(']}')]);
   return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length);
 }
 
@@ -60,8 +60,8 @@ export async function readBlock(
       },
     ]);
   const start = blocks.slice(0, block).reduce((sum, { bytes }) => sum + bytes, 0);
-  const text = await artifacts.read(artifact, { start, end: start + rowBlock.bytes });
-  if (createHash('sha256').update(text).digest('hex') !== rowBlock.sha256)
+  const rowsBytes = await artifacts.read(artifact, { start, end: start + rowBlock.bytes });
+  if (createHash('sha256').update(rowsBytes).digest('hex') !== rowBlock.sha256)
     throw new Refusal('DOCUMENT_UNREADABLE', `Block ${block} of the rows is damaged.`);
-  return text;
+  return rowsBytes;
 }

@@ -88,19 +88,19 @@ export function createRunDefinitions({
 
   async function readDefinition(run: RunDocument): Promise<DefinitionState> {
     const key = `${run.run_id} ${run.run_hash} ${run.run_at}`;
-    const revision = (await Promise.all(DEFINITION_KINDS.map((kind) => documents.revision(kind)))).join(' ');
+    const revisionText = (await Promise.all(DEFINITION_KINDS.map((kind) => documents.revision(kind)))).join(' ');
     const cachedComparison = comparisonCache.get(key);
     if (
       cachedComparison !== undefined &&
-      (cachedComparison.revision === revision || (await areUnchanged(cachedComparison.reads)))
+      (cachedComparison.revision === revisionText || (await areUnchanged(cachedComparison.reads)))
     ) {
-      cachedComparison.revision = revision;
+      cachedComparison.revision = revisionText;
       return cachedComparison;
     }
     const readStates: DocumentState[] = [];
     const definition = await compareDefinitions(run, readStates);
     comparisonCache.delete(key);
-    comparisonCache.set(key, { revision, reads: readStates, ...definition });
+    comparisonCache.set(key, { revision: revisionText, reads: readStates, ...definition });
     if (comparisonCache.size > CACHED_COMPARISONS_MAX) comparisonCache.delete(comparisonCache.keys().next().value!);
     return definition;
   }

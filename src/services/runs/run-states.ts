@@ -81,8 +81,8 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
     const { datasetId } = content;
     const runDataset = (await datasetOf(run)) ?? datasetId;
     if (runDataset === datasetId) return { data: listContentReasons(run, content, isOfThen), otherStore: null };
-    const now = storeId === null ? `${datasetId} is active` : `the index belongs to ${datasetId}`;
-    return { data: [`The run was made on the store ${runDataset}; ${now}.`], otherStore: runDataset };
+    const currentState = storeId === null ? `${datasetId} is active` : `the index belongs to ${datasetId}`;
+    return { data: [`The run was made on the store ${runDataset}; ${currentState}.`], otherStore: runDataset };
   }
 
   return {

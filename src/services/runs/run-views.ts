@@ -92,7 +92,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       // The parameters of the route and the members that its needs add have the type that the terms require.
       const input = { ...getParameters(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
       const view = terms.isMadeAnew ? maker.make(input, signal) : maker.readCached(input, signal);
-      for (const help of completionActions) help();
+      for (const runAction of completionActions) runAction();
       return format === 'json' ? maker.stamped(run, view) : { bytes: (await view).bytes, etag: (await view).sha256 };
     },
   };

@@ -38,12 +38,12 @@ function isRunOfMarket(run: RunDocument, { served, version }: VersionedMarket): 
 }
 
 function createOtherContentRefusal(run: RunDocument, { version }: VersionedMarket): Refusal {
-  const result = run.store_version == null ? 'other content' : `version ${run.store_version} of the data`;
+  const contentText = run.store_version == null ? 'other content' : `version ${run.store_version} of the data`;
   return refuseWithFindings('query', [
     {
       severity: 'error',
       code: 'DIFFERENT_DATA',
-      message: `The run ${computeRunId(run)} was made on ${result}, not on version ${version}: omit \`run_id\` or \`as_known_on\`.`,
+      message: `The run ${computeRunId(run)} was made on ${contentText}, not on version ${version}: omit \`run_id\` or \`as_known_on\`.`,
       path: 'as_known_on',
       value: version,
     },

@@ -88,11 +88,11 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       const total = ids.length + skippedCauses.length;
       const from = before === undefined ? 0 : ids.indexOf(before) + 1;
       if (before !== undefined && from === 0) await requireRun(documents, { subject, id: before });
-      const request = ids.slice(from, limit === undefined ? undefined : from + limit);
+      const requestedIds = ids.slice(from, limit === undefined ? undefined : from + limit);
       const runs: StoredRuns['runs'] = [];
-      for (let offset = 0; offset < request.length; offset += ROW_CONCURRENCY) {
+      for (let offset = 0; offset < requestedIds.length; offset += ROW_CONCURRENCY) {
         const batch = await Promise.all(
-          request.slice(offset, offset + ROW_CONCURRENCY).map((id) => readCheckedRun({ subject, id })),
+          requestedIds.slice(offset, offset + ROW_CONCURRENCY).map((id) => readCheckedRun({ subject, id })),
         );
         skippedCauses.push(...batch.filter((entry) => typeof entry === 'string'));
         const matchingRuns = batch.filter((run) => typeof run === 'object');

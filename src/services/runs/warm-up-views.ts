@@ -45,8 +45,8 @@ export async function* prepareViews(
   const weights = { view: 'weights', columns, risk: true, market: handle, isMarketOfRun } as const;
   const createViewRequest = (key: string, input: () => RunViewInput | Promise<RunViewInput>): WarmUpRequest =>
     query(key, 'view-run', input);
-  const returns = await runs.returnsKey(run);
-  yield createViewRequest(`risk ${returns}`, () => ({ ...weights, benchmark: null }));
+  const returnsKey = await runs.returnsKey(run);
+  yield createViewRequest(`risk ${returnsKey}`, () => ({ ...weights, benchmark: null }));
   yield createViewRequest(`${THREAD_PREFIX}attribution`, () => ({ view: 'attribution', columns, ...window }));
   yield createViewRequest(`${THREAD_PREFIX}levels`, () => ({ view: 'levels', columns }));
   yield createViewRequest(`${THREAD_PREFIX}rolling risk`, () => ({
@@ -107,7 +107,7 @@ export async function* prepareViews(
   }));
   const comparedIndex = await runs.findBenchmark(run);
   if (comparedIndex === undefined) return;
-  const key = `${returns} ${comparedIndex.id}`;
+  const key = `${returnsKey} ${comparedIndex.id}`;
   const readBenchmark = async () => ({
     indexId: comparedIndex.id,
     documents: await resolveReached(documents, comparedIndex),

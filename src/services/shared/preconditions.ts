@@ -25,9 +25,10 @@ export async function assertPrecondition(
   if (ifMatch === undefined) return;
   const etag = findEtag(await tx.get(kind, id));
   if (ifMatch === '*' ? etag !== null : etag !== null && ifMatch.includes(etag)) return;
-  const result = etag === null ? 'nothing readable is stored under the id' : `the stored document has the etag ${etag}`;
+  const stateText =
+    etag === null ? 'nothing readable is stored under the id' : `the stored document has the etag ${etag}`;
   const expectedEtags = ifMatch === '*' ? 'any' : ifMatch.join(', ') || 'none';
-  throw new Refusal('PRECONDITION_FAILED', `If-Match names ${expectedEtags}, but ${result}.`, { etag });
+  throw new Refusal('PRECONDITION_FAILED', `If-Match names ${expectedEtags}, but ${stateText}.`, { etag });
 }
 
 function findEtag(storedDocument: StoredDocument | UnreadableDocument | undefined): string | null {

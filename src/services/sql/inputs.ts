@@ -36,7 +36,7 @@ export interface OpenInputs {
 
 /** Creates the tables that queries can read: the tables of runs, the served market, and lists of documents. */
 export function createSqlInputs({ documents, exports, jobs, markets, files }: SqlInputsDependencies) {
-  const indices = createIndexList(documents);
+  const listIndices = createIndexList(documents);
 
   async function holdRunFile(
     view: SqlNeeds['runs'][number]['view'],
@@ -63,7 +63,7 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
 
   const lists: Readonly<Record<ListViewName, () => Promise<readonly (readonly ListCell[])[]>>> = {
     indices: async () =>
-      (await indices({ limit: undefined, after: undefined })).indices.map((index) => [
+      (await listIndices({ limit: undefined, after: undefined })).indices.map((index) => [
         index.id,
         index.name,
         index.kind,

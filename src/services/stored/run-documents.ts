@@ -156,11 +156,11 @@ const listNamedMatrix = (name: string, matrix: MatrixFiles) =>
 /** Returns all files of a run. */
 export async function listNamedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {
   const { begun: earlierFiles = [], models = {}, ...others } = run.artifacts;
-  const prices = findPricesFile(others.columns.name);
+  const pricesName = findPricesFile(others.columns.name);
   const namedFiles = [
     ...Object.entries({ ...others, snapshots: others.result?.inset }),
     ...earlierFiles.map(
-      (ref, i) => [ref.name === prices ? 'prices' : `column segments of file ${i + 1}`, ref] as const,
+      (ref, i) => [ref.name === pricesName ? 'prices' : `column segments of file ${i + 1}`, ref] as const,
     ),
     ...Object.entries(models).flatMap(([id, matrix]) => listNamedMatrix(`risk model ${id}`, matrix)),
   ];

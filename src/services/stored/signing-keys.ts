@@ -46,12 +46,16 @@ export function createSigningKeys({
 
   async function replaceKey(tx: DocumentTransaction, now: string): Promise<SigningKey> {
     const currentKey = await readKeyInUse(tx);
-    const time = findLatestTime(await chooseTimeAfterLogs(tx, now), currentKey?.valid_from, await findLastSealTime(tx));
+    const latestTimestamp = findLatestTime(
+      await chooseTimeAfterLogs(tx, now),
+      currentKey?.valid_from,
+      await findLastSealTime(tx),
+    );
     if (currentKey !== undefined) {
-      await signAuditLog(tx, currentKey, time); // The previous key signs the entries up to this time.
-      await tx.put('signing-key', currentKey.key_id, removePrivateKey({ ...currentKey, valid_until: time }));
+      await signAuditLog(tx, currentKey, latestTimestamp); // The previous key signs the entries up to this time.
+      await tx.put('signing-key', currentKey.key_id, removePrivateKey({ ...currentKey, valid_until: latestTimestamp }));
     }
-    const key = createSigningKey(time);
+    const key = createSigningKey(latestTimestamp);
     await tx.put('signing-key', key.key_id, load(key));
     return key;
   }

@@ -30,9 +30,9 @@ const callsByFolder = new Map<string, FolderCall>();
 
 /** Returns the calls to a folder that is shared with other machines. */
 export function createFolderCalls(folder: string): FolderCall {
-  const result = callsByFolder.get(folder) ?? createBoundedCalls(folder);
-  callsByFolder.set(folder, result);
-  return result;
+  const folderCall = callsByFolder.get(folder) ?? createBoundedCalls(folder);
+  callsByFolder.set(folder, folderCall);
+  return folderCall;
 }
 
 interface PendingCall {

@@ -37,8 +37,8 @@ export function guardFolder(
   { patienceMs = PATIENCE_MS, call = createFolderCalls(folder) } = {},
 ): FolderGuard {
   async function assertFolderExists(): Promise<void> {
-    const result = parseStoreId(await call(() => readFile(join(folder, MARKER), 'utf8')));
-    if (result !== storeId) throw createUnavailableRefusal(folder, `it is the store ${result}, not ${storeId}`);
+    const markedId = parseStoreId(await call(() => readFile(join(folder, MARKER), 'utf8')));
+    if (markedId !== storeId) throw createUnavailableRefusal(folder, `it is the store ${markedId}, not ${storeId}`);
   }
 
   return {

@@ -95,9 +95,9 @@ export async function openArtifacts(
       guard.work(async () => {
         await freeSpace.admit(bytes.length);
         const name = createArtifactName();
-        const draft = formatDraftPath(getPath(name));
-        await writeFlushed(draft, bytes, call);
-        await call(() => rename(draft, getPath(name)), WRITE_MS);
+        const draftPath = formatDraftPath(getPath(name));
+        await writeFlushed(draftPath, bytes, call);
+        await call(() => rename(draftPath, getPath(name)), WRITE_MS);
         await flushFolder(folder, call);
         return { name, bytes: bytes.length, sha256 };
       }),
@@ -160,11 +160,11 @@ interface Target {
 /** Adds a copy of a file to a folder. For a file of the same folder, adds a hard link. */
 async function copyFileIn({ folder, call, freeSpace }: Target, file: string, size: number): Promise<ArtifactRef> {
   const name = createArtifactName();
-  const target = join(folder, name);
+  const targetPath = join(folder, name);
   try {
-    const linkedDigest = dirname(file) === folder ? await linkDurably(file, target, call) : undefined;
+    const linkedDigest = dirname(file) === folder ? await linkDurably(file, targetPath, call) : undefined;
     if (linkedDigest === undefined) await freeSpace.admit(size);
-    const fileDigest = linkedDigest ?? (await copyDurably(file, target, call));
+    const fileDigest = linkedDigest ?? (await copyDurably(file, targetPath, call));
     await flushFolder(folder, call);
     return { name, ...fileDigest };
   } catch (thrown) {

@@ -34,11 +34,12 @@ export function createDamageCheck({ path, isIntact, call }: DamageCheckInput) {
   async function isDamaged({ ref, madeAt }: DatedArtifact, budget: { bytes: number }): Promise<boolean> {
     const result = await call(() => stat(path(ref.name)).catch(ignoreAbsent));
     if (result?.size !== ref.bytes) return true;
-    const state = formatState(result);
-    if (result.mtimeMs <= madeAt || verifiedStates.get(ref.name) === state || budget.bytes < ref.bytes) return false;
+    const stateText = formatState(result);
+    if (result.mtimeMs <= madeAt || verifiedStates.get(ref.name) === stateText || budget.bytes < ref.bytes)
+      return false;
     budget.bytes -= ref.bytes;
     if (!(await isIntact(ref))) return true;
-    remember(ref.name, state);
+    remember(ref.name, stateText);
     return false;
   }
 

@@ -23,18 +23,18 @@ interface TrashOptions {
 
 /** Opens the trash of a shared folder, which is a subfolder. */
 export function openFolderTrash(folder: string, { call, remove }: TrashOptions): FolderTrash {
-  const trash = join(folder, TRASH);
+  const trashFolder = join(folder, TRASH);
 
   async function trashFile(name: string): Promise<void> {
     // Deletes a draft, and does not move it to the trash. The file without the draft suffix may be complete and in use.
     if (removeDraftSuffix(name) !== name) return remove([name]);
-    await call(() => rename(join(folder, name), join(trash, name)), WRITE_MS).catch(ignoreAbsentFile);
+    await call(() => rename(join(folder, name), join(trashFolder, name)), WRITE_MS).catch(ignoreAbsentFile);
   }
 
   async function restoreFile(name: string): Promise<string | undefined> {
     const isPresent = await call(() => access(join(folder, name))).then(() => true, ignoreAbsentFile);
     if (isPresent === true) return undefined;
-    const isBack = await call(() => rename(join(trash, name), join(folder, name)), WRITE_MS).then(
+    const isBack = await call(() => rename(join(trashFolder, name), join(folder, name)), WRITE_MS).then(
       () => true,
       ignoreAbsentFile,
     );
@@ -44,7 +44,7 @@ export function openFolderTrash(folder: string, { call, remove }: TrashOptions):
   return {
     async take(names) {
       if (names.length === 0) return;
-      await call(() => mkdir(trash, { recursive: true }));
+      await call(() => mkdir(trashFolder, { recursive: true }));
       for (const name of names) await trashFile(name);
     },
     async restore(names) {
@@ -56,8 +56,8 @@ export function openFolderTrash(folder: string, { call, remove }: TrashOptions):
       return missingNames;
     },
     async empty(olderThanMs) {
-      const oldNames = await readNames(trash, olderThanMs, call).catch(ignoreAbsentFile);
-      if (oldNames !== undefined) await removeFiles(trash, oldNames, call);
+      const oldNames = await readNames(trashFolder, olderThanMs, call).catch(ignoreAbsentFile);
+      if (oldNames !== undefined) await removeFiles(trashFolder, oldNames, call);
     },
   };
 }

@@ -49,20 +49,20 @@ export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: V
   let lastReading: Promise<VolumeSpace> | undefined;
   let readAt = -Infinity;
   let writtenSince = 0;
-  let measuredRoom = 0;
+  let measuredBytes = 0;
 
   async function readCurrentSpace(): Promise<VolumeSpace> {
     const nowMs = gauge.monotonicMs();
     if (
       lastReading === undefined ||
       nowMs - readAt > READING_AGE_MAX_MS ||
-      writtenSince > READING_SHARE_MAX * measuredRoom
+      writtenSince > READING_SHARE_MAX * measuredBytes
     ) {
       readAt = nowMs;
       writtenSince = 0;
       lastReading = gauge.read(folder);
       const space = await lastReading;
-      measuredRoom = Math.max(0, space.freeBytes - computeMark(space));
+      measuredBytes = Math.max(0, space.freeBytes - computeMark(space));
     }
     return lastReading;
   }

@@ -162,9 +162,10 @@ function createDataPart(): Part {
           : [],
       ),
       ...[...heads].flatMap(([id, { latest }]) => {
-        const lastForgotten = forgottenByName.get(id) ?? 0;
-        const count = numbers.get(id)?.filter((number) => number > lastForgotten && number <= latest).length ?? 0;
-        const writtenCount = latest - lastForgotten;
+        const lastForgottenVersion = forgottenByName.get(id) ?? 0;
+        const count =
+          numbers.get(id)?.filter((number) => number > lastForgottenVersion && number <= latest).length ?? 0;
+        const writtenCount = latest - lastForgottenVersion;
         return count === writtenCount
           ? []
           : [{ name: `data ${id}`, reason: `it has ${count} versions; ${writtenCount} were written` }];

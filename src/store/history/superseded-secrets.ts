@@ -35,9 +35,9 @@ async function eraseReplacedKeys(documents: DocumentStore): Promise<void> {
 }
 
 async function erasePasswords(documents: DocumentStore): Promise<void> {
-  for (const history of await documents.ids('history')) {
-    if (!history.startsWith('store/')) continue;
-    const subject: Subject = { kind: 'store', id: history.slice('store/'.length) };
+  for (const historyId of await documents.ids('history')) {
+    if (!historyId.startsWith('store/')) continue;
+    const subject: Subject = { kind: 'store', id: historyId.slice('store/'.length) };
     const { latest, purged } = (await readHead(documents, subject))!; // the document has a history
     for (let number = purged + 1; number <= latest; number++) await erasePassword(documents, subject, number);
   }

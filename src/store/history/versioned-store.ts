@@ -134,7 +134,8 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
         if (added !== undefined) await trimHistory(tx, { kind, id }, { latest: added.version, keptVersions });
         const changes =
           kind === 'store' ? storeChanges(documentState.document, body, { etag, isVersion: added !== undefined }) : [];
-        for (const written of [added, ...changes]) if (written !== undefined) await appendLog(kind, id, written);
+        for (const writtenVersion of [added, ...changes])
+          if (writtenVersion !== undefined) await appendLog(kind, id, writtenVersion);
         return etag;
       }
       if (kind === 'audit-head') prefetchedReads.logEndsWith(body as StoredAuditHead); // the only shape of this kind
@@ -185,7 +186,7 @@ function createPrefetchedReads(tx: DocumentTransaction, isRequest: boolean): Pre
     const document = tx.get(subject.kind, subject.id);
     const last = isWritten && isDocumentId(subject.id) ? readLastVersion(tx, subject) : undefined;
     if (isWritten) end ??= readAuditHead(tx);
-    for (const each of [last, end]) each?.catch(() => {}); // the caller that awaits the read receives the error
+    for (const pendingWrite of [last, end]) pendingWrite?.catch(() => {}); // the caller that awaits the read receives the error
     const newReads = { document, last };
     readings.set(formatKey(subject), newReads);
     return newReads;

@@ -57,19 +57,22 @@ export async function backUpHome({
   await probeDocuments(home.documents);
   await removeOldPins(home);
   const suffix = randomBytes(6).toString('hex');
-  const draft = join(dirname(target), `.${basename(target)}.partial-${suffix}`);
+  const draftFolder = join(dirname(target), `.${basename(target)}.partial-${suffix}`);
   const pinsFolder = join(home.path, `${PINS_PREFIX}${process.pid}-${suffix}`);
   try {
-    await mkdir(join(draft, 'documents'), { recursive: true, mode: 0o700 });
+    await mkdir(join(draftFolder, 'documents'), { recursive: true, mode: 0o700 });
     const createdAt = formatTimestamp(now());
-    const snapshot = await takeSnapshot(home, draft, pinsFolder);
+    const snapshot = await takeSnapshot(home, draftFolder, pinsFolder);
     await assertFreeSpace(dirname(target), snapshot.pinned);
-    const { files, damaged } = await copyPinned(draft, pinsFolder, snapshot, onProgress);
+    const { files, damaged } = await copyPinned(draftFolder, pinsFolder, snapshot, onProgress);
     const content = { home_format: format, engine_version: engineVersion, created_at: createdAt };
-    const manifest = await finishBackup({ draft, target }, { ...content, documents: snapshot.documents, files });
+    const manifest = await finishBackup(
+      { draft: draftFolder, target },
+      { ...content, documents: snapshot.documents, files },
+    );
     return { manifest, damaged: [...snapshot.missing, ...damaged] };
   } finally {
-    await rm(draft, { recursive: true, force: true });
+    await rm(draftFolder, { recursive: true, force: true });
     await rm(pinsFolder, { recursive: true, force: true });
   }
 }
@@ -108,18 +111,18 @@ interface Snapshot {
  */
 async function takeSnapshot(home: HomeFolders, draft: string, pins: string): Promise<Snapshot> {
   for (let round = 1; ; round++) {
-    const copy = join(draft, 'documents');
-    await rm(copy, { recursive: true, force: true });
-    await mkdir(copy, { mode: 0o700 });
+    const copyFolder = join(draft, 'documents');
+    await rm(copyFolder, { recursive: true, force: true });
+    await mkdir(copyFolder, { mode: 0o700 });
     await rm(pins, { recursive: true, force: true });
     for (const folder of ['artifacts', 'stores']) await mkdir(join(pins, folder), { recursive: true, mode: 0o700 });
     const reader = openDocumentsReader(home.documents);
     try {
-      await reader.copyTo(copy);
+      await reader.copyTo(copyFolder);
     } finally {
       await reader.close();
     }
-    const snapshot = await pinArtifacts(home, copy, pins);
+    const snapshot = await pinArtifacts(home, copyFolder, pins);
     if (snapshot.missing.length === 0 || round === ROUNDS_MAX) return snapshot;
   }
 }

@@ -50,16 +50,16 @@ export async function findHolder(
 
 /** Creates the lock with its content atomically. */
 async function create(path: string): Promise<boolean> {
-  const draft = `${path}.${process.pid}.${randomBytes(6).toString('hex')}`;
-  await writeFile(draft, JSON.stringify(readProcessIdentity()), { mode: 0o600 });
+  const draftPath = `${path}.${process.pid}.${randomBytes(6).toString('hex')}`;
+  await writeFile(draftPath, JSON.stringify(readProcessIdentity()), { mode: 0o600 });
   try {
-    await link(draft, path);
+    await link(draftPath, path);
     return true;
   } catch (thrown) {
     if (getCode(thrown) === 'EEXIST') return false;
     throw thrown;
   } finally {
-    await unlink(draft);
+    await unlink(draftPath);
   }
 }
 
@@ -68,10 +68,10 @@ async function create(path: string): Promise<boolean> {
  * removes the lock, after checking that it is still the stale one.
  */
 async function removeStale(path: string, holder: ProcessIdentity): Promise<void> {
-  const claim = `${path}.claim`;
-  if (!(await create(claim))) {
-    const claimHolder = await readHolder(claim);
-    if (claimHolder !== undefined && isAlive(claimHolder) === false) await unlinkIfPresent(claim);
+  const claimPath = `${path}.claim`;
+  if (!(await create(claimPath))) {
+    const claimHolder = await readHolder(claimPath);
+    if (claimHolder !== undefined && isAlive(claimHolder) === false) await unlinkIfPresent(claimPath);
     await wait(50);
     return;
   }
@@ -79,7 +79,7 @@ async function removeStale(path: string, holder: ProcessIdentity): Promise<void>
     const currentHolder = await readHolder(path);
     if (currentHolder !== undefined && isSameProcess(currentHolder, holder)) await unlinkIfPresent(path);
   } finally {
-    await unlinkIfPresent(claim);
+    await unlinkIfPresent(claimPath);
   }
 }
 

@@ -62,9 +62,9 @@ function createFolderMarker(folder: string): StoreMarker {
     },
     async write(mark) {
       const isNew = await call(() => makeFolder(folder));
-      const draft = getPath(`${MARKER}.${randomBytes(8).toString('hex')}`);
-      await writeFlushed(draft, Buffer.from(formatMarker(mark)), call);
-      await call(() => rename(draft, getPath(MARKER)));
+      const draftPath = getPath(`${MARKER}.${randomBytes(8).toString('hex')}`);
+      await writeFlushed(draftPath, Buffer.from(formatMarker(mark)), call);
+      await call(() => rename(draftPath, getPath(MARKER)));
       await flushFolder(folder, call);
       return isNew;
     },

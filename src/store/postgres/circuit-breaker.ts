@@ -59,7 +59,7 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
     isOpen = true;
     silentTicks = 0;
     onChange?.(true);
-    for (const each of waitingControllers) each.abort();
+    for (const controller of waitingControllers) controller.abort();
   }
 
   async function ask(): Promise<void> {

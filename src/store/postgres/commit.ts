@@ -43,8 +43,8 @@ const UNIQUE_VIOLATION = '23505';
 
 /** Creates the commits of a process. @param node id of this process, which does not read its own events */
 export function createCommits(database: Database, { schema, node }: { schema: string; node: string }): Commits {
-  const parameters = Array.from({ length: 18 }, (_, i) => `$${i + 1}`).join(', ');
-  const statement = `SELECT ${schema}.commit_3(${parameters}) AS written`;
+  const parameterList = Array.from({ length: 18 }, (_, i) => `$${i + 1}`).join(', ');
+  const statement = `SELECT ${schema}.commit_3(${parameterList}) AS written`;
   const additions = createJobAdditions(database, schema);
 
   async function runCommit(order: CommitOrder): Promise<CommitResult> {
@@ -68,10 +68,10 @@ export function createCommits(database: Database, { schema, node }: { schema: st
     const statement = createJobStatement(order, token);
     if (statement === undefined) return false;
     const { call, values } = statement;
-    const parameters = values.map((_, i) => `$${i + 1}`).join(', ');
+    const valueList = values.map((_, i) => `$${i + 1}`).join(', ');
     try {
       if (call === 'add_job_1') return (await additions.add(values)) !== null;
-      const sql = `SELECT ${schema}.${call}(${parameters}) AS written`;
+      const sql = `SELECT ${schema}.${call}(${valueList}) AS written`;
       const [row] = await database.query<CommitRow>(sql, values);
       return row!.written !== null; // exactly one row
     } catch (thrown) {

@@ -264,7 +264,7 @@ const DISK_FULL = '53100';
 function createRefusal(cause: unknown): unknown {
   if (isLost(cause))
     return new UnknownOutcomeError('STORE_UNAVAILABLE', 'The database did not answer.', null, { cause });
-  const state = findState(cause)!; // `isLost` has checked that the server sent a code
-  if (state === DISK_FULL) return new Refusal('STORAGE_FULL', 'The disk of the database is full.', null, { cause });
-  return UNAVAILABLE_STATE.test(state) ? createUnavailableRefusal(cause) : cause;
+  const sqlState = findState(cause)!; // `isLost` has checked that the server sent a code
+  if (sqlState === DISK_FULL) return new Refusal('STORAGE_FULL', 'The disk of the database is full.', null, { cause });
+  return UNAVAILABLE_STATE.test(sqlState) ? createUnavailableRefusal(cause) : cause;
 }

@@ -43,7 +43,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
   const node = randomUUID();
   const rows = createRows(database, schema);
   const listeners = createCommitListeners((thrown) => onFailure?.(thrown));
-  const transaction = createTransactions(options, { schema, node, rows, publish: listeners.call });
+  const runTransaction = createTransactions(options, { schema, node, rows, publish: listeners.call });
   const events = await openEventReader(database, { schema, node, readMs, onEvents: listeners.call });
   const runningTransactions = new Set<Promise<unknown>>();
   let isClosed = false;
@@ -76,8 +76,8 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
       }),
     revision: (kind) => runWhileOpen(() => rows.revision(kind)),
     list: (kind, readBody) => runWhileOpen(async () => createListing(await rows.rows(kind), readBody)),
-    transaction: (change) => runWhileOpen(() => transaction(change)),
-    jobTransaction: (change) => runWhileOpen(() => transaction(change)),
+    transaction: (change) => runWhileOpen(() => runTransaction(change)),
+    jobTransaction: (change) => runWhileOpen(() => runTransaction(change)),
     subscribe: listeners.add,
     events,
     referencedArtifacts: () => runWhileOpen(() => rows.artifacts()),

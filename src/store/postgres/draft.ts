@@ -79,10 +79,10 @@ export function createDraft(): TransactionDraft {
     },
     idsOver(kind, stored) {
       const ids = new Set(stored);
-      for (const written of writes.values()) {
-        if (written.kind !== kind) continue;
-        if (written.write === null) ids.delete(written.id);
-        else ids.add(written.id);
+      for (const write of writes.values()) {
+        if (write.kind !== kind) continue;
+        if (write.write === null) ids.delete(write.id);
+        else ids.add(write.id);
       }
       return [...ids].sort(compareByCodePoints);
     },
@@ -124,15 +124,15 @@ export function createDraft(): TransactionDraft {
       const puts = sortedWrites.flatMap(({ kind, id, write }) =>
         write === null ? [] : [{ kind, id, body: write.body }],
       );
-      const gone = sortedWrites.filter(({ write }) => write === null);
+      const deletions = sortedWrites.filter(({ write }) => write === null);
       return [
         puts.map(({ kind }) => kind),
         puts.map(({ id }) => id),
         puts.map(() => SCHEMA_VERSION),
         puts.map(({ body }) => body),
         puts.map(({ body }) => listNames(Buffer.from(body)).join(' ')),
-        gone.map(({ kind }) => kind),
-        gone.map(({ id }) => id),
+        deletions.map(({ kind }) => kind),
+        deletions.map(({ id }) => id),
       ];
     },
   };

@@ -35,14 +35,14 @@ const isLarge = (values: readonly unknown[]): boolean =>
 /** Creates the writer. @param schema quoted identifier */
 export function createJobAdditions(database: Pick<Database, 'query'>, schema: string): JobAdditions {
   const columns = ADDED_COLUMNS.map(([name]) => name).join(', ');
-  const parameters = ADDED_COLUMNS.map((_, i) => `$${i + 1}`).join(', ');
+  const parameterList = ADDED_COLUMNS.map((_, i) => `$${i + 1}`).join(', ');
   const arrayParameters = ADDED_COLUMNS.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ');
-  const ids = `$${ADDED_COLUMNS.findIndex(([name]) => name === 'of_job') + 1}::text[]`;
-  const insertOne = `SELECT ${schema}.add_job_1(${parameters}) AS written`;
+  const idsParameter = `$${ADDED_COLUMNS.findIndex(([name]) => name === 'of_job') + 1}::text[]`;
+  const insertOne = `SELECT ${schema}.add_job_1(${parameterList}) AS written`;
   // Acquires all locks first, in numeric order like every commit, so that no two commits wait for each other forever.
   const insertSeveral = `WITH locked AS MATERIALIZED (
       SELECT count(pg_advisory_xact_lock(hashtext('${schema}'), number)) FROM (
-        SELECT DISTINCT ${formatJobNumber('id', STRIPES)} AS number FROM unnest(${ids}) AS added(id) ORDER BY number
+        SELECT DISTINCT ${formatJobNumber('id', STRIPES)} AS number FROM unnest(${idsParameter}) AS added(id) ORDER BY number
       ) AS numbers
     ) SELECT ${schema}.add_job_1(${columns}) AS written FROM locked, unnest(${arrayParameters}) AS added(${columns})`;
   let waitingAdditions: Addition[] = [];

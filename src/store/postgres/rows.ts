@@ -177,8 +177,8 @@ export function openRow(row: DocumentRow): StoredDocument | UnreadableDocument {
     return { id, unreadable: 'unreadable' };
   if (schema > SCHEMA_VERSION) return { id, unreadable: 'unsupported' };
   try {
-    const time = formatTimestamp(updatedAt.getTime());
-    return { id, body: JSON.parse(body), etag: etag.toString('hex'), updatedAt: time };
+    const timestamp = formatTimestamp(updatedAt.getTime());
+    return { id, body: JSON.parse(body), etag: etag.toString('hex'), updatedAt: timestamp };
   } catch {
     return { id, unreadable: 'unreadable' }; // text that is not JSON was written by another program
   }

@@ -25,16 +25,16 @@ export function listSteps(schema: string): readonly string[] {
     formatFirstCommitFunction,
     formatTidyFunction,
   ];
-  const first = parts.map((part) => part(schema)).join('');
-  const fifth = [formatSealedDocuments(schema, STRIPES), formatPulseFunction(schema), formatPreparation(schema)].join(
+  const step1 = parts.map((part) => part(schema)).join('');
+  const step5 = [formatSealedDocuments(schema, STRIPES), formatPulseFunction(schema), formatPreparation(schema)].join(
     '',
   );
-  const sixth = [formatStarts(schema), formatJobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
-  const seventh = writeDelayedMoves(schema, STRIPES);
-  const eighth = writeSealedKinds(schema, STRIPES);
-  const second = secondCommitFunction(schema, STRIPES);
-  const ninth = formatIndexUpdate(schema);
-  return [first, formatNodeTables(schema), formatPartTable(schema), second, fifth, sixth, seventh, eighth, ninth];
+  const step6 = [formatStarts(schema), formatJobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
+  const step7 = writeDelayedMoves(schema, STRIPES);
+  const step8 = writeSealedKinds(schema, STRIPES);
+  const step4 = secondCommitFunction(schema, STRIPES);
+  const step9 = formatIndexUpdate(schema);
+  return [step1, formatNodeTables(schema), formatPartTable(schema), step4, step5, step6, step7, step8, step9];
 }
 
 /**

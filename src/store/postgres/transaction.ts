@@ -52,14 +52,14 @@ function createTransaction(
     etag,
     updatedAt: formatTimestamp(time),
   });
-  const rowReader = createJoinedReads(rows);
+  const readJoinedRow = createJoinedReads(rows);
   async function findStoredRow(kind: DocumentKind, id: string): Promise<DocumentRow | undefined> {
-    const row = await rowReader({ kind, id });
+    const row = await readJoinedRow({ kind, id });
     draft.hasRead(kind, id, row?.version ?? ABSENT_ETAG);
     return row;
   }
   async function readStoredNumber(kind: DocumentKind, owner: string): Promise<number> {
-    const row = await rowReader({ kind, owner });
+    const row = await readJoinedRow({ kind, owner });
     if (row !== undefined) draft.hasRead(kind, row.id, row.version);
     const number = row === undefined ? 0 : parseNumber(row.id);
     draft.hasRead(kind, formatNumberedId(owner, number + 1), ABSENT_ETAG);

@@ -75,8 +75,8 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
 
   async function isIntact(name: string): Promise<boolean> {
     try {
-      const sum = await readFile(getPath(`${name}${SUM_SUFFIX}`), 'utf8');
-      return (await computeFileSha256(getPath(name))) === sum;
+      const checksum = await readFile(getPath(`${name}${SUM_SUFFIX}`), 'utf8');
+      return (await computeFileSha256(getPath(name))) === checksum;
     } catch {
       return false; // an unreadable file is fetched again, whatever the reason
     }
@@ -113,11 +113,11 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
    */
   async function runWithDraft<T>(work: (draft: string) => Promise<T>): Promise<T> {
     await makeFolder(folder);
-    const draft = getPath(`${randomBytes(8).toString('hex')}.part`);
+    const draftPath = getPath(`${randomBytes(8).toString('hex')}.part`);
     try {
-      return await work(draft);
+      return await work(draftPath);
     } finally {
-      await rm(draft, { force: true });
+      await rm(draftPath, { force: true });
     }
   }
 

@@ -87,8 +87,8 @@ export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffe
       if (!isSealed(stored)) return stored;
       if (openingKeys.length === 0) throw refuseSecret('no key is configured');
       const bytes = Buffer.from(stored.slice(PREFIX.length), 'base64url');
-      for (const each of openingKeys) {
-        const text = decryptWith(each, bytes);
+      for (const openingKey of openingKeys) {
+        const text = decryptWith(openingKey, bytes);
         if (text !== undefined) return text;
       }
       throw refuseSecret('the key is a different one');

@@ -121,10 +121,10 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     const withheld = computeWithheld(action.identifier, action.exDay);
     const state = { weight, price: close / split, variant, treatment, growth, withheld, isTotal };
     // A security that leaves by a merger keeps its last price.
-    const worth: WorthReader =
+    const readWorth: WorthReader =
       outside?.isComing(action) === true ? () => null : createExchangeRatio(action, previousSession);
     const after = isComing
-      ? toPendingOutcome(computeProForma(action, state, worth), {
+      ? toPendingOutcome(computeProForma(action, state, readWorth), {
           shares,
           split,
           divisor: divisor?.[previousSession] ?? null,
@@ -137,7 +137,8 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
           ...findActualOutcome(terms, action, { session: sm.sessionAt(days[t]!), column, shares, level: level[t]! }),
         };
     const offer = offers.get(action);
-    const choices = offer === undefined ? listSecurityChoices(action, state) : computeOfferChoices(offer, state, worth);
+    const choices =
+      offer === undefined ? listSecurityChoices(action, state) : computeOfferChoices(offer, state, readWorth);
     const election = offer === undefined ? action : { ...offer.shares, ...offer.cash };
     const isElective = offer !== undefined || action.type === 'RIGHTS_ISSUE' || action.scripRatio !== undefined;
     const awaitsDecision = isElective && (election.electionDay === undefined ? isComing : election.electionDay >= last);

@@ -36,10 +36,10 @@ export function recomputeCloses({ engine, onComposer, ...input }: Recomputation)
   readonly run: Run;
 } {
   return engine.scope(() => {
-    const deciders = createIndexDeciders(engine);
+    const createDeciders = createIndexDeciders(engine);
     const createDecider: DeciderFactory = (document, composer) => {
       onComposer?.(composer);
-      return deciders(document, composer);
+      return createDeciders(document, composer);
     };
     const run = runBacktest({ ...input, createDecider, engine, report: () => {} });
     const bytes = createRunColumns(run, { contentHash: input.market.contentHash });

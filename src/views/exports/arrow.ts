@@ -155,16 +155,16 @@ const WORD_BYTES = 4;
 function encodeTexts(list: readonly string[]): EncodedTexts {
   const cachedTexts = encodedTextsCache.get(list);
   if (cachedTexts !== undefined) return cachedTexts;
-  const texts = list.map((text) => ENCODER.encode(text));
-  const lengths = Int32Array.from(texts, ({ length }) => length);
-  const starts = new Int32Array(texts.length);
+  const textBytes = list.map((text) => ENCODER.encode(text));
+  const lengths = Int32Array.from(textBytes, ({ length }) => length);
+  const starts = new Int32Array(textBytes.length);
   let end = 0;
-  for (const [i, { length }] of texts.entries()) {
+  for (const [i, { length }] of textBytes.entries()) {
     starts[i] = end;
     end += Math.ceil(length / WORD_BYTES);
   }
   const bytes = new Uint8Array(end * WORD_BYTES);
-  for (const [i, text] of texts.entries()) bytes.set(text, starts[i]! * WORD_BYTES);
+  for (const [i, text] of textBytes.entries()) bytes.set(text, starts[i]! * WORD_BYTES);
   const view = new DataView(bytes.buffer);
   const words = Uint32Array.from({ length: end }, (_, word) => view.getUint32(word * WORD_BYTES, true));
   const encodedTexts: EncodedTexts = { lengths, starts, words, last: undefined };

@@ -12,17 +12,17 @@ export function findCachedColumns(
   { table, width }: { readonly table: ExportTableName; readonly width: number },
   computeColumns: () => readonly Float64Array[],
 ): readonly Float64Array[] {
-  const figures = keep?.(null) ?? createUncached;
+  const cacheFigures = keep?.(null) ?? createUncached;
   const cacheKey = ['export', table, window.start, window.end];
-  const rows = figures([...cacheKey, 'rows'], { width: 1, dates: 1 });
+  const rows = cacheFigures([...cacheKey, 'rows'], { width: 1, dates: 1 });
   if (rows.known[0] === 1) {
     const count = rows.values[0]!;
-    const result = figures(cacheKey, computeSize(count, width));
+    const result = cacheFigures(cacheKey, computeSize(count, width));
     if (result.known[0] === 1) return listColumns(result, count, width);
   }
   const outcome = computeColumns();
   const count = outcome[0]!.length;
-  const { values, known } = figures(cacheKey, computeSize(count, width));
+  const { values, known } = cacheFigures(cacheKey, computeSize(count, width));
   outcome.forEach((column, c) => values.set(column, c * count));
   known[0] = 1;
   rows.values[0] = count;

@@ -72,13 +72,18 @@ export function completeFigures(
   { positions, days }: ShownFigures,
   onDate: () => void = () => {},
 ): void {
-  const ownAt = own.pass();
-  const benchmarkAt = benchmark?.pass() ?? returnNoValues;
+  const readOwnWeights = own.pass();
+  const readBenchmarkWeights = benchmark?.pass() ?? returnNoValues;
   positions.forEach((position, k) => {
     const unknownMakers = makers.filter(({ figures }) => figures.known[position] === 0);
     if (unknownMakers.length === 0) return;
     onDate();
-    const date: HoldingsOnDate = { at: position, day: days[k]!, own: ownAt(k), benchmark: benchmarkAt(k) };
+    const date: HoldingsOnDate = {
+      at: position,
+      day: days[k]!,
+      own: readOwnWeights(k),
+      benchmark: readBenchmarkWeights(k),
+    };
     for (const { figures, make } of unknownMakers) {
       make(date);
       figures.known[position] = 1;

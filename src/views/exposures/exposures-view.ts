@@ -118,7 +118,7 @@ export function createExposures(columns: RunColumns, input: ExposuresInput): Exp
     own: findGroups(exposuresQuery, 'own', makers)!,
     benchmark: findGroups(exposuresQuery, 'benchmark', makers),
   };
-  const fields = createFieldReader(exposuresQuery, makers);
+  const readFields = createFieldReader(exposuresQuery, makers);
   completeFigures(makers, { own: ownExposureSide, benchmark }, selection, input.onDate);
   return {
     indexId: header.run_id,
@@ -126,7 +126,7 @@ export function createExposures(columns: RunColumns, input: ExposuresInput): Exp
     benchmark: input.benchmark?.id ?? null,
     days: selection.days,
     groups: computeWeightsByGroup(groups.own, groups.benchmark, { dates: positions.length, groups: input.groups }),
-    fields: fields(),
+    fields: readFields(),
     herfindahl: selectShownFigure(concentration, CONCENTRATION.herfindahl, selection),
     effective: selectShownFigure(concentration, CONCENTRATION.effective, selection),
     largest: selectShownFigure(concentration, CONCENTRATION.largest, selection),

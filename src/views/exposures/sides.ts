@@ -54,10 +54,10 @@ export function openStoredHoldings(columns: RunColumns, order: Int32Array): Hold
       return {
         names,
         pass() {
-          const rowAt = side.pass();
+          const readWeights = side.pass();
           const row = new Float64Array(order.length);
           return (k) => {
-            const storedWeights = rowAt(k);
+            const storedWeights = readWeights(k);
             for (let i = 0; i < row.length; i++) row[i] = storedWeights[order[i]!]!;
             return row;
           };

@@ -70,10 +70,10 @@ export function sumGroups({ groups, summing }: SideGroups, side: ExposureSide, d
    */
   const visitDates = (visit: (row: Float64Array, k: number) => void): void => {
     const row = new Float64Array(groups.length);
-    const weightsAt = side.pass();
+    const readWeights = side.pass();
     const sum = summing();
     for (let k = 0; k < days.length; k++) {
-      sum(days[k]!, weightsAt(k), row);
+      sum(days[k]!, readWeights(k), row);
       visit(row, k);
     }
   };

@@ -28,7 +28,7 @@ export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watch
   const eventAt = columns.i32('eventAt');
   const weightsBefore = openPanelRows(columns, 'before', { from: 0, to: eventAt.length - 1 });
   const rebalances = new Set(header.rebalances.map(({ at }) => at));
-  const holdings = sumByIssuer(header.names.length);
+  const sumHoldings = sumByIssuer(header.names.length);
   const sumEarlier = sumByIssuer(header.names.length);
   const heldFlags = new Uint8Array(header.names.length);
   const previousWeights = new Float64Array(header.names.length);
@@ -53,7 +53,7 @@ export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watch
     yield {
       at: position,
       rows: input.rowsOn(days[position]!, heldFlags),
-      holdings: holdings(close, issuers),
+      holdings: sumHoldings(close, issuers),
       event: kind && {
         kind,
         before: driftedWeights && sumEarlier(driftedWeights, issuers),

@@ -78,7 +78,7 @@ function readApplied(
  */
 function checkSums(rebalance: AppliedRebalance): Check[] {
   const { date, applied, uncapped, redistributed, hasDrifted, isOfIndex, isOverlay, cash } = rebalance;
-  const invested = sumValues(applied);
+  const investedWeight = sumValues(applied);
   const sumBefore = sumValues(uncapped);
   const exposure = computeExposure({ applied, uncapped, isOfIndex });
   const excessWeight = uncapped.reduce((total, u, i) => total + Math.max(0, exposure * u - applied[i]!), 0);
@@ -86,14 +86,14 @@ function checkSums(rebalance: AppliedRebalance): Check[] {
     createCheck({
       name: `rebalance ${date}: weights`,
       meaning: 'The applied weights sum to the invested fraction: 1 minus cash.',
-      left: invested,
-      right: cash !== null ? 1 - cash : isOverlay ? invested : Math.min(1, invested),
+      left: investedWeight,
+      right: cash !== null ? 1 - cash : isOverlay ? investedWeight : Math.min(1, investedWeight),
     }),
     createCheck({
       name: `rebalance ${date}: uncapped weights`,
       meaning: 'The weights before capping sum to the invested fraction, and to at most 1.',
       left: sumBefore,
-      right: isOfIndex ? invested : isOverlay ? sumBefore : Math.min(1, sumBefore),
+      right: isOfIndex ? investedWeight : isOverlay ? sumBefore : Math.min(1, sumBefore),
     }),
     ...(hasDrifted
       ? []

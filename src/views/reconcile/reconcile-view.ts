@@ -39,7 +39,7 @@ export function createReconcileView(
 ): ReconciliationView {
   const record = columns.has('record') ? recordIn(columns) : null;
   const { weights, contributions } = checkPanels(columns, onDate);
-  const computed = [
+  const namedChecks = [
     ...(record ? [...checkLevels(columns, record), ...checkPortfolio(columns, record)] : []),
     ...(record === null && columns.has('record') ? [UNREADABLE] : []),
     ...weights,
@@ -47,7 +47,7 @@ export function createReconcileView(
     ...contributions,
     ...(risk ? checkRisk(risk) : []),
   ];
-  const checks = [...filesOf().map(checkFile), ...computed];
+  const checks = [...filesOf().map(checkFile), ...namedChecks];
   return {
     index_id: columns.header.run_id,
     reconciles: checks.every(({ holds }) => holds),

@@ -22,14 +22,14 @@ export function createWeightPass(columns: RunColumns): RowPass {
   const breaks = columns.has('breaks') && !isRounded ? columns.u8('breaks') : null; // not stored by version 0.1.0
   const prices = openPanelRows(columns, 'price', { from: 0, to: dates - 1 });
   const effects = groupEffectsBySession(columns);
-  const growth = createGrowthRows(columns, effects);
+  const growRow = createGrowthRows(columns, effects);
   const hasShortPayments = columns.has('shortCash') || columns.header.variant !== 'net'; // not stored up to version 0.2.0
   const sums = createFurthest();
   const drifts = createFurthest();
   const previous = new Float64Array(columns.header.names.length);
   return {
     see(t, row) {
-      const { factors, opened } = growth(t, { prices: prices.at(t), held: previous });
+      const { factors, opened } = growRow(t, { prices: prices.at(t), held: previous });
       const withheld = hasShortPayments ? NO_SECURITIES : listPayingSecurities(effects.get(t));
       // The first session has no previous weights, and weights do not drift on a session with an event.
       const driftRecord = t > 0 && breaks?.[t] === 0 ? drifts : null;
@@ -135,7 +135,7 @@ function createGrowthRows(
     const changes = counts.get(t) ?? NO_CHANGES;
     let countGrowth = 1;
     for (const [name, factor] of changes) countGrowth += held[name]! * (factor - 1);
-    let opened = 1;
+    let openedWeight = 1;
     for (const { name, effect, before } of securityEvents) {
       if (before !== before) continue;
       const step = computeGrowthStep({ ...effect, income: 0 }, before, prices[name]!);
@@ -144,13 +144,13 @@ function createGrowthRows(
         before,
         readRunShareTerms(findRunSettings(columns.header, days[t]!).treatment),
       );
-      opened += ((held[name]! * (changes.get(name) ?? 1)) / countGrowth) * (opening - 1);
+      openedWeight += ((held[name]! * (changes.get(name) ?? 1)) / countGrowth) * (opening - 1);
       factors[name] = opening * step.factor;
       carriedPrices[name] = step.carried;
     }
     for (const [name, factor] of changes) factors[name]! *= factor;
     if (t > 0) for (const { name, series } of rates) factors[name]! *= series[t]! / series[t - 1]!;
-    return { factors, opened: opened * countGrowth };
+    return { factors, opened: openedWeight * countGrowth };
   };
 }
 
@@ -206,7 +206,7 @@ function groupEffectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
  */
 function checkDrift(columns: RunColumns): Check[] {
   const { held, target } = readPositiveWeights(columns, null);
-  const moved = held.reduce((sum, weight, i) => sum + weight - target[i]!, 0);
+  const movedWeight = held.reduce((sum, weight, i) => sum + weight - target[i]!, 0);
   const figures = measureDrift(held, target);
   const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);
   const absoluteDrift = held.reduce((total, weight, i) => total + Math.abs(weight - target[i]!), 0);
@@ -214,7 +214,7 @@ function checkDrift(columns: RunColumns): Check[] {
     createCheck({
       name: 'moves since the last rebalance',
       meaning: 'The moves of the weights since the last rebalance sum to the weight that moved into or out of cash.',
-      left: moved,
+      left: movedWeight,
       right: sum(held) - sum(target),
     }),
     createCheck({

@@ -162,8 +162,8 @@ export function createRunFigures({
   const overview = JSON.parse(new TextDecoder().decode(storedOverview)) as OverviewView; // this engine wrote the JSON
   const days = columns.i32('days');
   const level: DatedLine = { days, values: columns.f64('level') };
-  const labels = callOnce(() => readStoredLabels(columns));
-  const weights = callOnce(() =>
+  const getLabels = callOnce(() => readStoredLabels(columns));
+  const getWeights = callOnce(() =>
     createWeightsView({
       runId: header.run_id,
       requestedAsOf: null,
@@ -174,9 +174,9 @@ export function createRunFigures({
       activeRisk: null,
     }),
   );
-  const constituents = callOnce(() => toConstituents(weights(), header.names, labels()));
-  const attribution = callOnce(() => createAttributionView(columns, { start: null, end: null }));
-  const positions = callOnce(() => new Map(header.names.map((name, i) => [name, i])));
+  const getConstituents = callOnce(() => toConstituents(getWeights(), header.names, getLabels()));
+  const getAttribution = callOnce(() => createAttributionView(columns, { start: null, end: null }));
+  const getPositions = callOnce(() => new Map(header.names.map((name, i) => [name, i])));
   return {
     stale,
     terms,
@@ -192,11 +192,11 @@ export function createRunFigures({
     benchmark: callOnce(() => findBenchmark(columns)),
     drawdown: callOnce(() => ({ days, values: computeDrawdown(level.values) })),
     volatility: callOnce(() => findVolatility(level)),
-    concentration: () => weights().concentration,
+    concentration: () => getWeights().concentration,
     annualReturns: callOnce(() => computeAnnualReturns(days, level.values)),
     monthlyReturns: callOnce(() => computeMonthlyReturns(days, level.values)),
-    constituents,
-    sectors: callOnce(() => listSectors(constituents())),
+    constituents: getConstituents,
+    sectors: callOnce(() => listSectors(getConstituents())),
     sectorHistory: callOnce(() =>
       computeSectorWeights(
         columns,
@@ -215,9 +215,9 @@ export function createRunFigures({
     scenarios: (requestedScenarios) =>
       'missing' in market ? market : computeRunScenarios(columns, market, requestedScenarios),
     rebalances: (limit) => listLatestRebalances(columns, limit),
-    attribution,
-    risk: callOnce(() => ('missing' in risk ? risk : createRiskFigures(risk.measured, constituents()))),
-    findName: (identifier) => labels().names[positions().get(identifier) ?? -1] ?? null,
+    attribution: getAttribution,
+    risk: callOnce(() => ('missing' in risk ? risk : createRiskFigures(risk.measured, getConstituents()))),
+    findName: (identifier) => getLabels().names[getPositions().get(identifier) ?? -1] ?? null,
   };
 }
 

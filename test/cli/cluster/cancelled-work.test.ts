@@ -56,8 +56,8 @@ interface Task {
  */
 function readTask(path: string): Task | undefined {
   try {
-    const stat = readFileSync(`${path}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const statText = readFileSync(`${path}/stat`, 'utf8');
+    const fields = statText.slice(statText.lastIndexOf(')') + 2).split(' ');
     return { state: fields[0]!, parent: Number(fields[1]), nice: Number(fields[16]) };
   } catch {
     return undefined;
@@ -113,26 +113,26 @@ describe.skipIf(!IS_SOAK || !hasPostgresql)('a cancelled job releases its proces
   beforeAll(async () => {
     cluster = await openCluster();
     await cluster.startWorker();
-    const { front } = cluster;
-    await prepare(front, ['RUN'], WIDE);
-    expect((await front.ask('PUT', '/indices/WIDE', INDEX)).status).toBe(200);
-    expect((await front.ask('PUT', '/optimise/constraint-sets/core', LONG_ONLY)).status).toBe(200);
-    const { body } = await front.ask<{ job_id: string }>('POST', '/analytics/RUN/backtest', {});
-    expect(await front.finished(body.job_id)).toMatchObject({ status: 'succeeded' });
+    const { frontEnd } = cluster;
+    await prepare(frontEnd, ['RUN'], WIDE);
+    expect((await frontEnd.ask('PUT', '/indices/WIDE', INDEX)).status).toBe(200);
+    expect((await frontEnd.ask('PUT', '/optimise/constraint-sets/core', LONG_ONLY)).status).toBe(200);
+    const { body } = await frontEnd.ask<{ job_id: string }>('POST', '/analytics/RUN/backtest', {});
+    expect(await frontEnd.waitForJob(body.job_id)).toMatchObject({ status: 'succeeded' });
   }, 600_000);
   afterAll(() => cluster?.close());
 
   test.each(FAMILIES)('%s', async (family, path, body) => {
-    const { front } = cluster;
+    const { frontEnd } = cluster;
     await waitForSamples(false);
-    const submission = await front.ask<{ job_id: string }>('POST', path, body);
+    const submission = await frontEnd.ask<{ job_id: string }>('POST', path, body);
     expect([submission.status, submission.body]).toEqual([202, expect.anything()]);
     const jobId = submission.body.job_id;
     await cluster.until(jobId, ({ status }) => status === 'running');
     await waitForSamples(true);
     const processes = listOwnProcesses(); // listed before the cancellation, after which the next market reader starts at once
     const start = performance.now();
-    const { body: answer } = await front.ask<{ status: string }>('DELETE', `/jobs/${jobId}`);
+    const { body: answer } = await frontEnd.ask<{ status: string }>('DELETE', `/jobs/${jobId}`);
     expect(answer).toMatchObject({ status: 'cancelled' });
     const backMs = (await waitForSamples(false, processes)) - start;
     console.log(JSON.stringify({ family, backMs: Math.round(backMs) }));

@@ -25,7 +25,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     liveService = await runService(['--workers', '1'], environment);
     await prepare(liveService, ['EVEN']);
     const { body } = await liveService.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
-    await liveService.finished(body.job_id);
+    await liveService.waitForJob(body.job_id);
     clone = { ...environment, DATABASE_URL: await copyDatabase(url) };
   });
   afterAll(async () => {
@@ -45,8 +45,8 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     const { rows } = await from.query<Record<string, unknown>>('SELECT * FROM divisor.documents');
     for (const row of rows) {
       const [names, values] = [Object.keys(row), Object.values(row)];
-      const places = names.map((_, i) => `$${i + 1}`).join(', ');
-      await to.query(`INSERT INTO divisor.documents (${names.join(', ')}) VALUES (${places})`, values);
+      const placeholders = names.map((_, i) => `$${i + 1}`).join(', ');
+      await to.query(`INSERT INTO divisor.documents (${names.join(', ')}) VALUES (${placeholders})`, values);
     }
     await from.end();
     await to.end();

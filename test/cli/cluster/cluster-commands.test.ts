@@ -24,10 +24,10 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     base = await mkdtemp(join(tmpdir(), 'divisor-commands-'));
     cluster = await openCluster();
     await cluster.startFront(['--workers', '1']); // this front runs the heavy job
-    await prepare(cluster.front, ['EVEN']);
-    const { body } = await cluster.front.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
-    await cluster.front.finished(body.job_id);
-    expected = await readShownBy(cluster.front.url());
+    await prepare(cluster.frontEnd, ['EVEN']);
+    const { body } = await cluster.frontEnd.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
+    await cluster.frontEnd.waitForJob(body.job_id);
+    expected = await readShownBy(cluster.frontEnd.url());
   });
   afterAll(async () => {
     await cluster?.close();
@@ -93,9 +93,9 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
   test('doctor, config, keys and nodes accept a database and an artifact store, and show no password', async () => {
     const { DATABASE_URL, DIVISOR_ARTIFACTS, ...access } = cluster.environment;
     const flags = ['--database', DATABASE_URL!, '--artifacts', DIVISOR_ARTIFACTS!];
-    const home = ['--home', join(base, 'keys')];
+    const homeFlags = ['--home', join(base, 'keys')];
     const outputs = [];
-    for (const words of [['doctor', '--port', '0', '--json'], ['config'], ['keys', 'list', ...home]])
+    for (const words of [['doctor', '--port', '0', '--json'], ['config'], ['keys', 'list', ...homeFlags]])
       outputs.push(await runHere([...words, ...flags], access));
     expect(outputs.map(({ status }) => status)).toEqual([0, 0, 0]);
     expect(outputs[0]!.out).toContain('Results can be written, read and removed');
@@ -104,11 +104,11 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     );
     for (const { out } of outputs) expect(out).not.toContain(new URL(DATABASE_URL!).password);
     expect((await runHere(['nodes', '--json'], cluster.environment)).out).toContain('"role":"service"');
-    const doctor = ['doctor', '--port', '0', '--home', join(base, 'doctor'), ...flags];
-    const nowhere = await runHere(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
+    const doctorWords = ['doctor', '--port', '0', '--home', join(base, 'doctor'), ...flags];
+    const nowhere = await runHere(doctorWords, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
     expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 must be a URL')]).toEqual([1, true]);
     // A separate process has no other open handle. So nothing else keeps it alive while it waits between two attempts.
-    const unreachableOutcome = await runToEnd(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
+    const unreachableOutcome = await runToEnd(doctorWords, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
     expect([
       unreachableOutcome.status,
       unreachableOutcome.out.includes('cannot be reached at http://127.0.0.1:1'),
@@ -120,8 +120,8 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     drops.push(drop);
     const [place, home] = [join(base, 'unclaimed'), join(base, 'unmade')];
     const ownEnvironment = { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${place}`, DIVISOR_HOME: home };
-    const doctor = ['doctor', '--port', '0', '--json'];
-    const bareOutcome = await runHere(doctor, ownEnvironment);
+    const doctorWords = ['doctor', '--port', '0', '--json'];
+    const bareOutcome = await runHere(doctorWords, ownEnvironment);
     expect([bareOutcome.status, bareOutcome.out.includes('run divisor migrate')]).toEqual([1, true]);
     expect(bareOutcome.out).not.toMatch(/relation|ENOENT/);
     expect((await runHere(['migrate'], ownEnvironment)).status).toBe(0);
@@ -136,7 +136,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
         node,
         JSON.stringify({ role: node, version: '1', places: { heavy: 0, light: 4 }, market: null, stale: 0 }),
       ]);
-    for (const node of ['command', 'worker']) await insertSilentNode(node);
+    for (const nodeName of ['command', 'worker']) await insertSilentNode(nodeName);
     expect(listParts((await runHere(['nodes', '--json'], ownEnvironment)).out)).toMatchObject([
       { node: 'worker', is_lost: true },
     ]);
@@ -146,7 +146,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     const missingRights = /lacks rights in the schema divisor, .*: SELECT on parts\./;
     const nodes = await runHere(['nodes'], { ...ownEnvironment, DATABASE_URL: leastUrl });
     expect([nodes.status, nodes.err]).toEqual([78, expect.stringMatching(missingRights)]);
-    expect((await runHere(doctor, { ...ownEnvironment, DATABASE_URL: leastUrl })).out).toMatch(missingRights);
+    expect((await runHere(doctorWords, { ...ownEnvironment, DATABASE_URL: leastUrl })).out).toMatch(missingRights);
   });
 
   test('no command accepts a home while the environment names a database and an artifact store', async () => {
@@ -245,8 +245,11 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
         200,
         { status: 'degraded', jobs, checks: expect.arrayContaining([check]) },
       ]);
-      const metrics = await (await fetch(`${url}/metrics`)).text();
-      expect([metrics.includes('divisor_build_info{'), metrics.includes('divisor_jobs{')]).toEqual([true, false]);
+      const metricsText = await (await fetch(`${url}/metrics`)).text();
+      expect([metricsText.includes('divisor_build_info{'), metricsText.includes('divisor_jobs{')]).toEqual([
+        true,
+        false,
+      ]);
     } finally {
       await stop();
     }

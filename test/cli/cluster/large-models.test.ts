@@ -98,7 +98,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   beforeAll(async () => {
     cluster = await openCluster({ DIVISOR_LEASE: '5' });
     workers = [await cluster.startWorker()];
-    await serveMarket(cluster.front);
+    await serveMarket(cluster.frontEnd);
     await readAllServed();
     const first = await measureEstimate();
     expected = first.model;
@@ -118,7 +118,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
       ({ child: { pid } }) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024,
     );
     const startMs = performance.now();
-    const model = await readModel(cluster, await startModel(cluster.front));
+    const model = await readModel(cluster, await startModel(cluster.frontEnd));
     const ms = performance.now() - startMs;
     const uses = workers.map(readUsage).map(({ processorMs, peakBytes }, w) => ({
       processorMs: processorMs - before[w]!.processorMs,
@@ -173,7 +173,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     expect(expected.diagnostics.assets).toBe(SECURITIES);
     const { jobId, own, other } = await startHeldParts(cluster, {
       workerAt: findWorker,
-      start: () => startModel(cluster.front),
+      start: () => startModel(cluster.frontEnd),
     });
     expect(other).not.toBe(own);
     const killedWorker = findWorker(own);
@@ -188,8 +188,11 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   test('is unchanged when a later estimate is cancelled', async () => {
     workers.push(await cluster.startWorker());
     await waitUntil(async () => (await cluster.nodes()).filter(({ market }) => market !== null).length >= 3);
-    const { jobId } = await startHeldParts(cluster, { workerAt: findWorker, start: () => startModel(cluster.front) });
-    await cluster.front.ask('DELETE', `/jobs/${jobId}`);
+    const { jobId } = await startHeldParts(cluster, {
+      workerAt: findWorker,
+      start: () => startModel(cluster.frontEnd),
+    });
+    await cluster.frontEnd.ask('DELETE', `/jobs/${jobId}`);
     cluster.s3.isHeld = false;
     expect(await cluster.row(jobId)).toMatchObject({ status: 'cancelled' });
     expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);

@@ -34,7 +34,7 @@ const SWEEP = {
 /** Returns one hash over all blocks of a sweep and its result. */
 async function readDigest(service: RunningService): Promise<string> {
   const hash = createHash('sha256');
-  const { status, error, result } = await service.finished('sweep:large');
+  const { status, error, result } = await service.waitForJob('sweep:large');
   expect([status, error]).toEqual(['succeeded', null]);
   hash.update(JSON.stringify(result));
   for (let page = 0; page < VARIANTS / 1000; page++) {
@@ -58,17 +58,17 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a sweep of 100,000 variants on seve
     await embeddedService.close();
     cluster = await openCluster({ DIVISOR_LEASE: String(LEASE_S), DIVISOR_JOB_RETRIES: `losses=${LOSSES_MAX}` });
     workers = await Promise.all(Array.from({ length: WORKERS }, () => cluster.startWorker()));
-    await prepare(cluster.front, []);
+    await prepare(cluster.frontEnd, []);
   });
   afterAll(() => cluster?.close());
 
   test('is bit-identical to a sweep in one process after its workers are killed, and leaves no partial result', async () => {
     const startMs = performance.now();
-    await cluster.front.ask('POST', '/analytics/sweeps', SWEEP);
+    await cluster.frontEnd.ask('POST', '/analytics/sweeps', SWEEP);
     let kills = 0;
     let progress = 0;
     while (kills < KILLS) {
-      const { body } = await cluster.front.ask<{ status: string; progress: number }>(
+      const { body } = await cluster.frontEnd.ask<{ status: string; progress: number }>(
         'GET',
         '/jobs/sweep:large?wait=0.5',
       );
@@ -82,7 +82,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a sweep of 100,000 variants on seve
       kills++;
       workers = [...workers.filter((worker) => worker !== killedWorker), await cluster.startWorker()];
     }
-    expect(await readDigest(cluster.front)).toBe(expected);
+    expect(await readDigest(cluster.frontEnd)).toBe(expected);
     const { attempt, crashes, losses } = await cluster.row('sweep:large');
     console.log(
       `${WORKERS} workers, ${kills} kills: ${Math.round((performance.now() - startMs) / 1000)} s, ${attempt} attempts, ${losses} lost`,

@@ -52,12 +52,12 @@ export async function openVersions() {
     base,
     url,
     query: async <R extends object>(sql: string): Promise<readonly R[]> => (await client.query<R>(sql)).rows,
-    async finished(folder: string, words: readonly string[]) {
+    async runToEnd(folder: string, words: readonly string[]) {
       const { said, ended: over } = start(folder, words);
       return { status: await over, said: said() };
     },
     /** @param variables additional settings */
-    async listening(folder: string, role: string, name: string, variables: Readonly<Record<string, string>> = {}) {
+    async startListening(folder: string, role: string, name: string, variables: Readonly<Record<string, string>> = {}) {
       const flags = ['--home', join(base, name), '--port', '0', '--drain-ms', '0', '--log-level', 'error'];
       const process = start(folder, [role, ...flags, ...(role === 'worker' ? ['--workers', '1'] : [])], variables);
       await expect.poll(process.said, { interval: 50 }).toContain('listening on');

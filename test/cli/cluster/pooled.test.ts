@@ -37,11 +37,11 @@ describe.skipIf(!hasPostgresql || !hasPgbouncer)('a service behind PgBouncer in 
     const { hostname, port, username, pathname, password } = new URL(database.url);
     const poolPort = await freePort();
     const name = pathname.slice(1);
-    const login = password === '' ? '' : ` password=${decodeURIComponent(password)}`;
+    const passwordText = password === '' ? '' : ` password=${decodeURIComponent(password)}`;
     await writeFile(
       join(folder, 'pgbouncer.ini'),
       `[databases]
-${name} = host=${hostname} port=${port} dbname=${name} user=${username}${login}
+${name} = host=${hostname} port=${port} dbname=${name} user=${username}${passwordText}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${poolPort}
@@ -64,11 +64,11 @@ default_pool_size = ${POOL_SIZE}
       if (tries === 200) throw new Error('pgbouncer does not listen');
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    const pooled = new URL(database.url);
-    pooled.host = `127.0.0.1:${poolPort}`;
+    const pooledUrl = new URL(database.url);
+    pooledUrl.host = `127.0.0.1:${poolPort}`;
     const environment = { DATABASE_URL: database.url, DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}` };
     await runHere(['migrate'], environment);
-    service = await runService(['--workers', '1'], { ...environment, DATABASE_POOLER_URL: pooled.href });
+    service = await runService(['--workers', '1'], { ...environment, DATABASE_POOLER_URL: pooledUrl.href });
   });
   afterAll(async () => {
     await service?.close();
@@ -80,7 +80,7 @@ default_pool_size = ${POOL_SIZE}
   test('serves concurrent clients, runs jobs and stores writes on few connections', async () => {
     await prepare(service, ['EVEN']);
     const { body } = await service.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
-    await service.finished(body.job_id);
+    await service.waitForJob(body.job_id);
     expect((await service.ask('GET', '/analytics/EVEN/levels')).status).toBe(200);
     const puts = Array.from({ length: 60 }, (_, i) =>
       service.ask('PUT', `/data/watchlists/w${i % 20}`, { name: `W${i}`, identifiers: ['A'] }),

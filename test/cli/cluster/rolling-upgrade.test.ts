@@ -32,7 +32,7 @@ const run = async (url: string, id: string): Promise<Json> => waitForJob(url, aw
 const readLevels = async (url: string, id: string) => (await ask(url, 'GET', `/analytics/${id}/levels`))['levels'];
 
 type Versions = Awaited<ReturnType<typeof openVersions>>;
-type Process = Awaited<ReturnType<Versions['listening']>>;
+type Process = Awaited<ReturnType<Versions['startListening']>>;
 
 interface BacktestSubmission {
   readonly at: string;
@@ -77,59 +77,59 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
   'an earlier version and this one run concurrently: each job runs once, and jobs of this version run only on this version',
   async () => {
     const versions = await openVersions();
-    const { finished, listening } = versions;
+    const { runToEnd, startListening } = versions;
     const olderCheckout = resolve(OLDER_CHECKOUT!);
-    const migrated = await finished(olderCheckout, ['migrate']);
-    expect(migrated.status).toBe(0);
+    const migration = await runToEnd(olderCheckout, ['migrate']);
+    expect(migration.status).toBe(0);
     /** True if the tables of the earlier version lack migrations of this version. */
-    const isBehind = Number(/version (\d+)/.exec(migrated.said)![1]) < PROTOCOL;
-    const oldFront = await listening(olderCheckout, 'serve', 'old-front');
-    const oldWorker = await listening(olderCheckout, 'worker', 'old-worker');
+    const isBehind = Number(/version (\d+)/.exec(migration.said)![1]) < PROTOCOL;
+    const oldFront = await startListening(olderCheckout, 'serve', 'old-front');
+    const oldWorker = await startListening(olderCheckout, 'worker', 'old-worker');
     const oldUrl = oldFront.url;
     const market = await ask(oldUrl, 'POST', '/data/synthetic', MARKET);
     expect(await waitForJob(oldUrl, market['job_id'])).toMatchObject({ status: 'succeeded' });
     expect(await run(oldUrl, 'BEFORE')).toMatchObject({ status: 'succeeded' });
     if (isBehind) await checkRefusalBeforeMigration(versions);
-    expect((await finished('.', ['migrate'])).status).toBe(0);
-    const front = await listening('.', 'serve', 'front');
-    const frontUrl = front.url;
+    expect((await runToEnd('.', ['migrate'])).status).toBe(0);
+    const frontEnd = await startListening('.', 'serve', 'front');
+    const frontUrl = frontEnd.url;
 
     // The earlier worker does not claim a job of this version. It computes a later job of the earlier version.
     const waitingJob = await submitBacktest(frontUrl, 'ASKED-OF-NEW');
     expect(await run(oldUrl, 'ASKED-OF-OLD')).toMatchObject({ status: 'succeeded', attempt: 1 });
     for (const url of [oldUrl, frontUrl])
       expect(await ask(url, 'GET', `/jobs/${waitingJob}`)).toMatchObject({ status: 'pending', attempt: 1 });
-    const first = await listening('.', 'worker', 'first-worker');
+    const first = await startListening('.', 'worker', 'first-worker');
     expect(await waitForJob(frontUrl, waitingJob)).toMatchObject({ status: 'succeeded', attempt: 1 });
     const protocols = await readProtocols(versions);
     expect([protocols.length, new Set(protocols).size]).toEqual([4, isBehind ? 2 : 1]);
 
     await drainWorker(versions, [createRequest(oldUrl, 'OLD-A'), createRequest(oldUrl, 'OLD-B')], first);
-    const second = await listening('.', 'worker', 'second-worker');
+    const second = await startListening('.', 'worker', 'second-worker');
     await drainWorker(versions, [createRequest(frontUrl, 'NEW-C'), createRequest(oldUrl, 'OLD-D')], oldWorker);
     for (const id of ['ASKED-OF-OLD', 'ASKED-OF-NEW', 'OLD-A', 'OLD-B', 'NEW-C', 'OLD-D'])
       expect(await readLevels(frontUrl, id)).toEqual(await readLevels(frontUrl, 'BEFORE'));
 
-    const lastOld = await listening(olderCheckout, 'worker', 'last-old-worker');
-    const lostRow = await readLostAmongOthers(versions, front, second);
+    const lastOld = await startListening(olderCheckout, 'worker', 'last-old-worker');
+    const lostRow = await readLostAmongOthers(versions, frontEnd, second);
     expect(await run(oldUrl, 'OLD-E')).toMatchObject({ status: 'succeeded', attempt: 1 });
     expect(await ask(oldUrl, 'GET', `/jobs/${lostRow}`)).toMatchObject({ status: 'pending', attempt: 2 });
-    const third = await listening('.', 'worker', 'third-worker');
+    const third = await startListening('.', 'worker', 'third-worker');
     expect(await waitForJob(oldUrl, lostRow)).toMatchObject({ status: 'succeeded', attempt: 2 });
 
     for (const process of [oldFront, lastOld, third]) await stopProcess(process);
     // The earlier version refuses tables if their version is newer than it supports.
-    expect((await finished(olderCheckout, ['migrate'])).status).toBe(isBehind ? 78 : 0);
+    expect((await runToEnd(olderCheckout, ['migrate'])).status).toBe(isBehind ? 78 : 0);
   },
 );
 
-async function checkRefusalBeforeMigration({ finished, base }: Versions): Promise<void> {
-  const refusal = await finished('.', ['serve', '--home', join(base, 'early'), '--port', '0']);
+async function checkRefusalBeforeMigration({ runToEnd, base }: Versions): Promise<void> {
+  const refusal = await runToEnd('.', ['serve', '--home', join(base, 'early'), '--port', '0']);
   expect([refusal.status, refusal.said.includes('run divisor migrate')]).toEqual([78, true]);
 }
 
-async function readProtocols({ finished }: Versions): Promise<readonly number[]> {
-  const lines = (await finished('.', ['nodes', '--json'])).said.trim().split('\n');
+async function readProtocols({ runToEnd }: Versions): Promise<readonly number[]> {
+  const lines = (await runToEnd('.', ['nodes', '--json'])).said.trim().split('\n');
   return lines.map((line) => Number((JSON.parse(line) as Json)['protocol']));
 }
 
@@ -137,11 +137,11 @@ async function readProtocols({ finished }: Versions): Promise<readonly number[]>
  * Kills the worker of a job of this version. A process of the earlier version detects the loss and returns the job to
  * the queue. @returns the id of the job
  */
-async function readLostAmongOthers({ running, s3 }: Versions, front: Process, worker: Process): Promise<string> {
+async function readLostAmongOthers({ running, s3 }: Versions, frontEnd: Process, worker: Process): Promise<string> {
   s3.isHeld = true;
-  const jobId = await submitBacktest(front.url, 'LOST');
+  const jobId = await submitBacktest(frontEnd.url, 'LOST');
   await expect.poll(async () => (await running()).get(worker.name)).toBe(jobId);
-  await stopProcess(front);
+  await stopProcess(frontEnd);
   worker.child.kill('SIGKILL');
   await expect.poll(async () => (await running()).size).toBe(0);
   s3.isHeld = false;

@@ -28,7 +28,7 @@ async function openFronts(keys: string) {
   };
   const fronts: RunningService[] = [];
   onTestFinished(async () => {
-    for (const front of fronts) await front.close();
+    for (const frontEnd of fronts) await frontEnd.close();
     await client.end();
     await drop();
     await rm(base, { recursive: true, force: true });
@@ -53,21 +53,21 @@ test.skipIf(!hasPostgresql)(
     expect((await first.ask('POST', '/data/stores', { ...store, activate: true })).status).toBe(201);
     expect((await first.ask('PUT', '/indices/EVEN', INDEX)).status).toBe(200);
     expect((await first.ask('POST', '/analytics/EVEN/backtest', {})).status).toBe(202);
-    expect(await first.finished('backtest:EVEN')).toMatchObject({ status: 'succeeded' });
+    expect(await first.waitForJob('backtest:EVEN')).toMatchObject({ status: 'succeeded' });
 
     const { body: run } = await first.ask<{ levels: { index: string[] } }>('GET', '/analytics/EVEN/levels');
     const sessions = run.levels.index;
     let publishedCount = 0;
     /** Checks that a service signs with the stored key and reads the source with the stored password. */
-    async function checkFront(front: RunningService): Promise<void> {
+    async function checkFront(frontEnd: RunningService): Promise<void> {
       const through = sessions[publishedCount++];
-      expect(await front.ask('POST', '/analytics/EVEN/publish', { through })).toMatchObject({
+      expect(await frontEnd.ask('POST', '/analytics/EVEN/publish', { through })).toMatchObject({
         status: 200,
         body: { published: 1, through },
       });
-      const { status } = await front.ask('POST', '/data/stores/daily/refresh');
+      const { status } = await frontEnd.ask('POST', '/data/stores/daily/refresh');
       expect(status).toBe(202);
-      expect(await front.finished('refresh:daily')).toMatchObject({ status: 'succeeded', error: null });
+      expect(await frontEnd.waitForJob('refresh:daily')).toMatchObject({ status: 'succeeded', error: null });
     }
     /** Returns the stored texts of the private key and of both passwords. */
     async function readStoredTexts(): Promise<readonly string[]> {
@@ -118,7 +118,7 @@ test.skipIf(!hasPostgresql)(
 test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
   'secrets that an earlier release stored as plain text or encrypted are encrypted with another key',
   async () => {
-    const { finished, listening, query, url } = await openVersions();
+    const { runToEnd, startListening, query, url } = await openVersions();
     const olderCheckout = resolve(OLDER_CHECKOUT!);
     const [firstKey, secondKey] = [0, 1].map(() => randomBytes(32).toString('base64'));
     const hosts = { DIVISOR_DATABASE_HOSTS: new URL(url).host };
@@ -141,15 +141,15 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
       );
       return rows.map(({ body }) => body).join('\n');
     };
-    expect((await finished(olderCheckout, ['migrate'])).status).toBe(0);
-    const plainFront = await listening(olderCheckout, 'serve', 'plain', hosts);
+    expect((await runToEnd(olderCheckout, ['migrate'])).status).toBe(0);
+    const plainFront = await startListening(olderCheckout, 'serve', 'plain', hosts);
     const store = { store_id: 'daily', name: 'daily', kind: 'database', location: url, tables: { market: 'daily' } };
     expect((await ask(plainFront.url, 'POST', '/data/stores', { ...store, activate: true })).status).toBe(201);
     expect((await ask(plainFront.url, 'POST', '/publication/keys')).status).toBe(200);
     expect(await readDocuments()).toContain(new URL(url).password);
     const signingKey = await readPrivateKey();
     await stopProcess(plainFront);
-    const encrypting = await listening(olderCheckout, 'serve', 'encrypting', {
+    const encrypting = await startListening(olderCheckout, 'serve', 'encrypting', {
       ...hosts,
       DIVISOR_SECRET_KEY: firstKey!,
     });
@@ -158,14 +158,14 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
     expect(before).toContain('enc.v1.');
     expect(before).not.toContain(new URL(url).password);
 
-    expect((await finished('.', ['migrate'])).status).toBe(0);
-    const bothKeysFront = await listening('.', 'serve', 'both', {
+    expect((await runToEnd('.', ['migrate'])).status).toBe(0);
+    const bothKeysFront = await startListening('.', 'serve', 'both', {
       ...hosts,
       DIVISOR_SECRET_KEY: `${secondKey},${firstKey}`,
     });
     expect(await readDocuments()).not.toBe(before);
     await stopProcess(bothKeysFront);
-    const next = await listening('.', 'serve', 'next', { ...hosts, DIVISOR_SECRET_KEY: secondKey! });
+    const next = await startListening('.', 'serve', 'next', { ...hosts, DIVISOR_SECRET_KEY: secondKey! });
     const { status, body } = await ask(next.url, 'POST', '/data/stores/daily/refresh');
     expect(status).toBe(202);
     await expect
@@ -178,7 +178,7 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
 async function stopProcess({
   child,
   ended,
-}: Awaited<ReturnType<Awaited<ReturnType<typeof openVersions>>['listening']>>) {
+}: Awaited<ReturnType<Awaited<ReturnType<typeof openVersions>>['startListening']>>) {
   child.kill('SIGTERM');
   await ended;
 }

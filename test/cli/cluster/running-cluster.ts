@@ -27,7 +27,7 @@ export interface JobRow {
 
 /** A service in this process, workers in separate processes, a database, and an object store that can refuse writes. */
 export interface RunningCluster {
-  readonly front: RunningService;
+  readonly frontEnd: RunningService;
   readonly s3: S3Service;
   /** Database address for the service's role. */
   readonly url: string;
@@ -57,7 +57,7 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
   const url = await makeLeastRole(client, { url: ownerUrl, role, schema: 'divisor' });
   const environment = { ...createPlaces(url, s3), ...variables };
   const workers: ListeningProcess[] = [];
-  const fronts: RunningService[] = [];
+  const frontEnds: RunningService[] = [];
 
   async function query<R extends object>(sql: string, values: readonly unknown[] = []): Promise<readonly R[]> {
     return (await client.query(sql, [...values])).rows as R[];
@@ -73,14 +73,14 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
     return row!;
   }
 
-  async function startFront(flags: readonly string[] = []): Promise<RunningService> {
-    const front = await runService(flags, environment);
-    fronts.push(front);
-    return front;
+  async function startFrontEnd(flags: readonly string[] = []): Promise<RunningService> {
+    const frontEnd = await runService(flags, environment);
+    frontEnds.push(frontEnd);
+    return frontEnd;
   }
 
   return {
-    front: await startFront(),
+    frontEnd: await startFrontEnd(),
     s3,
     url,
     environment,
@@ -90,7 +90,7 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
       workers.push(worker);
       return worker;
     },
-    startFront,
+    startFront: startFrontEnd,
     query,
     row: readRow,
     async until(jobId, isReached) {
@@ -104,7 +104,7 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
     async close() {
       for (const { child } of workers) child.kill('SIGKILL');
       await Promise.all(workers.map(({ ended }) => ended));
-      for (const front of fronts) await front.close();
+      for (const frontEnd of frontEnds) await frontEnd.close();
       await client.end();
       await s3.stop();
       await drop();
@@ -127,7 +127,7 @@ export function createPlaces(url: string, { access }: S3Service): Record<string,
 /** Creates a market of five securities and indices on it. */
 export async function prepare(service: RunningService, ids: readonly string[], market = MARKET): Promise<void> {
   const { body } = await service.ask<{ job_id: string }>('POST', '/data/synthetic', market);
-  expect(await service.finished(body.job_id)).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob(body.job_id)).toMatchObject({ status: 'succeeded' });
   await putIndices(service, ids);
 }
 

@@ -23,7 +23,7 @@ async function runBatches(world: BatchWorld, faults: (jobId: string) => Promise<
   const accounts = world.createAccounts(ACCOUNTS, (i) => (i % 3 === 0 ? { tax: { lot_method: 'fifo' } } : {}));
   const jobId = await world.start('all', accounts, TERMS);
   await faults(jobId);
-  const { status, error } = await world.service.finished(jobId);
+  const { status, error } = await world.service.waitForJob(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
   const results = await world.readResults('all');
   expect(results.map(({ account_id }) => account_id)).toEqual(accounts.map(({ account_id }) => account_id));
@@ -56,7 +56,7 @@ async function runOnNodes(count: number) {
   });
   try {
     const otherWorkers = await Promise.all(Array.from({ length: count - 1 }, cluster.startWorker));
-    const world = await openBatches(undefined, cluster.front);
+    const world = await openBatches(undefined, cluster.frontEnd);
 
     async function waitForShare(jobId: string, share: number): Promise<void> {
       for (;;) {

@@ -45,8 +45,8 @@ async function openClusterWith(count: number) {
   const cluster = await openCluster({ DIVISOR_LEASE: '5' });
   try {
     let workers = await Promise.all(Array.from({ length: count }, cluster.startWorker));
-    await prepare(cluster.front, [], LARGE);
-    const suite = createSuite(cluster.front);
+    await prepare(cluster.frontEnd, [], LARGE);
+    const suite = createSuite(cluster.frontEnd);
     await suite.submit();
     for (let kills = 0; kills < KILLS; kills++) {
       const holder = await findHolder(cluster, workers);

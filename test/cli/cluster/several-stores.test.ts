@@ -11,7 +11,7 @@ const STORES = Object.keys(SEEDS);
 
 async function runJob(service: RunningService, path: string, body: unknown = {}): Promise<void> {
   const { body: job } = await service.ask<{ job_id: string }>('POST', path, body);
-  expect(await service.finished(job.job_id)).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob(job.job_id)).toMatchObject({ status: 'succeeded' });
 }
 
 const generate = (service: RunningService, store: string, activate: boolean) =>
@@ -29,25 +29,27 @@ test.skipIf(!hasPostgresql)(
   'nodes compute indices of several stores as a service of one store does',
   async () => {
     const expected = new Map<string, unknown>();
-    for (const store of STORES) {
+    for (const storeId of STORES) {
       const embeddedService = await runService();
-      await generate(embeddedService, store, true);
+      await generate(embeddedService, storeId, true);
       await embeddedService.ask('PUT', '/indices/EVEN', INDEX);
       await runJob(embeddedService, '/analytics/EVEN/backtest');
-      expected.set(store, await readFigures(embeddedService, 'EVEN'));
+      expected.set(storeId, await readFigures(embeddedService, 'EVEN'));
       await embeddedService.close();
     }
     const cluster = await openCluster();
     try {
-      const { front } = cluster;
+      const { frontEnd } = cluster;
       const worker = await cluster.startWorker();
-      for (const store of STORES) {
-        await generate(front, store, store === 'one');
-        await front.ask('PUT', `/indices/${store}`, { ...INDEX, id: store, store_id: store });
+      for (const storeId of STORES) {
+        await generate(frontEnd, storeId, storeId === 'one');
+        await frontEnd.ask('PUT', `/indices/${storeId}`, { ...INDEX, id: storeId, store_id: storeId });
       }
       // In the soak, the worker is killed. A new worker computes the interrupted jobs again.
       const startedJobs = await Promise.all(
-        STORES.map(async (id) => (await front.ask<{ job_id: string }>('POST', `/analytics/${id}/backtest`, {})).body),
+        STORES.map(
+          async (id) => (await frontEnd.ask<{ job_id: string }>('POST', `/analytics/${id}/backtest`, {})).body,
+        ),
       );
       if (IS_SOAK) {
         worker.child.kill('SIGKILL');
@@ -55,16 +57,16 @@ test.skipIf(!hasPostgresql)(
         await cluster.startWorker();
       }
       for (const { job_id: jobId } of startedJobs)
-        expect(await front.finished(jobId)).toMatchObject({ status: 'succeeded' });
+        expect(await frontEnd.waitForJob(jobId)).toMatchObject({ status: 'succeeded' });
       const second = await cluster.startFront();
       for (const [store, figures] of expected) {
         expect([store, await readFigures(second, store)]).toEqual([store, figures]);
-        expect([store, await readFigures(front, store)]).toEqual([store, figures]);
+        expect([store, await readFigures(frontEnd, store)]).toEqual([store, figures]);
       }
       // If another service activates another store, no run becomes stale.
       await runJob(second, '/data/stores/two/activate');
       for (const [store, figures] of expected)
-        expect([store, await readFigures(front, store)]).toEqual([store, figures]);
+        expect([store, await readFigures(frontEnd, store)]).toEqual([store, figures]);
     } finally {
       await cluster.close();
     }

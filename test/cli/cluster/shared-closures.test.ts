@@ -10,23 +10,23 @@ describe.skipIf(!hasPostgresql)('closures of a calendar on two nodes', () => {
   test('both have the same sessions, and a run on either has the version recorded last', async () => {
     const cluster = await openCluster();
     try {
-      const { front } = cluster;
+      const { frontEnd } = cluster;
       const other = await cluster.startFront();
       await cluster.startWorker(); // the worker computes the run from its plan
-      await prepare(front, ['EVEN']);
-      const scheduleOn = async (node: typeof front) =>
+      await prepare(frontEnd, ['EVEN']);
+      const scheduleOn = async (node: typeof frontEnd) =>
         (await node.ask<{ recent: string[] }>('GET', '/indices/EVEN/schedule?asof=2024-02-15')).body.recent[0];
-      const before = (await scheduleOn(front))!;
+      const before = (await scheduleOn(frontEnd))!;
       expect(await scheduleOn(other)).toBe(before);
       const changes = [{ date: before, session: 'closed', reason: 'Storm' }];
-      const put = await front.ask<RecordedCalendarClosures>('PUT', '/calendars/XNYS/closures', { changes });
+      const put = await frontEnd.ask<RecordedCalendarClosures>('PUT', '/calendars/XNYS/closures', { changes });
       const [movedReview] = put.body.effect.indices[0]!.after;
       expect(movedReview!.date).not.toBe(before);
-      expect(await scheduleOn(front)).toBe(movedReview!.date);
+      expect(await scheduleOn(frontEnd)).toBe(movedReview!.date);
       await waitFor(async () => expect(await scheduleOn(other)).toBe(movedReview!.date));
       await other.ask('POST', '/analytics/EVEN/backtest', {});
-      expect((await other.finished('backtest:EVEN')).status).toBe('succeeded');
-      const levels = await front.ask<{ levels: { index: string[] } }>('GET', '/analytics/EVEN/levels');
+      expect((await other.waitForJob('backtest:EVEN')).status).toBe('succeeded');
+      const levels = await frontEnd.ask<{ levels: { index: string[] } }>('GET', '/analytics/EVEN/levels');
       expect(levels.body.levels.index).not.toContain(before);
       expect(levels.body.levels.index).toContain(movedReview!.date);
     } finally {

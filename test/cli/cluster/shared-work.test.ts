@@ -18,7 +18,7 @@ describe.skipIf(!hasPostgresql)('work in parts', () => {
   beforeAll(async () => {
     cluster = await openCluster({ DIVISOR_LEASE: String(LEASE_S) });
     work.workers = await Promise.all([cluster.startWorker(), cluster.startWorker()]);
-    await prepare(cluster.front, []);
+    await prepare(cluster.frontEnd, []);
   });
   afterAll(() => cluster?.close());
 

@@ -16,24 +16,24 @@ test.skipIf(!hasPostgresql)(
       DIVISOR_OIDC_CLIENT_ID: 'console',
       DIVISOR_OIDC_SCOPES: 'groups=desk:read+write',
     });
-    const { front } = cluster;
+    const { frontEnd } = cluster;
     const other = await cluster.startFront();
     const thirdFront = await cluster.startFront(['--oidc-scopes', 'groups=desk:read']);
-    const requestAs = async ({ url }: typeof front, cookie: string) =>
+    const requestAs = async ({ url }: typeof frontEnd, cookie: string) =>
       (await fetchWithoutRedirect(`${url()}/indices`, { cookie })).status;
-    const [leavingSession, stayingSession] = [await signIn(front.url()), await signIn(other.url())];
-    for (const node of [front, other])
+    const [leavingSession, stayingSession] = [await signIn(frontEnd.url()), await signIn(other.url())];
+    for (const node of [frontEnd, other])
       for (const { cookie } of [leavingSession, stayingSession]) expect(await requestAs(node, cookie)).toBe(200);
     // The third service grants other scopes than the session had at its start.
     expect(await requestAs(thirdFront, leavingSession.cookie)).toBe(401);
 
     const headers = { cookie: leavingSession.cookie, 'x-csrf-token': leavingSession.csrf };
-    expect((await fetch(`${front.url()}/auth/session`, { method: 'DELETE', headers })).status).toBe(204);
-    expect(await requestAs(front, leavingSession.cookie)).toBe(401);
+    expect((await fetch(`${frontEnd.url()}/auth/session`, { method: 'DELETE', headers })).status).toBe(204);
+    expect(await requestAs(frontEnd, leavingSession.cookie)).toBe(401);
     await expect.poll(() => requestAs(other, leavingSession.cookie)).toBe(401);
-    await front.restart();
-    expect(await requestAs(front, leavingSession.cookie)).toBe(401);
-    for (const node of [front, other]) expect(await requestAs(node, stayingSession.cookie)).toBe(200);
+    await frontEnd.restart();
+    expect(await requestAs(frontEnd, leavingSession.cookie)).toBe(401);
+    for (const node of [frontEnd, other]) expect(await requestAs(node, stayingSession.cookie)).toBe(200);
     await cluster.close();
     await provider.close();
   },

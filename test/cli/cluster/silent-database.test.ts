@@ -46,20 +46,20 @@ describe.skipIf(!hasPostgresql)('a service whose database does not respond', () 
   let database: Awaited<ReturnType<typeof openTestDatabase>>;
   let folder: string;
   let proxy: StallingProxy;
-  let front: Run & { readonly url: string };
+  let frontEnd: Run & { readonly url: string };
   beforeAll(async () => {
     database = await openTestDatabase();
     folder = await mkdtemp(join(tmpdir(), 'divisor-silent-'));
     await runHere(['migrate'], { DATABASE_URL: database.url });
     proxy = await openStallingProxy(database.url);
-    front = await startService(join(folder, 'home'), ['--log-level', 'error', '--drain-ms', '0', '--workers', '1'], {
+    frontEnd = await startService(join(folder, 'home'), ['--log-level', 'error', '--drain-ms', '0', '--workers', '1'], {
       DATABASE_URL: proxy.url,
       DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
     });
   });
   afterAll(async () => {
-    front?.child.kill('SIGTERM');
-    await front?.ended;
+    frontEnd?.child.kill('SIGTERM');
+    await frontEnd?.ended;
     await proxy?.close();
     await database?.drop();
     await rm(folder, { recursive: true, force: true });
@@ -67,14 +67,17 @@ describe.skipIf(!hasPostgresql)('a service whose database does not respond', () 
 
   async function ask(sinceMs: number, n: number): Promise<TimedAnswer> {
     const computeWaitedMs = (): number =>
-      computeWaitedForCoreMs(front.child.pid!) + computeWaitedForCoreMs(process.pid);
+      computeWaitedForCoreMs(frontEnd.child.pid!) + computeWaitedForCoreMs(process.pid);
     const start = performance.now();
     const beforeMs = computeWaitedMs();
     const [path, init] =
       n % 5 === 0
         ? ['/data/watchlists/desk', { method: 'PUT', body: JSON.stringify({ name: 'Desk', identifiers: ['A'] }) }]
         : [n % 2 === 0 ? '/indices' : '/jobs', {}];
-    const response = await fetch(`${front.url}${path}`, { ...init, headers: { 'content-type': 'application/json' } });
+    const response = await fetch(`${frontEnd.url}${path}`, {
+      ...init,
+      headers: { 'content-type': 'application/json' },
+    });
     await response.arrayBuffer();
     const ms = performance.now() - start;
     const ownMs = Math.max(0, ms - (computeWaitedMs() - beforeMs));
@@ -95,7 +98,7 @@ describe.skipIf(!hasPostgresql)('a service whose database does not respond', () 
     }
     const outcomes = await Promise.allSettled(requests);
     const answers = outcomes.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
-    expect([answers.length, front.err()]).toEqual([requests.length, '']);
+    expect([answers.length, frontEnd.err()]).toEqual([requests.length, '']);
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
     expect(answers.filter(({ retryAfter }) => Number(retryAfter) >= 1)).toHaveLength(answers.length);
     const laterAnswers = answers.filter(({ atMs }) => atMs > NOTICED_MS);
@@ -112,7 +115,7 @@ describe.skipIf(!hasPostgresql)('a service whose database does not respond', () 
     expect(laterAnswers.length).toBeGreaterThan(50);
     expect(computeP99('ownMs')).toBeLessThan(100); // excludes waits for a core, which other tests may occupy
     expect(Math.max(...answers.map(({ ownMs }) => ownMs))).toBeLessThan(2 * NOTICED_MS);
-    const fetchReadiness = async () => (await fetch(`${front.url}/health/ready`)).status;
+    const fetchReadiness = async () => (await fetch(`${frontEnd.url}/health/ready`)).status;
     expect(await fetchReadiness()).toBe(503);
     proxy.pass();
     await expect.poll(async () => (await ask(sinceMs, 0)).status).toBe(200);

@@ -22,7 +22,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   beforeAll(async () => {
     cluster = await openCluster({ DIVISOR_LEASE: String(LEASE_S) });
     workers = await Promise.all([cluster.startWorker(), cluster.startWorker()]);
-    await prepare(cluster.front, IDS);
+    await prepare(cluster.frontEnd, IDS);
   });
   afterAll(() => cluster?.close());
 
@@ -32,7 +32,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   ): Promise<{ readonly jobId: string; readonly holder: ListeningProcess; readonly row: JobRow }> {
     cluster.s3.isHeld = true;
     cluster.s3.seen.length = 0;
-    const { body } = await cluster.front.ask<{ job_id: string }>('POST', `/analytics/${id}/backtest`, {});
+    const { body } = await cluster.frontEnd.ask<{ job_id: string }>('POST', `/analytics/${id}/backtest`, {});
     const row = await cluster.until(body.job_id, ({ status }) => status === 'running');
     await expect.poll(() => cluster.s3.seen.length).toBeGreaterThan(0);
     return { jobId: body.job_id, row, holder: workers.find(({ home }) => row.node!.endsWith(home))! };
@@ -41,7 +41,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   /** Allows writes of results again. Checks that the job takes effect once. */
   async function checkSingleEnd(jobId: string, id: string): Promise<void> {
     cluster.s3.isHeld = false;
-    expect(await cluster.front.finished(jobId)).toMatchObject({ status: 'succeeded' });
+    expect(await cluster.frontEnd.waitForJob(jobId)).toMatchObject({ status: 'succeeded' });
     expect(await readRuns(id)).toHaveLength(1);
   }
 
@@ -113,7 +113,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   test.runIf(IS_SOAK)(
     'of any kind is bit-identical to one process with three threads, after its worker ends',
     async () => {
-      const suite = createSuite(cluster.front);
+      const suite = createSuite(cluster.frontEnd);
       cluster.s3.isHeld = true;
       await suite.submit();
       const listRunningJobs = () =>
@@ -145,7 +145,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
       .toContain('divisor_lane_busy_ratio{lane="heavy"} 0');
     expect((await fetch(`${url}/indices`)).status).toBe(404);
     const readLanes = async () =>
-      (await cluster.front.ask<{ jobs: { lanes: Record<string, unknown> } }>('GET', '/health')).body.jobs.lanes;
+      (await cluster.frontEnd.ask<{ jobs: { lanes: Record<string, unknown> } }>('GET', '/health')).body.jobs.lanes;
     await expect
       .poll(async () => (await readLanes())['heavy'])
       .toMatchObject({ waiting: 0, running: 0, oldest_wait_seconds: null });

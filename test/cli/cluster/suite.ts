@@ -39,7 +39,7 @@ const VIEWS = [
   '/risk-models/shrunk',
 ];
 
-export function createSuite({ ask, finished }: RunningService): Suite {
+export function createSuite({ ask, waitForJob }: RunningService): Suite {
   const results: Record<string, string> = {};
   let submissions: readonly (readonly [path: string, jobId: string])[] = [];
 
@@ -54,7 +54,7 @@ export function createSuite({ ask, finished }: RunningService): Suite {
 
   async function collect(): Promise<void> {
     for (const [path, jobId] of submissions) {
-      const { status, error, result } = await finished(jobId);
+      const { status, error, result } = await waitForJob(jobId);
       expect([path, status, error]).toEqual([path, 'succeeded', null]);
       results[path] = computeHash(result);
     }

@@ -32,13 +32,13 @@ describe.skipIf(!hasPostgresql)('workers without a port', () => {
   }
 
   test('listen on the first free port from 8180, and serve their metrics there', async () => {
-    const first = await readUrl(['--home', join(folder, 'a')]);
-    const second = await readUrl(['--home', join(folder, 'b')]);
-    const ports = [first, second].map((url) => Number(new URL(url).port));
+    const firstUrl = await readUrl(['--home', join(folder, 'a')]);
+    const secondUrl = await readUrl(['--home', join(folder, 'b')]);
+    const ports = [firstUrl, secondUrl].map((url) => Number(new URL(url).port));
     expect(ports[0]).toBeGreaterThanOrEqual(8180);
     expect(ports[1]).toBeGreaterThan(ports[0]!);
     expect(ports[1]).toBeLessThan(8280);
-    expect(await (await fetch(`${second}/metrics`)).text()).toContain('divisor_build_info');
+    expect(await (await fetch(`${secondUrl}/metrics`)).text()).toContain('divisor_build_info');
     const rejectedWorker = runDivisor(
       ['worker', '--home', join(folder, 'c'), '--port', String(ports[0]), '--warm-up', 'off'],
       {

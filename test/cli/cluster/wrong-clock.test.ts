@@ -31,9 +31,9 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
 
   test('stores the time of the database, and is reported by health and divisor nodes', async () => {
     const flags = ['--log-level', 'error', '--drain-ms', '0', '--workers', '1'];
-    const front = await startService(join(folder, 'home'), flags, await createFastClock(20_000));
+    const frontEnd = await startService(join(folder, 'home'), flags, await createFastClock(20_000));
     const before = Date.now();
-    const put = await fetch(`${front.url}/data/watchlists/desk`, {
+    const put = await fetch(`${frontEnd.url}/data/watchlists/desk`, {
       method: 'PUT',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ name: 'Desk', identifiers: ['A'] }),
@@ -41,14 +41,14 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
     const { updated_at: at } = (await put.json()) as { readonly updated_at: string };
     expect(Date.parse(at)).toBeGreaterThanOrEqual(before - 500);
     expect(Date.parse(at)).toBeLessThanOrEqual(Date.now() + 500);
-    const { checks } = (await (await fetch(`${front.url}/health`)).json()) as {
+    const { checks } = (await (await fetch(`${frontEnd.url}/health`)).json()) as {
       readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly message: string | null }[];
     };
     expect(checks.find(({ name }) => name === 'clock')).toMatchObject({
       ok: false,
       message: expect.stringContaining('20.0 s ahead of'),
     });
-    expect((await fetch(`${front.url}/health/ready`)).status).toBe(200);
+    expect((await fetch(`${frontEnd.url}/health/ready`)).status).toBe(200);
     await expect
       .poll(async () => {
         const { out } = await runHere(['nodes', '--json'], { DATABASE_URL: database.url });
@@ -59,8 +59,8 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
         return [Math.round(offset / 1000), lacks.includes('clock')];
       })
       .toEqual([20, true]);
-    front.child.kill('SIGTERM');
-    await front.ended;
+    frontEnd.child.kill('SIGTERM');
+    await frontEnd.ended;
   });
 
   test('that is wrong by more than 30 s is refused at its start', async () => {

@@ -2,7 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runHere, startServiceHere } from '../process.js';
-import { home, service, newFolder, ask, listLines } from './set-up.js';
+import { home, service, createFolder, ask, listLines } from './set-up.js';
 
 /** Paths of the versions, stored runs and publications that a backup must keep. `verify` checks the audit log. */
 const KEPT_PATHS = [
@@ -17,7 +17,7 @@ const KEPT_PATHS = [
 export function describeBackup(): void {
   describe('a backup', () => {
     test('is taken while clients write, restored elsewhere, and served with all its content', async () => {
-      const folder = join(await newFolder(), 'copy');
+      const folder = join(await createFolder(), 'copy');
       expect((await ask(service.url, 'POST', '/analytics/EVEN/publish', {})).status).toBe(200);
       await ask(service.url, 'GET', '/audit'); // reading the audit log signs it
       const stopController = new AbortController();
@@ -39,14 +39,14 @@ export function describeBackup(): void {
       expect({ status, err }).toEqual({ status: 0, err: '' });
       expect(listLines(out)[0]).toMatchObject({ folder, damaged: [] });
 
-      const other = join(await newFolder(), 'elsewhere');
-      expect((await runHere(['restore', folder, '--home', other])).status).toBe(0);
-      const record = await (await fetch(`${service.url}/analytics/EVEN/record`)).text();
+      const otherHome = join(await createFolder(), 'elsewhere');
+      expect((await runHere(['restore', folder, '--home', otherHome])).status).toBe(0);
+      const recordText = await (await fetch(`${service.url}/analytics/EVEN/record`)).text();
       const restoredAnswers = await Promise.all(KEPT_PATHS.map((path) => ask(service.url, 'GET', path)));
       expect(restoredAnswers.map(({ status: found }) => found)).toEqual(KEPT_PATHS.map(() => 200));
-      const secondService = await startServiceHere(other);
+      const secondService = await startServiceHere(otherHome);
       try {
-        expect(await (await fetch(`${secondService.url}/analytics/EVEN/record`)).text()).toBe(record);
+        expect(await (await fetch(`${secondService.url}/analytics/EVEN/record`)).text()).toBe(recordText);
         expect(await Promise.all(KEPT_PATHS.map((path) => ask(secondService.url, 'GET', path)))).toEqual(
           restoredAnswers,
         );
@@ -57,15 +57,15 @@ export function describeBackup(): void {
         await expect
           .poll(async () => (await ask(secondService.url, 'GET', '/data/stores/market')).body['active'])
           .toBe(true);
-        expect((await ask(secondService.url, 'GET', '/data/stores/market')).body['location']).toContain(other);
+        expect((await ask(secondService.url, 'GET', '/data/stores/market')).body['location']).toContain(otherHome);
       } finally {
         await secondService.stop();
       }
-      expect((await runHere(['verify', '--home', other])).status).toBe(0);
+      expect((await runHere(['verify', '--home', otherHome])).status).toBe(0);
     });
 
     test('is written only to a new folder, and leaves nothing in the home', async () => {
-      const folder = await newFolder();
+      const folder = await createFolder();
       await writeFile(join(folder, 'mine'), '');
       const { status, err } = await runHere(['backup', folder, '--home', home]);
       expect([status, err]).toEqual([
@@ -77,13 +77,13 @@ export function describeBackup(): void {
 
     test('removes the files that a killed backup left in the home', async () => {
       await mkdir(join(home, '.backup-4194300-ab', 'artifacts'), { recursive: true });
-      const folder = join(await newFolder(), 'copy');
+      const folder = join(await createFolder(), 'copy');
       expect((await runHere(['backup', folder, '--home', home])).status).toBe(0);
       expect((await readdir(home)).filter((name) => name.startsWith('.'))).toEqual([]);
     });
 
     test('of no home is refused', async () => {
-      const folder = await newFolder();
+      const folder = await createFolder();
       expect((await runHere(['backup', join(folder, 'copy'), '--home', join(folder, 'none')])).status).toBe(78);
     });
   });

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { flipDocument } from '../../store/flip-document.js';
 import { runHere, startServiceHere } from '../process.js';
-import { home, newFolder, ask, listLines } from './set-up.js';
+import { home, createFolder, ask, listLines } from './set-up.js';
 
 export function describeDamage(): void {
   describe('a damaged home or backup', () => {
@@ -17,16 +17,16 @@ export function describeDamage(): void {
 
     /** Creates a backup in a folder that a test may damage. */
     async function createBackup(folder: string): Promise<string> {
-      const copy = join(folder, 'backup');
-      await cp(wholeHome, copy, { recursive: true });
-      return copy;
+      const backupFolder = join(folder, 'backup');
+      await cp(wholeHome, backupFolder, { recursive: true });
+      return backupFolder;
     }
 
     /** Restores the backup to a new home that no process uses. */
     async function restoreIdleHome(): Promise<string> {
-      const other = join(await newFolder(), 'home');
-      await runHere(['restore', wholeHome, '--home', other]);
-      return other;
+      const otherHome = join(await createFolder(), 'home');
+      await runHere(['restore', wholeHome, '--home', otherHome]);
+      return otherHome;
     }
 
     /** Changes one bit in the middle of a file. */
@@ -38,15 +38,15 @@ export function describeDamage(): void {
     }
 
     test('is reported part by part, with names and reasons', async () => {
-      const other = await restoreIdleHome();
-      const [managed] = await readdir(join(other, 'stores'));
-      await flip(join(other, 'stores', managed!, 'market.parquet'));
-      const artifacts = await readdir(join(other, 'artifacts'));
-      await flip(join(other, 'artifacts', artifacts[0]!));
-      await rm(join(other, 'artifacts', artifacts[1]!));
-      await flipDocument(other, 'main\u0000watchlist\u0000mine');
+      const otherHome = await restoreIdleHome();
+      const [managed] = await readdir(join(otherHome, 'stores'));
+      await flip(join(otherHome, 'stores', managed!, 'market.parquet'));
+      const artifacts = await readdir(join(otherHome, 'artifacts'));
+      await flip(join(otherHome, 'artifacts', artifacts[0]!));
+      await rm(join(otherHome, 'artifacts', artifacts[1]!));
+      await flipDocument(otherHome, 'main\u0000watchlist\u0000mine');
 
-      const { status, out } = await runHere(['verify', '--home', other]);
+      const { status, out } = await runHere(['verify', '--home', otherHome]);
       expect(status).toBe(1);
       const damagedParts = Object.fromEntries(listLines(out).map(({ part, damaged: found }) => [part, found]));
       expect(damagedParts['watchlist']).toEqual([{ name: 'mine', reason: 'its checksum differs' }]);
@@ -60,8 +60,8 @@ export function describeDamage(): void {
       expect(damagedParts['artifacts']).toEqual(expect.arrayContaining(reportedLines));
       expect(damagedParts['index']).toEqual([]);
 
-      const folder = join(await newFolder(), 'copy');
-      const copiedOutcome = await runHere(['backup', folder, '--home', other]);
+      const folder = join(await createFolder(), 'copy');
+      const copiedOutcome = await runHere(['backup', folder, '--home', otherHome]);
       expect(copiedOutcome.status).toBe(1);
       expect(listLines(copiedOutcome.out)[0]!['damaged']).toEqual(
         expect.arrayContaining([`artifacts/${artifacts[0]}`, `artifacts/${artifacts[1]}`]),
@@ -69,27 +69,27 @@ export function describeDamage(): void {
     });
 
     test('with an unreadable store document keeps the folder that the document named', async () => {
-      const other = await restoreIdleHome();
-      const before = await readdir(join(other, 'stores'));
-      await flipDocument(other, 'main\u0000store\u0000market');
-      const secondService = await startServiceHere(other);
+      const otherHome = await restoreIdleHome();
+      const before = await readdir(join(otherHome, 'stores'));
+      await flipDocument(otherHome, 'main\u0000store\u0000market');
+      const secondService = await startServiceHere(otherHome);
       await expect.poll(async () => (await ask(secondService.url, 'GET', '/data/stores')).body['skipped']).toBe(1);
       await secondService.stop();
-      expect([before.length, await readdir(join(other, 'stores'))]).toEqual([1, before]);
+      expect([before.length, await readdir(join(otherHome, 'stores'))]).toEqual([1, before]);
     });
 
     test('is not restored, and the home stays as it was', async () => {
-      const folder = await newFolder();
-      const copy = await createBackup(folder);
-      await flip(join(copy, 'documents', 'data.mdb'));
-      expect((await runHere(['verify', '--backup', copy])).status).toBe(1);
-      const other = join(folder, 'home');
-      const { status, err } = await runHere(['restore', copy, '--home', other]);
+      const folder = await createFolder();
+      const backupFolder = await createBackup(folder);
+      await flip(join(backupFolder, 'documents', 'data.mdb'));
+      expect((await runHere(['verify', '--backup', backupFolder])).status).toBe(1);
+      const otherHome = join(folder, 'home');
+      const { status, err } = await runHere(['restore', backupFolder, '--home', otherHome]);
       expect([status, err]).toEqual([
         78,
-        `divisor: The backup ${copy} is damaged and was not restored: documents/data.mdb.\n`,
+        `divisor: The backup ${backupFolder} is damaged and was not restored: documents/data.mdb.\n`,
       ]);
-      await expect(stat(other)).rejects.toThrow('ENOENT');
+      await expect(stat(otherHome)).rejects.toThrow('ENOENT');
     });
 
     test.each([
@@ -103,11 +103,11 @@ export function describeDamage(): void {
       ],
       ['a dot in a path', { files: [{ path: 'stores/./documents', bytes: 1, sha256: '0'.repeat(64) }] }, 'manifest'],
     ])('with %s is refused', async (_name, change, says) => {
-      const folder = await newFolder();
-      const copy = await createBackup(folder);
-      const file = join(copy, 'manifest.json');
+      const folder = await createFolder();
+      const backupFolder = await createBackup(folder);
+      const file = join(backupFolder, 'manifest.json');
       await writeFile(file, JSON.stringify({ ...(JSON.parse(await readFile(file, 'utf8')) as object), ...change }));
-      const { status, err } = await runHere(['restore', copy, '--home', join(folder, 'home')]);
+      const { status, err } = await runHere(['restore', backupFolder, '--home', join(folder, 'home')]);
       expect(status).toBe(78);
       expect(err).toContain(says);
     });

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { runToEnd, runHere } from '../process.js';
-import { home, service, newFolder, listLines } from './set-up.js';
+import { home, service, createFolder, listLines } from './set-up.js';
 
 export function describeDoctor(): void {
   describe('the doctor', () => {
@@ -21,7 +21,7 @@ export function describeDoctor(): void {
       ['their defaults', []],
       ['those given', ['--data-roots', '/usr:/absent/place']],
     ])('lists the allowed folders as the settings show them: %s', async (_, flags) => {
-      const folder = await newFolder();
+      const folder = await createFolder();
       const configText = (await runHere(['config', '--home', folder, ...flags])).out
         .split('\n')
         .find((line) => line.startsWith('dataRoots'))!;
@@ -36,22 +36,22 @@ export function describeDoctor(): void {
     });
 
     test('reports the missing requirements of an unavailable engine, as the built command does', async () => {
-      const { out } = await runToEnd(['doctor', '--home', await newFolder(), '--port', '0', '--numerics', 'native']);
+      const { out } = await runToEnd(['doctor', '--home', await createFolder(), '--port', '0', '--numerics', 'native']);
       const { says } = listLines(out).find(({ subject }) => subject === 'numerics')!;
       expect(says).toMatch(/^native: |Not native: ./);
     });
 
     test('warns of dates on which only some securities of the served store have a bar', async () => {
-      const folder = await newFolder();
-      const table = join(folder, 'market.csv');
+      const folder = await createFolder();
+      const csvPath = join(folder, 'market.csv');
       const bars = ['2024-01-02', '2024-01-03'].flatMap((date, t) =>
         ['A', 'B', 'C'].slice(t === 0 ? 0 : 2).map((name) => `${date},${name},10`),
       );
-      await writeFile(table, ['date,identifier,CLOSE', ...bars, ''].join('\n'));
+      await writeFile(csvPath, ['date,identifier,CLOSE', ...bars, ''].join('\n'));
       const homeFlags = ['--home', join(folder, 'home')];
       const result = await runHere([
         'import',
-        table,
+        csvPath,
         '--activate',
         '--id',
         'part',
@@ -68,7 +68,7 @@ export function describeDoctor(): void {
     });
 
     test('exits with 1 for each problem that needs a repair, with a sentence about it', async () => {
-      const folder = await newFolder();
+      const folder = await createFolder();
       await writeFile(join(folder, 'format'), '7\n');
       await mkdir(join(folder, 'documents'));
       await writeFile(join(folder, 'documents', 'data.mdb'), '');

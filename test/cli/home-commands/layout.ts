@@ -4,12 +4,12 @@ import { describe, expect, test } from 'vitest';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { runHere, startServiceHere } from '../process.js';
-import { newFolder } from './set-up.js';
+import { createFolder } from './set-up.js';
 
 export function describeLayout(): void {
   describe('the layout of a home', () => {
     test('is upgraded step by step, repeating an interrupted step', async () => {
-      const path = await newFolder();
+      const path = await createFolder();
       await (await openHome(path)).close();
       const steps: string[] = [];
       let isCut = true;
@@ -33,7 +33,7 @@ export function describeLayout(): void {
     });
 
     test('of version 0.1.0 is read completely', async () => {
-      const path = join(await newFolder(), 'home');
+      const path = join(await createFolder(), 'home');
       await cp('test/golden/home-format-1', path, { recursive: true });
       const openedHome = await openHome(path);
       const store = await openStore({
@@ -54,7 +54,7 @@ export function describeLayout(): void {
     });
 
     test('with results but without documents is refused, and no file is removed', async () => {
-      const path = await newFolder();
+      const path = await createFolder();
       await (await openHome(path)).close();
       await writeFile(join(path, 'artifacts', `${'a'.repeat(32)}.art`), 'x');
       await expect(startServiceHere(path)).rejects.toMatchObject({

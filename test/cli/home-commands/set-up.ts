@@ -12,7 +12,7 @@ let base: string;
  */
 export let home: string;
 export let service: Run & { readonly url: string };
-export const newFolder = openTemporaryFolders();
+export const createFolder = openTemporaryFolders();
 
 interface Answer {
   readonly status: number;

@@ -119,12 +119,12 @@ export function describeAgainstAService(): void {
     test('views are printed as one JSON object per row in a pipe, and as CSV with the same values', async () => {
       await runCommand(['backtest', 'EVEN', '--if-stale']);
       const lines = toLines((await runCommand(['levels', 'EVEN', '--start', '2022-12-01'])).out);
-      const csv = (await runCommand(['levels', 'EVEN', '--start', '2022-12-01', '--csv'])).out.trim().split('\r\n');
-      expect(csv[0]).toBe('date,price,divisor');
+      const table = (await runCommand(['levels', 'EVEN', '--start', '2022-12-01', '--csv'])).out.trim().split('\r\n');
+      expect(table[0]).toBe('date,price,divisor');
       const rows = lines
         .slice(0, -1)
         .map(({ date, price, divisor }) => [date, price, divisor].map((cell) => cell ?? '').join(','));
-      expect(csv.slice(1)).toEqual(rows);
+      expect(table.slice(1)).toEqual(rows);
       expect(rows.length).toBeGreaterThan(15);
     });
 
@@ -156,12 +156,12 @@ export function describeAgainstAService(): void {
       expect(curve[0]!['fair_value']).toBeCloseTo(spot * Math.exp((0.05 * 182) / 365), 8);
       const [curveWith] = await readRows(['term-structure', 'EVEN', '2023-06-30', '--dividends', '2023-01-20:2']);
       expect(curveWith!['dividend_points']).toBe(2);
-      const year = ['events', '--from', '2023-01-01', '--to', '2023-12-31', '--index', 'EVEN', '--kinds', 'expiry'];
+      const command = ['events', '--from', '2023-01-01', '--to', '2023-12-31', '--index', 'EVEN', '--kinds', 'expiry'];
       const thirdFridays = ['2023-03-17', '2023-06-16', '2023-09-15', '2023-12-15'];
-      expect((await readRows(year)).map(({ date }) => date)).toEqual(thirdFridays);
-      expect((await runCommand([...year, '--out', toPath('year.ics')])).status).toBe(0);
-      const calendar = await readFile(toPath('year.ics'), 'utf8');
-      expect([...calendar.matchAll(/^DTSTART;VALUE=DATE:(\d+)/gm)].map(([, day]) => day)).toEqual(
+      expect((await readRows(command)).map(({ date }) => date)).toEqual(thirdFridays);
+      expect((await runCommand([...command, '--out', toPath('year.ics')])).status).toBe(0);
+      const calendarText = await readFile(toPath('year.ics'), 'utf8');
+      expect([...calendarText.matchAll(/^DTSTART;VALUE=DATE:(\d+)/gm)].map(([, day]) => day)).toEqual(
         thirdFridays.map((day) => day.replaceAll('-', '')),
       );
       expect(await readRows(['actions', 'EVEN'])).toEqual([]);
@@ -310,8 +310,8 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       slowProcess.child.kill('SIGINT');
       const endStatus = await slowProcess.ended;
       // On a busy machine the command may also report that it is still waiting.
-      const messages = slowProcess.err().replaceAll(/^divisor sweep: still waiting .*\n/gm, '');
-      expect([endStatus, messages]).toEqual([130, '']);
+      const messagesText = slowProcess.err().replaceAll(/^divisor sweep: still waiting .*\n/gm, '');
+      expect([endStatus, messagesText]).toEqual([130, '']);
       const job = (await (
         await fetch(`${service.url}/jobs/sweep:slow`, { headers: { authorization: `Bearer ${key}` } })
       ).json()) as { status: string };

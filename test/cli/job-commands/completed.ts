@@ -41,11 +41,11 @@ export const isInstalled = (shell: string) => spawnSync(shell, ['-c', ':']).stat
  * installed.
  */
 export function listCompletions(shell: 'bash' | 'zsh' | 'fish', script: string, lines: readonly string[]): string[][] {
-  const request = lines.map((line) => `${QUESTIONS[shell](line)}\nprintf '%s\\n' --next--\n`).join('');
+  const shellScript = lines.map((line) => `${QUESTIONS[shell](line)}\nprintf '%s\\n' --next--\n`).join('');
   const interpreter = shell === 'zsh' && !isInstalled('zsh') ? 'bash' : shell;
   const { stdout, stderr } = spawnSync(
     interpreter,
-    [NO_START_UP[interpreter], '-c', `${SHELL_PRELUDES[shell]}\n${script}\n${request}`],
+    [NO_START_UP[interpreter], '-c', `${SHELL_PRELUDES[shell]}\n${script}\n${shellScript}`],
     {
       encoding: 'utf8',
     },

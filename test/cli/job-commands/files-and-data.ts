@@ -77,14 +77,14 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect((await ask(['published', 'EVEN', '--out', log])).status).toBe(0);
     expect((await ask(['publication', 'keys', 'EVEN', '--out', keys])).status).toBe(0);
     expect((await readFile(log, 'utf8')).trim().split('\n')).toHaveLength(result.published);
-    const verify = ['verify-published', log, '--key', keys, '--head', result.head];
-    expect(await runHere(verify)).toMatchObject({
+    const verifyWords = ['verify-published', log, '--key', keys, '--head', result.head];
+    expect(await runHere(verifyWords)).toMatchObject({
       status: 0,
       out: expect.stringMatching(/^The hash chain and the signatures are intact/) as string,
     });
-    const writes = toPath('audit.jsonl');
-    expect((await ask(['audit', '--out', writes])).status).toBe(0);
-    expect(await runHere(['audit', '--check', writes, '--key', keys])).toMatchObject({
+    const auditPath = toPath('audit.jsonl');
+    expect((await ask(['audit', '--out', auditPath])).status).toBe(0);
+    expect(await runHere(['audit', '--check', auditPath, '--key', keys])).toMatchObject({
       status: 0,
       out: expect.stringMatching(/signed up to entry (\d+): \1 entries/) as string,
     });
@@ -137,8 +137,8 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect((await ask(['index', 'put', toPath('noted.json'), '--note', 'First'])).status).toBe(0);
     const [known] = await readRows('data', 'versions', 'desk');
     expect(known).toMatchObject({ version: 1, author: 'command-line', readable: true }); // the author is the name of the key
-    const preview = ['index', 'preview', 'NOTED'];
-    expect(await readRows(...preview, '--as-known-on', '1')).toEqual(await readRows(...preview));
+    const previewWords = ['index', 'preview', 'NOTED'];
+    expect(await readRows(...previewWords, '--as-known-on', '1')).toEqual(await readRows(...previewWords));
     expect((await ask(['index', 'delete', 'NOTED', '--note', 'A trial'])).status).toBe(0);
     const versions = await readRows('index', 'versions', 'NOTED');
     expect(versions.map(({ action, note }) => [action, note])).toEqual([
@@ -314,20 +314,20 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
 
   test('a refresh with bars for only some securities on a date is rejected with 3 if requested', async () => {
     await mkdir(toPath('daily'));
-    const table = toPath('daily/market.csv');
+    const csvPath = toPath('daily/market.csv');
     const formatBars = (date: string, names: readonly string[]) => names.map((name) => `${date},${name},10\n`).join('');
-    const all = ['A', 'B', 'C', 'D'];
-    const before = `date,identifier,CLOSE\n${formatBars('2024-01-02', all)}${formatBars('2024-01-03', all)}`;
-    await writeFile(table, before);
+    const members = ['A', 'B', 'C', 'D'];
+    const csvBefore = `date,identifier,CLOSE\n${formatBars('2024-01-02', members)}${formatBars('2024-01-03', members)}`;
+    await writeFile(csvPath, csvBefore);
     const servedStore = toLines((await ask(['stores'])).out).find(({ active }) => active === true)!;
     expect((await ask(['import', toPath('daily'), '--id', 'daily', '--activate'])).status).toBe(0);
     const runRefresh = (code: string) => ask(['refresh', 'daily', '--fail-on', code]);
     expect((await runRefresh('PARTIAL_DATE')).status).toBe(0);
-    await writeFile(table, `${before}${formatBars('2024-01-04', ['A', 'B'])}`);
+    await writeFile(csvPath, `${csvBefore}${formatBars('2024-01-04', ['A', 'B'])}`);
     expect((await runRefresh('PRICE_JUMP')).status).toBe(0);
     const misspeltRun = await runRefresh('PARTIAL_DATES');
     expect([misspeltRun.status, misspeltRun.err]).toEqual([64, expect.stringContaining('Did you mean PARTIAL_DATE?')]);
-    await writeFile(table, `${before}${formatBars('2024-01-04', ['A', 'B'])}${formatBars('2024-01-05', ['A'])}`);
+    await writeFile(csvPath, `${csvBefore}${formatBars('2024-01-04', ['A', 'B'])}${formatBars('2024-01-05', ['A'])}`);
     const readEnd = async () => toLines((await ask(['stores'])).out).find(({ active }) => active === true)!['end'];
     const rejectedRun = await runRefresh('PARTIAL_DATE');
     expect([rejectedRun.status, rejectedRun.err]).toEqual([
@@ -339,7 +339,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(toLines(trial.out).at(-1)).toMatchObject({ result: { dry_run: true, rows_added: 1, end: '2024-01-05' } });
     expect(await readEnd()).toBe('2024-01-04');
     // A complete day is accepted. The report and the exit status mention the partial day of the store.
-    await writeFile(table, `${before}${formatBars('2024-01-04', ['A', 'B'])}${formatBars('2024-01-05', all)}`);
+    await writeFile(csvPath, `${csvBefore}${formatBars('2024-01-04', ['A', 'B'])}${formatBars('2024-01-05', members)}`);
     const { status, out } = await runRefresh('PARTIAL_DATE');
     expect(status).toBe(3);
     const findings = [{ code: 'PARTIAL_DATE', path: 'market[2024-01-04]' }];

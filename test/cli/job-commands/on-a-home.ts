@@ -129,8 +129,8 @@ export function describeOnAHome(): void {
     test('a risk model and an optimisation are computed in the same way', async () => {
       const risk = await runOnHome(['risk', 'even', '--index', 'EVEN']);
       expect([risk.status, toLines(risk.out).at(-1)]).toMatchObject([0, { result: { diagnostics: { assets: 4 } } }]);
-      const denoised = await runOnHome(['risk', 'clean', '--index', 'EVEN', '--estimator', 'denoised']);
-      expect(denoised.status).toBe(0);
+      const outcome = await runOnHome(['risk', 'clean', '--index', 'EVEN', '--estimator', 'denoised']);
+      expect(outcome.status).toBe(0);
       const ids = toLines(risk.out).at(-1)!['result'] as { readonly asset_ids: readonly [string, string] };
       const [a, b] = ids.asset_ids;
       await writeFile(toPath('outside.csv'), `identifier,${a},${b}\n${a},0.0004,0.0001\n${b},0.0001,0.0003\n`);
@@ -143,12 +143,12 @@ export function describeOnAHome(): void {
       const undatedOutcome = await runOnHome(importCommand);
       expect([undatedOutcome.status, undatedOutcome.err]).toMatchObject([2, expect.stringContaining('state its date')]);
       const words = ['validate-risk', 'clean', '--sessions', '60', '--horizon', '10', '--random', '3'];
-      const validated = await runOnHome([...words, '--eigenportfolios', '2']);
-      expect([validated.status, toLines(validated.out).at(-1)]).toMatchObject([
+      const validation = await runOnHome([...words, '--eigenportfolios', '2']);
+      expect([validation.status, toLines(validation.out).at(-1)]).toMatchObject([
         0,
         { event: 'result', result: { settings: { estimator: 'denoised' }, sessions: 60, horizon: 10 } },
       ]);
-      const portfolios = toLines(validated.out).filter(({ event }) => event === 'portfolio');
+      const portfolios = toLines(validation.out).filter(({ event }) => event === 'portfolio');
       const numbers = { equal_weight: 1, index: 1, random: 3, active: 3, eigenportfolio: 2 };
       for (const [family, count] of Object.entries(numbers))
         expect([family, portfolios.filter((row) => row['family'] === family).length]).toEqual([family, count]);
@@ -217,11 +217,11 @@ export function describeOnAHome(): void {
     const changes = { rebalance: { frequency: 'monthly' } };
     await writeFile(toPath('changes.json'), JSON.stringify(changes));
     expect((await runOnHome(['index', 'put', toPath('amended.json')])).status).toBe(0);
-    const amend = (...flags: string[]) => runOnHome(['index', 'amend', 'AMENDED', toPath('changes.json'), ...flags]);
-    expect((await amend()).err).toContain('requires --from');
+    const runAmend = (...flags: string[]) => runOnHome(['index', 'amend', 'AMENDED', toPath('changes.json'), ...flags]);
+    expect((await runAmend()).err).toContain('requires --from');
     const dateFlags = ['--from', '2022-03-01', '--announced', '2022-02-01', '--reason', 'Monthly'];
-    expect((await amend(...dateFlags)).status).toBe(0);
-    expect((await amend('--from', '2021-03-01', '--note', 'Earlier', '--rebalance')).status).toBe(0);
+    expect((await runAmend(...dateFlags)).status).toBe(0);
+    expect((await runAmend('--from', '2021-03-01', '--note', 'Earlier', '--rebalance')).status).toBe(0);
     const shownIndex = JSON.parse((await runOnHome(['index', 'show', 'AMENDED', '--json'])).out) as { result: object };
     expect(shownIndex.result).toMatchObject({
       ...rule,
@@ -303,11 +303,11 @@ async function createVendorFiles(): Promise<{ readonly bars: number; readonly na
     const lines = ['Date,Open,High,Low,Close,Adj Close,Volume,Note'];
     for (const [t, day] of days.entries()) {
       const close = (20 + n / 10 + Math.sin(t + n)).toFixed(2);
-      const bar =
+      const barText =
         n === 7 && t === 20
           ? '0,0,0,0,0,0'
           : [close, close, close, close, (Number(close) * (t < 15 ? 0.99 : 1)).toFixed(6), 1000 + t].join(',');
-      lines.push(...Array.from({ length: n === 3 && t === 9 ? 2 : 1 }, () => `${day},${bar},vendor`));
+      lines.push(...Array.from({ length: n === 3 && t === 9 ? 2 : 1 }, () => `${day},${barText},vendor`));
       bars += 1;
     }
     await writeFile(toPath(`vendor/N${n}_data.csv`), `${lines.join('\n')}\n`);

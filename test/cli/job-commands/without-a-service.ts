@@ -41,10 +41,10 @@ export function describeWithoutAService(): void {
       for (const shell of ['bash', 'zsh', 'fish']) {
         const { status, out } = await runHere(['completion', shell]);
         const printedWords = new Set(out.split(/[\s"]+/));
-        const missing = [...words.split(' '), ...Object.entries(families).flat(2)].filter(
+        const missingWords = [...words.split(' '), ...Object.entries(families).flat(2)].filter(
           (word) => !printedWords.has(word),
         );
-        expect([shell, status, missing]).toEqual([shell, 0, []]);
+        expect([shell, status, missingWords]).toEqual([shell, 0, []]);
       }
       for (const words of ['import --mapping', 'import --field', 'backtests --if-stale', 'backtests --benchmark']) {
         const [name = '', flag = ''] = words.split(' ');

@@ -56,8 +56,8 @@ test('one trace covers the request of a client, the reader process, the job and 
     OTEL_EXPORTER_OTLP_HEADERS: 'x-team=index%20desk',
     OTEL_SERVICE_NAME: 'front',
   });
-  const generated = await runJob(url, '/data/synthetic', MARKET, { traceparent: `00-${TRACE}-${PARENT}-01` });
-  expect(generated).toMatchObject({ status: 'succeeded', trace_id: TRACE });
+  const generationJob = await runJob(url, '/data/synthetic', MARKET, { traceparent: `00-${TRACE}-${PARENT}-01` });
+  expect(generationJob).toMatchObject({ status: 'succeeded', trace_id: TRACE });
   await fetch(`${url}/indices/EVEN`, {
     method: 'PUT',
     headers: { 'content-type': 'application/json' },

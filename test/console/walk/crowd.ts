@@ -46,7 +46,7 @@ export function describeCrowd(desk: () => Desk): void {
     expect((await service.ask('POST', '/data/import', request)).status).toBe(201);
     expect((await service.ask('PUT', '/indices/CROWD', index)).status).toBe(200);
     await service.ask('POST', '/analytics/CROWD/backtest', {});
-    const run: JobStatus = await service.finished('backtest:CROWD');
+    const run: JobStatus = await service.waitForJob('backtest:CROWD');
     expect(run.status).toBe('succeeded');
     await follow(page, '/console/indices/CROWD?tab=constituents&held.sort=identifier:asc');
     const grid = page.getByRole('grid', { name: 'constituents of CROWD' });
@@ -102,7 +102,7 @@ export function describeCrowd(desk: () => Desk): void {
     const checkNotification = async (id: string, hearing: readonly Page[], listen = () => {}) => {
       await service.ask('PUT', `/indices/${id}`, { ...index, id });
       await service.ask('POST', `/analytics/${id}/backtest`, {});
-      await service.finished(`backtest:${id}`);
+      await service.waitForJob(`backtest:${id}`);
       listen();
       for (const tab of hearing)
         await tab
@@ -115,11 +115,11 @@ export function describeCrowd(desk: () => Desk): void {
     // The first tab received the events for all tabs. After it closes, the next tab begins to listen only when the job
     // has ended.
     let listen = () => {};
-    const listened = new Promise<void>((resolve) => {
+    const listening = new Promise<void>((resolve) => {
       listen = resolve;
     });
     await context.route('**/jobs/events*', async (route) => {
-      await listened;
+      await listening;
       await route.continue();
     });
     await tabs[0]!.close();

@@ -124,8 +124,8 @@ export function describeData(desk: () => Desk): void {
     // Simulates a service that accepts only half of the archive in one request.
     await page.route('**/health', async (route) => {
       const health = (await (await route.fetch()).json()) as { limits: object };
-      const room = Math.ceil(((archive.size / 2) * 4) / 3) + 5000;
-      await route.fulfill({ json: { ...health, limits: { ...health.limits, MAX_IMPORT_BYTES: (1 << 20) + room } } });
+      const bytes = Math.ceil(((archive.size / 2) * 4) / 3) + 5000;
+      await route.fulfill({ json: { ...health, limits: { ...health.limits, MAX_IMPORT_BYTES: (1 << 20) + bytes } } });
     });
     await page.goto(`${service.url()}/console/data/import`);
     const imports: string[] = [];

@@ -100,9 +100,9 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('radio', { name: 'Base value Theirs 500' }).press('Space');
     await page.getByRole('button', { name: 'Save the selection' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
-    const merged = await service.ask('GET', '/indices/CORE');
-    expect(merged.body).toMatchObject({ base_value: 500, name: 'Mine' });
-    expect((await service.ask('PUT', '/indices/CORE', { ...(merged.body as object), name: 'Core' })).status).toBe(200);
+    const answer = await service.ask('GET', '/indices/CORE');
+    expect(answer.body).toMatchObject({ base_value: 500, name: 'Mine' });
+    expect((await service.ask('PUT', '/indices/CORE', { ...(answer.body as object), name: 'Core' })).status).toBe(200);
     await other.close();
     expect(complaints).toEqual([]);
   });
@@ -203,7 +203,7 @@ export function describeIndices(desk: () => Desk): void {
 
   test('a run uses the costs and the benchmark of its form, and the next run uses them again', async () => {
     const { complaints, page, service } = desk();
-    const benchmark = await findLongestName(service);
+    const benchmarkId = await findLongestName(service);
     await page.goto(`${service.url()}/console/indices/CORE`);
     await page.getByText('No transaction cost').click();
     await page.getByLabel('Transaction cost').fill('5000');
@@ -216,14 +216,14 @@ export function describeIndices(desk: () => Desk): void {
     await page.locator('header').filter({ has: refusalAlert }).waitFor();
     await page.getByLabel('Transaction cost').fill('25');
     await refusalAlert.waitFor({ state: 'detached' });
-    await page.getByLabel('Benchmark').fill(`identifier:${benchmark}`);
+    await page.getByLabel('Benchmark').fill(`identifier:${benchmarkId}`);
     // The changed terms are part of the address.
     await page.reload();
     await pollEventually(() => page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
-    const takenTerms = page.getByText(`Benchmark ${benchmark} · Transaction cost 25 bp`);
+    const takenTerms = page.getByText(`Benchmark ${benchmarkId} · Transaction cost 25 bp`);
     // The caption names the benchmark and its return variant.
-    await page.getByText(`Benchmark ${benchmark}, total return`, { exact: true }).first().waitFor();
+    await page.getByText(`Benchmark ${benchmarkId}, total return`, { exact: true }).first().waitFor();
     await pollEventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
     expect(await page.getByText('changed for the next run').count()).toBe(0);
     // The definition has changed. The address of the new run contains no terms.
@@ -239,7 +239,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByText('This run is out of date').waitFor({ state: 'detached' });
     await takenTerms.waitFor();
     const { body: runs } = await service.ask<StoredRuns>('GET', '/analytics/CORE/runs?limit=2');
-    const terms = { transaction_cost_bps: 25, benchmark: { kind: 'identifier', id: benchmark } };
+    const terms = { transaction_cost_bps: 25, benchmark: { kind: 'identifier', id: benchmarkId } };
     expect(runs.runs.map(({ request }) => request)).toMatchObject([terms, terms]);
     await service.ask('PUT', '/indices/CORE', document);
     expect(complaints).toEqual([]);

@@ -44,7 +44,7 @@ async function readAddresses({ service }: Desk): Promise<readonly string[]> {
   const { body: found } = await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers');
   const { body: stores } = await service.ask<{ active: string }>('GET', '/data/stores');
   const index = '/console/indices/CORE';
-  const store = `/console/data/stores/${stores.active}`;
+  const storeAddress = `/console/data/stores/${stores.active}`;
   return [
     '/',
     `${index}?run=%7B%22transaction_cost_bps%22%3A25%7D`,
@@ -78,7 +78,7 @@ async function readAddresses({ service }: Desk): Promise<readonly string[]> {
     '/console/data/import',
     '/console/data/connect',
     '/console/data/sql?q=SELECT+index_id%2C+date%2C+level+FROM+levels+LIMIT+5',
-    ...['', 'doubts', 'coverage', 'names'].map((tab) => `${store}?tab=${tab}`),
+    ...['', 'doubts', 'coverage', 'names'].map((tab) => `${storeAddress}?tab=${tab}`),
     '/console/names',
     `/console/names/${found.identifiers[0]!.identifier}`,
     '/console/reports',
@@ -145,14 +145,14 @@ interface CheckOptions {
 
 /** Returns the findings of axe-core, one per line, for the given rules or all rules. */
 async function readViolations(page: Page, { rules, view, isFirst }: CheckOptions): Promise<readonly string[]> {
-  const exclude = isFirst ? REPEATED_ELEMENTS : [...REPEATED_ELEMENTS, ...FRAME_ELEMENTS];
-  if (view !== undefined && !IS_SOAK) await markDrawn(page, view, exclude);
-  const context = JSON.stringify({ exclude });
+  const excludedSelectors = isFirst ? REPEATED_ELEMENTS : [...REPEATED_ELEMENTS, ...FRAME_ELEMENTS];
+  if (view !== undefined && !IS_SOAK) await markDrawn(page, view, excludedSelectors);
+  const contextJson = JSON.stringify({ exclude: excludedSelectors });
   // Sounds and style sheets are not preloaded: the pages have no sounds, and none of the requested rules reads style
   // sheets.
   const request = { resultTypes: ['violations'], preload: false, ...(rules === undefined ? {} : { runOnly: rules }) };
-  const options = JSON.stringify(request);
-  return page.evaluate(`axe.run(${context}, ${options}).then(({ violations }) =>
+  const optionsJson = JSON.stringify(request);
+  return page.evaluate(`axe.run(${contextJson}, ${optionsJson}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))`);
 }
 
@@ -209,7 +209,7 @@ async function measureFirstLoad({ page, service }: Desk): Promise<readonly strin
 /** Tests requirements that apply to every page. */
 export function describePages(desk: () => Desk): void {
   /** Elements that tab navigation did not reach, by page. They are collected while all pages are visited once. */
-  let untabbed: Record<string, readonly string[]> | undefined;
+  let skippedElements: Record<string, readonly string[]> | undefined;
 
   const inViews = IS_SOAK ? 'in light and dark, wide and narrow' : 'wide in light or narrow in dark, by turns';
   test(`every page meets WCAG 2.2 AA ${inViews}, and fits a telephone`, async () => {
@@ -219,7 +219,7 @@ export function describePages(desk: () => Desk): void {
     // The parts of a dashboard are other pages in frames. They would be tested a second time.
     await page.evaluate(`localStorage.setItem('divisor.dashboard', '[]')`);
     const result: Record<string, readonly string[]> = {};
-    const unreached: Record<string, readonly string[]> = {};
+    const unreachedElements: Record<string, readonly string[]> = {};
     const note = (where: string, lines: readonly string[]) => {
       if (lines.length > 0) result[where] = lines;
     };
@@ -229,7 +229,7 @@ export function describePages(desk: () => Desk): void {
       note(`${address} charts`, await page.evaluate<readonly string[]>(FIND_UNLABELLED_CHARTS));
       if (IS_SOAK) await checkOtherShade(address, { shade: 'dark', rules: OF_COLOURS, isFirst });
       const problems = await listTabProblems(page, isFirst);
-      if (problems.length > 0) unreached[address] = problems;
+      if (problems.length > 0) unreachedElements[address] = problems;
     }
     /**
      * Checks the rules that depend on colours and widths. Checks the other rules as well if the wide page was not
@@ -237,8 +237,8 @@ export function describePages(desk: () => Desk): void {
      */
     async function checkNarrowDark(address: string, { isFirst, isChecked }: ViewPosition): Promise<void> {
       await page.evaluate('scrollTo(0, 0)'); // the bar at the top covers elements that are scrolled below it
-      const looked = { ...(IS_SOAK && { rules: OF_WIDTHS }), view: 'narrow dark', isFirst };
-      if (isChecked) note(`${address} dark narrow`, await readViolations(page, looked));
+      const look = { ...(IS_SOAK && { rules: OF_WIDTHS }), view: 'narrow dark', isFirst };
+      if (isChecked) note(`${address} dark narrow`, await readViolations(page, look));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
       if (IS_SOAK) await checkOtherShade(address, { shade: 'light', rules: OF_WIDTHS, isFirst });
@@ -258,8 +258,8 @@ export function describePages(desk: () => Desk): void {
       { size: WIDE_SIZE, shade: 'light', look: checkWideLight },
       { size: NARROW, shade: 'dark', look: checkNarrowDark },
     ] as const;
-    const all = await readAddresses(desk());
-    for (const [k, address] of all.entries()) {
+    const allAddresses = await readAddresses(desk());
+    for (const [k, address] of allAddresses.entries()) {
       await visit(page, address);
       // The first view of a page equals the last view of the previous page.
       const [first, second] = k % 2 === 0 ? views : views.toReversed();
@@ -271,13 +271,13 @@ export function describePages(desk: () => Desk): void {
     }
     await page.setViewportSize(WIDE_SIZE);
     await page.emulateMedia({ colorScheme: 'light' });
-    untabbed = unreached;
+    skippedElements = unreachedElements;
     expect(result).toEqual({});
     expect(complaints).toEqual([]);
   });
 
   test('the tab key reaches every control of every page, each with a focus ring', () => {
-    expect(untabbed).toEqual({});
+    expect(skippedElements).toEqual({});
   });
 
   test('pages, rows, marks of charts and order of rules are reached by keys alone', async () => {

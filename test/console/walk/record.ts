@@ -13,7 +13,7 @@ export function describeRecord(desk: () => Desk): void {
     // The page shows the published run, because only a current run can be published.
     await page.getByText('only a current run is published').waitFor();
     await service.ask('POST', '/analytics/CORE/backtest', {});
-    await service.finished('backtest:CORE');
+    await service.waitForJob('backtest:CORE');
     await page.getByRole('button', { name: 'Publish', exact: true }).click();
     // A published close is permanent.
     await page.getByRole('dialog').getByText('are signed and permanent').waitFor();
@@ -33,7 +33,7 @@ export function describeRecord(desk: () => Desk): void {
     const changedDocument = { ...document, base_value: 2 * document.base_value };
     await service.ask('PUT', '/indices/CORE', changedDocument, { 'x-change-note': 'Twice the base' });
     await service.ask('POST', '/analytics/CORE/backtest', {});
-    await service.finished('backtest:CORE');
+    await service.waitForJob('backtest:CORE');
     await page.getByRole('button', { name: 'Publish', exact: true }).click();
     await page.getByText('Nothing was published.').waitFor();
     expect(await readPublished()).toHaveLength(closes);
@@ -41,9 +41,9 @@ export function describeRecord(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Restate', exact: true }).click();
     // All levels scale with the base value.
     const movedBps = 1e4 * (changedDocument.base_value / (await readPublished())[0]!.total! - 1);
-    const size = movedBps.toLocaleString('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+    const sizeText = movedBps.toLocaleString('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
     const asking = page.getByRole('dialog');
-    await asking.getByText(`${size} bp, `).waitFor();
+    await asking.getByText(`${sizeText} bp, `).waitFor();
     expect(await asking.locator('dl').textContent()).toContain(`Closes${closes.toLocaleString('en-GB')}`);
     expect(await readPublished()).toHaveLength(closes);
     await asking.getByRole('button', { name: 'Restate' }).click();

@@ -78,11 +78,11 @@ export function describeStudies(desk: () => Desk): void {
     expect(steps).toContain(`${gainText} bp`);
     expect(steps).toContain('5.00% → 6.00%');
     const labels = body.binding.map((row) => row?.['label'] ?? '');
-    const bound = labels
+    const boundText = labels
       .find((label) => label.startsWith('PositionBounds'))!
       .split(':')
       .at(-1)!;
-    await page.getByRole('row', { name: new RegExp(`^Position bounds ${bound} upper`) }).waitFor();
+    await page.getByRole('row', { name: new RegExp(`^Position bounds ${boundText} upper`) }).waitFor();
     await page.getByText('No model of expected returns was selected').waitFor();
     for (const { sentence } of [...body.sensitivities!, ...body.constraint_costs!])
       expect(
@@ -177,13 +177,13 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Compare' }).click();
     const figures = page.getByRole('table', { name: 'figures of the runs compared' });
     await figures.getByRole('row', { name: /^CORE-OPT/ }).waitFor();
-    const benchmark = await findLongestName(service);
-    await page.getByLabel('Benchmark').fill(benchmark);
-    const query = `ids=CORE,CORE-OPT&benchmark=${benchmark}`;
+    const benchmarkId = await findLongestName(service);
+    await page.getByLabel('Benchmark').fill(benchmarkId);
+    const query = `ids=CORE,CORE-OPT&benchmark=${benchmarkId}`;
     const { body: compared } = await service.ask<CompareView>('GET', `/analytics/compare?${query}`);
     const { volatility } = compared.entries.at(-1)!;
     await figures
-      .getByRole('row', { name: new RegExp(`^${benchmark} benchmark .*${(100 * volatility).toFixed(2)}%`) })
+      .getByRole('row', { name: new RegExp(`^${benchmarkId} benchmark .*${(100 * volatility).toFixed(2)}%`) })
       .waitFor();
     await page.getByRole('link', { name: 'Sweeps' }).click();
     await page.getByLabel('Vary a parameter').selectOption('/document/pipeline/weighting/cap');
@@ -207,8 +207,8 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByText('Transaction cost 25 bp').waitFor();
     const [best] = body.result.rows;
     const cap = 100 * Number(Object.values(best!.patch)[0]);
-    const sharpe = best!.metrics!.sharpe_ratio!.toFixed(3).replace('-', '\u2212');
-    await page.getByRole('row', { name: new RegExp(`^1 ${sharpe} ${cap}% `) }).waitFor();
+    const sharpeText = best!.metrics!.sharpe_ratio!.toFixed(3).replace('-', '\u2212');
+    await page.getByRole('row', { name: new RegExp(`^1 ${sharpeText} ${cap}% `) }).waitFor();
     expect(complaints).toEqual([]);
   });
 }

@@ -12,16 +12,16 @@ export function describeTemplates(desk: () => Desk): void {
     const calm = createCard('Low volatility, 100 securities');
     await calm.getByRole('img', { name: /^Level of Low volatility/ }).waitFor();
     // The page describes the meaning of missing data. The list of column names is collapsed.
-    const rated = createCard('Best rated half of each sector');
-    await rated.getByText('Data that the store lacks').waitFor();
-    expect(await rated.getByText('ESG_RATING').isVisible()).toBe(false);
-    await rated.getByText('Details').click();
-    await rated.getByText('ESG_RATING').waitFor();
+    const card = createCard('Best rated half of each sector');
+    await card.getByText('Data that the store lacks').waitFor();
+    expect(await card.getByText('ESG_RATING').isVisible()).toBe(false);
+    await card.getByText('Details').click();
+    await card.getByText('ESG_RATING').waitFor();
     await page.getByLabel('Kind of template').selectOption('overlay');
     await calm.waitFor({ state: 'detached' });
     await page.getByLabel('Kind of template').selectOption('factor');
     await page.getByLabel('Search templates').fill('volatility S&P low');
-    await rated.waitFor({ state: 'detached' });
+    await card.waitFor({ state: 'detached' });
     await calm.getByRole('link', { name: 'Use' }).click();
     await page.getByText('This index requires LOW-VOLATILITY-PARENT.').waitFor();
     expect(await page.getByText('error', { exact: true }).count()).toBe(0);

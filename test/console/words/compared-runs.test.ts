@@ -6,8 +6,8 @@ test('a choice of runs changes the parts that compare the same runs, and no othe
   const first = { address: formatCompareAddress(['A', 'B']), part: 'Levels compared' };
   const parts = [{ address: '/', part: 'indices' }, first, { address: '/console/compare?ids=C,D', part: 'Drawdowns' }];
   expect(findComparedRuns(parts)).toEqual(['A', 'B']);
-  const replaced = replaceComparedRuns(parts, ['A', 'C']);
-  expect(findComparedRuns(replaced)).toEqual(['A', 'C']);
-  expect(replaced).toEqual([parts[0], { ...first, address: formatCompareAddress(['A', 'C']) }, parts[2]]);
+  const replacedParts = replaceComparedRuns(parts, ['A', 'C']);
+  expect(findComparedRuns(replacedParts)).toEqual(['A', 'C']);
+  expect(replacedParts).toEqual([parts[0], { ...first, address: formatCompareAddress(['A', 'C']) }, parts[2]]);
   expect(findComparedRuns([parts[0]!])).toBeNull();
 });

@@ -82,12 +82,16 @@ test('a tracking error states its reference: the index of the portfolio, or the 
   ]);
   // The exposure of a risk control replaces the figures relative to the benchmark.
   const control = { target: 0.1, maxExposure: 1.5, exposure: 0.433, volatility: 0.231 };
-  const controlled = createFigures(createView({ benchmark: 'EQ', benchmark_statistics: RELATIVE }), 'CORE', control);
-  expect(controlled.slice(6).map(({ term, value }) => `${term}: ${value}`)).toEqual([
+  const controlledFigures = createFigures(
+    createView({ benchmark: 'EQ', benchmark_statistics: RELATIVE }),
+    'CORE',
+    control,
+  );
+  expect(controlledFigures.slice(6).map(({ term, value }) => `${term}: ${value}`)).toEqual([
     'Exposure: 43.3%',
     'Volatility estimate: 23.10%',
   ]);
-  expect(controlled.find(({ term }) => term === 'Realised volatility')!.note).toBe('target 10.00%');
+  expect(controlledFigures.find(({ term }) => term === 'Realised volatility')!.note).toBe('target 10.00%');
   // A benchmark that is the index of the portfolio would repeat the same figures.
   expect(listTerms(createFigures(portfolio, 'EQ')).filter((term) => term.includes('EQ'))).toEqual([]);
   expect(createBenchmarkFigures(portfolio).find(({ term }) => term === 'Information ratio')!.value).toBe('–');

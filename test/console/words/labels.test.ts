@@ -83,9 +83,9 @@ test('a field of an index has the name and the unit of the catalogue', () => {
     pipeline: { selection: [{ id: 'liquid', type: 'LiquidityFilter', params: { minimum: 1e6 } }] },
   };
   const words = createFieldFormatter(types);
-  const lag = ['rebalance', 'effective_lag'];
+  const lagPath = ['rebalance', 'effective_lag'];
   const rule = ['pipeline', 'selection', 0];
-  expect([formatField(words, lag, document), words.value(lag, 5, document)]).toEqual([
+  expect([formatField(words, lagPath, document), words.value(lagPath, 5, document)]).toEqual([
     'Rebalance, Notice',
     '5 sessions',
   ]);
@@ -94,7 +94,7 @@ test('a field of an index has the name and the unit of the catalogue', () => {
   expect(words.value(minimum, 1e6, document)).toBe('1,000,000 USD per day');
   expect(words.value([...rule, 'type'], 'LiquidityFilter', document)).toBe('Liquidity filter');
   const plainFormatter = createFieldFormatter(undefined, new Map([['XNYS', 'New York Stock Exchange']]));
-  expect(plainFormatter.value(lag, 5, document)).toBe('5');
+  expect(plainFormatter.value(lagPath, 5, document)).toBe('5');
   expect(plainFormatter.value(['calendar'], 'XNYS', document)).toBe('XNYS, New York Stock Exchange');
   expect([plainFormatter.value(['exposure'], 0.98, {}), plainFormatter.value(['transaction_cost_bps'], 8, {})]).toEqual(
     ['98%', '8 bp'],

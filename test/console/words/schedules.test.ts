@@ -9,16 +9,16 @@ const createFinding = (check: string, identifier: string | null, value: number |
   }) as unknown as DayFinding;
 
 test('moves of a common limit are listed by size, and other findings separately', () => {
-  const others = [createFinding('weights', 'A', 0.2), createFinding('moves', null, null)];
+  const otherFindings = [createFinding('weights', 'A', 0.2), createFinding('moves', null, null)];
   const otherLimit = createFinding('moves', 'D', 0.3, 0.25);
   const moves = [createFinding('moves', 'A', 0.031), createFinding('moves', 'B', -0.0459)];
-  expect(listMoves([...moves, ...others, otherLimit])).toEqual({
+  expect(listMoves([...moves, ...otherFindings, otherLimit])).toEqual({
     limit: 0.03,
     moves: [
       { identifier: 'B', value: -0.0459 },
       { identifier: 'A', value: 0.031 },
     ],
-    others: [...others, otherLimit],
+    others: [...otherFindings, otherLimit],
   });
 });
 

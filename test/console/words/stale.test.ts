@@ -8,8 +8,10 @@ test('the label of a stale run states its cause: a calendar is not the definitio
   expect(formatStale({ ...staleState, definition: true, reasons: [CALENDAR] })).toBe('calendar changed');
   const bothReasons = [CALENDAR, 'The index CORE changed since this run: pipeline.'];
   expect(formatStale({ ...staleState, definition: true, reasons: bothReasons })).toBe('calendar, definition changed');
-  const market = [CALENDAR, 'The store market holds other content than the run was made on.'];
-  expect(formatStale({ ...staleState, definition: true, data: true, reasons: market })).toBe('calendar, data changed');
+  const marketReasons = [CALENDAR, 'The store market holds other content than the run was made on.'];
+  expect(formatStale({ ...staleState, definition: true, data: true, reasons: marketReasons })).toBe(
+    'calendar, data changed',
+  );
   expect(formatStale({ ...staleState, data: true, engine: true })).toBe('data, engine changed');
   expect(formatStale(staleState)).toBe('out of date');
   expect([addStale('CORE', null), addStale('CORE', staleState)]).toEqual(['CORE', 'CORE (stale)']);

@@ -40,7 +40,7 @@ import { createParameterSpecs } from '#domain/catalogue/type-spec.js';
 import { UniverseSpec } from '#domain/documents/index-document.js';
 import { Mapping } from '#domain/documents/mapping.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { apiDocument } from '../../contract/api-document.js';
+import { getApiDocument } from '../../contract/api-document.js';
 
 test('numbers have their unit, a true minus sign, and a dash for a missing value', () => {
   expect([formatPercent(0.05234), formatPercent(-0.5, 0), formatPercent(null)]).toEqual(['5.23%', '−50%', '–']);
@@ -167,8 +167,8 @@ test('scales have round numbers at equal distances, and cover the shown values',
   expect(limitToRange(dates, { from: '2024-01-03', to: '2024-01-04' })).toEqual([1, 1]);
   expect(limitToRange(dates, { from: '2025-01-01', to: '2025-02-01' })).toEqual([0, 2]);
   const findLine = (values: (number | null)[]) => ({ id: 'a', label: 'a', values, colour: 1 });
-  const stacked = stackLines([findLine([1, null]), findLine([2, 3])]);
-  expect(stacked.map(({ values }) => values.join())).toEqual(['1,0', '3,3']);
+  const stackedLines = stackLines([findLine([1, null]), findLine([2, 3])]);
+  expect(stackedLines.map(({ values }) => values.join())).toEqual(['1,0', '3,3']);
 });
 
 test('dates stay in their month, and long durations are written in words', () => {
@@ -198,13 +198,13 @@ test('a universe of another kind keeps no field of the earlier kind', () => {
 });
 
 test('the risk of a solution has a source: a stored model, a number of returns, or the default number of a derived index', () => {
-  const schemas = apiDocument().components.schemas as Parameters<typeof formatRiskWindow>[1]; // An OpenAPI document contains the schemas of parameters.
+  const schemas = getApiDocument().components.schemas as Parameters<typeof formatRiskWindow>[1]; // An OpenAPI document contains the schemas of parameters.
   expect(formatRiskWindow('daily', schemas)).toBe('stored model daily');
   expect(formatRiskWindow({ sessions: 1260 }, schemas)).toBe('last 1,260 returns');
-  const standard = `last ${LIMITS.DERIVED_RISK_SESSIONS} returns`; // default of the contract
-  expect(formatRiskWindow(undefined, schemas)).toBe(standard);
-  expect(formatRiskWindow({ estimator: 'ledoit_wolf' }, schemas)).toBe(standard);
-  expect(formatRiskWindow({ sessions: null }, schemas)).toBe(standard);
+  const standardText = `last ${LIMITS.DERIVED_RISK_SESSIONS} returns`; // default of the contract
+  expect(formatRiskWindow(undefined, schemas)).toBe(standardText);
+  expect(formatRiskWindow({ estimator: 'ledoit_wolf' }, schemas)).toBe(standardText);
+  expect(formatRiskWindow({ sessions: null }, schemas)).toBe(standardText);
   expect(formatRiskWindow(undefined, undefined)).toBeNull();
 });
 
@@ -290,11 +290,11 @@ describe('files that are to be imported', () => {
   const createTables = (files: Parameters<typeof removeFile>[0]) => files.map(({ table }) => table);
 
   test('are workbooks of one table each if there are several, and a workbook of all tables if it is alone', () => {
-    const one = addFiles([], [createFile('AAPL.xlsx')]);
-    const threeFiles = addFiles(one, [createFile('IBM.xlsx'), createFile('reference.xlsx')]);
-    expect([createTables(one), createTables(threeFiles)]).toEqual([[null], ['market', 'market', 'reference']]);
+    const oneFile = addFiles([], [createFile('AAPL.xlsx')]);
+    const threeFiles = addFiles(oneFile, [createFile('IBM.xlsx'), createFile('reference.xlsx')]);
+    expect([createTables(oneFile), createTables(threeFiles)]).toEqual([[null], ['market', 'market', 'reference']]);
     expect(createTables(removeFile(removeFile(threeFiles, 2), 1))).toEqual([null]);
-    expect([one, threeFiles].map((files) => findTrouble(files))).toEqual([null, null]);
+    expect([oneFile, threeFiles].map((files) => findTrouble(files))).toEqual([null, null]);
   });
 
   test('keep the chosen table when other files are added or removed', () => {

@@ -21,13 +21,13 @@ test.each([
 ])(
   'of weights %s the constituents are those above 0 and effective assets 1 over the sum of squares',
   (_, weights, by) => {
-    const shown = measureConcentration(weights);
-    expect([shown.constituents, shown.gross_constituents]).toEqual([by.constituents, by.positions]);
-    expect(shown.effective_assets).toBeCloseTo(by.effective, 12);
-    expect(shown.gross_effective_assets).toBeCloseTo(by.gross, 12);
-    expect(shown.largest).toBe(by.largest);
-    expect(shown.gross_largest).toBe(Math.max(0, ...weights.map(Math.abs)));
-    expect(shown.top_weights['5']).toBeCloseTo(by.top, 12);
+    const concentration = measureConcentration(weights);
+    expect([concentration.constituents, concentration.gross_constituents]).toEqual([by.constituents, by.positions]);
+    expect(concentration.effective_assets).toBeCloseTo(by.effective, 12);
+    expect(concentration.gross_effective_assets).toBeCloseTo(by.gross, 12);
+    expect(concentration.largest).toBe(by.largest);
+    expect(concentration.gross_largest).toBe(Math.max(0, ...weights.map(Math.abs)));
+    expect(concentration.top_weights['5']).toBeCloseTo(by.top, 12);
     // The exposure series has the same figures, because it computes them from the same weights.
     const figures = createFigures({ width: CONCENTRATION_WIDTH, dates: 1 });
     createConcentrationMaker(figures).make({
@@ -37,8 +37,11 @@ test.each([
       benchmark: new Float64Array(0),
     });
     const readFigure = (figure: keyof typeof CONCENTRATION) => figures.values[CONCENTRATION[figure]];
-    expect(readFigure('effective')).toBe(shown.effective_assets);
-    expect(readFigure('grossEffective')).toBeCloseTo(shown.gross_effective_assets, 14);
-    expect([readFigure('largest'), readFigure('grossLargest')]).toEqual([shown.largest, shown.gross_largest]);
+    expect(readFigure('effective')).toBe(concentration.effective_assets);
+    expect(readFigure('grossEffective')).toBeCloseTo(concentration.gross_effective_assets, 14);
+    expect([readFigure('largest'), readFigure('grossLargest')]).toEqual([
+      concentration.largest,
+      concentration.gross_largest,
+    ]);
   },
 );

@@ -147,12 +147,12 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
           run(market, createIndexOn(lag, frequency, terms), { createDecider: createTiltedDecider });
         const plainRun = runOf({});
         const scheduledRows = new Set(plainRun.rebalances.map(({ session }) => session - plainRun.index.book.from));
-        const watched = runOf(treatment);
-        const { book } = watched.index;
+        const watchedRun = runOf(treatment);
+        const { book } = watchedRun.index;
         const { levels, called } = applyBruteForce(prices, lag, scheduledRows);
         levels.forEach((level, t) => expect(Math.abs(book.value[t]! / level - 1)).toBeLessThan(1e-12));
-        const rows = listRebalances(openExtended(createRunColumns(watched, { contentHash: 's' }))).rebalances;
-        const formatDate = (t: number) => formatDay(watched.days[t]!);
+        const rows = listRebalances(openExtended(createRunColumns(watchedRun, { contentHash: 's' }))).rebalances;
+        const formatDate = (t: number) => formatDay(watchedRun.days[t]!);
         expect(rows.filter(({ cause }) => cause === 'breach').map(({ date }) => date)).toEqual(called.map(formatDate));
         expect(rows.length).toBe(scheduledRows.size + called.length);
         count += called.length;
@@ -190,7 +190,7 @@ const recordDecisions = (sessions: number[]): DeciderFactory => {
 };
 
 test('decisions are made in the order of their sessions, a breach between decision and effect of a review included', () => {
-  let between = 0;
+  let countBetween = 0;
   fc.assert(
     fc.property(randomPrices, fc.constantFrom(2, 3), (prices, lag) => {
       const sessions: number[] = [];
@@ -198,7 +198,7 @@ test('decisions are made in the order of their sessions, a breach between decisi
       const result = run(createMarket(prices), document, { createDecider: recordDecisions(sessions) });
       expect(sessions).toEqual(sessions.toSorted((a, b) => a - b));
       const { list } = result.index.compositions;
-      between += list.filter(
+      countBetween += list.filter(
         ({ cause, decision }) =>
           cause === 'breach' &&
           list.some((other) => other.cause === undefined && other.decision < decision && decision < other.session),
@@ -206,7 +206,7 @@ test('decisions are made in the order of their sessions, a breach between decisi
     }),
     { numRuns: RUNS },
   );
-  expect(between).toBeGreaterThan(0);
+  expect(countBetween).toBeGreaterThan(0);
 });
 
 /** Includes weights by risk, because their decider keeps measurements between decisions. */
@@ -291,7 +291,7 @@ test('an extended run equals the whole run bit for bit, or states that a breach 
 });
 
 test('the methodology states which limits are watched and when a rebalance takes effect', () => {
-  const report = createMethodology(createIndexOn(2, 'monthly', { on_breach: 'rebalance' })).join(' ');
-  expect(report).toContain('UCITS 5/10/40 is checked at every close');
+  const methodologyText = createMethodology(createIndexOn(2, 'monthly', { on_breach: 'rebalance' })).join(' ');
+  expect(methodologyText).toContain('UCITS 5/10/40 is checked at every close');
   expect(createMethodology(createIndexOn(2, 'monthly', { on_breach: 'none' })).join(' ')).not.toContain('watched');
 });

@@ -40,5 +40,5 @@ export function explainCase({ treatment = {}, dates = [], selection = [], univer
 }
 
 export const repeatPrice = (price: number) => WEEK.map(() => price);
-export const day = parseValidDay;
+export const parseDay = parseValidDay;
 export const close = (value: number) => expect.closeTo(value, 12) as number;

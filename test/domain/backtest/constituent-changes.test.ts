@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
-import { type Case, explainCase, repeatPrice, day, close } from './constituent-case.js';
+import { type Case, explainCase, repeatPrice, parseDay, close } from './constituent-case.js';
 import { WEEK } from './signed-case.js';
 
 describe('a security that leaves between rebalances', () => {
@@ -33,18 +33,23 @@ describe('a security that leaves between rebalances', () => {
       // Half of the initial value of 1 was invested in A at 100, so the value of A is half of its price in percent. The
       // other half is B.
       expect(after.left).toEqual({
-        date: day('2024-03-07'),
+        date: parseDay('2024-03-07'),
         event,
-        exDay: day('2024-03-07'),
+        exDay: parseDay('2024-03-07'),
         related: null,
         ratio: null,
         weight: close(price / 200 / (price / 200 + 0.5)),
         price,
         currency: 'USD',
-        lastBar: day('2024-03-06'),
+        lastBar: parseDay('2024-03-06'),
         orderedOn: null,
       });
-      expect(after.entered).toMatchObject({ date: day('2024-03-04'), event: 'rebalance', price: 100, weight: 0.5 });
+      expect(after.entered).toMatchObject({
+        date: parseDay('2024-03-04'),
+        event: 'rebalance',
+        price: 100,
+        weight: 0.5,
+      });
       expect(after.drift).toEqual({ held: null, change: -0.5 });
     }
     expect(ask('B', '2024-03-11')).toMatchObject({ held: 1, left: null });
@@ -56,7 +61,7 @@ describe('a security that leaves between rebalances', () => {
       reference: { A: { CURRENCY: 'EUR' }, B: { CURRENCY: 'USD' } },
       actions: [{ name: 'A', type: 'MERGER', value: 2, ex: '2024-03-07', related: 'M' }],
     });
-    const merger = { date: day('2024-03-07'), exDay: day('2024-03-07'), event: 'merger', ratio: 2 };
+    const merger = { date: parseDay('2024-03-07'), exDay: parseDay('2024-03-07'), event: 'merger', ratio: 2 };
     // Two shares at 40 dollars replace a share at 100. They are worth 64 euros, so 0.5 becomes 0.32. B has 0.5.
     const weight = close(0.32 / 0.82);
     expect(ask('A', '2024-03-11')).toMatchObject({
@@ -85,7 +90,13 @@ describe('a security that leaves between rebalances', () => {
       close: { A: [100, 100, 90, null, null, null], B: repeatPrice(50), N: [null, null, null, 95, 96, 97] },
       actions: [{ name: 'A', type: 'TICKER_CHANGE', value: 1, ex: '2024-03-07', related: 'N' }],
     });
-    const change = { date: day('2024-03-07'), exDay: day('2024-03-07'), event: 'ticker_change', ratio: 1, price: 95 };
+    const change = {
+      date: parseDay('2024-03-07'),
+      exDay: parseDay('2024-03-07'),
+      event: 'ticker_change',
+      ratio: 1,
+      price: 95,
+    };
     expect(ask('A', '2024-03-11')).toMatchObject({ held: null, left: { ...change, related: 'N' } });
     expect(ask('N', '2024-03-07')).toMatchObject({
       weight: null,
@@ -101,11 +112,11 @@ describe('a security that leaves between rebalances', () => {
     });
     expect(ask('A', '2024-03-07')).toMatchObject({ held: close(0.45 / 0.95), left: null });
     expect(ask('A', '2024-03-11').left).toMatchObject({
-      date: day('2024-03-08'),
+      date: parseDay('2024-03-08'),
       event: 'silence',
       exDay: null,
       price: 90,
-      lastBar: day('2024-03-06'),
+      lastBar: parseDay('2024-03-06'),
       weight: close(0.45 / 0.95),
     });
   });
@@ -117,7 +128,7 @@ describe('a security that leaves between rebalances', () => {
     });
     expect(ask('A', '2024-03-11')).toMatchObject({
       held: null,
-      left: { date: day('2024-03-07'), event: 'missing_price', price: 90 },
+      left: { date: parseDay('2024-03-07'), event: 'missing_price', price: 90 },
     });
   });
 
@@ -130,7 +141,7 @@ describe('a security that leaves between rebalances', () => {
     });
     expect(ask('A', '2024-03-11')).toMatchObject({
       held: null,
-      left: { date: day('2024-03-07'), event: 'delisting', price: 0, weight: 0 },
+      left: { date: parseDay('2024-03-07'), event: 'delisting', price: 0, weight: 0 },
     });
   });
 });
@@ -154,9 +165,9 @@ describe('a security that joins between rebalances', () => {
       held: close(0.1),
       left: null,
       entered: {
-        date: day('2024-03-07'),
+        date: parseDay('2024-03-07'),
         event: 'spin_off',
-        exDay: day('2024-03-06'),
+        exDay: parseDay('2024-03-06'),
         related: 'A',
         ratio: 2,
         price: 10,
@@ -171,7 +182,7 @@ describe('a security that joins between rebalances', () => {
       held: null,
       drift: null,
       entered: { event: 'spin_off' },
-      left: { date: day('2024-03-08'), event: 'rebalance', price: 10, weight: close(0.1) },
+      left: { date: parseDay('2024-03-08'), event: 'rebalance', price: 10, weight: close(0.1) },
     });
   });
 });

@@ -4,7 +4,7 @@ import { createComposer } from '#domain/books/create-composer.js';
 import { findComposition, findHolding } from '#domain/rules/explain.js';
 import { randomMarket } from './random-market.js';
 import { CALENDARS as RANDOM_CALENDARS, randomDecider, randomDocument, tryRun } from './random-run.js';
-import { type Case, explainCase, day } from './constituent-case.js';
+import { type Case, explainCase, parseDay } from './constituent-case.js';
 
 describe('an index that waits for a bar', () => {
   const case_: Case = {
@@ -17,14 +17,20 @@ describe('an index that waits for a bar', () => {
 
   test('does not hold a security that is decided before its order is filled', () => {
     const ask = explainExpensiveSecurity('defer');
-    const order = { date: day('2024-03-06'), side: 'buy', target: 1, reason: 'stale_price' };
+    const order = { date: parseDay('2024-03-06'), side: 'buy', target: 1, reason: 'stale_price' };
     expect(ask('B', '2024-03-06')).toMatchObject({ weight: 1, excludedBy: null, held: null, entered: null, order });
     expect(ask('B', '2024-03-07')).toMatchObject({
       weight: 1,
       held: 1,
       order: null,
       drift: { held: 1, change: 0 },
-      entered: { date: day('2024-03-07'), event: 'order', orderedOn: day('2024-03-06'), price: 55, weight: 1 },
+      entered: {
+        date: parseDay('2024-03-07'),
+        event: 'order',
+        orderedOn: parseDay('2024-03-06'),
+        price: 55,
+        weight: 1,
+      },
     });
     // A was sold at once. The proceeds remain cash until B trades.
     expect(ask('A', '2024-03-06')).toMatchObject({
@@ -37,7 +43,7 @@ describe('an index that waits for a bar', () => {
     expect(explainExpensiveSecurity('carry')('B', '2024-03-06')).toMatchObject({
       held: 1,
       order: null,
-      entered: { date: day('2024-03-06'), event: 'rebalance', price: 50, lastBar: day('2024-03-05') },
+      entered: { date: parseDay('2024-03-06'), event: 'rebalance', price: 50, lastBar: parseDay('2024-03-05') },
     });
   });
 
@@ -56,13 +62,13 @@ describe('an index that waits for a bar', () => {
         excludedBy: 'dear',
         held: 1,
         left: null,
-        entered: { date: day('2024-03-04'), event: 'rebalance' },
-        order: { date: day('2024-03-06'), side: 'sell', target: 0, reason: 'stale_price' },
+        entered: { date: parseDay('2024-03-04'), event: 'rebalance' },
+        order: { date: parseDay('2024-03-06'), side: 'sell', target: 0, reason: 'stale_price' },
       });
     expect(ask('B', '2024-03-08')).toMatchObject({
       held: null,
       order: null,
-      left: { date: day('2024-03-08'), event: 'order', orderedOn: day('2024-03-06'), price: 30, weight: 1 },
+      left: { date: parseDay('2024-03-08'), event: 'order', orderedOn: parseDay('2024-03-06'), price: 30, weight: 1 },
     });
   });
 
@@ -115,10 +121,10 @@ test('the report of a day equals the holdings of a run at its close, whatever ca
           left,
         } = findHolding(findComposition(composer, 'X', until), column, undefined);
         const path = Array.from({ length: position + 1 }, (_, t) => weights[t * columns.length + slot]!);
-        const on = sm.sessionAt(resolved) - from;
-        expect(held).toBe(path[on] === 0 ? null : path[on]);
+        const resolvedPosition = sm.sessionAt(resolved) - from;
+        expect(held).toBe(path[resolvedPosition] === 0 ? null : path[resolvedPosition]);
         const findLastChange = (isChange: (t: number) => boolean) =>
-          path.findLastIndex((_, t) => t <= on && isChange(t));
+          path.findLastIndex((_, t) => t <= resolvedPosition && isChange(t));
         const came = findLastChange((t) => path[t] !== 0 && (path[t - 1] ?? 0) === 0);
         const went = findLastChange((t) => path[t] === 0 && (path[t - 1] ?? 0) !== 0);
         // A security that was spun off may be sold at the close of its first price. Then no row of weights contains it.

@@ -140,9 +140,11 @@ describe('a security whose bars stop without an action', () => {
     expect(readWeights(run, 3)).toEqual({ B: 1 });
     expect(listCodes(run)).toEqual(['SILENT_DELISTING']);
     expect(run.gaps.map(({ session }) => session)).toEqual([2, 3]);
-    const report = createMethodology(createDefinition(sketch)).join(' ');
-    expect(report).toContain(`without a price on ${run.gaps.length} consecutive sessions of its exchange leaves`);
-    expect(report).toContain('are distributed over the others');
+    const methodologyText = createMethodology(createDefinition(sketch)).join(' ');
+    expect(methodologyText).toContain(
+      `without a price on ${run.gaps.length} consecutive sessions of its exchange leaves`,
+    );
+    expect(methodologyText).toContain('are distributed over the others');
   });
 
   test('is reported by a run that ends without its bar while it is held, and by no other', () => {

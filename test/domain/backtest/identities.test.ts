@@ -176,14 +176,14 @@ describe('on random markets with every kind of corporate action', () => {
         activeRisk: null,
       });
       const { portfolio } = found;
-      const invested = sum(view.weights.map(({ weight }) => weight));
-      if (!columns.has('indexWeights')) expectClose(invested, 1 - portfolio.cash[weights.at]!);
+      const investedWeight = sum(view.weights.map(({ weight }) => weight));
+      if (!columns.has('indexWeights')) expectClose(investedWeight, 1 - portfolio.cash[weights.at]!);
       if (view.drift) {
         expectClose(view.drift.turnover, view.drift.total_absolute / 2);
         expectClose(
           sum(view.weights.map(({ delta_since_rebalance: delta }) => delta!)) -
             sum(weights.target.filter((_, i) => weights.held[i] === 0)),
-          invested - sum(weights.target),
+          investedWeight - sum(weights.target),
         );
       }
       const shorts = view.weights.filter(({ weight }) => weight < 0);
@@ -191,8 +191,8 @@ describe('on random markets with every kind of corporate action', () => {
       if (!view.exposure) return;
       const { long, short, gross, net } = view.exposure;
       expectClose(short, sum(shorts.map(({ weight }) => weight)));
-      expectClose(long + short, invested);
-      expectClose(net, invested);
+      expectClose(long + short, investedWeight);
+      expectClose(net, investedWeight);
       expectClose(gross, sum(view.weights.map(({ weight }) => Math.abs(weight))));
     });
   });

@@ -13,7 +13,7 @@ import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { createMarket } from '../../workers/bits-market.js';
 import { createPlainDecider } from './test-deciders.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 const document = IndexDocument.parse({
   id: 'X',
@@ -50,7 +50,7 @@ test('a run on paged panels has the bits of one in memory', async ({ skip }) => 
   const usualLimit = findMemoryLimit();
   const inMemory = createFiles();
   try {
-    limitMemory({ panelBytes: 100_000, folder: await folderFor() });
+    limitMemory({ panelBytes: 100_000, folder: await createFolder() });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
     const pagedFiles = createFiles();
     expect([countRetainedBytes(1000), countRetainedBytes(3_200_000)]).toEqual([1000, 100_000]);

@@ -85,7 +85,7 @@ function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment 
   const missing = new Set(gaps);
   const close: Record<string, (number | null)[]> = {};
   const shares: Record<string, number[]> = {};
-  const foreignClosed = new Set(OTHER_HOLIDAYS);
+  const foreignHolidays = new Set(OTHER_HOLIDAYS);
   NAMES.forEach((name, n) => {
     let price = 20 + 13 * n;
     // The first three securities have prices throughout, so that the index is never empty.
@@ -95,7 +95,7 @@ function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment 
     close[name] = dates.map((date, t) => {
       price *= 1 + steps[(t * NAMES.length + n) % steps.length]! / 1000;
       const isGap =
-        (!isSteady && missing.has((t * NAMES.length + n) % 500)) || (FOREIGN.has(name) && foreignClosed.has(date));
+        (!isSteady && missing.has((t * NAMES.length + n) % 500)) || (FOREIGN.has(name) && foreignHolidays.has(date));
       return t < from || t >= to || isGap ? null : Math.round(price * 100) / 100;
     });
     shares[name] = dates.map(() => 1000 * (n + 1));

@@ -17,12 +17,12 @@ describe('a security that lacks its weight at one rebalance after the other', ()
     rebalance: { frequency: 'daily' },
     pipeline: { weighting: { type: 'MarketCapWeight', params: { free_float: false } } },
   });
-  const ones = WEEK.map(() => 1);
+  const closes = WEEK.map(() => 1);
   // C has a share count only on the last day.
-  const shares = { A: ones, B: ones, C: WEEK.map((_, t) => (t === WEEK.length - 1 ? 1 : null)) };
+  const shares = { A: closes, B: closes, C: WEEK.map((_, t) => (t === WEEK.length - 1 ? 1 : null)) };
   const market = buildMarket({
     dates: WEEK,
-    close: { A: ones, B: ones, C: ones },
+    close: { A: closes, B: closes, C: closes },
     fields: { SHARES_OUTSTANDING: shares },
   });
   const run = runOn(CALENDARS, market, document, { start: WEEK[2]!, createDecider: indexDecider });
@@ -70,9 +70,9 @@ describe('findings of a run', () => {
   });
 
   test('of one code and different places stay apart', () => {
-    const one = createFinding('NO_WEIGHT_DATA', '2024-02-05');
-    const other = { ...one, path: 'derivation.constraints[0]' };
-    expect(report([one, other])).toEqual([one, other]);
+    const finding = createFinding('NO_WEIGHT_DATA', '2024-02-05');
+    const other = { ...finding, path: 'derivation.constraints[0]' };
+    expect(report([finding, other])).toEqual([finding, other]);
   });
 
   test('of several indices underneath an overlay cover the first to the last date of all', () => {

@@ -79,9 +79,12 @@ describe.each([
   test('and the changes of the divisor are all explained', () => {
     const rows = exportEvents(columns);
     for (const date of new Set(rows.map((row) => row['date']))) {
-      const on = rows.filter((row) => row['date'] === date);
-      const explainedEffect = on.reduce((sum, row) => sum + Number(row['effect']), 0);
-      expect(Number(on[0]!['divisor_after']) / Number(on[0]!['divisor_before']) - 1).toBeCloseTo(explainedEffect, 12);
+      const dayRows = rows.filter((row) => row['date'] === date);
+      const explainedEffect = dayRows.reduce((sum, row) => sum + Number(row['effect']), 0);
+      expect(Number(dayRows[0]!['divisor_after']) / Number(dayRows[0]!['divisor_before']) - 1).toBeCloseTo(
+        explainedEffect,
+        12,
+      );
     }
     const cash = rows.filter((row) => row['identifier'] === 'C').map((row) => row['per_share']);
     expect(cash).toEqual(treatment.dividends === 'price' ? [0.75] : [0.25, 1.25]);

@@ -44,13 +44,13 @@ export function replayBook(
       const specialDividend = today
         .filter(({ type }) => type === 'SPECIAL_DIVIDEND')
         .reduce((sum, { value }) => sum + value, 0);
-      const reinvested = variant === 'price' ? 0 : variant === 'total' || money < 0 ? 1 : 1 - tax;
+      const reinvestedFraction = variant === 'price' ? 0 : variant === 'total' || money < 0 ? 1 : 1 - tax;
       const end = today.find(({ type }) => ['DELISTING', 'ACQUISITION', 'MERGER'].includes(type));
       const merger =
         end?.type === 'MERGER' ? (end.value * getPrice(end.related!, t) * getFx(end.related!, t)) / getFx(name, t) : 0;
       const proceeds = end === undefined ? 0 : end.type === 'MERGER' ? merger + (end.cash ?? 0) : end.value;
       const price = proceeds > 0 ? proceeds : (close[name]![t] ?? carriedPrice);
-      const growth = (split * (price + specialDividend + reinvested * ordinary)) / before;
+      const growth = (split * (price + specialDividend + reinvestedFraction * ordinary)) / before;
       for (const { type, value, related } of today) {
         if (type === 'SPIN_OFF')
           entering.push([

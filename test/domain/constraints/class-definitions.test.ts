@@ -158,9 +158,9 @@ function computeProblemValues({ rows }: Problem): number[] {
 const TYPES_OF_OTHER_TESTS = ['ActiveShare', 'TrackingError', 'CVaR', 'CDaR'];
 
 test('every convex class has a meaning', () => {
-  const convex = CONSTRAINT_CLASSES.flatMap(({ type, convex: isConvex }) => (isConvex ? [type] : []));
+  const convexTypes = CONSTRAINT_CLASSES.flatMap(({ type, convex: isConvex }) => (isConvex ? [type] : []));
   const list = new Set([...MEANINGS.map(([type]) => type), ...TYPES_OF_OTHER_TESTS]);
-  expect(convex.filter((type) => !list.has(type))).toEqual([]);
+  expect(convexTypes.filter((type) => !list.has(type))).toEqual([]);
 });
 
 describe('the rows of a class agree with its definition', () => {

@@ -82,9 +82,9 @@ test('an ordinary dividend that the whole index reinvests changes neither shares
 test('rights are subscribed for, or change the price alone', () => {
   // Holders may buy one new share for each four at 30. So the price without the right is (50 + 0.25 x 30) / 1.25 = 46.
   const rights = { ...createAction('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
-  const subscribed = computeProForma(rights, createAdjustedBefore('subscribe'), returnUnknown);
-  expect([subscribed.shares, subscribed.divisor]).toEqual([1.25, expect.closeTo((5 * 46 + 800) / 1000, 12)]);
-  expect(subscribed.weight).toBeCloseTo(230 / 1030, 12);
+  const proForma = computeProForma(rights, createAdjustedBefore('subscribe'), returnUnknown);
+  expect([proForma.shares, proForma.divisor]).toEqual([1.25, expect.closeTo((5 * 46 + 800) / 1000, 12)]);
+  expect(proForma.weight).toBeCloseTo(230 / 1030, 12);
   const pricedResult = computeProForma(rights, createAdjustedBefore('price_only'), returnUnknown);
   expect([pricedResult.shares, pricedResult.divisor]).toEqual([1, expect.closeTo((4 * 46 + 800) / 1000, 12)]);
 });

@@ -11,8 +11,8 @@ test('placeholders are filled in', () => {
 });
 
 test('a pattern cannot leave its folder, hide, or have an unknown placeholder', () => {
-  const accepted = ['{index}_{date:YYYYMMDD}.csv', 'levels.csv', '{date:DD-MM-YY}'];
+  const acceptedPatterns = ['{index}_{date:YYYYMMDD}.csv', 'levels.csv', '{date:DD-MM-YY}'];
   const refusals = ['../{index}', 'a/b', '.{index}', '{indx}', '{date:HH}', '{index:YYYY}', '', 'a b', '{index'];
-  expect(accepted.map(checkPattern)).toEqual(accepted.map(() => undefined));
+  expect(acceptedPatterns.map(checkPattern)).toEqual(acceptedPatterns.map(() => undefined));
   for (const pattern of refusals) expect(checkPattern(pattern), pattern).toEqual(expect.any(String));
 });

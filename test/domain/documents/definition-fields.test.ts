@@ -45,9 +45,9 @@ describe('the fields of a definition', () => {
         const findings = validateRebalance(rebalance, '');
         const listPaths = (level: Finding['severity']) =>
           findings.flatMap(({ severity, path }) => (severity === level ? [path.replace(/^\./, '')] : []));
-        const read = fields.rebalance.filter((spec) => isRead(spec, rebalance)).map(({ name }) => name);
-        expect(read).toEqual(expect.arrayContaining(listPaths('error')));
-        expect(read.filter((name) => listPaths('warning').includes(name))).toEqual([]);
+        const readNames = fields.rebalance.filter((spec) => isRead(spec, rebalance)).map(({ name }) => name);
+        expect(readNames).toEqual(expect.arrayContaining(listPaths('error')));
+        expect(readNames.filter((name) => listPaths('warning').includes(name))).toEqual([]);
       }
     for (const specs of Object.values(fields) as (readonly ParameterSpec[])[])
       for (const { name, when } of specs)

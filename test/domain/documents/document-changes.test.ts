@@ -7,15 +7,15 @@ function applyChanges(before: unknown, changes: readonly DocumentChange[]): unkn
   const root = { '': structuredClone(before) } as Record<string, unknown>;
   for (const { path, op, before: was, after } of changes) {
     const words = ['', ...path.split('/').slice(1)].map((word) => word.replaceAll('~1', '/').replaceAll('~0', '~'));
-    const last = words.pop()!;
+    const lastWord = words.pop()!;
     const holder = words.reduce<unknown>((at, word) => (at as Record<string, unknown>)[word], root);
     const members = holder as Record<string, unknown>;
-    if (op !== 'add') expect(members[last]).toEqual(was);
+    if (op !== 'add') expect(members[lastWord]).toEqual(was);
     const value = structuredClone(after);
-    if (Array.isArray(holder) && op === 'add') holder.splice(Number(last), 0, value);
-    else if (Array.isArray(holder) && op === 'remove') holder.splice(Number(last), 1);
-    else if (op === 'remove') delete members[last];
-    else members[last] = value;
+    if (Array.isArray(holder) && op === 'add') holder.splice(Number(lastWord), 0, value);
+    else if (Array.isArray(holder) && op === 'remove') holder.splice(Number(lastWord), 1);
+    else if (op === 'remove') delete members[lastWord];
+    else members[lastWord] = value;
   }
   return root[''];
 }

@@ -10,10 +10,10 @@ const readParam = (set: ConstraintSet | undefined, row: number, name: string) =>
 
 describe('a row that leaves a changed default open', () => {
   test('states the default of today where a set is accepted, and the earlier one where an earlier version stored it', () => {
-    const accepted = checkConstraintSet(body).set;
-    expect(readParam(accepted, 0, 'missing')).toBe('renormalise');
+    const constraintSet = checkConstraintSet(body).set;
+    expect(readParam(constraintSet, 0, 'missing')).toBe('renormalise');
     expect(readParam(readConstraintSet(body), 0, 'missing')).toBe('zero');
-    expect(readParam(readConstraintSet(accepted), 0, 'missing')).toBe('renormalise');
+    expect(readParam(readConstraintSet(constraintSet), 0, 'missing')).toBe('renormalise');
   });
 
   test('of turnover stays open in a set, which is of no index: a run measures it from the index', () => {

@@ -79,11 +79,13 @@ function createMarket({ steps, events, counts, shift }: RandomCase, changedAfter
     );
   };
   const close: Record<string, (number | null)[]> = Object.fromEntries(NAMES.map((name, n) => [name, listPath(n)]));
-  const sorted = events.toSorted((a, b) => a.at - b.at);
-  const ownSketches = sorted.filter(
+  const sortedEvents = events.toSorted((a, b) => a.at - b.at);
+  const ownSketches = sortedEvents.filter(
     (one, i) =>
       one.at <= changedAfter &&
-      !sorted.slice(0, i).some(({ name, at, type }) => name === one.name && (at === one.at || type === 'ACQUISITION')),
+      !sortedEvents
+        .slice(0, i)
+        .some(({ name, at, type }) => name === one.name && (at === one.at || type === 'ACQUISITION')),
   );
   const actions = ownSketches.map(({ name, type, at, size }): ActionSketch => {
     const value = type === 'SPLIT' ? [0.5, 2, 3][size % 3]! : type === 'ACQUISITION' ? 10 * size : 0.4 * size;
@@ -195,12 +197,12 @@ describe('all of it in one document, on random markets', () => {
             expect(weights[t * columns.length + slot]!).toBeCloseTo(held.get(sm.identifiers[column]!) ?? 0, 10),
           ),
         );
-        for (const one of run.rebalances) {
-          if (one.phase !== undefined) seenCounts.phases++;
-          if (one.pricing !== undefined) seenCounts.priced++;
-          if (one.cause !== undefined) seenCounts.changes++;
-          if ((one.reviews?.length ?? 0) > 1) seenCounts.reviews++;
-          if (one.amendment !== undefined) seenCounts.amended++;
+        for (const composition of run.rebalances) {
+          if (composition.phase !== undefined) seenCounts.phases++;
+          if (composition.pricing !== undefined) seenCounts.priced++;
+          if (composition.cause !== undefined) seenCounts.changes++;
+          if ((composition.reviews?.length ?? 0) > 1) seenCounts.reviews++;
+          if (composition.amendment !== undefined) seenCounts.amended++;
         }
       }),
       { numRuns: RUNS },

@@ -99,11 +99,11 @@ describe('an index on the constituents of a parent with the same base date and n
   });
 
   test('follows those in force later', () => {
-    const reviewed = createCaseComposer({
+    const composer = createCaseComposer({
       rebalance: { dates: [DAYS[EFFECTIVE + 6]] },
       both: terms,
       delisted: EFFECTIVE + 3,
     });
-    expect(reviewed.compositions('C').list.map(({ columns }) => columns.length)).toEqual([3, 2]);
+    expect(composer.compositions('C').list.map(({ columns }) => columns.length)).toEqual([3, 2]);
   });
 });

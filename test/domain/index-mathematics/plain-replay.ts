@@ -73,12 +73,12 @@ export function replay(run: Run, terms: ReplayTerms): ReplayedIndex {
       result.points.push(computeDividends(0) / index.divisor);
       result.price.push(price);
     }
-    for (const one of orders.values()) removeLeavers(one, market, t, terms);
+    for (const order of orders.values()) removeLeavers(order, market, t, terms);
     const leavers = removeLeavers(index, market, t, terms);
     if (index.shares.size > 0)
       changeDivisor(result, index, computeWorthWith(index.shares, market, leavers), computeWorth(index.shares, market));
-    for (const one of decisions)
-      if (findPricingSession(one, market) === t) orders.set(one.session * 1000 + t, createOrder(one, market, t, terms));
+    for (const decision of decisions.filter((one) => findPricingSession(one, market) === t))
+      orders.set(decision.session * 1000 + t, createOrder(decision, market, t, terms));
     for (const [key, { session, shares, counts, entered = 1 }] of orders) {
       if (session !== t) continue;
       const worthBefore = computeWorth(index.shares, market);

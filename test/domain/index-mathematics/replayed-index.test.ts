@@ -179,9 +179,9 @@ function listChanges({ threshold, isReplaced }: { threshold: number | undefined;
  */
 function listOwnEvents<E extends { name: number; type: string; at: number }>(events: readonly E[]): E[] {
   const isEnding = (type: string): boolean => type === 'MERGER' || type === 'ACQUISITION';
-  const sorted = events.toSorted((a, b) => a.at - b.at);
-  return sorted.filter(({ name, type, at }, i) => {
-    const before = sorted.slice(0, i).filter((other) => other.name === name);
+  const sortedEvents = events.toSorted((a, b) => a.at - b.at);
+  return sortedEvents.filter(({ name, type, at }, i) => {
+    const before = sortedEvents.slice(0, i).filter((other) => other.name === name);
     const isSpun = type === 'SPIN_OFF' && before.some((other) => other.type === 'SPIN_OFF');
     return (
       !isSpun && !(name === 0 && isEnding(type)) && !before.some((other) => other.at === at || isEnding(other.type))

@@ -10,10 +10,12 @@ const listDriftingPrices = (start: number, rate: number): number[] => DAYS.map((
 
 /** Returns the composition weights of a day, by security. */
 function readWeightsOn({ rebalances, index: { book } }: Run, day: string): Record<string, number> {
-  const one = rebalances.find(({ session }) =>
+  const composition = rebalances.find(({ session }) =>
     new Date(book.sm.sessions[session]! * 86_400_000).toISOString().startsWith(day),
   )!;
-  return Object.fromEntries([...one.columns].map((column, k) => [book.sm.identifiers[column]!, one.weights[k]!]));
+  return Object.fromEntries(
+    [...composition.columns].map((column, k) => [book.sm.identifiers[column]!, composition.weights[k]!]),
+  );
 }
 
 /**
@@ -57,17 +59,17 @@ describe('dates of a rebalance', () => {
 
   test('prices of the pricing date convert weights to shares: A doubles after it, and weighs 2/3 when it takes effect', () => {
     const run = runIndexCase({ close, rebalance });
-    const one = run.rebalances[1]!;
+    const composition = run.rebalances[1]!;
     const { sessions } = run.index.book.sm;
     const formatSession = (session: number) => new Date(sessions[session]! * 86_400_000).toISOString().slice(0, 10);
-    expect([one.session, one.decision, one.pricing!].map(formatSession)).toEqual([
+    expect([composition.session, composition.decision, composition.pricing!].map(formatSession)).toEqual([
       '2024-03-15',
       '2024-03-05',
       '2024-03-08',
     ]);
-    expect(one.announced).toBe(Date.parse('2024-03-06') / 86_400_000);
+    expect(composition.announced).toBe(Date.parse('2024-03-06') / 86_400_000);
     expectNear(readWeightsOn(run, '2024-03-15')['A']!, 2 / 3);
-    expect([...one.targets!.weights]).toEqual([0.5, 0.5]);
+    expect([...composition.targets!.weights]).toEqual([0.5, 0.5]);
   });
 
   test('a pricing date on the effective date makes the weights hold there', () => {
@@ -322,9 +324,9 @@ test('no data after the reference date changes members or target weights, on ran
         });
       };
       const listDecisions = (run: Run) => {
-        const one = run.rebalances.find(({ reviews }) => reviews?.includes('later') === true)!;
-        const { columns, weights } = one.targets ?? one;
-        return [one.decision, [...columns], [...weights]];
+        const composition = run.rebalances.find(({ reviews }) => reviews?.includes('later') === true)!;
+        const { columns, weights } = composition.targets ?? composition;
+        return [composition.decision, [...columns], [...weights]];
       };
       const [as, otherwise] = [runWith(false), runWith(true)];
       expect(listDecisions(otherwise)).toEqual(listDecisions(as));

@@ -74,7 +74,7 @@ describe('rounded index shares', () => {
     // 7.5 shares of each security are rounded to 8. The 8 shares of B become 12 at 10 / 1.5.
     const divisor = 160 / 100;
     expectNear(readLevels(oddRun, 'price')[1]!, (8 * 10 + 12 * 10) / divisor);
-    const uneven = runIndexCase({
+    const unevenRun = runIndexCase({
       close: { A: [10, 10, 10], B: [10, 10, 11] },
       actions: [{ name: 'B', type: 'SPLIT', value: 1.45, ex: DAYS[1]! }],
       document: { base_market_value: 160, rounding: { shares: 0 } },
@@ -84,9 +84,9 @@ describe('rounded index shares', () => {
     const before = 8 * 10 + 8 * 10;
     const after = 8 * 10 + (12 * 10) / 1.45;
     const changedCount = (1.6 * after) / before;
-    expectNear(uneven.index.book.divisor[1]!, changedCount);
-    expectNear(readLevels(uneven, 'price')[1]!, (8 * 10 + 12 * 10) / changedCount);
-    expectNear(readLevels(uneven, 'price')[2]!, (8 * 10 + 12 * 11) / changedCount);
+    expectNear(unevenRun.index.book.divisor[1]!, changedCount);
+    expectNear(readLevels(unevenRun, 'price')[1]!, (8 * 10 + 12 * 10) / changedCount);
+    expectNear(readLevels(unevenRun, 'price')[2]!, (8 * 10 + 12 * 11) / changedCount);
   });
 
   test('are whole after a change of the share count', () => {

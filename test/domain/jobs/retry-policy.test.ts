@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { parseRetryPolicies, RETRY_DEFAULTS, type RetryPolicies } from '#domain/jobs/retry-policy.js';
 
 test('a policy of one kind precedes that of all kinds, and that precedes the defaults', () => {
-  const policies = parseRetryPolicies('losses=50, sweep.crashes=1,sweep.losses=7,backoff-max=5') as RetryPolicies;
-  expect(policies('backtest')).toEqual({ ...RETRY_DEFAULTS, losses: 50, 'backoff-max': 5 });
-  expect(policies('sweep')).toEqual({ ...RETRY_DEFAULTS, crashes: 1, losses: 7, 'backoff-max': 5 });
+  const getPolicy = parseRetryPolicies('losses=50, sweep.crashes=1,sweep.losses=7,backoff-max=5') as RetryPolicies;
+  expect(getPolicy('backtest')).toEqual({ ...RETRY_DEFAULTS, losses: 50, 'backoff-max': 5 });
+  expect(getPolicy('sweep')).toEqual({ ...RETRY_DEFAULTS, crashes: 1, losses: 7, 'backoff-max': 5 });
   expect((parseRetryPolicies('') as RetryPolicies)('risk')).toEqual({
     crashes: 3,
     losses: 20,

@@ -44,14 +44,14 @@ test('keeps sectors, or datapoints from the beginning, for what reads them; neve
     columns: ['CURRENCY', 'SECTOR'],
     rows: new Map(['A', 'C'].map((name) => [name, [{ validFrom: 12, values: ['USD', `sector of ${name}`] }]])),
   };
-  const referenced = { ...market, reference };
-  const sectors = narrowMarket(referenced, { columns: [0, 1], from: 12, to: null, keeps: 'reference' });
+  const marketWithReference = { ...market, reference };
+  const sectors = narrowMarket(marketWithReference, { columns: [0, 1], from: 12, to: null, keeps: 'reference' });
   expect(sectors.reference).toEqual({
     columns: ['SECTOR'],
     rows: new Map([['A', [{ validFrom: 12, values: ['sector of A'] }]]]),
   });
   expect([...sectors.dates]).toEqual([12, 15]);
-  const wholeHistory = narrowMarket(referenced, { columns: [0, 1], from: 12, to: 12, keeps: 'datapoints' });
+  const wholeHistory = narrowMarket(marketWithReference, { columns: [0, 1], from: 12, to: 12, keeps: 'datapoints' });
   expect([...wholeHistory.dates]).toEqual([10, 12]);
   expect([...wholeHistory.fields.keys()]).toEqual(['CLOSE', 'VOLUME']);
   expect(wholeHistory.fields.get('VOLUME')!.length).toBe(4);

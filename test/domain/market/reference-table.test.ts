@@ -71,8 +71,8 @@ test('missing rates are those of all currencies that the requested securities ev
             rebalance: { frequency: 'monthly' },
             pipeline: { weighting: { type: 'EqualWeight' } },
           });
-          const request = universe === undefined ? names : listedNames;
-          const previousValues = request
+          const requestedNames = universe === undefined ? names : listedNames;
+          const previousValues = requestedNames
             .flatMap((name) => rows[name]!.map(({ values }) => values[0]))
             .filter((code) => typeof code === 'string' && code !== '' && code !== to);
           const isDirect = (a: unknown, b: unknown) =>

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { computeMedian, computeQuantile, findUpperMedian } from '#domain/numbers/order-statistics.js';
 
 test('quantiles lie between the order statistics around them, as those of type 7', () => {
-  const sorted = [1, 2, 4, 8];
-  expect(computeQuantile(sorted, 0)).toBe(1);
+  const sortedValues = [1, 2, 4, 8];
+  expect(computeQuantile(sortedValues, 0)).toBe(1);
   // Position 0.5 * 3 = 1.5: halfway between 2 and 4.
-  expect(computeQuantile(sorted, 0.5)).toBe(3);
+  expect(computeQuantile(sortedValues, 0.5)).toBe(3);
   // Position 0.9 * 3 = 2.7: seven tenths of the way from 4 to 8.
-  expect(computeQuantile(sorted, 0.9)).toBeCloseTo(6.8, 12);
-  expect(computeQuantile(sorted, 1)).toBe(8);
+  expect(computeQuantile(sortedValues, 0.9)).toBeCloseTo(6.8, 12);
+  expect(computeQuantile(sortedValues, 1)).toBe(8);
   expect(computeQuantile([], 0.5)).toBeNaN();
 });
 

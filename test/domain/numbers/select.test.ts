@@ -10,9 +10,9 @@ test('the value at a position is that of the sorted range, with none larger befo
     fc.property(ranges, ([values, from, ahead]) => {
       const position = Math.max(from, ahead);
       const numbers = Float64Array.from(values, (value) => value + 0);
-      const sorted = numbers.slice(from).sort();
-      expect(select(numbers, { from, to: numbers.length - 1, position }) === sorted[position - from]).toBe(true);
-      expect(numbers.subarray(from, position).every((value) => value <= sorted[position - from]!)).toBe(true);
+      const sortedNumbers = numbers.slice(from).sort();
+      expect(select(numbers, { from, to: numbers.length - 1, position }) === sortedNumbers[position - from]).toBe(true);
+      expect(numbers.subarray(from, position).every((value) => value <= sortedNumbers[position - from]!)).toBe(true);
     }),
   );
 });

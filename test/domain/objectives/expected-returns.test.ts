@@ -161,10 +161,10 @@ test('models of returns above cash add what cash earns, and views have it in the
     { weights: { GER: 1, FRA: -0.295, UKG: -0.705 }, value: 0.05, confidence: 0.5 },
   ];
   // A view on one security states its total return. If the weights of a view sum to zero, it does not depend on cash.
-  const above = [{ ...views[0]!, value: 0.12 - cash }, views[1]!];
+  const largerViews = [{ ...views[0]!, value: 0.12 - cash }, views[1]!];
   for (const [type, params, without] of [
     ['capm', { shrinkage: 0.3 }, { shrinkage: 0.3 }],
-    ['black_litterman', { views }, { views: above }],
+    ['black_litterman', { views }, { views: largerViews }],
   ] as const) {
     const excess = createReturns(type, without, context);
     createReturns(type, params, { ...context, cash }).forEach((value, i) =>

@@ -22,10 +22,10 @@ describe('problems, each with different rows and costs, have the optima of the c
       const { goal } = problem;
       const shift = goal.form === 'ratio' && goal.numerator.kind === 'evenness' ? goal.numerator.least : 0;
       const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
-      const above = solution.objective + sign * (shift - value);
-      expect(above, `seed ${golden.seed}`).toBeLessThan(1e-8 * Math.abs(value));
+      const excess = solution.objective + sign * (shift - value);
+      expect(excess, `seed ${golden.seed}`).toBeLessThan(1e-8 * Math.abs(value));
       // The reference is up to 5e-9 worse than the optimum where two cones bind.
-      expect(-above, `seed ${golden.seed}`).toBeLessThan(1e-8 * Math.abs(value) + 5e-9);
+      expect(-excess, `seed ${golden.seed}`).toBeLessThan(1e-8 * Math.abs(value) + 5e-9);
       weights.forEach((weight, i) => expect(Math.abs(solution.weights[i]! - weight)).toBeLessThan(2e-6));
       const { primal, stationarity, multipliers } = checkKkt(solution.assembled.program, solution.answer.point);
       expect(Math.max(primal, stationarity, multipliers), `seed ${golden.seed}`).toBeLessThan(1e-8);

@@ -145,12 +145,12 @@ describe('risk parity', () => {
     for (const [i, share] of shares.entries()) if (i !== 3) expect(share).toBeCloseTo(1 / (NAMES - 1), 10);
     const budgets = { N003: 0.4, N004: 0.2, S1: 0.4 };
     const budgetProblem = createMarket({ type: 'risk_parity', budgets }, { rows });
-    const report = budgetProblem.warnings.map(({ message, path }) => `${path}: ${message}`).join();
-    expect(report).toContain('objective.budgets: No security that may be held has the budget of N003');
+    const reportText = budgetProblem.warnings.map(({ message, path }) => `${path}: ${message}`).join();
+    expect(reportText).toContain('objective.budgets: No security that may be held has the budget of N003');
     // The named security, the members of S1 and N003 may not be held. The other securities have no budget.
-    const rest = NAMES - 2 - Array.from({ length: NAMES }).filter((_, i) => i % 5 === 1).length;
-    expect(report).toContain(
-      `objective.budgets: ${rest} of ${NAMES} securities have no risk budget and no weight: N000,`,
+    const restCount = NAMES - 2 - Array.from({ length: NAMES }).filter((_, i) => i % 5 === 1).length;
+    expect(reportText).toContain(
+      `objective.budgets: ${restCount} of ${NAMES} securities have no risk budget and no weight: N000,`,
     );
     expect(computeShares(budgetProblem, requireSolution(budgetProblem).weights)[4]).toBeCloseTo(0.2 / 0.6, 10);
     expect(() => createMarket({ type: 'risk_parity', budgets: { N003: 0.5, NOBODY: 0.5 } }, { rows })).toThrow(
@@ -175,11 +175,11 @@ describe('the largest diversification', () => {
   test('is the largest decorrelation divided by volatilities and rescaled', () => {
     const problem = createMarket({ type: 'max_diversification' });
     const volatilities = computeMetricDiagonal(problem.metric).map(Math.sqrt);
-    const decorrelated = requireSolution(createMarket({ type: 'max_decorrelation' })).weights.map(
+    const decorrelatedWeights = requireSolution(createMarket({ type: 'max_decorrelation' })).weights.map(
       (weight, i) => weight / volatilities[i]!,
     );
-    const rescaled = decorrelated.map((weight) => weight / sumValues(decorrelated));
-    expect(computeDistance(requireSolution(problem).weights, rescaled)).toBeLessThan(1e-9);
+    const rescaledWeights = decorrelatedWeights.map((weight) => weight / sumValues(decorrelatedWeights));
+    expect(computeDistance(requireSolution(problem).weights, rescaledWeights)).toBeLessThan(1e-9);
   });
 
   test('does not depend on the unit of the covariance, nor do the other objectives without returns', () => {

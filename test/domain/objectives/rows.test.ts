@@ -180,8 +180,8 @@ describe('a choice of securities', () => {
 
   function computeByEnumeration(problem: ReturnType<typeof createChoiceProblem>, size: number): number {
     let best = Infinity;
-    for (let set = 0; set < 1 << SMALL; set++) {
-      const heldFlags = Uint8Array.from({ length: SMALL }, (_, i) => (set >> i) & 1);
+    for (let subset = 0; subset < 1 << SMALL; subset++) {
+      const heldFlags = Uint8Array.from({ length: SMALL }, (_, i) => (subset >> i) & 1);
       if (heldFlags.reduce((sum, value) => sum + value, 0) !== size) continue;
       const choice = { held: heldFlags, short: new Uint8Array(SMALL), large: [], isFinal: false };
       const options = { restriction: createRestriction([], choice), effort: 'quick' } as const;

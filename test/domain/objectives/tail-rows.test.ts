@@ -97,11 +97,11 @@ test.each(['CVaR', 'CDaR'] as const)('the slopes of a tail are nowhere above it,
       computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
     const draw = () => Float64Array.from({ length: NAMES }, () => random() - 0.3);
     for (let trial = 0; trial < 20; trial++) {
-      const at = draw();
-      const slopes = computeTailSlopes(goal, at);
+      const point = draw();
+      const slopes = computeTailSlopes(goal, point);
       const computePortfolioReturns = (weights: Float64Array) =>
         weights.reduce((sum, weight, i) => sum + weight * slopes[i]!, 0);
-      expect(computePortfolioReturns(at)).toBeCloseTo(computeLossAverage(at), 12);
+      expect(computePortfolioReturns(point)).toBeCloseTo(computeLossAverage(point), 12);
       const other = draw();
       expect(computePortfolioReturns(other)).toBeLessThanOrEqual(computeLossAverage(other) + 1e-12);
     }
@@ -215,13 +215,13 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
       10,
     );
     const half = createMarket(kind, limit, { soft: 0.5 * price });
-    const between = requireSolution(half);
-    const measure = computeTailMeasure(half, kind, between.weights);
+    const middleSolution = requireSolution(half);
+    const measure = computeTailMeasure(half, kind, middleSolution.weights);
     expect(measure).toBeGreaterThan(limit);
     for (const step of [-1e-4, 1e-4]) {
       const besideSolution = requireSolution(createMarket(kind, measure + step));
       expect(besideSolution.objective + 0.5 * price * (measure + step - limit)).toBeGreaterThanOrEqual(
-        between.value - 1e-9,
+        middleSolution.value - 1e-9,
       );
     }
     expect(requireSolution(createMarket(kind, limit, { soft: 1e-6 })).objective).toBeCloseTo(

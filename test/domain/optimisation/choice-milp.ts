@@ -114,13 +114,13 @@ function formulateMilp(milp: ChoiceMilp): { readonly columns: readonly Column[];
     for (let i = 0; i < count; i++) columns.push({ cost: cost(i), lower, upper, isWhole });
     return columns.length - count;
   };
-  const each = Array.from({ length: n }, (_, i) => i);
+  const positions = Array.from({ length: n }, (_, i) => i);
   add(n, (i) => (goal.kind === 'return' ? -goal.returns[i]! : 0), 0, cap);
   const firstHeld = add(n, () => 0, 0, 1, true);
   const rows: Row[] = [
-    { entries: each.map((i) => [i, 1]), lower: 1, upper: 1 },
-    { entries: each.map((i) => [firstHeld + i, 1]), lower: 0, upper: maximum },
-    ...each.flatMap((i): Row[] => [
+    { entries: positions.map((i) => [i, 1]), lower: 1, upper: 1 },
+    { entries: positions.map((i) => [firstHeld + i, 1]), lower: 0, upper: maximum },
+    ...positions.flatMap((i): Row[] => [
       {
         entries: [
           [i, 1],
@@ -143,7 +143,7 @@ function formulateMilp(milp: ChoiceMilp): { readonly columns: readonly Column[];
   if (turnover !== undefined) {
     const trade = add(n, () => 0, 0, Infinity);
     const { from, limit } = turnover;
-    for (const i of each)
+    for (const i of positions)
       rows.push(
         {
           entries: [
@@ -162,17 +162,17 @@ function formulateMilp(milp: ChoiceMilp): { readonly columns: readonly Column[];
           upper: Infinity,
         },
       );
-    rows.push({ entries: each.map((i) => [trade + i, 1]), lower: 0, upper: 2 * limit });
+    rows.push({ entries: positions.map((i) => [trade + i, 1]), lower: 0, upper: 2 * limit });
   }
   if (goal.kind === 'tail') {
     // Formulation of Rockafellar & Uryasev (2000): one variable for the threshold of the loss, and one variable per
     // scenario for the loss above it.
     const scenarios = goal.returns.length / n;
-    const exceeded = add(1, () => 1, -Infinity, Infinity);
+    const excessColumn = add(1, () => 1, -Infinity, Infinity);
     const excess = add(scenarios, () => 1 / ((1 - goal.confidence) * scenarios), 0, Infinity);
     for (let t = 0; t < scenarios; t++)
       rows.push({
-        entries: [[excess + t, 1], [exceeded, 1], ...each.map((i) => [i, goal.returns[t * n + i]!] as const)],
+        entries: [[excess + t, 1], [excessColumn, 1], ...positions.map((i) => [i, goal.returns[t * n + i]!] as const)],
         lower: 0,
         upper: Infinity,
       });

@@ -15,7 +15,7 @@ const history = Float64Array.from({ length: NAMES * SESSIONS }, () => 0.02 * (ra
 /** Returns a set of scenarios with a randomly drawn history. Also returns the list of requests for this history. */
 function createScenarios(expectedReturns: Float64Array | null = null) {
   const requests: (number | null)[] = [];
-  const scenarios = drawScenarios({
+  const drawReturns = drawScenarios({
     algebra: { gemm },
     expectedReturns,
     risk: {
@@ -29,7 +29,7 @@ function createScenarios(expectedReturns: Float64Array | null = null) {
       },
     },
   });
-  return { scenarios, asked: requests };
+  return { drawReturns, requests };
 }
 
 const createTerms = (source: 'bootstrap' | 'normal' | 'student', more: object = {}): ScenarioTerms => ({
@@ -59,7 +59,7 @@ describe('simulated scenarios', () => {
         [null, [0.1, 0.2, 0.3]],
         [Float64Array.of(-0.5, 0, 1), [-0.5, 0, 1]],
       ] as const) {
-        const drawnMoments = computeMoments(createScenarios(expected).scenarios(createTerms(source)));
+        const drawnMoments = computeMoments(createScenarios(expected).drawReturns(createTerms(source)));
         // The standard errors are 252 * root(0.09 / 252 / 60000) = 0.02 for a mean and 0.09 * root(8 / 60000) = 0.001
         // for a variance. The latter assumes Student's distribution with 5 degrees of freedom.
         drawnMoments.means.forEach((value, i) => expect(Math.abs(value - means[i]!)).toBeLessThan(0.08));
@@ -77,15 +77,15 @@ describe('simulated scenarios', () => {
       const computePower = (p: number) => deviations.reduce((sum, value) => sum + value ** p, 0) / deviations.length;
       return computePower(4) / computePower(2) ** 2;
     };
-    const { scenarios } = createScenarios();
-    expect(computeKurtosis(scenarios(createTerms('normal')))).toBeCloseTo(3, 0);
-    expect(computeKurtosis(scenarios(createTerms('normal')))).toBeLessThan(3.2);
-    const fat = computeKurtosis(scenarios(createTerms('student', { degrees: 12 })));
+    const { drawReturns } = createScenarios();
+    expect(computeKurtosis(drawReturns(createTerms('normal')))).toBeCloseTo(3, 0);
+    expect(computeKurtosis(drawReturns(createTerms('normal')))).toBeLessThan(3.2);
+    const fat = computeKurtosis(drawReturns(createTerms('student', { degrees: 12 })));
     expect(Math.abs(fat - 3.75)).toBeLessThan(0.35);
   });
 
   test('of a bootstrap are rows of the history in blocks, each row about as often as the ends of blocks allow', () => {
-    const drawnScenarios = createScenarios().scenarios(createTerms('bootstrap', { draws: 7000, block: 7 }));
+    const drawnScenarios = createScenarios().drawReturns(createTerms('bootstrap', { draws: 7000, block: 7 }));
     const formatKey = (values: Float64Array, t: number) => values.subarray(t * NAMES, t * NAMES + NAMES).join(' ');
     const place = new Map(Array.from({ length: SESSIONS }, (_, t) => [formatKey(history, t), t]));
     const places = Array.from({ length: 7000 }, (_, t) => place.get(formatKey(drawnScenarios, t))!);
@@ -100,17 +100,17 @@ describe('simulated scenarios', () => {
   });
 
   test('are those of their seed, made once, and historical ones are the history itself', () => {
-    const { scenarios, asked } = createScenarios();
-    const first = scenarios(createTerms('student'));
-    expect(scenarios(createTerms('student'))).toBe(first);
-    expect(createScenarios().scenarios(createTerms('student'))).toEqual(first);
-    expect(scenarios(createTerms('student', { seed: 2 }))).not.toEqual(first);
+    const { drawReturns, requests } = createScenarios();
+    const first = drawReturns(createTerms('student'));
+    expect(drawReturns(createTerms('student'))).toBe(first);
+    expect(createScenarios().drawReturns(createTerms('student'))).toEqual(first);
+    expect(drawReturns(createTerms('student', { seed: 2 }))).not.toEqual(first);
     // If fewer draws are requested, they are the first rows of more draws.
-    const fewScenarios = scenarios(createTerms('student', { draws: 100 }));
+    const fewScenarios = drawReturns(createTerms('student', { draws: 100 }));
     fewScenarios.forEach((value, e) => expect(value).toBeCloseTo(first[e]!, 15));
-    expect(asked).toEqual([]);
-    expect(scenarios({ sessions: 20, drawn: null })).toBe(history);
-    expect(asked).toEqual([20]);
+    expect(requests).toEqual([]);
+    expect(drawReturns({ sessions: 20, drawn: null })).toBe(history);
+    expect(requests).toEqual([20]);
   });
 
   test('that do not fit into memory are refused with the possible number, at their parameter', () => {

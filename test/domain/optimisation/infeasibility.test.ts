@@ -208,11 +208,13 @@ describe('explainInfeasibility', () => {
         detail!.conflict.some((row) => row.index === index && row.type === type),
       );
       expect(solveProblem(solvers, problem, { includes: (origin) => origins.includes(origin) }).kind).toBe('unsolved');
-      for (const dropped of origins) {
-        const rest = solveProblem(solvers, problem, {
-          includes: (origin) => origins.includes(origin) && origin !== dropped,
+      for (const droppedOrigin of origins) {
+        const restOutcome = solveProblem(solvers, problem, {
+          includes: (origin) => origins.includes(origin) && origin !== droppedOrigin,
         });
-        expect(rest.kind, `trial ${trial} without ${dropped.name}: ${JSON.stringify(rows)}`).toBe('solved');
+        expect(restOutcome.kind, `trial ${trial} without ${droppedOrigin.name}: ${JSON.stringify(rows)}`).toBe(
+          'solved',
+        );
       }
       for (const { index, parameter, to } of detail!.relaxations) {
         const movedRows = rows.map((row, i) =>

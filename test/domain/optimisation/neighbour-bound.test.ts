@@ -62,7 +62,7 @@ function listNeighbourBounds(seed: number, otherRows: readonly object[]) {
     const large = first.large.map((set) => set.with(Math.floor(3 * random()), 0).with(3 + Math.floor(6 * random()), 1));
     return { held: heldFlags, short: shortFlags, large: isSwap ? first.large : large, isFinal: true };
   });
-  const bound = createNeighbourBound(plainAlgebra, {
+  const computeBound = createNeighbourBound(plainAlgebra, {
     problem,
     base: base.program,
     solution,
@@ -71,7 +71,7 @@ function listNeighbourBounds(seed: number, otherRows: readonly object[]) {
   })!;
   const ways = choices.flatMap((choice) => {
     const change = solve(choice);
-    const leastBound = bound(createRestriction(rows, choice));
+    const leastBound = computeBound(createRestriction(rows, choice));
     return change === undefined ? [] : [{ least: leastBound, change: change.value - solution.value }];
   });
   return { before: Math.abs(solution.value), ways };

@@ -26,7 +26,7 @@ const priceRows = (problem: Problem) =>
   priceChoice({
     problem,
     rows: listNonConvexRows(problem).map(({ row }) => row),
-    relaxed: solveConvex(solvers.solver, problem)!,
+    relaxation: solveConvex(solvers.solver, problem)!,
   });
 
 function solveByChoice(problem: Problem): Solution {

@@ -62,19 +62,19 @@ describe('a row with a priority is relaxed', () => {
         const [first, ...otherRows] = draw(random);
         const createTrialProblem = (rows: readonly Row[]) =>
           buildProblem({ names, seed: trial + 1, rows, hasPrevious: true });
-        const place = `${type} ${trial} ${JSON.stringify([first, ...otherRows])}`;
+        const description = `${type} ${trial} ${JSON.stringify([first, ...otherRows])}`;
         const result = relaxRows(createTrialProblem([addPriority(first!, 1), ...otherRows]));
-        expect(result, place).not.toBeNull();
-        expect(new Set(result!.moves.map((move) => move.row)), place).toEqual(new Set([0]));
+        expect(result, description).not.toBeNull();
+        expect(new Set(result!.moves.map((move) => move.row)), description).toEqual(new Set([0]));
         // Any smaller relaxation of a row makes the problem infeasible.
-        for (const less of result!.moves) {
+        for (const smallerMove of result!.moves) {
           const isWhole =
-            Number.isInteger(less.from) &&
-            Number.isInteger(less.to) &&
-            ['minimum', 'maximum'].includes(less.parameter!) &&
+            Number.isInteger(smallerMove.from) &&
+            Number.isInteger(smallerMove.to) &&
+            ['minimum', 'maximum'].includes(smallerMove.parameter!) &&
             type !== 'EffectiveNumber';
           const readRelaxedLimit = (move: Relaxation) =>
-            move !== less
+            move !== smallerMove
               ? move.to
               : isWhole
                 ? move.to - Math.sign(move.to - move.from)
@@ -85,13 +85,13 @@ describe('a row with a priority is relaxed', () => {
               solvers,
               createTrialProblem([{ ...first!, params: { ...first!.params, ...params } }, ...otherRows]),
             ).kind,
-            place,
+            description,
           ).not.toBe('solved');
         }
-        expect(relaxRows(createTrialProblem([first!, ...otherRows])), `${place} without a priority`).toBeNull();
+        expect(relaxRows(createTrialProblem([first!, ...otherRows])), `${description} without a priority`).toBeNull();
         expect(
           relaxRows(createTrialProblem([addPriority(first!, 0), ...otherRows])),
-          `${place} with priority zero`,
+          `${description} with priority zero`,
         ).toBeNull();
       }
     },
@@ -180,11 +180,11 @@ describe('by hand', () => {
       { row: 1, parameter: null, from: 0, to: expect.closeTo(0.1, 8) as number },
     ]);
     expect(frozenRelaxation.weights[0]).toBeCloseTo(0.3, 8);
-    const uninvested = relaxRows(
+    const relaxation = relaxRows(
       createFourSecurities([createRow('PositionBounds', { upper: 0.2 }), createRow('FullInvestment', { priority: 1 })]),
     )!;
-    expect(uninvested.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.2, 8) as number }]);
-    expect(roundWeights(uninvested.weights)).toEqual([0.2, 0.2, 0.2, 0.2]);
+    expect(relaxation.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.2, 8) as number }]);
+    expect(roundWeights(relaxation.weights)).toEqual([0.2, 0.2, 0.2, 0.2]);
     const shortRelaxation = relaxRows(
       createFourSecurities([
         createRow('LinearConstraint', { coefficients: { AA: 1 }, upper: -0.05 }),

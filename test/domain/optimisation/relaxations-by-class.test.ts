@@ -100,16 +100,16 @@ describe('relaxations of every class', () => {
         const market = { names, seed: trial + 1 };
         const rows = draw(random);
         const detail = explainRows(rows, market);
-        const place = `${type} ${parameter} ${trial} ${JSON.stringify(rows)}`;
-        expect(detail, place).toBeDefined();
+        const description = `${type} ${parameter} ${trial} ${JSON.stringify(rows)}`;
+        expect(detail, description).toBeDefined();
         expect(
           detail!.relaxations.map(({ index, parameter: moved }) => `${index} ${moved}`),
-          place,
+          description,
         ).toEqual(expect.arrayContaining(parameter.split(' ').map((name) => `0 ${name}`)));
         for (const { index, parameter: moved, from, to } of detail!.relaxations) {
           expect(
             isFeasible(addParameter(rows, index, moved, to), market),
-            `${place}: ${moved} of ${index} to ${to}`,
+            `${description}: ${moved} of ${index} to ${to}`,
           ).toBe(true);
           const isWhole =
             Number.isInteger(from) &&
@@ -119,7 +119,7 @@ describe('relaxations of every class', () => {
           const smallerValue = isWhole ? to - Math.sign(to - from) : from + 0.99 * (to - from);
           expect(
             isFeasible(addParameter(rows, index, moved, smallerValue), market),
-            `${place}: ${moved} of ${index} only to ${smallerValue}, not ${to}`,
+            `${description}: ${moved} of ${index} only to ${smallerValue}, not ${to}`,
           ).toBe(false);
         }
       }

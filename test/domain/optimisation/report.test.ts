@@ -70,8 +70,8 @@ describe('a tracking error of nothing', () => {
       const [side] = listRowSides(problem, solution).filter(({ placed }) => placed.origin.index === 0);
       expect(side).toMatchObject({ limit: 0, slack: 0, isBinding: true });
       const step = 1e-5;
-      const loosened = solveConvex(solvers.solver, createProblemWith(step))!;
-      const better = solution.objective - loosened.objective; // the solver minimises every objective
+      const looserSolution = solveConvex(solvers.solver, createProblemWith(step))!;
+      const better = solution.objective - looserSolution.objective; // the solver minimises every objective
       expect(Math.abs((Math.abs(side!.shadowPrice) * step) / better - 1)).toBeLessThan(0.02);
       // The largest security exceeds a bound. The other securities could absorb the excess.
       const cappedRow = { type: 'PositionBounds', params: { upper: 0.9 * Math.max(...problem.index) } };

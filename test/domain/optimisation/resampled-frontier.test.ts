@@ -105,8 +105,8 @@ describe('a resampled frontier', () => {
         if (side !== 'lower') expect(value).toBeLessThan(limit + 1e-8);
         if (side !== 'upper') expect(value).toBeGreaterThan(limit - 1e-8);
       }
-      const above = frontier.points.findIndex((point) => point.expected_return > earned);
-      const [from, to] = [frontier.points[Math.max(above - 1, 0)]!, frontier.points[above]!];
+      const higherPosition = frontier.points.findIndex((point) => point.expected_return > earned);
+      const [from, to] = [frontier.points[Math.max(higherPosition - 1, 0)]!, frontier.points[higherPosition]!];
       // Between two points of the frontier, the variance is at least the variance of the frontier. This is at least the
       // variance of the lower point.
       expect(volatility).toBeGreaterThanOrEqual(Math.min(from.volatility, to.volatility) - 1e-10);

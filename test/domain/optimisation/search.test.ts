@@ -221,10 +221,10 @@ describe('a number of securities', () => {
 
   test('a security that is held short is one of them, as enumeration has it', () => {
     for (let seed = 1; seed <= (IS_SOAK ? 2 : 1); seed++) {
-      const shorts = ['N002', 'N007'];
+      const shortNames = ['N002', 'N007'];
       const rows = [
         { type: 'Cardinality', params: { minimum: 4, maximum: 5 } },
-        { type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: shorts } },
+        { type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: shortNames } },
       ];
       const problem = buildProblem({ names: 10, seed, rows });
       const solution = requireSolution(problem);
@@ -317,9 +317,9 @@ describe('other choices', () => {
         const { weights, isHeuristic, objective } = requireSolution(
           buildProblem({ names, seed: 7, rows: [{ type, params: {} }] }),
         );
-        const above = weights.filter((weight) => weight > trigger + 1e-9).reduce((sum, weight) => sum + weight, 0);
+        const largeSum = weights.filter((weight) => weight > trigger + 1e-9).reduce((sum, weight) => sum + weight, 0);
         expect(Math.max(...weights)).toBeLessThanOrEqual(single + 1e-9);
-        expect(above).toBeLessThanOrEqual(aggregate + 1e-9);
+        expect(largeSum).toBeLessThanOrEqual(aggregate + 1e-9);
         expect(isHeuristic).toBe(names > 40 && objective > 0);
       }
     }

@@ -52,9 +52,9 @@ describe('the frontier within a limit on the worst losses', () => {
   test('names the largest risk aversion that still has the largest return', () => {
     const aversion = end.risk_aversion!;
     const belowReturn = computeReturn(solveWeightsFor({ type: 'max_utility', risk_aversion: 0.99 * aversion }));
-    const above = computeReturn(solveWeightsFor({ type: 'max_utility', risk_aversion: 1.05 * aversion }));
+    const higherReturn = computeReturn(solveWeightsFor({ type: 'max_utility', risk_aversion: 1.05 * aversion }));
     expect(Math.abs(belowReturn - end.expected_return)).toBeLessThan(1e-8);
-    expect(above).toBeLessThan(end.expected_return - 1e-7);
+    expect(higherReturn).toBeLessThan(end.expected_return - 1e-7);
   });
 
   test('has the largest Sharpe ratio at the tangency', () => {

@@ -20,10 +20,10 @@ import { IS_SOAK } from '../../soak.js';
  */
 function listTurnover(run: Run) {
   const columns = createColumns(run);
-  const weightsReader = createWeightsReader(columns);
+  const readWeights = createWeightsReader(columns);
   return columns.header.rebalances.map((row, r) => {
-    const { before, target } = weightsReader(r);
-    const { turnover, date } = computeRebalanceFigures(weightsReader(r), row);
+    const { before, target } = readWeights(r);
+    const { turnover, date } = computeRebalanceFigures(readWeights(r), row);
     const soldWeight = before === null ? 0 : before.reduce((sum, weight, i) => sum + (target[i] === 0 ? weight : 0), 0);
     return { date, turnover, sold: soldWeight };
   });

@@ -142,13 +142,13 @@ function addPounds(rates: readonly number[]): MarketData {
 
 test('by hand: a quanto in pounds has the return in dollars, whatever the pound does; a conversion does not', () => {
   const rates = [1.2, 1.3, 1.1, 1.4, 1.25, 1.5];
-  const on = addPounds(rates);
+  const marketWithRates = addPounds(rates);
   const pounds = { currency: 'GBP', base_value: 1000 };
-  const quanto = runOverlay(on, { type: 'quanto', to: 'GBP' }, pounds);
-  const converted = runOverlay(on, { type: 'currency', to: 'GBP' }, pounds).index.book.value;
+  const quanto = runOverlay(marketWithRates, { type: 'quanto', to: 'GBP' }, pounds);
+  const convertedLevels = runOverlay(marketWithRates, { type: 'currency', to: 'GBP' }, pounds).index.book.value;
   quanto.index.book.value.forEach((level, t) => {
     expect(level).toBeCloseTo((1000 * closes[t]!) / 100, 9);
-    expect(converted[t]).toBeCloseTo((1000 * closes[t]! * rates[0]!) / (100 * rates[t]!), 9);
+    expect(convertedLevels[t]).toBeCloseTo((1000 * closes[t]! * rates[0]!) / (100 * rates[t]!), 9);
   });
   expect([...quanto.index.book.weights]).toEqual(DATES.map(() => 1));
   expect(createColumns(quanto).header.currency).toBe('GBP');

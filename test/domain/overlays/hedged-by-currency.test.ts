@@ -121,6 +121,8 @@ test.each(['monthly', 'daily'] as const)(
 test('hedged by every currency at ratio 0, it is the index converted', () => {
   const currencies = ['EUR', 'USD'].map((code) => ({ currency: code, rate: 'FOREIGN', ratio: 0 }));
   const overlay = { type: 'currency_hedged', to: 'GBP', rates: { domestic: 'DOMESTIC' }, currencies };
-  const converted = computeLevels({ type: 'currency', to: 'GBP' }, { currency: 'GBP' });
-  computeLevels(overlay, { currency: 'GBP' }).forEach((level, t) => expect(level / converted[t]!).toBeCloseTo(1, 12));
+  const convertedLevels = computeLevels({ type: 'currency', to: 'GBP' }, { currency: 'GBP' });
+  computeLevels(overlay, { currency: 'GBP' }).forEach((level, t) =>
+    expect(level / convertedLevels[t]!).toBeCloseTo(1, 12),
+  );
 });

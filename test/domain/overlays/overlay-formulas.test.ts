@@ -183,23 +183,23 @@ test.each([
   { end: 95, unhedged: 105_263.16 },
   { end: 105, unhedged: 95_238.1 },
 ])('a published example: 100,000 dollars hedged at 100 yen are that at $end yen, too', ({ end, unhedged }) => {
-  const month = dates.slice(dates.indexOf('2023-12-29'), dates.indexOf('2024-01-31') + 1);
-  const days = Int32Array.from(month, parseValidDay);
-  const flatMarket = buildMarket({ dates: month, close: { A: month.map(() => 50), B: month.map(() => 20) } });
-  const closes = Float64Array.from(month, (_, t) => 1 / (100 + ((end - 100) * t) / (month.length - 1)));
+  const period = dates.slice(dates.indexOf('2023-12-29'), dates.indexOf('2024-01-31') + 1);
+  const days = Int32Array.from(period, parseValidDay);
+  const flatMarket = buildMarket({ dates: period, close: { A: period.map(() => 50), B: period.map(() => 20) } });
+  const closes = Float64Array.from(period, (_, t) => 1 / (100 + ((end - 100) * t) / (period.length - 1)));
   const createSeries = (identifier: string, values: Float64Array) =>
     [identifier, { identifier, name: null, currency: null, days, closes: values }] as const;
-  const noReturns = new Float64Array(month.length);
-  const yen = {
+  const noReturns = new Float64Array(period.length);
+  const yenMarket = {
     ...flatMarket,
     series: new Map([createSeries('JPYUSD', closes), createSeries('US', noReturns), createSeries('JP', noReturns)]),
   };
-  const underlying = IndexDocument.parse({ ...source, currency: 'JPY', base_date: month[0] });
-  const rest = { base_date: month[0], base_value: 100_000, currency: 'USD' };
+  const underlying = IndexDocument.parse({ ...source, currency: 'JPY', base_date: period[0] });
+  const fields = { base_date: period[0], base_value: 100_000, currency: 'USD' };
   const computeLastLevel = (overlay: object) =>
-    run(yen, createOverlayIndex({ to: 'USD', ...overlay }, rest), { documents: { X: underlying } }).index.book.value.at(
-      -1,
-    )!;
+    run(yenMarket, createOverlayIndex({ to: 'USD', ...overlay }, fields), {
+      documents: { X: underlying },
+    }).index.book.value.at(-1)!;
   const rates = { domestic: 'US', foreign: 'JP' };
   expect(computeLastLevel({ type: 'currency_hedged', rates })).toBeCloseTo(100_000, 6);
   expect(computeLastLevel({ type: 'currency' })).toBeCloseTo(unhedged, 2);
@@ -308,10 +308,10 @@ test('every overlay describes itself, with every number of its definition', () =
     const numbers = Object.values(overlay).filter((value) => typeof value === 'number');
     for (const value of numbers) {
       const size = Math.abs(value) === 1 ? Math.abs(value) : value;
-      const percent = `${Number((100 * size).toPrecision(12))} ?%`;
-      expect(text).toMatch(new RegExp([size, percent].map((one) => String(one).replaceAll('.', '\\.')).join('|')));
+      const percentText = `${Number((100 * size).toPrecision(12))} ?%`;
+      expect(text).toMatch(new RegExp([size, percentText].map((one) => String(one).replaceAll('.', '\\.')).join('|')));
     }
-    for (const series of JSON.stringify(overlay).match(/DOMESTIC|FOREIGN/g) ?? []) expect(text).toContain(series);
+    for (const pair of JSON.stringify(overlay).match(/DOMESTIC|FOREIGN/g) ?? []) expect(text).toContain(pair);
     expect(text).not.toMatch(/undefined|NaN|null/);
   }
 });

@@ -150,13 +150,13 @@ test('an overlay that does nothing is the index, and one that hedges nothing is 
       if (plainOverlay.type === 'risk_control') expect(level!.length).toBe(index.length);
       else expect(measureDistance(level!, index)).toBeLessThan(1e-12);
     }
-    const converted = computeLevels({ type: 'currency', to: 'GBP' }, { currency: 'GBP' })!;
+    const convertedLevels = computeLevels({ type: 'currency', to: 'GBP' }, { currency: 'GBP' })!;
     for (const adjust of ['monthly', 'daily']) {
       const unhedgedLevels = computeLevels(
         { type: 'currency_hedged', to: 'GBP', ratio: 0, rates, adjust },
         { currency: 'GBP' },
       )!;
-      expect(measureDistance(unhedgedLevels, converted)).toBeLessThan(1e-12);
+      expect(measureDistance(unhedgedLevels, convertedLevels)).toBeLessThan(1e-12);
     }
   });
 });
@@ -180,8 +180,8 @@ test('the daily change of a leveraged part is no trade of a blend', () => {
   expect(new Set(trades.at.subarray(0, trades.count))).toEqual(new Set([0]));
   const F = createOverlayIndex({ type: 'fee', percent: 1 }, { ...base, source_index_id: 'D', id: 'F', name: 'F' });
   const bothParts = ['D', 'F'].map((index_id) => ({ index_id, weight: 0.5 }));
-  const both = createOverlayIndex({ type: 'blend', parts: bothParts }, base);
-  const view = createAttributionView(createColumns(run(market, both, { documents: { X: source, D, F } })), {
+  const bothIndex = createOverlayIndex({ type: 'blend', parts: bothParts }, base);
+  const view = createAttributionView(createColumns(run(market, bothIndex, { documents: { X: source, D, F } })), {
     start: null,
     end: null,
   });

@@ -157,13 +157,13 @@ describe('a member without effect among the others', () => {
   });
 
   test('is the hedge of a currency in which no security is quoted', () => {
-    const yen = { ...market, series: new Map([...market.series!, ['JPYUSD', { ...euros, identifier: 'JPYUSD' }]]) };
+    const inYen = { ...market, series: new Map([...market.series!, ['JPYUSD', { ...euros, identifier: 'JPYUSD' }]]) };
     const overlay = createCurrencyHedge(dollars, { currency: 'JPY', rate: 'FOREIGN' });
-    expect(listRemarks(overlay, inPounds, yen)).toEqual([
+    expect(listRemarks(overlay, inPounds, inYen)).toEqual([
       ['warning', 'FX_CROSSED', 'currency'],
       ['warning', 'NO_EFFECT', 'overlay.currencies[1]'],
     ]);
-    expect([...getLevels(overlay, inPounds, yen)]).toEqual([...getLevels(createCurrencyHedge(dollars), inPounds)]);
+    expect([...getLevels(overlay, inPounds, inYen)]).toEqual([...getLevels(createCurrencyHedge(dollars), inPounds)]);
   });
 });
 
@@ -196,8 +196,8 @@ test('a blend without a schedule is reported with its default, one part needs no
 
 test('the parts of a blend are of one currency: one in another is named with both', () => {
   const mixedBlend = { ...pair, parts: listParts('X', 'Y', 'E') };
-  for (const rest of [{}, { currency: 'EUR' }]) {
-    const errors = listFindings(mixedBlend, rest).map(({ code, path, value }) => [code, path, value]);
+  for (const fields of [{}, { currency: 'EUR' }]) {
+    const errors = listFindings(mixedBlend, fields).map(({ code, path, value }) => [code, path, value]);
     expect(errors).toEqual([['CURRENCIES_DIFFER', 'overlay.parts[2].index_id', 'E']]);
   }
   const [differs] = listFindings(mixedBlend);
@@ -250,28 +250,28 @@ describe('a rate that begins too late', () => {
   ])('%s of %o is refused where the run is, at its field', (id, overlay, rest, path) => {
     const document = createOverlayIndex(overlay, rest);
     for (const first of [0, 1, 4]) {
-      const on = startSeriesAt(id, first);
+      const lateMarket = startSeriesAt(id, first);
       const findings = findLateRates('O', {
         documents: { ...documents, O: document },
-        market: on,
+        market: lateMarket,
         calendars: CALENDARS,
       });
-      const createRuns = () => getLevels(overlay, rest, on);
-      if (on.series!.get(id)!.days[0]! <= market.dates[0]!) expect(createRuns()).toHaveLength(dates.length);
+      const createRuns = () => getLevels(overlay, rest, lateMarket);
+      if (lateMarket.series!.get(id)!.days[0]! <= market.dates[0]!) expect(createRuns()).toHaveLength(dates.length);
       else expect(createRuns).toThrow(Refusal);
-      const isRefused = on.series!.get(id)!.days[0]! > market.dates[0]!;
+      const isRefused = lateMarket.series!.get(id)!.days[0]! > market.dates[0]!;
       expect(findings.map((finding) => finding.path)).toEqual(isRefused ? [path] : []);
-      expect(listRemarks(overlay, rest, on)).toEqual(isRefused ? [['warning', 'OUT_OF_RANGE', path]] : []);
+      expect(listRemarks(overlay, rest, lateMarket)).toEqual(isRefused ? [['warning', 'OUT_OF_RANGE', path]] : []);
     }
   });
 
   test('it is accepted if the underlying index begins no earlier', () => {
-    const on = { ...startSeriesAt('DOMESTIC', 4), ...lateB, series: startSeriesAt('DOMESTIC', 3).series! };
+    const lateMarket = { ...startSeriesAt('DOMESTIC', 4), ...lateB, series: startSeriesAt('DOMESTIC', 3).series! };
     const listing = { ...documents, X: createIndexOn('X', { universe: { kind: 'list', identifiers: ['B'] } }) };
     const overlay = { type: 'excess_return', cash: 'DOMESTIC' };
     const O = createOverlayIndex(overlay);
-    expect(findLateRates('O', { documents: { ...listing, O }, market: on, calendars: CALENDARS })).toEqual([]);
-    expect(run(on, O, { documents: listing }).days[0]).toBe(parseValidDay(dates[4]!));
+    expect(findLateRates('O', { documents: { ...listing, O }, market: lateMarket, calendars: CALENDARS })).toEqual([]);
+    expect(run(lateMarket, O, { documents: listing }).days[0]).toBe(parseValidDay(dates[4]!));
   });
 });
 

@@ -65,14 +65,14 @@ test('securities contribute their returns on the sessions that an overlay lacks,
   );
   const view = createAttributionView(createColumns(result), { start: '2024-01-19', end: '2024-01-24' });
   for (const name of ['A', 'B'] as const) {
-    const earned = ['2024-01-22', '2024-01-23', '2024-01-24'].map((date, k) => {
-      const before = ['2024-01-19', '2024-01-22', '2024-01-23'][k]!;
-      return (readLevelOn(before) / readLevelOn('2024-01-19')) * computeReturn(name, date);
+    const returns = ['2024-01-22', '2024-01-23', '2024-01-24'].map((date, k) => {
+      const dateBefore = ['2024-01-19', '2024-01-22', '2024-01-23'][k]!;
+      return (readLevelOn(dateBefore) / readLevelOn('2024-01-19')) * computeReturn(name, date);
     });
     const contribution = view.contributions.find(({ asset_id: id }) => id === name)!.contribution;
     // The overlay holds the index twice, and half of the index is the security.
     expect(contribution).toBeCloseTo(
-      earned.reduce((sum, own) => sum + own, 0),
+      returns.reduce((sum, own) => sum + own, 0),
       12,
     );
   }

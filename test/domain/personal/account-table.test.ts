@@ -16,8 +16,8 @@ async function* streamLines(text: string): AsyncGenerator<Buffer> {
 
 async function readAccountRows(text: string): Promise<unknown[]> {
   const accounts: unknown[] = [];
-  for await (const account of parseAccountTable(await parseCsvRows(streamLines(text))))
-    accounts.push(JSON.parse(account));
+  for await (const accountText of parseAccountTable(await parseCsvRows(streamLines(text))))
+    accounts.push(JSON.parse(accountText));
   return accounts;
 }
 

@@ -37,9 +37,9 @@ describe('the tax of short-term gains at 37 % and long-term gains at 20 %', () =
   });
 
   test('adds gains of the year realised before the trades', () => {
-    const realised = { short: 100, long: -600 };
-    expect(computeTax(1000, 400, { realised })).toBeCloseTo(0.37 * 900, 8); // 1100 - 200
-    expect(computeTax(1000, 400, { realised, carry_forward: 900 })).toBeCloseTo(0, 8);
+    const gains = { short: 100, long: -600 };
+    expect(computeTax(1000, 400, { realised: gains })).toBeCloseTo(0.37 * 900, 8); // 1100 - 200
+    expect(computeTax(1000, 400, { realised: gains, carry_forward: 900 })).toBeCloseTo(0, 8);
   });
 
   test('values a net loss at its value for later years', () => {

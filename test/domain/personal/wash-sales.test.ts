@@ -96,8 +96,8 @@ describe('the lots of a security with a recent purchase', () => {
   });
 
   test('are kept if losses are forbidden, unless the security is excluded', () => {
-    const forbidden = ask({ wash_sales: 'forbid' });
-    expect([forbidden.lots.map(({ lot }) => lot), forbidden.blocked]).toEqual([[1], 20]);
+    const lotsIfForbidden = ask({ wash_sales: 'forbid' });
+    expect([lotsIfForbidden.lots.map(({ lot }) => lot), lotsIfForbidden.blocked]).toEqual([[1], 20]);
     const forcedAnswer = ask({ wash_sales: 'forbid' }, true);
     expect([forcedAnswer.lots.reduce((sum, { shares }) => sum + shares, 0), forcedAnswer.blocked]).toEqual([28, 0]);
   });

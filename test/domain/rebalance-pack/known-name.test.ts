@@ -58,8 +58,11 @@ test('securities that cannot be traded are excluded with the reason, and a lot o
   const calendars = createWeekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const holdings = ['A', 'GONE', 'OLD', 'OFFER', 'SHUT', 'LATE'].map((identifier) => ({ identifier, shares: 10 }));
-  const on = { sm, session: 3, maxStaleSessions: 2, weights: new Map([[sm.columnOf('LATE'), 1]]) };
-  const { accounts, columns, findings } = locateHoldings(on, request({ accounts: [{ name: 'F', cash: 1, holdings }] }));
+  const base = { sm, session: 3, maxStaleSessions: 2, weights: new Map([[sm.columnOf('LATE'), 1]]) };
+  const { accounts, columns, findings } = locateHoldings(
+    base,
+    request({ accounts: [{ name: 'F', cash: 1, holdings }] }),
+  );
   // The index trades purchases that had to wait at its last close, as it does with other purchases.
   expect(accounts[0]!.holdings.map(({ identifier }) => identifier)).toEqual(['A', 'LATE']);
   expect([...columns].map((column) => sm.identifiers[column])).toEqual(['A', 'LATE']);
@@ -75,7 +78,9 @@ test('securities that cannot be traded are excluded with the reason, and a lot o
     'It has ended (MERGER of 2024-01-04): a share became 0.5 of A.',
     'It has ended (DELISTING of 2024-01-04): the data does not contain the payment.',
   ]);
-  expect(() => locateHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(expectRefusalAt('lot_sizes.a'));
+  expect(() => locateHoldings(base, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(
+    expectRefusalAt('lot_sizes.a'),
+  );
 });
 
 test('an account holds a security once, and each account may hold it', () => {
@@ -83,6 +88,6 @@ test('an account holds a security once, and each account may hold it', () => {
   const { error } = RebalancePackRequest.safeParse({ accounts: [{ name: 'F', holdings: repeatedHoldings }] });
   expect(error!.issues).toMatchObject([{ path: ['accounts', 0, 'holdings', 2, 'identifier'] }]);
   expect(error!.issues[0]!.message).toContain('holdings[0]');
-  const each = ['F', 'G'].map((name) => ({ name, holdings: repeatedHoldings.slice(0, 2) }));
-  expect(RebalancePackRequest.safeParse({ accounts: each }).success).toBe(true);
+  const accounts = ['F', 'G'].map((name) => ({ name, holdings: repeatedHoldings.slice(0, 2) }));
+  expect(RebalancePackRequest.safeParse({ accounts }).success).toBe(true);
 });

@@ -69,14 +69,14 @@ function fillOrdersByHand(names: readonly PackSecurity[], heldShares: Float64Arr
   const computeCashLeft = (i: number): number => {
     const sharesAfter = after[i]!;
     after[i] = addLot(i);
-    const rest = sumCash();
+    const remainingCash = sumCash();
     after[i] = sharesAfter;
-    return rest;
+    return remainingCash;
   };
   const isOpen = (i: number) => first[i]! > heldShares[i]! && after[i]! < first[i]! && computeCashLeft(i) >= 0;
-  const open = () => names.flatMap((_, i) => (isOpen(i) ? [i] : []));
-  for (let some = open(); some.length > 0; some = open()) {
-    const next = some.reduce((best, i) => (computeShortfall(i) > computeShortfall(best) ? i : best));
+  const listOpen = () => names.flatMap((_, i) => (isOpen(i) ? [i] : []));
+  for (let openPositions = listOpen(); openPositions.length > 0; openPositions = listOpen()) {
+    const next = openPositions.reduce((best, i) => (computeShortfall(i) > computeShortfall(best) ? i : best));
     after[next] = addLot(next);
   }
   return { wanted: first, after, leftWith: computeCashLeft };

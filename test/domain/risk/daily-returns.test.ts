@@ -121,8 +121,8 @@ describe('daily returns', () => {
   test('reinvest a dividend and a split that fall on one session', () => {
     const close = new Float64Array(80 * NAMES).fill(100);
     close.fill(50, 40 * NAMES);
-    const on = FIRST_DAY + 2 * 40;
-    const market = createMarket(close, [createAction('N0', 'DIVIDEND', on, 1), createAction('N0', 'SPLIT', on, 2)]);
+    const day = FIRST_DAY + 2 * 40;
+    const market = createMarket(close, [createAction('N0', 'DIVIDEND', day, 1), createAction('N0', 'SPLIT', day, 2)]);
     const { coverage, read } = computeDailyReturns(market, { columns: [0, 1], from: null, to: null }, TERMS);
     const returns = new Float64Array(79 * 2);
     read(returns, { selectColumns: select });

@@ -103,13 +103,13 @@ describe('statistical factors', () => {
 
   test('leave each security its own variance: with active weight in one security the total is its variance', () => {
     const s = computeCovarianceByDefinition(returns);
-    const one = computeFactorRisk(referenceEngine, createWindow({ returns }), {
+    const factorRisk = computeFactorRisk(referenceEngine, createWindow({ returns }), {
       weights: new Map([[0, 1]]),
       benchmark: new Map([[1, 1e-300]]),
       model: 'statistical',
       factors: 1,
     });
-    expect(one.totalVariance).toBeCloseTo(s[0]![0]!, 12);
+    expect(factorRisk.totalVariance).toBeCloseTo(s[0]![0]!, 12);
   });
 
   test('agree whether there are more securities or more observations', () => {

@@ -144,9 +144,11 @@ describe('sets of universes', () => {
     expect(intersection.found).toEqual(
       intersection.all.filter((column) => isFirst(column) && intersection.index.includes(column)),
     );
-    const rest = composeUniverse({ kind: 'difference', of: [{ kind: 'all' }, index, list] });
-    expect(rest.found).toEqual(rest.all.filter((column) => !isFirst(column) && !rest.index.includes(column)));
-    expect(rest.found.length).toBeGreaterThan(0);
+    const otherUniverse = composeUniverse({ kind: 'difference', of: [{ kind: 'all' }, index, list] });
+    expect(otherUniverse.found).toEqual(
+      otherUniverse.all.filter((column) => !isFirst(column) && !otherUniverse.index.includes(column)),
+    );
+    expect(otherUniverse.found.length).toBeGreaterThan(0);
     const nestedUniverse = composeUniverse({
       kind: 'difference',
       of: [list, { kind: 'intersection', of: [list, index] }],

@@ -56,12 +56,12 @@ test('the slope of each security is its covariance with the market over the vari
 });
 
 test('the market of a universe is bit-identical, whichever windows and universes were read before', () => {
-  const cachedReturns = createMarketReturns();
+  const readCachedReturns = createMarketReturns();
   const ends = [20, 21, 22, 25, 25, 24, 40, 41, 59];
   ends.forEach((end, k) => {
     const universe = k % 4 === 3 ? someColumns : Int32Array.from(allColumns);
     const window = { returns, from: Math.max(0, end - LENGTH + 1), end };
-    expect(cachedReturns(window, universe)).toEqual(computeEqualWeightedReturns(window, universe));
+    expect(readCachedReturns(window, universe)).toEqual(computeEqualWeightedReturns(window, universe));
   });
 });
 

@@ -65,12 +65,12 @@ describe('the single cap', () => {
     fc.assert(
       fc.property(rawWeights, fraction, (raw, limit) => {
         const { weights, rounds, cap: effective } = cap({ raw, cap: limit });
-        const joined = new Set<number>();
+        const members = new Set<number>();
         for (const round of rounds) {
           for (const position of round.joined) expect(raw[position]! * round.scale).toBeGreaterThan(effective!);
-          round.joined.forEach((position) => joined.add(position));
+          round.joined.forEach((position) => members.add(position));
         }
-        const replayedWeights = raw.map((u, i) => (joined.has(i) ? effective! : u * rounds.at(-1)!.scale));
+        const replayedWeights = raw.map((u, i) => (members.has(i) ? effective! : u * rounds.at(-1)!.scale));
         expect(Array.from(replayedWeights)).toEqual(Array.from(weights));
       }),
     );
@@ -162,7 +162,7 @@ describe('group caps', () => {
   });
 
   /** Random securities in up to 4 sectors and 3 countries, with random caps that leave some slack. */
-  const grouped = fc.integer({ min: 4, max: 30 }).chain((n) =>
+  const groupedWeights = fc.integer({ min: 4, max: 30 }).chain((n) =>
     fc.record({
       raw: fc.array(fc.double({ min: 0.01, max: 10, noNaN: true }), { minLength: n, maxLength: n }).map(normalise),
       sectors: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: n, maxLength: n }),
@@ -175,7 +175,7 @@ describe('group caps', () => {
 
   test('no group is above its cap, no name above the single cap, and the weights sum to 1', () => {
     fc.assert(
-      fc.property(grouped, ({ raw, sectors, countries, sectorCap, countryCap, limit }) => {
+      fc.property(groupedWeights, ({ raw, sectors, countries, sectorCap, countryCap, limit }) => {
         const groups = [
           { groupOf: Int32Array.from(sectors), caps: new Float64Array(4).fill(sectorCap) },
           { groupOf: Int32Array.from(countries), caps: new Float64Array(3).fill(countryCap) },
@@ -202,7 +202,7 @@ describe('group caps', () => {
 
   test('names of one group that no cap binds keep their proportions', () => {
     fc.assert(
-      fc.property(grouped, ({ raw, sectors, sectorCap }) => {
+      fc.property(groupedWeights, ({ raw, sectors, sectorCap }) => {
         const result = applyCaps({
           raw,
           cap: null,

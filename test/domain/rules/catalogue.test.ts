@@ -129,10 +129,10 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
         .filter((parameter) => 'default' in parameter)
         .map((parameter) => [parameter.name, parameter.default]),
     );
-    const required = Object.fromEntries(
+    const requiredParams = Object.fromEntries(
       spec.parameters.filter(({ required }) => required).map(({ name }) => [name, example.params[name]]),
     );
-    const { findings } = checkParams(entry.params, { ...defaults, ...required }, { path: 'params', rowId: null });
+    const { findings } = checkParams(entry.params, { ...defaults, ...requiredParams }, { path: 'params', rowId: null });
     const chosenByCaller = ['CategoryFilter', 'CompositeScore']; // these classes require one of two optional parameters
     if (!chosenByCaller.includes(entry.type)) expect(findings).toEqual([]);
   });

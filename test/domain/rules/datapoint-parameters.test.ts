@@ -21,21 +21,21 @@ const check = (params: object) =>
 
 test('a ranking by a datapoint with its window equals the ranking by the equivalent expression', () => {
   const sm = alignDays(createGeneratedMarket({ names: 60, sessions: 280, seed: 3 }));
-  const best = selectByRule(sm, { type: 'TopN', params: { field: WINDOW, count: 15 } });
+  const bestNames = selectByRule(sm, { type: 'TopN', params: { field: WINDOW, count: 15 } });
   const weights = weightBy(sm, { type: 'RankWeight', params: { field: WINDOW } }) as Record<string, number>;
   const byWeight = Object.entries(weights).toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
-  expect(best).toEqual(
+  expect(bestNames).toEqual(
     byWeight
       .slice(0, 15)
       .map(([name]) => name)
       .toSorted(),
   );
-  expect(best).not.toEqual(selectByRule(sm, { type: 'TopN', params: { field: 'MOMENTUM', count: 15 } }));
+  expect(bestNames).not.toEqual(selectByRule(sm, { type: 'TopN', params: { field: 'MOMENTUM', count: 15 } }));
   const year = { name: 'MOMENTUM', window: 252 };
   expect(selectByRule(sm, { type: 'TopN', params: { field: year, count: 15 } })).toEqual(
     selectByRule(sm, { type: 'TopN', params: { field: 'MOMENTUM', count: 15 } }),
   );
-  for (const name of best) {
+  for (const name of bestNames) {
     const filter = { field: WINDOW, minimum: -1, maximum: 1e6 };
     expect(selectByRule(sm, { type: 'RangeFilter', params: filter })).toContain(name);
   }

@@ -162,13 +162,13 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
 });
 
 test('securities that leave between decision and effect pass their weight to the others, and the explanation states the remaining share', () => {
-  const leaver = market.identifiers[3]!;
+  const leaverName = market.identifiers[3]!;
   const laggedMarket = {
     ...market,
     actions: [
       ...market.actions,
       {
-        identifier: leaver,
+        identifier: leaverName,
         type: 'DELISTING' as const,
         value: 0,
         exDay: market.dates[260]!,

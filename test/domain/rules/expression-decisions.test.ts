@@ -108,7 +108,7 @@ describe('an expression where a field is accepted', () => {
           },
         }),
       );
-    const above = {
+    const comparison = {
       node: 'comparison',
       field: { node: 'field', name: 'SCORE', transform: 'percentile' },
       comparison: 'gt',
@@ -116,7 +116,7 @@ describe('an expression where a field is accepted', () => {
     };
     const sector = { node: 'comparison', field: { node: 'field', name: 'SECTOR' }, comparison: 'ne', value: 'S0' };
     expect(decideWeights('percentile(SCORE) > 0.3 and SECTOR != "S0"')).toEqual(
-      decideWeights({ node: 'all', operands: [above, sector] }),
+      decideWeights({ node: 'all', operands: [comparison, sector] }),
     );
     expect(decideWeights('SCORE > median(SCORE, by=SECTOR)')).not.toEqual(decideWeights('SCORE > median(SCORE)'));
   });

@@ -21,10 +21,10 @@ const sm = alignDays(
 );
 
 function findTable() {
-  const sorted = pairs.toSorted((x, y) =>
+  const sortedPairs = pairs.toSorted((x, y) =>
     `${createLabel(x[0])}${createLabel(x[1])}` < `${createLabel(y[0])}${createLabel(y[1])}` ? -1 : 1,
   );
-  return { CLOSE: [sorted.map(() => 1)], A: [sorted.map(([a]) => a)], B: [sorted.map(([, b]) => b)] };
+  return { CLOSE: [sortedPairs.map(() => 1)], A: [sortedPairs.map(([a]) => a)], B: [sortedPairs.map(([, b]) => b)] };
 }
 
 const createEquality = (name: string) => ({

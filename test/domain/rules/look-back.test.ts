@@ -98,7 +98,7 @@ function narrowComposer(
   const { session, paidAfter } = computeLookBack({ document, sessions: SESSIONS, decision });
   const market = openMarketSince(HANDLE, paidAfter);
   const mark = markWindow({ market, calendar: XNYS, session, later: null });
-  const aligned = new Map([['XNYS', alignMarket({ market, calendar: XNYS, calendars: CALENDARS, mark })]]);
+  const markets = new Map([['XNYS', alignMarket({ market, calendar: XNYS, calendars: CALENDARS, mark })]]);
   return {
     composer: createComposer({
       market,
@@ -106,7 +106,7 @@ function narrowComposer(
       documents: { X: document },
       until: SESSIONS[decision]!,
       createDecider: indexDecider,
-      aligned,
+      aligned: markets,
     }),
     first: session,
   };
@@ -199,7 +199,7 @@ test('a market that begins too late refuses a decision that looks further back',
   const decision = DECISIONS[0]!;
   const shortMarket = openMarketSince(HANDLE, SESSIONS[decision - 20]!);
   const mark = markWindow({ market: shortMarket, calendar: XNYS, session: decision - 20, later: null });
-  const aligned = new Map([['XNYS', alignMarket({ market: shortMarket, calendar: XNYS, calendars: CALENDARS, mark })]]);
+  const markets = new Map([['XNYS', alignMarket({ market: shortMarket, calendar: XNYS, calendars: CALENDARS, mark })]]);
   const decide = (rows: Rows) =>
     createComposer({
       market: shortMarket,
@@ -207,7 +207,7 @@ test('a market that begins too late refuses a decision that looks further back',
       documents: { X: createDocument(rows) },
       until: SESSIONS[decision]!,
       createDecider: indexDecider,
-      aligned,
+      aligned: markets,
     })
       .decider('X')
       .decide(decision, null);

@@ -65,8 +65,8 @@ test('keeps the securities of its definition, and gives the reasons', () => {
 });
 
 test('a rule class is named in its own file, and nowhere else in the rooms that compute and serve', () => {
-  const rooms = ['src/domain', 'src/services', 'src/views', 'src/http', 'workers', 'kernels'];
-  const files = rooms.flatMap((room) =>
+  const folders = ['src/domain', 'src/services', 'src/views', 'src/http', 'workers', 'kernels'];
+  const files = folders.flatMap((room) =>
     readdirSync(room, { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
       .map((name) => `${room}/${name}`),

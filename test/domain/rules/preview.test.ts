@@ -148,10 +148,10 @@ describe('a preview of a decision date is the decision of the run', () => {
       const ask = (column: number, day = asOf) =>
         explainConstituent(createComposerOn(market, [waitingIndex], day), 'WAITING', { column, asOf: day });
       const before = list[k - 1]?.columns ?? new Int32Array(0);
-      const unpriced = [...new Set([...before, ...composition.columns])].filter((column) =>
+      const unpricedColumns = [...new Set([...before, ...composition.columns])].filter((column) =>
         Number.isNaN(sm.closeAt(composition.session, column)),
       );
-      for (const column of unpriced) {
+      for (const column of unpricedColumns) {
         const explanation = ask(column);
         const heldWeight = k === 0 ? null : ask(column, sm.sessions[composition.session - 1]!).held;
         expect(explanation.held === null).toBe(heldWeight === null);
@@ -167,7 +167,7 @@ describe('a preview of a decision date is the decision of the run', () => {
           `${heldWeight === null ? 'not held' : 'held'}, ${explanation.weight === null ? 'left out' : 'decided'}`,
         );
       }
-      const pricedColumns = composition.columns.filter((column) => !unpriced.includes(column));
+      const pricedColumns = composition.columns.filter((column) => !unpricedColumns.includes(column));
       for (const column of pricedColumns.slice(0, 3)) expect(ask(column).order).toBeNull();
     }
     expect([...seenReasons].toSorted()).toEqual(

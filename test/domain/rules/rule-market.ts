@@ -20,7 +20,7 @@ function createWeekdayCalendar(): Calendar {
   const from = parseValidDay('2015-01-01');
   const to = parseValidDay('2024-12-31');
   const days = Array.from({ length: to - from + 1 }, (_, i) => from + i).filter((day) => toWeekday(day) < 5);
-  const set = new Set(days);
+  const daySet = new Set(days);
   return {
     code: 'TEST',
     name: 'Test',
@@ -28,7 +28,7 @@ function createWeekdayCalendar(): Calendar {
     tz: 'UTC',
     coverage: { from, publishedTo: to, to },
     sessions: Int32Array.from(days),
-    isSession: (day) => set.has(day),
+    isSession: (day) => daySet.has(day),
   };
 }
 

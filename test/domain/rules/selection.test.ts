@@ -70,7 +70,7 @@ describe('laws of selection', () => {
     const newNames = market.identifiers.map((_, i) => `Z${String(order[i]).padStart(3, '0')}`);
     // Without ties, the holdings do not depend on identifiers. Here the identifiers sort in the opposite order.
     const columns = newNames.map((_, i) => i).toSorted((a, b) => (newNames[a]! < newNames[b]! ? -1 : 1));
-    const shuffled = {
+    const shuffledMarket = {
       ...market,
       identifiers: columns.map((column) => newNames[column]!),
       fields: new Map(
@@ -90,7 +90,7 @@ describe('laws of selection', () => {
         identifier: newNames[market.identifiers.indexOf(action.identifier)]!,
       })),
     };
-    const other = alignDays(shuffled);
+    const other = alignDays(shuffledMarket);
     for (const type of [
       'MarketCapFilter',
       'LiquidityFilter',
@@ -100,8 +100,10 @@ describe('laws of selection', () => {
       'CumulativeCoverage',
     ]) {
       const { params } = CASES.find((one) => one.type === type)!;
-      const original = selectByRule(sm, { type, params }).map((name) => newNames[market.identifiers.indexOf(name)]!);
-      expect(selectByRule(other, { type, params })).toEqual(original.toSorted());
+      const originalNames = selectByRule(sm, { type, params }).map(
+        (name) => newNames[market.identifiers.indexOf(name)]!,
+      );
+      expect(selectByRule(other, { type, params })).toEqual(originalNames.toSorted());
     }
   });
 });
@@ -173,11 +175,11 @@ describe('constituents and their buffers', () => {
       selectByRule(sm, { type: 'LiquidityFilter', params: { minimum: 5e7, incumbent_minimum: 2e7 } }, { incumbents }),
     ).toEqual(expected.toSorted());
     const caps = createValues(listUniverseAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
-    const large = [...caps]
+    const largeNames = [...caps]
       .filter(([name, value]) => value !== null && value >= (incumbents.includes(name) ? 5e8 : 2e9))
       .map(([name]) => name);
     expect(
       selectByRule(sm, { type: 'MarketCapFilter', params: { minimum: 2e9, incumbent_minimum: 5e8 } }, { incumbents }),
-    ).toEqual(large.toSorted());
+    ).toEqual(largeNames.toSorted());
   });
 });

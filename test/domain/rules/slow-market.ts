@@ -185,9 +185,11 @@ export const computeMean = (values: readonly number[]) =>
   values.reduce((total, value) => total + value, 0) / values.length;
 
 export function computeMedian(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length / 2;
-  return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+  const sortedValues = values.toSorted((a, b) => a - b);
+  const middle = sortedValues.length / 2;
+  return sortedValues.length % 2 === 1
+    ? sortedValues[Math.floor(middle)]!
+    : (sortedValues[middle - 1]! + sortedValues[middle]!) / 2;
 }
 
 export function computeDeviation(values: readonly number[]): number {
@@ -215,6 +217,6 @@ export function rankNames(
   const names = [...values.keys()].toSorted();
   const presentNames = names.filter((name) => values.get(name) !== null);
   const sign = options.ascending ? 1 : -1;
-  const sorted = presentNames.toSorted((a, b) => sign * (values.get(a)! - values.get(b)!) || (a < b ? -1 : 1));
-  return options.include ? [...sorted, ...names.filter((name) => values.get(name) === null)] : sorted;
+  const sortedNames = presentNames.toSorted((a, b) => sign * (values.get(a)! - values.get(b)!) || (a < b ? -1 : 1));
+  return options.include ? [...sortedNames, ...names.filter((name) => values.get(name) === null)] : sortedNames;
 }

@@ -54,12 +54,17 @@ describe('a buffer', () => {
 
   test('compares a constituent with the exit rank, a new security with the enter rank, and others with the rank of the last one added', () => {
     // Ranks 1 and 2 enter. The constituent with rank 6 stays within 7. Ranks 3 and 4 complete the count of five.
-    const why = explainBuffered({ count: 5, enter_rank: 2, exit_rank: 7 }, [1, 6, 9]);
-    expect(why(1)).toMatchObject({ kept: true, threshold: 40, cutoff: 7, distance: 0, incumbent: false });
-    expect(why(2)).toMatchObject({ kept: true, threshold: 90, cutoff: 2, thresholds: [{ type: 'enter_rank' }] });
-    expect(why(4)).toMatchObject({ kept: true, threshold: 70, cutoff: 4, thresholds: [{ type: 'fill_up' }] });
-    expect(why(6)).toMatchObject({ kept: true, threshold: 40, cutoff: 7, distance: 0, incumbent: true });
-    expect(why(5)).toMatchObject({
+    const explainRank = explainBuffered({ count: 5, enter_rank: 2, exit_rank: 7 }, [1, 6, 9]);
+    expect(explainRank(1)).toMatchObject({ kept: true, threshold: 40, cutoff: 7, distance: 0, incumbent: false });
+    expect(explainRank(2)).toMatchObject({
+      kept: true,
+      threshold: 90,
+      cutoff: 2,
+      thresholds: [{ type: 'enter_rank' }],
+    });
+    expect(explainRank(4)).toMatchObject({ kept: true, threshold: 70, cutoff: 4, thresholds: [{ type: 'fill_up' }] });
+    expect(explainRank(6)).toMatchObject({ kept: true, threshold: 40, cutoff: 7, distance: 0, incumbent: true });
+    expect(explainRank(5)).toMatchObject({
       kept: false,
       threshold: 70,
       cutoff: 4,
@@ -67,7 +72,7 @@ describe('a buffer', () => {
       thresholds: [{ type: 'fill_up', rank: 4, value: 70, met: false, distance: 10 }],
       test: 'SCORE, largest first, rank at most 4, because the count was complete',
     });
-    expect(why(9)).toMatchObject({
+    expect(explainRank(9)).toMatchObject({
       kept: false,
       threshold: 40,
       cutoff: 7,
@@ -80,61 +85,74 @@ describe('a buffer', () => {
   test('without a free slot reports to a constituent the rank at which the slots were filled', () => {
     // Ranks 1 to 3 enter. The constituent with rank 4 is the last to stay. Rank 5 is also within the exit rank, but
     // comes after 4.
-    const why = explainBuffered({ count: 4, enter_rank: 3, exit_rank: 6 }, [1, 2, 4, 5, 8]);
+    const explainRank = explainBuffered({ count: 4, enter_rank: 3, exit_rank: 6 }, [1, 2, 4, 5, 8]);
     const places = { type: 'places', rank: 4, value: 70, met: false };
     // A constituent that enters by its rank needs none of the remaining places.
-    expect(why(2).thresholds).toEqual([{ type: 'exit_rank', rank: 6, value: 50, met: true, distance: 0 }]);
-    expect(why(5)).toMatchObject({ kept: false, threshold: 70, cutoff: 4, distance: 10, incumbent: false });
-    expect(why(5).thresholds).toEqual([
+    expect(explainRank(2).thresholds).toEqual([{ type: 'exit_rank', rank: 6, value: 50, met: true, distance: 0 }]);
+    expect(explainRank(5)).toMatchObject({ kept: false, threshold: 70, cutoff: 4, distance: 10, incumbent: false });
+    expect(explainRank(5).thresholds).toEqual([
       { ...places, distance: 10 },
       { type: 'exit_rank', rank: 6, value: 50, met: true, distance: 0 },
     ]);
     // For a security beyond the exit rank, the exit rank is the first threshold that it misses.
-    expect(why(8)).toMatchObject({ kept: false, threshold: 50, cutoff: 6, distance: 20 });
-    expect(why(8).thresholds).toEqual([
+    expect(explainRank(8)).toMatchObject({ kept: false, threshold: 50, cutoff: 6, distance: 20 });
+    expect(explainRank(8).thresholds).toEqual([
       { type: 'exit_rank', rank: 6, value: 50, met: false, distance: 20 },
       { ...places, distance: 40 },
     ]);
     // The remaining places stay empty, because a newcomer must reach the enter rank.
-    expect(why(7)).toMatchObject({ threshold: 80, cutoff: 3, distance: 40, thresholds: [{ type: 'enter_rank' }] });
+    expect(explainRank(7)).toMatchObject({
+      threshold: 80,
+      cutoff: 3,
+      distance: 40,
+      thresholds: [{ type: 'enter_rank' }],
+    });
   });
 
   test('does not apply at the first rebalance', () => {
-    const why = explainBuffered({ count: 4, enter_rank: 3, exit_rank: 6 }, null);
+    const explainRank = explainBuffered({ count: 4, enter_rank: 3, exit_rank: 6 }, null);
     for (const rank of [1, 5, 8])
-      expect(why(rank)).toMatchObject({ threshold: 70, cutoff: 4, thresholds: [{ type: 'count', rank: 4 }] });
+      expect(explainRank(rank)).toMatchObject({ threshold: 70, cutoff: 4, thresholds: [{ type: 'count', rank: 4 }] });
   });
 
   test('of coverage is the bound for constituents', () => {
     // 100 + 90 + 80 of 550 are the first half. With 70 more the sum is 340. So the buffer of 60 % ends with the fourth
     // security.
-    const why = explainRanks({
+    const explainRank = explainRanks({
       type: 'CumulativeCoverage',
       params: { field: 'SCORE', coverage: 0.45, buffer: 0.15 },
       constituents: [4, 6],
     });
-    expect(why(3)).toMatchObject({ kept: true, cutoff: 3, thresholds: [{ type: 'coverage' }] });
-    expect(why(4)).toMatchObject({ kept: true, cutoff: 4, incumbent: true, thresholds: [{ type: 'coverage_buffer' }] });
-    expect(why(5)).toMatchObject({ kept: false, cutoff: 3, threshold: 80, distance: 20 });
-    expect(why(6)).toMatchObject({ kept: false, cutoff: 4, threshold: 70, distance: 20 });
+    expect(explainRank(3)).toMatchObject({ kept: true, cutoff: 3, thresholds: [{ type: 'coverage' }] });
+    expect(explainRank(4)).toMatchObject({
+      kept: true,
+      cutoff: 4,
+      incumbent: true,
+      thresholds: [{ type: 'coverage_buffer' }],
+    });
+    expect(explainRank(5)).toMatchObject({ kept: false, cutoff: 3, threshold: 80, distance: 20 });
+    expect(explainRank(6)).toMatchObject({ kept: false, cutoff: 4, threshold: 70, distance: 20 });
   });
 });
 
 describe('a bound', () => {
   test('of constituents is the bound that a constituent had to meet', () => {
-    const why = explainRanks({
+    const explainRank = explainRanks({
       type: 'MarketCapFilter',
       params: { minimum: 12, maximum: 40, incumbent_minimum: 9 },
       constituents: [1],
     });
     const maximum = { type: 'maximum', rank: null, value: 40, met: true, distance: 0 };
-    expect(why(1)).toMatchObject({ kept: true, value: 10, threshold: 9, distance: 0, incumbent: true });
-    expect(why(1).thresholds).toEqual([
+    expect(explainRank(1)).toMatchObject({ kept: true, value: 10, threshold: 9, distance: 0, incumbent: true });
+    expect(explainRank(1).thresholds).toEqual([
       { type: 'incumbent_minimum', rank: null, value: 9, met: true, distance: 0 },
       maximum,
     ]);
-    expect(why(2)).toMatchObject({ kept: false, threshold: 12, distance: 2, incumbent: false });
-    expect(why(2).thresholds).toEqual([{ type: 'minimum', rank: null, value: 12, met: false, distance: 2 }, maximum]);
+    expect(explainRank(2)).toMatchObject({ kept: false, threshold: 12, distance: 2, incumbent: false });
+    expect(explainRank(2).thresholds).toEqual([
+      { type: 'minimum', rank: null, value: 12, met: false, distance: 2 },
+      maximum,
+    ]);
   });
 
   test('on a score is reported next to the rank, the tighter of the two first', () => {
@@ -146,24 +164,24 @@ describe('a bound', () => {
       });
     // The z-scores of the scores 100 to 10 are (score - 55) / sqrt(825). Six of them are above -0.5.
     const deviation = Math.sqrt(825);
-    const fewComposite = createComposite({ count: 8, minimum: -0.5 });
-    expect(fewComposite(8)).toMatchObject({ kept: false, threshold: -0.5, cutoff: 6 });
-    expect(fewComposite(8).distance).toBeCloseTo(25 / deviation - 0.5, 12);
-    expect(fewComposite(8).thresholds.map(({ type, met }) => [type, met])).toEqual([
+    const explainFew = createComposite({ count: 8, minimum: -0.5 });
+    expect(explainFew(8)).toMatchObject({ kept: false, threshold: -0.5, cutoff: 6 });
+    expect(explainFew(8).distance).toBeCloseTo(25 / deviation - 0.5, 12);
+    expect(explainFew(8).thresholds.map(({ type, met }) => [type, met])).toEqual([
       ['minimum', false],
       ['count', true],
     ]);
-    const manyComposite = createComposite({ count: 3, minimum: -0.5 });
-    expect(manyComposite(5)).toMatchObject({ kept: false, cutoff: 3 });
-    expect(manyComposite(5).threshold).toBeCloseTo(25 / deviation, 12);
-    expect(manyComposite(5).distance).toBeCloseTo(20 / deviation, 12);
-    expect(manyComposite(5).thresholds.map(({ type, met }) => [type, met])).toEqual([
+    const explainMany = createComposite({ count: 3, minimum: -0.5 });
+    expect(explainMany(5)).toMatchObject({ kept: false, cutoff: 3 });
+    expect(explainMany(5).threshold).toBeCloseTo(25 / deviation, 12);
+    expect(explainMany(5).distance).toBeCloseTo(20 / deviation, 12);
+    expect(explainMany(5).thresholds.map(({ type, met }) => [type, met])).toEqual([
       ['count', false],
       ['minimum', true],
     ]);
     // A security without a score is kept because missing values are kept. It is not kept because it is a constituent.
-    const missing = createComposite({ count: 8, minimum: -0.5 }, [...SCORES.slice(0, 9), null]);
-    expect(missing(10)).toMatchObject({ kept: true, value: null, incumbent: false, distance: 0 });
+    const explainMissing = createComposite({ count: 8, minimum: -0.5 }, [...SCORES.slice(0, 9), null]);
+    expect(explainMissing(10)).toMatchObject({ kept: true, value: null, incumbent: false, distance: 0 });
   });
 });
 
@@ -219,10 +237,10 @@ describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
 });
 
 describe('with its example', () => {
-  const generated = createGeneratedMarket({ names: 60, sessions: 330, seed: 9 });
-  const { columns, rows } = generated.reference;
+  const generatedMarket = createGeneratedMarket({ names: 60, sessions: 330, seed: 9 });
+  const { columns, rows } = generatedMarket.reference;
   const market = {
-    ...generated,
+    ...generatedMarket,
     reference: {
       columns: [...columns, 'CURRENCY'],
       rows: new Map(

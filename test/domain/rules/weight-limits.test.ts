@@ -73,9 +73,9 @@ const closeTo = (values: readonly number[]) => values.map((value) => expect.clos
 function applyPlainCaps(raw: readonly number[], caps: readonly number[]): number[] {
   const isCapped = raw.map(() => false);
   for (;;) {
-    const room = 1 - sumValues(caps.filter((_, i) => isCapped[i]));
+    const remainingWeight = 1 - sumValues(caps.filter((_, i) => isCapped[i]));
     const freeWeight = sumValues(raw.filter((_, i) => !isCapped[i]));
-    const weights = raw.map((value, i) => (isCapped[i] ? caps[i]! : (value * room) / freeWeight));
+    const weights = raw.map((value, i) => (isCapped[i] ? caps[i]! : (value * remainingWeight) / freeWeight));
     const cappedIndex = weights.findIndex((weight, i) => !isCapped[i] && weight > caps[i]! + 1e-14);
     if (cappedIndex < 0) return weights;
     isCapped[cappedIndex] = true;
@@ -193,12 +193,12 @@ function applyPlainLadder(
   const large = first.map((weight) => weight > each + 1e-12);
   const sum = sumValues(first.filter((_, i) => large[i]));
   if (sum <= together + 1e-12) return first;
-  const rest = first.filter((_, i) => !large[i]);
-  if (rest.length * each < 1 - toTogether - 1e-12) return null;
-  const total = sumValues(rest);
+  const smallWeights = first.filter((_, i) => !large[i]);
+  if (smallWeights.length * each < 1 - toTogether - 1e-12) return null;
+  const total = sumValues(smallWeights);
   const filledWeights = applyPlainCaps(
-    rest.map((weight) => weight / total),
-    rest.map(() => each / (1 - toTogether)),
+    smallWeights.map((weight) => weight / total),
+    smallWeights.map(() => each / (1 - toTogether)),
   );
   let next = 0;
   return first.map((weight, i) => (large[i] ? (weight * toTogether) / sum : filledWeights[next++]! * (1 - toTogether)));
@@ -245,12 +245,12 @@ describe('caps in stages', () => {
   });
 
   test('10/40 with buffers at 9 % and 4.5 % leaves room below the limits', () => {
-    const buffered = {
+    const limits = {
       single: { above: 0.09, to: 0.09 },
       group: { each_above: 0.045, together_above: 0.36, to: 0.36 },
     };
     const sizes = [40, 20, 15, 10, 8, 6, ...Array<number>(60).fill(2)];
-    const weights = [...computeWeights({ sizes }, { ladder_caps: buffered }).values()];
+    const weights = [...computeWeights({ sizes }, { ladder_caps: limits }).values()];
     expect(Math.max(...weights)).toBeLessThanOrEqual(0.09 + 1e-12);
     expect(sumValues(weights.filter((weight) => weight > 0.045 + 1e-12))).toBeLessThanOrEqual(0.36 + 1e-12);
     expect(sumValues(weights)).toBeCloseTo(1, 12);

@@ -37,9 +37,9 @@ function computeTotal(values: readonly number[]): number {
 }
 
 function findMiddle(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const upper = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[upper]! : (sorted[upper - 1]! + sorted[upper]!) / 2;
+  const sortedValues = values.toSorted((a, b) => a - b);
+  const upper = sortedValues.length >> 1;
+  return sortedValues.length % 2 === 1 ? sortedValues[upper]! : (sortedValues[upper - 1]! + sortedValues[upper]!) / 2;
 }
 
 function spread(values: readonly number[]): number {
@@ -172,9 +172,9 @@ test('a count over trailing sessions is the count of values in the window whatev
     fc.property(panels, questions, fc.boolean(), fc.nat(SESSIONS - 1), (cells, requests, inPanel, absent) => {
       const tally = createTally(createSeries(cells, { inPanel, absent }), NAMES);
       for (const { end, length, observationsMin, columns } of requests) {
-        const found = countOver(tally, { end, length, observationsMin }, Int32Array.from(columns));
+        const tallies = countOver(tally, { end, length, observationsMin }, Int32Array.from(columns));
         const counts = columns.map((column) => computeValuesIn(cells, { column, end, length, absent }).length);
-        expect([...found]).toEqual(counts.map((count) => (count < observationsMin ? NaN : count)));
+        expect([...tallies]).toEqual(counts.map((count) => (count < observationsMin ? NaN : count)));
       }
     }),
     { numRuns: 60 },

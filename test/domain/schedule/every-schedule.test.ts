@@ -144,12 +144,12 @@ function walkMonths(spec: RebalanceSpec, calendar: Calendar, base: Day): Day[] {
   const { to } = calendar.coverage;
   const { year, month } = toCivilDate(base);
   for (let count = year * 12 + month - 1; ; count++) {
-    const at = { year: Math.floor(count / 12), month: (count % 12) + 1 };
-    const days = Array.from({ length: countDaysInMonth(at.year, at.month) }, (_, i) =>
-      parseValidDay(`${at.year}-${String(at.month).padStart(2, '0')}-${String(i + 1).padStart(2, '0')}`),
+    const period = { year: Math.floor(count / 12), month: (count % 12) + 1 };
+    const days = Array.from({ length: countDaysInMonth(period.year, period.month) }, (_, i) =>
+      parseValidDay(`${period.year}-${String(period.month).padStart(2, '0')}-${String(i + 1).padStart(2, '0')}`),
     );
     if (days.at(-1)! > to) return result;
-    if (!(spec.months ?? DEFAULT_MONTHS[spec.frequency]!).includes(at.month)) continue;
+    if (!(spec.months ?? DEFAULT_MONTHS[spec.frequency]!).includes(period.month)) continue;
     const anchor = findAnchor(spec, days, calendar);
     if (anchor === undefined || anchor <= base) continue;
     let session = anchor;

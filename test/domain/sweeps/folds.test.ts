@@ -125,12 +125,12 @@ test('figures of segments combine to those of the whole', () => {
       (values, cut) => {
         const returns = Float64Array.from(values);
         const middle = Math.min(cut, returns.length);
-        const joined = createEmptyStretch();
-        joinStretch(joined, createStretch(returns, { from: 0, to: middle, mean: 0.01 }));
-        joinStretch(joined, createStretch(returns, { from: middle, to: returns.length, mean: 0.01 }));
+        const stretch = createEmptyStretch();
+        joinStretch(stretch, createStretch(returns, { from: 0, to: middle, mean: 0.01 }));
+        joinStretch(stretch, createStretch(returns, { from: middle, to: returns.length, mean: 0.01 }));
         const wholeStretch = createStretch(returns, { from: 0, to: returns.length, mean: 0.01 });
         for (const [name, value] of Object.entries(wholeStretch))
-          expectClose(joined[name as keyof typeof joined], value);
+          expectClose(stretch[name as keyof typeof stretch], value);
       },
     ),
   );

@@ -154,16 +154,16 @@ test('definitions that share the data of a session equal those with separate rea
 test('memory for weights is zero again when the next book takes it', () => {
   fc.assert(
     fc.property(randomMarket, randomDocument, randomRequest, ({ market }, document, { start }) => {
-      const room = createSparseMemory();
-      let takenRoom: Float64Array | undefined;
-      const reserveWeights = (cells: number): Float64Array => (takenRoom = room.take(cells));
+      const memory = createSparseMemory();
+      let takenMemory: Float64Array | undefined;
+      const reserveWeights = (cells: number): Float64Array => (takenMemory = memory.take(cells));
       const computedLevels = computeLevels(market, document, { start, roomForWeights: reserveWeights });
       if (computedLevels === undefined) return;
       const { index, from } = computedLevels;
-      expect(takenRoom!.some((weight) => weight !== 0)).toBe(true);
-      room.giveBack(index.book, from);
-      expect(takenRoom!.every((weight) => Object.is(weight, 0))).toBe(true);
-      expect(room.take(takenRoom!.length).buffer).toBe(takenRoom!.buffer);
+      expect(takenMemory!.some((weight) => weight !== 0)).toBe(true);
+      memory.giveBack(index.book, from);
+      expect(takenMemory!.every((weight) => Object.is(weight, 0))).toBe(true);
+      expect(memory.take(takenMemory!.length).buffer).toBe(takenMemory!.buffer);
     }),
     { numRuns: 2 * RUNS },
   );

@@ -66,12 +66,12 @@ const isUnavailable = ({ reason, steps, held }: ScheduleDay): boolean =>
   [...steps, ...held].some(({ code }) => code === 'STORE_UNAVAILABLE');
 
 export async function openDesk(home: string): Promise<Desk> {
-  const vendor = join(home, 'vendor-in');
+  const vendorFolder = join(home, 'vendor-in');
   const deliveryFolder = join(home, 'delivery', 'house');
-  const roots = ['--data-roots', home, '--delivery-roots', join(home, 'delivery')];
+  const rootFlags = ['--data-roots', home, '--delivery-roots', join(home, 'delivery')];
   // In a month of a small family, threads that compile in advance would cost more than the work itself.
-  const threads = IS_SOAK ? ['--workers', '2'] : ['--workers', '1', '--warm-up', 'off'];
-  const flags = ['--log-level', 'error', ...threads, ...roots];
+  const threadFlags = IS_SOAK ? ['--workers', '2'] : ['--workers', '1', '--warm-up', 'off'];
+  const flags = ['--log-level', 'error', ...threadFlags, ...rootFlags];
   const { environment, drop } = await openStoragePlaces();
   const serve = (node: number): Promise<ListeningProcess> =>
     startService(join(home, `node-${node}`), flags, environment);
@@ -93,8 +93,8 @@ export async function openDesk(home: string): Promise<Desk> {
       return JSON.parse(text || 'null') as T;
     },
     async write(name, text) {
-      await mkdir(join(vendor, name, '..'), { recursive: true });
-      await writeFile(join(vendor, name), text);
+      await mkdir(join(vendorFolder, name, '..'), { recursive: true });
+      await writeFile(join(vendorFolder, name), text);
     },
     writePrices(t, wrong) {
       const rows = SECURITIES.map((security, i) => {
@@ -153,7 +153,7 @@ export async function openDesk(home: string): Promise<Desk> {
       await drop();
     },
   };
-  await prepare(desk, vendor);
+  await prepare(desk, vendorFolder);
   return desk;
 }
 

@@ -19,7 +19,7 @@ const document = createOpenApiDocument(api, '1.2.3');
 let askedRequests: string[];
 let isCancelled: boolean;
 /** Revoked keys. */
-let revoked: Set<string>;
+let revokedKeys: Set<string>;
 let app: App;
 
 const createStatus = () => ({
@@ -56,7 +56,7 @@ const jobs: Handlers<typeof jobRoutes> = {
 beforeEach(() => {
   askedRequests = [];
   isCancelled = false;
-  revoked = new Set();
+  revokedKeys = new Set();
   app = createApp({
     api,
     handlers: {
@@ -75,7 +75,7 @@ beforeEach(() => {
     // A test key is the list of its scopes.
     authenticate({ request: { headers } }) {
       const key = headers.get('authorization')?.replace('Bearer ', '');
-      if (key === undefined || revoked.has(key)) throw new Refusal('UNAUTHENTICATED', 'No key.');
+      if (key === undefined || revokedKeys.has(key)) throw new Refusal('UNAUTHENTICATED', 'No key.');
       const scopes = key.split('+').filter((word): word is Scope => (SCOPES as readonly string[]).includes(word));
       return { keyId: key, name: key, scopes: new Set(scopes) };
     },
@@ -119,7 +119,7 @@ test('without a key nothing is answered', async () => {
 });
 
 test('a message outside the protocol is refused like any request, and a notification is acknowledged', async () => {
-  const conforms = createConformity(document);
+  const findViolations = createConformity(document);
   const message = { jsonrpc: '2.0', id: 1, method: 'ping' };
   for (const [body, headers, status] of [
     [{ ...message, method: { none: null } }, {}, 400],
@@ -132,7 +132,7 @@ test('a message outside the protocol is refused like any request, and a notifica
     expect([body, answer.status]).toEqual([body, status]);
     const text = await answer.text();
     const summary = { status, type: answer.headers.get('content-type'), body: text === '' ? null : JSON.parse(text) };
-    expect(conforms('callMcp', summary)).toEqual([]);
+    expect(findViolations('callMcp', summary)).toEqual([]);
     if (status === 400) expect(JSON.parse(text)).toMatchObject({ error: { code: 'MALFORMED_REQUEST' } });
   }
 });
@@ -173,7 +173,7 @@ test('a wait ends when the key of its client is revoked', async () => {
     { onprogress: () => void reports++ },
   );
   await waitFor(() => expect(reports).toBeGreaterThan(0));
-  revoked.add('read');
+  revokedKeys.add('read');
   expect(readError((await waiting) as never)).toMatchObject({ error: { code: 'UNAUTHENTICATED' } });
 });
 

@@ -37,9 +37,9 @@ async function askByTool<T>(method: string, path: string, body?: unknown): Promi
   const text = readText(result);
   expect(Buffer.byteLength(JSON.stringify(result.content))).toBeLessThan(60_000); // quoted text and its notice
   const isJson = /^[[{]/.test(text);
-  const parsed = (isJson ? JSON.parse(text) : text) as T;
-  const isJob = isJson && (parsed as { status?: string }).status === 'pending';
-  return { status: result.isError === true ? 400 : isJob ? 202 : 200, headers: new Headers(), body: parsed };
+  const parsedBody = (isJson ? JSON.parse(text) : text) as T;
+  const isJob = isJson && (parsedBody as { status?: string }).status === 'pending';
+  return { status: result.isError === true ? 400 : isJob ? 202 : 200, headers: new Headers(), body: parsedBody };
 }
 
 /** Returns the tool and the arguments for a request. The tool is found by the template of the path. */

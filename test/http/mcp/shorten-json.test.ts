@@ -19,9 +19,9 @@ test('a text never exceeds its limit, and is JSON if a list could be shortened',
 });
 
 test('parallel lists keep the same positions: the first and the last', () => {
-  const index = Array.from({ length: 5000 }, (_, i) => `day ${i}`);
-  const data = index.map((_, i) => i);
-  const { text, cuts } = shortenJson({ levels: { index, data } }, 4000);
+  const indexDays = Array.from({ length: 5000 }, (_, i) => `day ${i}`);
+  const data = indexDays.map((_, i) => i);
+  const { text, cuts } = shortenJson({ levels: { index: indexDays, data } }, 4000);
   const { levels } = JSON.parse(text) as { levels: { index: string[]; data: number[] } };
   expect(levels.index).toEqual(levels.data.map((i) => `day ${i}`));
   expect([levels.data[0], levels.data.at(-1)]).toEqual([0, 4999]);
@@ -35,6 +35,6 @@ test('a long text and a long list of names are shortened as well', () => {
   const { text } = shortenJson({ text: 'x'.repeat(1_000_000), log: 'é'.repeat(100_000) }, 2000);
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(2000);
   const manyWeights = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`S${i}`, 1 / (i + 1)]));
-  const shortened = JSON.parse(shortenJson({ weights: manyWeights }, 5000).text) as { weights: object };
-  expect(Object.keys(shortened.weights).at(-1)).toBe('S9999');
+  const body = JSON.parse(shortenJson({ weights: manyWeights }, 5000).text) as { weights: object };
+  expect(Object.keys(body.weights).at(-1)).toBe('S9999');
 });

@@ -70,14 +70,14 @@ test('pages load only existing pictures of the guide', async () => {
   expect(pages.length).toBeGreaterThan(15);
   for (const path of pages) {
     const { body } = await service.ask<string>('GET', path);
-    const fetched = [
+    const addresses = [
       ...body.matchAll(
         /<(?:link|script|img|iframe|object|embed|source|video|audio|use|image)\b[^>]*\b(?:src|href|data|srcset)\s*=|@import|url\(/gi,
       ),
     ];
     const pictures = [...body.matchAll(/<img src="(\/docs\/guide\/pictures\/[a-z]+)"/g)].map((match) => match[1]!);
     expect(
-      fetched.map((match) => match[0]),
+      addresses.map((match) => match[0]),
       path,
     ).toEqual(pictures.map(() => '<img src='));
     for (const picture of pictures) expect((await service.ask('GET', picture)).status).toBe(200);

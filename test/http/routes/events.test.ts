@@ -198,9 +198,9 @@ test('a calendar file has every event as a separate day, in lines of at most 75 
   expect(await get('?index_ids=TOKYO&format=ics')).toMatchObject({ text });
   const lines = text.split('\r\n');
   expect(lines.every((line) => Buffer.byteLength(line) <= 75)).toBe(true);
-  const unfolded = text.replaceAll('\r\n ', '').split('\r\n');
+  const unfoldedLines = text.replaceAll('\r\n ', '').split('\r\n');
   const listValues = (name: string) =>
-    unfolded.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1));
+    unfoldedLines.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1));
   const expected = await requestEvents('?index_ids=TOKYO');
   expect(listValues('DTSTART;VALUE=DATE')).toEqual(expected.map(({ date }) => date.replaceAll('-', '')));
   expect(listValues('SUMMARY').map((value) => value.replaceAll(/\\([;,\\])/g, '$1'))).toEqual(

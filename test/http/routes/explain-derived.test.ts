@@ -326,8 +326,8 @@ describe('an index that waits for a bar', () => {
   });
 
   test('holds a security that is to be sold until it has a bar', async () => {
-    const rest = { base_date: '2024-06-03', universe: { kind: 'named', id: 'MEMBERS' } };
-    await service.ok('POST', '/indices', setWaiting('SELLS', rest));
+    const fields = { base_date: '2024-06-03', universe: { kind: 'named', id: 'MEMBERS' } };
+    await service.ok('POST', '/indices', setWaiting('SELLS', fields));
     expect(
       (await service.ok<PreviewResponse>('POST', '/indices/SELLS/preview', { as_of: LAST_REBALANCE })).weights,
     ).not.toHaveProperty('N08');

@@ -10,7 +10,7 @@ import type { OpenedQueue } from '../queue-port-world.js';
 import { createTestClock, type TestClock } from '../test-clock.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const quietLog = { info: () => {}, warn: () => {}, error: () => {} };
 
 async function openOn(
@@ -27,7 +27,7 @@ async function openOn(
   const queue = createLocalQueue({ store: documents, clock, limits, log: quietLog, onEnded, paused: pausedKinds });
   let isOpen = true;
   const end = async (): Promise<void> => {
-    if (isOpen) for (const room of [{ close }, home]) await room.close();
+    if (isOpen) for (const resource of [{ close }, home]) await resource.close();
     isOpen = false;
   };
   let laterQueue: OpenedQueue | undefined;
@@ -47,7 +47,7 @@ async function openOn(
   };
 }
 
-describeJobQueue('the local queue', async (limits) => openOn(await newFolder(), limits, createTestClock()));
+describeJobQueue('the local queue', async (limits) => openOn(await createFolder(), limits, createTestClock()));
 
 const LIMITS: QueueLimits = {
   getRetryPolicy: RETRIES_AT_ONCE,
@@ -67,15 +67,15 @@ const job: NewJob = {
   message: undefined,
   origin: null,
 };
-const room = () => ({ lanes: [], freeBytes: 0 });
-const node = { onWork: () => {}, findProgress: () => undefined, getFreeCapacity: room };
+const getCapacity = () => ({ lanes: [], freeBytes: 0 });
+const node = { onWork: () => {}, findProgress: () => undefined, getFreeCapacity: getCapacity };
 const order = { lane: 'heavy', exceptOwners: new Set<string>(), freeBytes: 1, take: () => true } as const;
 
 /** Runs a test on a queue with one worker and one waiting job. */
 async function addJob(work: (world: OpenedQueue & { time: TestClock; ended: EndedJob[] }) => Promise<void>) {
   const time = createTestClock();
   const endedJobs: EndedJob[] = [];
-  const world = await openOn(await newFolder(), LIMITS, time, endedJobs);
+  const world = await openOn(await createFolder(), LIMITS, time, endedJobs);
   await world.queue.join(node);
   await world.queue.submit(job);
   try {
@@ -110,7 +110,7 @@ test('an ended job is reported with its outcome and the times of its last attemp
   }));
 
 test('a node is notified when a paused kind is resumed', async () => {
-  const { queue, paused, discard } = await openOn(await newFolder(), LIMITS, createTestClock());
+  const { queue, paused, discard } = await openOn(await createFolder(), LIMITS, createTestClock());
   let calls = 0;
   await queue.join({
     onWork: () => void calls++,

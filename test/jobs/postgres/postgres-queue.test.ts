@@ -103,8 +103,8 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('send four statements for an empty job, one to find a job, and two to cancel one', async () => {
-    await addNodes(async ([front, worker]) => {
-      const [submitter, runner] = [front!, worker!];
+    await addNodes(async ([server, worker]) => {
+      const [submitter, runner] = [server!, worker!];
       async function countQueries<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly count: number }> {
         const ask = (): number => submitter.statements.length + runner.statements.length;
         const before = ask();
@@ -126,32 +126,32 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('revert a start whose answer was lost, without counting a crash', async () => {
-    await addNodes(async ([front, worker]) => {
-      await front!.queue.submit(createJob('a'));
+    await addNodes(async ([server, worker]) => {
+      await server!.queue.submit(createJob('a'));
       worker!.loseNext('FOR UPDATE SKIP LOCKED');
       await expect(worker!.claim()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-      expect(await front!.statusOf('a')).toMatchObject({ status: 'running', attempt: 1 });
+      expect(await server!.statusOf('a')).toMatchObject({ status: 'running', attempt: 1 });
       await worker!.queue.complete((await worker!.claimed()).lease, succeed);
-      expect(await front!.statusOf('a')).toMatchObject({ status: 'succeeded', attempt: 1 });
+      expect(await server!.statusOf('a')).toMatchObject({ status: 'succeeded', attempt: 1 });
     });
   });
 
   test('accept a job although its earlier input was not deleted', async () => {
-    await addNodes(async ([front, worker]) => {
-      await front!.documents.transaction((tx) => tx.put('job-input', 'backtest:a', { payload: 'of before' }));
-      await front!.queue.submit(createJob('a'));
+    await addNodes(async ([server, worker]) => {
+      await server!.documents.transaction((tx) => tx.put('job-input', 'backtest:a', { payload: 'of before' }));
+      await server!.queue.submit(createJob('a'));
       expect((await worker!.claimed()).input).toMatchObject({ payload: { of: 'a' } });
     });
   });
 
   test('end an attempt that was resubmitted with a callback meanwhile, and deliver the callback', async () => {
-    await addNodes(async ([front, worker]) => {
-      await front!.queue.submit(createJob('a'));
+    await addNodes(async ([server, worker]) => {
+      await server!.queue.submit(createJob('a'));
       const { lease } = await worker!.claimed();
       const origin = { ...createOrigin('somebody').origin!, callback: 'http://127.0.0.1:9/told' };
-      await front!.queue.submit(createJob('a', { origin }));
+      await server!.queue.submit(createJob('a', { origin }));
       expect(await worker!.queue.complete(lease, succeed)).toBe(true);
-      expect(await front!.statusOf('a')).toMatchObject({ status: 'succeeded', callbacks: [{ url: origin.callback }] });
+      expect(await server!.statusOf('a')).toMatchObject({ status: 'succeeded', callbacks: [{ url: origin.callback }] });
     });
   });
 
@@ -167,15 +167,15 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('show the progress and the end of jobs on another node, and are notified of both', async () => {
-    await addNodes(async ([front, worker], pass) => {
-      await front!.queue.submit(createJob('a'));
+    await addNodes(async ([server, worker], pass) => {
+      await server!.queue.submit(createJob('a'));
       const { lease } = await worker!.claimed();
       worker!.state.progress = { fraction: 0.5, message: 'Half.' };
       await worker!.queue.heartbeat(lease);
-      expect(await front!.statusOf('a')).toMatchObject({ status: 'running', progress: 0.5, message: 'Half.' });
+      expect(await server!.statusOf('a')).toMatchObject({ status: 'running', progress: 0.5, message: 'Half.' });
       const seenStatuses: (string | undefined)[] = [];
-      const stop = front!.queue.watch('backtest:a', () => {
-        void front!.statusOf('a').then((status) => void seenStatuses.push(status?.status));
+      const stop = server!.queue.watch('backtest:a', () => {
+        void server!.statusOf('a').then((status) => void seenStatuses.push(status?.status));
       });
       expect(await worker!.queue.complete(lease, succeed)).toBe(true);
       while (!seenStatuses.includes('succeeded')) await pass(250);
@@ -184,16 +184,16 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('learn of a cancellation on another node at the next heartbeat, and a late end changes nothing', async () => {
-    await addNodes(async ([front, worker], pass) => {
-      await front!.queue.submit(createJob('a'));
+    await addNodes(async ([server, worker], pass) => {
+      await server!.queue.submit(createJob('a'));
       const { lease } = await worker!.claimed();
-      expect(await front!.queue.cancel('backtest:a')).toMatchObject({ status: 'cancelled' });
+      expect(await server!.queue.cancel('backtest:a')).toMatchObject({ status: 'cancelled' });
       const effect = { ...succeed, effect: async (tx: DocumentTransaction) => void (await tx.put('run', 'a', {})) };
       expect(await worker!.queue.complete(lease, effect)).toBe(false);
-      expect([lease.isLost, await front!.documents.get('run', 'a')]).toEqual([true, undefined]);
-      await front!.queue.submit(createJob('b'));
+      expect([lease.isLost, await server!.documents.get('run', 'a')]).toEqual([true, undefined]);
+      await server!.queue.submit(createJob('b'));
       const next = await worker!.claimed();
-      await front!.queue.cancel('backtest:b');
+      await server!.queue.cancel('backtest:b');
       await pass(2000);
       expect([await worker!.queue.heartbeat(next.lease), next.lease.isLost]).toEqual([false, true]);
     });
@@ -241,14 +241,14 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
 
   test('learn of a cancellation at once through a notification', async () => {
     await addNodes(
-      async ([front, worker]) => {
-        await front!.queue.submit(createJob('a'));
+      async ([server, worker]) => {
+        await server!.queue.submit(createJob('a'));
         const { lease } = await worker!.claimed();
         const loss = new Promise<void>((resolve) => lease.onLost(resolve));
-        await front!.queue.cancel('backtest:a');
+        await server!.queue.cancel('backtest:a');
         await loss; // no heartbeat is due, because the clock does not advance
-        await front!.queue.submit(createJob('b'));
-        worker!.delayNextClaim(() => front!.queue.cancel('backtest:b')); // notified before the lease exists
+        await server!.queue.submit(createJob('b'));
+        worker!.delayNextClaim(() => server!.queue.cancel('backtest:b')); // notified before the lease exists
         const next = (await worker!.claimed()).lease;
         await expect.poll(() => next.isLost).toBe(true);
       },
@@ -322,17 +322,17 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   test('accept a huge job that fits into the memory of one node, and give it to no other', async () => {
     const memories = [1000, 3 * HUGE_BYTES];
     await addNodes(
-      async ([front, large], _pass, { url, schema, query }) => {
+      async ([server, large], _pass, { url, schema, query }) => {
         await query(`UPDATE $schema.nodes SET seen_at = seen_at + interval '1 hour'`); // the nodes stay alive
         const estimatedBytes = 2 * HUGE_BYTES;
-        await front!.queue.submit(createJob('huge', { estimatedBytes }));
-        const { heavy, huge } = await front!.queue.lanes();
+        await server!.queue.submit(createJob('huge', { estimatedBytes }));
+        const { heavy, huge } = await server!.queue.lanes();
         expect([heavy.waiting, heavy.places, huge.waiting, huge.places]).toEqual([0, 6, 1, 3]);
-        expect(await front!.claim()).toBeUndefined();
+        expect(await server!.claim()).toBeUndefined();
         expect((await large!.claimed({ freeBytes: 3 * HUGE_BYTES })).lease.jobId).toBe('backtest:huge');
         const { memory_bytes: memory, reserved_bytes: reserved } = (await listNodes({ url, schema }))[1]!;
         expect([memory, reserved]).toEqual([3 * HUGE_BYTES, estimatedBytes]);
-        const hugeSubmission = front!.queue.submit(createJob('beyond', { estimatedBytes: 4 * HUGE_BYTES }));
+        const hugeSubmission = server!.queue.submit(createJob('beyond', { estimatedBytes: 4 * HUGE_BYTES }));
         await expect(hugeSubmission).rejects.toMatchObject({ detail: { budget_bytes: 3 * HUGE_BYTES } });
       },
       { memories },
@@ -340,8 +340,8 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('are notified of jobs that another submits', async () => {
-    await addNodes(async ([front, worker], pass) => {
-      await front!.queue.submit(createJob('a'));
+    await addNodes(async ([server, worker], pass) => {
+      await server!.queue.submit(createJob('a'));
       const before = worker!.state.calls;
       while (worker!.state.calls === before) await pass(250);
       expect((await worker!.claimed()).lease.jobId).toBe('backtest:a');

@@ -100,8 +100,8 @@ test.skipIf(!hasPostgresql)(
     );
     expect(writtenRow).toEqual({ commits: 1, documents: 60 });
     const line = await world.query('SELECT job_id FROM $schema.jobs ORDER BY turn');
-    const accepted = ids.slice(0, 30).map((id) => ({ job_id: `backtest:${id}` }));
-    expect(line).toEqual([{ job_id: 'backtest:first' }, ...accepted]);
+    const acceptedJobs = ids.slice(0, 30).map((id) => ({ job_id: `backtest:${id}` }));
+    expect(line).toEqual([{ job_id: 'backtest:first' }, ...acceptedJobs]);
     await close();
     await world.drop();
   },

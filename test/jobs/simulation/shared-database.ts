@@ -327,7 +327,7 @@ const freezeStoredBody = (body: unknown): unknown => freezeDeeply(JSON.parse(JSO
 
 function freezeDeeply(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  for (const each of Object.values(value)) freezeDeeply(each);
+  for (const member of Object.values(value)) freezeDeeply(member);
   return Object.freeze(value);
 }
 

@@ -199,7 +199,7 @@ function createArtifacts({ files }: NodeWorld): ArtifactStore {
     writeFile: refuseCall,
     newName: () => `file-${++names}`,
     async remove(removed) {
-      for (const each of removed) files.delete(each);
+      for (const file of removed) files.delete(file);
     },
     stream: refuseCall,
     read: refuseCall,

@@ -28,7 +28,7 @@ const GRACE_MS = 3000;
 
 export function createStatusChecks(world: World, { leaseMs, startedBy, attempts }: StatusFacts): StatusChecks {
   const { agenda, say } = world;
-  const seen = new Map<string, JobStatus>();
+  const seenStatuses = new Map<string, JobStatus>();
   /** Process that returned the latest status, by submission. */
   const seenBy = new Map<string, number>();
   /** Time at which the attempt was last seen working. The key consists of the submission and the attempt. */
@@ -61,9 +61,9 @@ export function createStatusChecks(world: World, { leaseMs, startedBy, attempts 
   return {
     check(status) {
       const key = formatIncarnation(status);
-      const before = seen.get(key);
+      const before = seenStatuses.get(key);
       const isSameProcess = seenBy.get(key) === world.process;
-      seen.set(key, status);
+      seenStatuses.set(key, status);
       seenBy.set(key, world.process);
       const { job_id: jobId, progress } = status;
       if (status.status === 'pending' && progress !== 0) say(`${jobId} is pending at ${progress}`);
@@ -71,6 +71,6 @@ export function createStatusChecks(world: World, { leaseMs, startedBy, attempts 
       if (status.status === 'running') checkRunning(status, key);
       if (before !== undefined) checkChange(before, status, isSameProcess);
     },
-    seen,
+    seen: seenStatuses,
   };
 }

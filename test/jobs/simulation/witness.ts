@@ -67,15 +67,15 @@ export function createWitness(world: World, jobIds: readonly string[], limits: W
       say(`${jobId} started again after ${countIn(crashedAttempts)} crashes`);
     if (countIn(lostAttempts) >= retry.losses)
       say(`${jobId} started again after ${countIn(lostAttempts)} lost attempts`);
-    const own = { token, bytes: record!.estimated_bytes, signal };
-    attempts.add(own);
+    const ownOrder = { token, bytes: record!.estimated_bytes, signal };
+    attempts.add(ownOrder);
     const runningAttempts = [...attempts].filter((attempt) => !attempt.signal.aborted);
     if (runningAttempts.filter((attempt) => attempt.token === token).length > 1) say(`${jobId} runs twice`);
     if (runningAttempts.length > limits.runningMax) say(`${runningAttempts.length} attempts run at once`);
     const neededBytes = runningAttempts.reduce((sum, { bytes }) => sum + bytes, 0);
     if (neededBytes > limits.memoryBytes)
       say(`running jobs need ${neededBytes} bytes; ${limits.memoryBytes} are there`);
-    return () => attempts.delete(own);
+    return () => attempts.delete(ownOrder);
   }
 
   function checkDisk(): void {

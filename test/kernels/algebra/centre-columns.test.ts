@@ -41,10 +41,10 @@ test('a column is centred independently of its neighbours', () => {
   fc.assert(
     fc.property(column, column, (a, b) => {
       const expected = Float64Array.from(a);
-      const interleaved = Float64Array.from(a.flatMap((value, t) => [b[t]!, value]));
+      const matrix = Float64Array.from(a.flatMap((value, t) => [b[t]!, value]));
       centreColumns(expected, weighting, new Float64Array(1), new Float64Array(1));
-      centreColumns(interleaved, weighting, new Float64Array(2), new Float64Array(2));
-      expect(interleaved.filter((_, i) => i % 2 === 1)).toEqual(expected);
+      centreColumns(matrix, weighting, new Float64Array(2), new Float64Array(2));
+      expect(matrix.filter((_, i) => i % 2 === 1)).toEqual(expected);
     }),
   );
 });

@@ -10,9 +10,9 @@ describe('gemv', () => {
     const out = new Float64Array(2);
     gemv(Float64Array.of(1, 2, 3, 4, 5, 6), Float64Array.of(1, 10, 100), out);
     expect([...out]).toEqual([321, 654]);
-    const transposed = new Float64Array(3);
-    gemvTransposed(Float64Array.of(1, 2, 3, 4, 5, 6), Float64Array.of(1, 10), transposed);
-    expect([...transposed]).toEqual([41, 52, 63]);
+    const product = new Float64Array(3);
+    gemvTransposed(Float64Array.of(1, 2, 3, 4, 5, 6), Float64Array.of(1, 10), product);
+    expect([...product]).toEqual([41, 52, 63]);
   });
 
   test("satisfies y'(Ax) = (A'y)'x", () => {

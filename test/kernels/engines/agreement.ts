@@ -96,8 +96,8 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
     const x = createRandomPanel(rows, columns);
     const [actual, expected] = computeOnBoth(columns * columns, (each, out) => each.symmetricRankK(x, columns, out));
     expectCovariance(actual, expected, columns, 1e-12);
-    const mirrored = actual.map((_, i) => actual[(i % columns) * columns + Math.floor(i / columns)]!);
-    expectEqual(actual, mirrored);
+    const transposedMatrix = actual.map((_, i) => actual[(i % columns) * columns + Math.floor(i / columns)]!);
+    expectEqual(actual, transposedMatrix);
     engine.scope(() => {
       const out = engine.allocate(columns * columns);
       engine.symmetricRankK(copyToEngine(x), columns, out);
@@ -185,12 +185,12 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
     'centres the columns of a panel of %i x %i, weights its rows and sums squares, bit-identically to the definition',
     (rows, columns) => {
       const weights = Float64Array.from({ length: rows }, (_, t) => (2 * (t + 1)) / (rows * (rows + 1)));
-      for (const weighted of [undefined, weights]) {
+      for (const rowWeights of [undefined, weights]) {
         const [all, expected] = computeOnBoth((rows + 2) * columns, (each, out) => {
           const panel = out.subarray(0, rows * columns);
           panel.set(createRandomPanel(rows, columns));
           const [means, squares] = [out.subarray(panel.length, panel.length + columns), out.subarray(-columns)];
-          each.centreColumns(panel, { weights: weighted, factors: weights }, means, squares);
+          each.centreColumns(panel, { weights: rowWeights, factors: weights }, means, squares);
         });
         expectEqual(all, expected);
       }

@@ -53,11 +53,11 @@ describe.each(EMULATED_SETS)('on an emulator, native kernels of $set', ({ set, a
       skip(why);
     };
     if (missing.length > 0) return skipEmulation(`${missing.join(' and ')} not installed`);
-    const program = join(folder, set);
+    const programPath = join(folder, set);
     const { compile } = (await import(pathToFileURL(resolve('kernels/native/build.mjs')).href)) as Build;
     const otherFiles = [resolve('test/kernels/native-problem.c')];
-    await compile(compiler, architecture, program, { kind: ['-static'], otherFiles });
-    const run = (problem: Problem) => runEmulated([...emulator, program, set], problem);
+    await compile(compiler, architecture, programPath, { kind: ['-static'], otherFiles });
+    const run = (problem: Problem) => runEmulated([...emulator, programPath, set], problem);
     if (run(sample[0]!).signal === 'SIGILL') return skipEmulation(`${emulator[0]} has no ${set}`);
     for (const problem of sample) {
       const { status, stdout } = run(problem);

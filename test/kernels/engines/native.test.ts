@@ -22,8 +22,9 @@ test('the WebAssembly kernels give the bits with which native kernels are checke
 
 const sets = listSetsHere();
 
-for (const set of ['avx512', 'avx2', 'neon'] as const)
-  if (!sets.includes(set)) console.log(`Native kernels of ${set} are not tested in this process: it has none.`);
+for (const instructionSet of ['avx512', 'avx2', 'neon'] as const)
+  if (!sets.includes(instructionSet))
+    console.log(`Native kernels of ${instructionSet} are not tested in this process: it has none.`);
 
 const expectedHashes = new Map(
   sets.length === 0 ? [] : listProblems().map((problem) => [problem, hashSolution(plainInstance, arena, problem)]),
@@ -99,10 +100,10 @@ describe.skipIf(sets.length === 0)('the native engine', () => {
     const n = 401;
     const [a, x] = [createRandomSymmetric(n), createRandomPanel(997, 203)];
     const results = [openWasmEngine, openNativeEngine].map((openEngine) => {
-      const each = openEngine({ threads: () => 3, teamOrder: 64, sharedMin: 0 });
+      const smallEngine = openEngine({ threads: () => 3, teamOrder: 64, sharedMin: 0 });
       const [values, vectors, product] = [n, n * n, 203 * 203].map((length) => new Float64Array(length));
-      expect(each.symmetricEigen(a, n, values!, vectors!)).toBe(true);
-      each.symmetricRankK(x, 203, product!);
+      expect(smallEngine.symmetricEigen(a, n, values!, vectors!)).toBe(true);
+      smallEngine.symmetricRankK(x, 203, product!);
       return [values, vectors, product];
     });
     expectEqual(results[1], results[0]);

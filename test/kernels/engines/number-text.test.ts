@@ -98,9 +98,9 @@ test('a number that is not finite is reported and not written', () => {
 test('text longer than the window is written completely', () => {
   const parts: Buffer[] = [];
   text.begin((part) => parts.push(Buffer.from(part)));
-  const long = new TextEncoder().encode('x'.repeat(1 << 19));
+  const longBytes = new TextEncoder().encode('x'.repeat(1 << 19));
   expect(text.ascii('before')).toBe(true);
-  text.bytes(long);
+  text.bytes(longBytes);
   expect([text.ascii('after'), text.ascii('ä')]).toEqual([true, false]);
   text.flush();
   expect(Buffer.concat(parts).toString()).toBe(`before${'x'.repeat(1 << 19)}after`);

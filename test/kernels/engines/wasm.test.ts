@@ -115,17 +115,17 @@ test(
       expect(requests).toEqual([threads]);
       return [values, vectors];
     };
-    const singleEigen = listEigen(1, false);
+    const singleThreaded = listEigen(1, false);
     const trace = Array.from({ length: n }, (_, i) => a[i * (n + 1)]!).reduce((sum, value) => sum + value);
-    const size = Math.max(...singleEigen[0]!.map(Math.abs));
-    expectClose([singleEigen[0]!.reduce((sum, value) => sum + value)], [trace], 1e-11, size);
-    expectEqual(listEigen(4, false), singleEigen);
+    const size = Math.max(...singleThreaded[0]!.map(Math.abs));
+    expectClose([singleThreaded[0]!.reduce((sum, value) => sum + value)], [trace], 1e-11, size);
+    expectEqual(listEigen(4, false), singleThreaded);
     const computeEndsOnThreads = (threads: number) =>
       openWasmEngine({ threads: () => threads, teamOrder: n }).eigenvalueRange(a, n)!;
     expect(computeEndsOnThreads(2)).toEqual(computeEndsOnThreads(1));
     expectClose(
       [computeEndsOnThreads(1).smallest, computeEndsOnThreads(1).largest],
-      [singleEigen[0]![0]!, singleEigen[0]![n - 1]!],
+      [singleThreaded[0]![0]!, singleThreaded[0]![n - 1]!],
       1e-14,
       size,
     );

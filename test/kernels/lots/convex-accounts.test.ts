@@ -34,8 +34,11 @@ describe('a convex account', () => {
     'meets the conditions of optimality by an independent script (%i)',
     (seed) => {
       const program = createRandomConvexAccount(seed);
-      const input = toJson(program, solveAccount(program, { nodes: 0 }));
-      const { stdout, stderr } = spawnSync('python3', ['test/kernels/lots/check-kkt.py'], { input, encoding: 'utf8' });
+      const inputJson = toJson(program, solveAccount(program, { nodes: 0 }));
+      const { stdout, stderr } = spawnSync('python3', ['test/kernels/lots/check-kkt.py'], {
+        input: inputJson,
+        encoding: 'utf8',
+      });
       expect(stderr).toBe('');
       const { worst } = JSON.parse(stdout) as { readonly worst: number };
       expect(worst).toBeLessThan(1e-7);

@@ -21,13 +21,13 @@ import {
 } from '#kernels/memory/paged-memory.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const usualLimit = findMemoryLimit();
 const MIB = 2 ** 20;
 let folder = '';
 
 beforeEach(async () => {
-  folder = await folderFor();
+  folder = await createFolder();
   limitMemory({ panelBytes: MIB, folder });
 });
 afterEach(() => void limitMemory(usualLimit));

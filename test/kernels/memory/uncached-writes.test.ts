@@ -12,11 +12,11 @@ import {
 import { openUncachedWrites, PADDING_BYTES } from '#kernels/memory/uncached-writes.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const usualLimit = findMemoryLimit();
 
 beforeEach(async () => {
-  limitMemory({ panelBytes: 2 ** 20, folder: await folderFor(), keepsNames: true });
+  limitMemory({ panelBytes: 2 ** 20, folder: await createFolder(), keepsNames: true });
 });
 afterEach(() => void limitMemory(usualLimit));
 

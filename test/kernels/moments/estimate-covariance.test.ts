@@ -88,9 +88,9 @@ describe.each([
       conditionNumber: 1e300,
       isPositiveSemiDefinite: true,
     });
-    const one = estimate(engine, [0.01, -0.01, 0.03, -0.03], 1);
-    expect(one.matrix[0]).toBeCloseTo((252 * 0.002) / 3, 15);
-    expect(one.diagnostics).toMatchObject({ averageCorrelation: 0, conditionNumber: 1 });
+    const estimation = estimate(engine, [0.01, -0.01, 0.03, -0.03], 1);
+    expect(estimation.matrix[0]).toBeCloseTo((252 * 0.002) / 3, 15);
+    expect(estimation.diagnostics).toMatchObject({ averageCorrelation: 0, conditionNumber: 1 });
   });
 
   test('of duplicated securities is singular at intensity 0 and not once shrunk towards the identity', () => {

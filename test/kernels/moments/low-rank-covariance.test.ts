@@ -21,7 +21,7 @@ import { createRandomPanel } from '../engines/random-matrices.js';
 function estimateByMatrices(returns: Float64Array, assets: number, shrinkage: Shrinkage) {
   const panel = returns.slice();
   const covariance = new Float64Array(assets * assets);
-  const demeaned = computeSampleCovariance(
+  const moments = computeSampleCovariance(
     panel,
     assets,
     covariance,
@@ -38,7 +38,7 @@ function estimateByMatrices(returns: Float64Array, assets: number, shrinkage: Sh
     shrinkage.intensity ??
     (shrinkage.method === 'shape'
       ? assets / (assets + observations)
-      : computeLedoitWolfIntensity(panel, target, measureTargetDistances(covariance, target), demeaned));
+      : computeLedoitWolfIntensity(panel, target, measureTargetDistances(covariance, target), moments));
   shrink(covariance, target, intensity, shrinkage.scale);
   return { covariance, intensity };
 }
@@ -104,8 +104,8 @@ describe('estimateLowRankCovariance', () => {
   });
 
   test('finds intensity 0 for thirty equal securities over 25 sessions', () => {
-    const one = createRandomPanel(25, 1, 16);
-    const returns = Float64Array.from({ length: 25 * 30 }, (_, i) => one[Math.floor(i / 30)]!);
+    const panel = createRandomPanel(25, 1, 16);
+    const returns = Float64Array.from({ length: 25 * 30 }, (_, i) => panel[Math.floor(i / 30)]!);
     expect(
       estimateLowRankCovariance(openWasmEngine(), returns, 30, {
         target: 'constant_correlation',

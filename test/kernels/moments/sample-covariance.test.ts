@@ -43,12 +43,12 @@ describe('computeSampleCovariance', () => {
   test('is exactly symmetric, and permuting the securities permutes it bit for bit', () => {
     fc.assert(
       fc.property(createMatrices({ rowsMin: 2, columnsMin: 2 }), ({ rows, columns, data }) => {
-        const mirrored = Float64Array.from(
+        const transposedMatrix = Float64Array.from(
           data,
           (_, i) => data[Math.floor(i / columns) * columns + (columns - 1 - (i % columns))]!,
         );
         const out = computeCovariance(data, columns);
-        const permutedCovariance = computeCovariance(mirrored, columns);
+        const permutedCovariance = computeCovariance(transposedMatrix, columns);
         expect(rows).toBeGreaterThanOrEqual(2);
         for (let i = 0; i < columns; i++) {
           for (let j = 0; j < columns; j++) {

@@ -28,14 +28,14 @@ export function createRandomProgram(
   for (let k = Math.floor(random() * 6); k >= 0; k--) {
     const isGroup = random() < 0.6;
     const coefficients = Array.from({ length: n }, () => (isGroup ? (random() < 0.4 ? 1 : 0) : random() * 2 - 0.3));
-    const at = coefficients.reduce((sum, value, i) => sum + value * centre[i]!, 0) + (random() - 0.5) * 0.3;
+    const centreValue = coefficients.reduce((sum, value, i) => sum + value * centre[i]!, 0) + (random() - 0.5) * 0.3;
     const width = random() < 0.3 ? 0 : random() * 0.1;
     const row = {
       coefficients,
-      lower: random() < 0.2 ? -Infinity : at - width,
-      upper: random() < 0.2 ? Infinity : at + width,
+      lower: random() < 0.2 ? -Infinity : centreValue - width,
+      upper: random() < 0.2 ? Infinity : centreValue + width,
     };
-    if (row.lower === -Infinity && row.upper === Infinity) row.upper = at;
+    if (row.lower === -Infinity && row.upper === Infinity) row.upper = centreValue;
     rows.push(row);
     if (random() < 0.1) rows.push(row);
   }

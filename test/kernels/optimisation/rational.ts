@@ -73,13 +73,13 @@ export function computeRationalResiduals(
   let gap = 0n; // in units of 2^-3222, as the quadratic part requires
   for (let i = 0; i < n; i++) {
     addPrimalResidual(convertExactly(x[i]!) * ONE, lower[i]!, upper[i]!);
-    const curved = sumExactProducts(x, (j) => matrix[i * n + j]!);
+    const curvature = sumExactProducts(x, (j) => matrix[i * n + j]!);
     const forces = sumExactProducts(y, (r) => rows.coefficients[r * n + i]!);
     dual = selectLarger(
       dual,
-      createMagnitude(curved + forces + (convertExactly(linear[i]!) + convertExactly(z[i]!)) * ONE),
+      createMagnitude(curvature + forces + (convertExactly(linear[i]!) + convertExactly(z[i]!)) * ONE),
     );
-    gap += convertExactly(x[i]!) * (curved + convertExactly(linear[i]!) * ONE);
+    gap += convertExactly(x[i]!) * (curvature + convertExactly(linear[i]!) * ONE);
     gap += readMultiplierTerm(z[i]!, lower[i]!, upper[i]!);
   }
   for (let r = 0; r < rows.count; r++) {

@@ -49,10 +49,10 @@ function solveByEnumeration(program: Program): { x: Float64Array; objective: num
   });
   const states = choices.reduce((product, { length }) => product * length, 1);
   for (let code = 0; code < states; code++) {
-    let rest = code;
+    let remainder = code;
     const state = choices.map((choice) => {
-      const chosenState = choice[rest % choice.length]!;
-      rest = Math.floor(rest / choice.length);
+      const chosenState = choice[remainder % choice.length]!;
+      remainder = Math.floor(remainder / choice.length);
       return chosenState;
     });
     let isPossible = true;

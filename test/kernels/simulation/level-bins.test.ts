@@ -22,13 +22,13 @@ describe('bins of levels', () => {
       { model: { kind: 'gaussian', mean: MEAN, deviation: DEVIATION }, horizon, seed: 1, first: 0, bins },
       tallies,
     );
-    const sorted = tallies.finals.slice().sort();
+    const sortedFinals = tallies.finals.slice().sort();
     for (const share of [0.01, 0.05, 0.5, 0.95, 0.99]) {
       const rank = Math.floor(share * paths);
-      const spread = sorted[rank + 5]! - sorted[rank - 5]!;
-      expect(Math.abs(findBinQuantile(bins, tallies.counts, horizon - 1, share) - sorted[rank]!)).toBeLessThanOrEqual(
-        1 / bins.scale[horizon - 1]! + spread,
-      );
+      const spread = sortedFinals[rank + 5]! - sortedFinals[rank - 5]!;
+      expect(
+        Math.abs(findBinQuantile(bins, tallies.counts, horizon - 1, share) - sortedFinals[rank]!),
+      ).toBeLessThanOrEqual(1 / bins.scale[horizon - 1]! + spread);
     }
   });
 

@@ -123,9 +123,9 @@ describe('a path', () => {
               .map((__, k) => steps[(start + k) % steps.length]!)
               .reduce<number[]>((levels, step) => [...levels, levels.at(-1)! * step], [1]);
             const highs = path.map((_level, t) => Math.max(...path.slice(0, t + 1)));
-            const under = path.map((level, t) => level < highs[t]!);
-            const runs = under.map((_flag, t) =>
-              under
+            const flags = path.map((level, t) => level < highs[t]!);
+            const runs = flags.map((_flag, t) =>
+              flags
                 .slice(0, t + 1)
                 .toReversed()
                 .findIndex((flag) => !flag),

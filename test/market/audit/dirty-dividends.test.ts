@@ -6,7 +6,7 @@ import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { hasRealSets, REAL_SETS } from '../real-sets.js';
 import { readFolderContent, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const FOLDER = join(REAL_SETS, 'dirty-dividends');
 
 type Row = Readonly<Record<string, string>> & { readonly date: string };
@@ -30,8 +30,8 @@ const isPositive = (text: string | undefined) =>
 
 /** Returns the dates of the dividends that the audit flags. */
 async function listFlaggedDates(rows: readonly Row[]): Promise<ReadonlySet<string>> {
-  const folder = await folderFor();
-  const market = rows.map((row) =>
+  const folder = await createFolder();
+  const marketLines = rows.map((row) =>
     [
       'X',
       row.date,
@@ -48,7 +48,7 @@ async function listFlaggedDates(rows: readonly Row[]): Promise<ReadonlySet<strin
     ...(readNumber(row['Stock Splits']) > 0 ? [`X,SPLIT,${row['Stock Splits']},${row.date}`] : []),
   ]);
   await writeFiles(folder, {
-    'market.csv': `identifier,date,OPEN,HIGH,LOW,CLOSE,ADJ_CLOSE,VOLUME\n${market.join('\n')}\n`,
+    'market.csv': `identifier,date,OPEN,HIGH,LOW,CLOSE,ADJ_CLOSE,VOLUME\n${marketLines.join('\n')}\n`,
     'corporate_actions.csv': `identifier,type,value,ex_date\n${actions.join('\n')}\n`,
   });
   const { doubts: warnings } = auditMarket(await readFolderContent(folder), 'splits', () => {});
@@ -60,22 +60,22 @@ async function listFlaggedDates(rows: readonly Row[]): Promise<ReadonlySet<strin
  * differs.
  */
 function listWrongDividends(rows: readonly Row[], repaired: readonly Row[]): ReadonlySet<string> {
-  const twins = new Map(repaired.map((row) => [row.date, row]));
+  const repairedRows = new Map(repaired.map((row) => [row.date, row]));
   const computeAdjustmentFactor = (row: Row) => readNumber(row['Adj Close']) / readNumber(row['Close']);
   const wrongDates = new Set<string>();
   rows.forEach((row, i) => {
-    const twin = twins.get(row.date);
-    if (twin === undefined || !(readNumber(row['Dividends']) > 0)) return;
+    const repairedRow = repairedRows.get(row.date);
+    if (repairedRow === undefined || !(readNumber(row['Dividends']) > 0)) return;
     const before = rows[i - 1];
-    const twinBefore = before && twins.get(before.date);
-    if (Math.abs(readNumber(row['Dividends']) - readNumber(twin['Dividends'])) > 1e-9) wrongDates.add(row.date);
+    const repairedBefore = before && repairedRows.get(before.date);
+    if (Math.abs(readNumber(row['Dividends']) - readNumber(repairedRow['Dividends'])) > 1e-9) wrongDates.add(row.date);
     else if (
       before !== undefined &&
-      twinBefore !== undefined &&
+      repairedBefore !== undefined &&
       !(
         Math.abs(
           computeAdjustmentFactor(row) / computeAdjustmentFactor(before) -
-            computeAdjustmentFactor(twin) / computeAdjustmentFactor(twinBefore),
+            computeAdjustmentFactor(repairedRow) / computeAdjustmentFactor(repairedBefore),
         ) < 2e-3
       )
     )
@@ -103,10 +103,10 @@ describe.skipIf(!hasRealSets)('real dividends and their repaired twins', () => {
       for (const date of warnings) if (!wrongDividends.has(date)) extraDates.push(`${file} ${date}`);
     }
     const [recall, precision] = [count / (count + missedDates.length), count / (count + extraDates.length)];
-    const report = `recall ${recall.toFixed(3)} (missed: ${missedDates.join(', ')}), precision ${precision.toFixed(3)} (not wrong: ${extraDates.join(', ')})`;
-    console.info(report);
+    const reportText = `recall ${recall.toFixed(3)} (missed: ${missedDates.join(', ')}), precision ${precision.toFixed(3)} (not wrong: ${extraDates.join(', ')})`;
+    console.info(reportText);
     expect(count + missedDates.length).toBeGreaterThan(150);
-    expect(recall, report).toBeGreaterThanOrEqual(0.9);
-    expect(precision, report).toBeGreaterThanOrEqual(0.9);
+    expect(recall, reportText).toBeGreaterThanOrEqual(0.9);
+    expect(precision, reportText).toBeGreaterThanOrEqual(0.9);
   });
 });

@@ -106,9 +106,9 @@ describe('a price that halves', () => {
 
 describe('a split that split-adjusted prices lack', () => {
   test('is undone by dividing the prices before it, and by multiplying the volume where that is as traded too', () => {
-    const asTraded = createMarket({ growth: split, volume: (t, ordinary) => (t < BAR ? ordinary / 2 : ordinary) });
+    const tradedMarket = createMarket({ growth: split, volume: (t, ordinary) => (t < BAR ? ordinary / 2 : ordinary) });
     const wholeMarket = createMarket({});
-    const [warning] = listMissedSplits(asTraded, 'splits');
+    const [warning] = listMissedSplits(tradedMarket, 'splits');
     expect(warning!.repair).toEqual({
       kind: 'scale',
       identifier: 'A',
@@ -118,7 +118,7 @@ describe('a split that split-adjusted prices lack', () => {
       factor: 0.5,
       inverse_columns: ['VOLUME'],
     });
-    const repairedMarket = applyRepairs(asTraded, [warning!.repair!]);
+    const repairedMarket = applyRepairs(tradedMarket, [warning!.repair!]);
     expect(listMissedSplits(repairedMarket, 'splits')).toEqual([]);
     const [volume, expected] = [repairedMarket.fields.get('VOLUME')!, wholeMarket.fields.get('VOLUME')!];
     volume.forEach((shares, t) => expect(shares / expected[t]!).toBeCloseTo(1, 9));
@@ -177,10 +177,10 @@ describe('an action on the day of a jump', () => {
 });
 
 describe.each([-3, -1, 1, 3])('a split whose action is dated %i bars away', (bars) => {
-  const misdated = createMarket({ growth: split, actions: [createAction('SPLIT', 2, BAR + bars)] });
+  const market = createMarket({ growth: split, actions: [createAction('SPLIT', 2, BAR + bars)] });
 
   test('is flagged on the day of the price, and no price is', () => {
-    expect(listMissedSplits(misdated, 'none')).toMatchObject([
+    expect(listMissedSplits(market, 'none')).toMatchObject([
       {
         kind: 'missed_split',
         date: DATE,
@@ -197,16 +197,16 @@ describe.each([-3, -1, 1, 3])('a split whose action is dated %i bars away', (bar
   });
 
   test('is repaired by moving the action', () => {
-    const [{ repair } = { repair: null }] = listMissedSplits(misdated, 'none');
-    expect(changesContent(misdated, 'none', repair!)).toBe(true);
-    const movedMarket = applyRepairs(misdated, [repair!]);
+    const [{ repair } = { repair: null }] = listMissedSplits(market, 'none');
+    expect(changesContent(market, 'none', repair!)).toBe(true);
+    const movedMarket = applyRepairs(market, [repair!]);
     expect(movedMarket.actions).toEqual([createAction('SPLIT', 2)]);
     expect(changesContent(movedMarket, 'none', repair!)).toBe(false);
     expect(listMissedSplits(movedMarket, 'none')).toEqual([]);
   });
 
   test('is not flagged once the action has that day', () => {
-    expect(listMissedSplits({ ...misdated, actions: [createAction('SPLIT', 2)] }, 'none')).toEqual([]);
+    expect(listMissedSplits({ ...market, actions: [createAction('SPLIT', 2)] }, 'none')).toEqual([]);
   });
 });
 

@@ -124,14 +124,14 @@ function addSplits(content: MarketContent, seed: number, truth: PlantedSplit[]):
   const [close, volume] = [fields.get('CLOSE')!, fields.get('VOLUME')];
   const width = content.identifiers.length;
   // A small set gets several splits per security, far apart. A large set gets so few that an audit lists all of them.
-  const each = Math.ceil(Math.min(PLANTED_MAX / width, content.dates.length / 250));
+  const countPerField = Math.ceil(Math.min(PLANTED_MAX / width, content.dates.length / 250));
   const step = Math.ceil(width / PLANTED_MAX);
   content.identifiers.forEach((identifier, n) => {
     if (n % step !== 0) return;
     const bars = listBars(content, n);
     if (bars.length < 3 * CLEAR_BARS) return;
     const takenBars: number[] = [];
-    for (let i = 0; i < each; i++) {
+    for (let i = 0; i < countPerField; i++) {
       const b = CLEAR_BARS + random.integer(bars.length - 2 * CLEAR_BARS);
       const ratio = RATIOS[random.integer(RATIOS.length)]!;
       const aroundBars = bars.slice(b - 6, b + 7).map((t) => content.fields.get('CLOSE')![t * width + n]!);

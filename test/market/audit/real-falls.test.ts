@@ -36,10 +36,10 @@ describe.skipIf(!hasRealSets)('splits planted into real prices, among their real
           `${declared} | ${set} | planted ${planted} | recall ${computeRecall([score]).toFixed(3)} | large moves ${large} | precision ${computePrecision([score]).toFixed(3)} | ${reportedScores.join('; ')}`,
         );
       }
-      const report = `recall ${computeRecall(declaredScores).toFixed(3)} of ${sum(declaredScores, ({ planted }) => planted)}, precision ${computePrecision(declaredScores).toFixed(3)} over ${sum(declaredScores, ({ large }) => large)} large moves`;
-      console.info(`${declared}: ${report}`);
-      expect(computeRecall(declaredScores), report).toBeGreaterThanOrEqual(0.9);
-      expect(computePrecision(declaredScores), report).toBeGreaterThanOrEqual(0.95);
+      const reportText = `recall ${computeRecall(declaredScores).toFixed(3)} of ${sum(declaredScores, ({ planted }) => planted)}, precision ${computePrecision(declaredScores).toFixed(3)} over ${sum(declaredScores, ({ large }) => large)} large moves`;
+      console.info(`${declared}: ${reportText}`);
+      expect(computeRecall(declaredScores), reportText).toBeGreaterThanOrEqual(0.9);
+      expect(computePrecision(declaredScores), reportText).toBeGreaterThanOrEqual(0.95);
     },
   );
 });

@@ -10,7 +10,7 @@ import { writeZip } from '#market/formats/zip-writer.js';
 import { Client } from 'pg';
 import { hasPostgresql, openTestDatabase, type TestDatabase } from '../../postgresql/shared-postgresql.js';
 import { formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
-import { folderFor, createDuckDbFile, checkFolder, checkDatabase } from './problem-folders.js';
+import { createFolder, createDuckDbFile, checkFolder, checkDatabase } from './problem-folders.js';
 
 /** Tables with rows of every kind of problem. The rest of each row is valid. */
 const TABLES: Readonly<Record<string, readonly string[]>> = {
@@ -101,7 +101,7 @@ const SOURCES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
       ),
     ),
   'a Parquet market with CSV files': async () => {
-    const folder = await folderFor();
+    const folder = await createFolder();
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     for (const line of listStatements(['VARCHAR', 'DOUBLE'])) await connection.run(line);
     await connection.run(`COPY market TO '${join(folder, 'market.parquet')}' (FORMAT parquet)`);
@@ -112,7 +112,7 @@ const SOURCES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
   },
   'a DuckDB file': async () => checkDatabase('duckdb', await createDuckDbFile(listStatements(['VARCHAR', 'DOUBLE']))),
   'a SQLite file': async () => {
-    const path = join(await folderFor(), 'made.db');
+    const path = join(await createFolder(), 'made.db');
     const database = new sqlite.Database(path);
     for (const line of listStatements(['TEXT', 'REAL'])) database.exec(line);
     database.close();

@@ -5,7 +5,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { SIMILAR_PROBLEMS_MAX, createProblems, FINDINGS_MAX } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { formatFindingPaths, readFolder } from '../store-folder.js';
-import { folderFor, createDuckDbFile, checkFolder, checkDatabase } from './problem-folders.js';
+import { createFolder, createDuckDbFile, checkFolder, checkDatabase } from './problem-folders.js';
 
 describe('a file whose columns are wrong', () => {
   const HEADER = 'identifier,date,CLSOE,VOLUME\n';
@@ -30,14 +30,14 @@ describe('a file whose columns are wrong', () => {
     ['series', 'identifier,dat,CLOSE', 'date', 'RATE,2024-01-02,1'],
     ['series', 'identifier,date,CLSOE', 'CLOSE', 'RATE,2024-01-02,x'],
   ])('of %s has one finding, whatever its rows say: %s', async (dataset, header, column, row) => {
-    const soundFiles = dataset === 'market' ? {} : { 'market.csv': 'identifier,date,CLOSE\nAAPL,2024-01-02,1\n' };
-    const findings = await checkFolder({ ...soundFiles, [`${dataset}.csv`]: `${header}\n${row}\n${row}\n` });
+    const otherFiles = dataset === 'market' ? {} : { 'market.csv': 'identifier,date,CLOSE\nAAPL,2024-01-02,1\n' };
+    const findings = await checkFolder({ ...otherFiles, [`${dataset}.csv`]: `${header}\n${row}\n${row}\n` });
     expect(formatFindingPaths(findings)).toEqual([`MISSING_COLUMN ${dataset}.${column}`]);
     expect(findings[0]!.message).toContain(`did you mean ${column}?`);
   });
 
   test('as Parquet, too', async () => {
-    const folder = await folderFor();
+    const folder = await createFolder();
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     await connection.run(
       `COPY (SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS "CLSOE", -5 AS "VOLUME" FROM range(2)) TO '${join(folder, 'market.parquet')}' (FORMAT parquet)`,
@@ -125,7 +125,7 @@ describe('findings of one code and column', () => {
   test('are counted whole in Parquet and DuckDB', async () => {
     const rows =
       "SELECT 'N' || i AS identifier, CASE WHEN i < 40 THEN 'soon' ELSE '2024-01-02' END AS date, 0.0 AS \"CLOSE\" FROM range(3000) t(i) UNION ALL SELECT 'N100', '2024-01-02', 0.0 FROM range(50)";
-    const folder = await folderFor();
+    const folder = await createFolder();
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     await connection.run(`COPY (${rows}) TO '${join(folder, 'market.parquet')}' (FORMAT parquet)`);
     connection.closeSync();

@@ -14,20 +14,22 @@ import { readSource } from '#market/sources/read-source.js';
 import { writeRows } from '#market/threads/scatter-rows.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 const NAMES = 400;
 const DAYS = 500;
 
 /** Writes bars with six fields in the given order. A tenth of the rows is missing. */
 async function writeBars(order: string): Promise<string> {
-  const folder = await folderFor();
+  const folder = await createFolder();
   const fields = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VWAP', 'VOLUME'].map(
     (name, f) => `CASE WHEN hash(t, n, ${f}) % 50 = 0 THEN NULL ELSE 1 + hash(t, n, ${f}) % 1000 END AS ${name}`,
   );
-  const bars = `SELECT DATE '2020-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, ${fields.join(', ')} FROM range(${DAYS}) a(t), range(${NAMES}) b(n) WHERE hash(n, t) % 10 > 0 ORDER BY ${order}`;
+  const barsSql = `SELECT DATE '2020-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, ${fields.join(', ')} FROM range(${DAYS}) a(t), range(${NAMES}) b(n) WHERE hash(n, t) % 10 > 0 ORDER BY ${order}`;
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
-  await connection.run(`COPY (${bars}) TO '${join(folder, 'market.parquet')}' (FORMAT parquet, ROW_GROUP_SIZE 20480)`);
+  await connection.run(
+    `COPY (${barsSql}) TO '${join(folder, 'market.parquet')}' (FORMAT parquet, ROW_GROUP_SIZE 20480)`,
+  );
   connection.closeSync();
   return folder;
 }
@@ -90,13 +92,13 @@ test.each([
     const rows =
       "SELECT DATE '2020-01-01' + t::INTEGER, n::INTEGER, 1.5::DOUBLE FROM (VALUES (0, 0), (0, 1), (1, 0)) v(t, n)";
     const dates = Int32Array.from([18_262, 18_263]);
-    const scattered = await writeRows(
+    const result = await writeRows(
       [{ chunks: streamChunks(duck.connection, rows), namesOf: (chunk) => readIntegers(chunk, 1) }],
       { identifiers: ['A', 'B'], dates, fields: ['CLOSE'], rowsOfDay: Int32Array.from([first, second]) },
       () => {},
     );
-    expect(scattered.rows).toBe(3);
-    expect(scattered.isSound).toBe(first === 2 && second === 1);
+    expect(result.rows).toBe(3);
+    expect(result.isSound).toBe(first === 2 && second === 1);
   } finally {
     duck.close();
   }

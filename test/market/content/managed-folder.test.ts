@@ -4,10 +4,10 @@ import { expect, test } from 'vitest';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 test('the start removes the remains of a crash, and nothing else', async () => {
-  const root = await newFolder();
+  const root = await createFolder();
   const before = createManagedFolders(root);
   const finishedFolder = await before.create('kept');
   await before.create('forgotten');
@@ -22,7 +22,7 @@ test('the start removes the remains of a crash, and nothing else', async () => {
 });
 
 test('work that begins before the sweep keeps its folder, although no store refers to it yet', async () => {
-  const root = await newFolder();
+  const root = await createFolder();
   const folders = createManagedFolders(root);
   for (let i = 0; i < 200; i++) await mkdir(join(root, `.trash-${i}`));
   const result = Promise.all(Array.from({ length: 30 }, (_, i) => folders.create(`store-${i}`)));

@@ -4,10 +4,10 @@ import { createProblems } from '#market/tables/problems.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, formatFindingPaths, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 async function readContent(...actions: readonly string[]) {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, {
     'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,10\n',
     'corporate_actions.csv': `identifier,type,value,ex_date,status\n${actions.join('\n')}\n`,

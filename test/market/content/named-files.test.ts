@@ -11,11 +11,11 @@ import { readSource } from '#market/sources/read-source.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { writeFiles } from '../store-folder.js';
 
-const temporaryFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const BY_FILE = Mapping.parse({ identifier_from: 'file:{identifier}_data.csv' });
 
 async function listFoundFiles(files: Record<string, string>, tables: object, mapping: Mapping | null) {
-  const folder = await temporaryFolder();
+  const folder = await createFolder();
   await writeFiles(folder, files);
   const problems = createProblems();
   const listedFiles = await listFolderFiles(folder, { tables, mapping }, createLocations([folder]), problems);

@@ -7,10 +7,10 @@ import { createProblems } from '#market/tables/problems.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 
-export const folderFor = createTemporaryFolder;
+export const createFolder = createTemporaryFolder;
 
 export async function createDuckDbFile(lines: readonly string[]): Promise<string> {
-  const path = join(await folderFor(), 'made.duckdb');
+  const path = join(await createFolder(), 'made.duckdb');
   const instance = await DuckDBInstance.create(path);
   const connection = await instance.connect();
   for (const line of lines) await connection.run(line);
@@ -20,7 +20,7 @@ export async function createDuckDbFile(lines: readonly string[]): Promise<string
 }
 
 export async function checkFolder(files: Readonly<Record<string, string | Uint8Array>>): Promise<readonly Finding[]> {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, files);
   const { read, findings } = await readFolder(folder);
   expect(read === undefined).toBe(findings.some(({ severity }) => severity === 'error'));

@@ -12,12 +12,12 @@ import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { hasRealSets, formatLongCsv, REAL_SETS, WIDE_NAMES_MAX, readWideTable } from '../real-sets.js';
 import { readFolderContent, readContentHash, readFolder, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 const SP500 = 'sp500-2010-2013/close_split_adjusted.csv.gz';
 
 async function load(files: Record<string, string>) {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, files);
   const content = await readFolderContent(folder);
   const problems = createProblems();
@@ -78,7 +78,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
       const { content, findings } = await (file === SP500 ? loadSp500() : load({ 'market.csv': formatLongCsv(file) }));
       expect(content.identifiers).toHaveLength(names);
       if (dates !== undefined) expect(content.dates).toHaveLength(dates);
-      const folder = join(await folderFor(), 'store');
+      const folder = join(await createFolder(), 'store');
       await writeMarket(folder, content, () => {});
       expect(await readContentHash(folder)).toBe(await computeContentHash(content));
       const expected = listJumps(file);
@@ -106,7 +106,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
         ? [i + 1]
         : [],
     );
-    const folder = await folderFor();
+    const folder = await createFolder();
     await writeFiles(folder, {
       // A bar of each security in the set.
       'market.csv': `identifier,date,CLOSE\n${readWideTable(SP500)

@@ -5,10 +5,10 @@ import { refreshContent } from '#market/content/refresh-content.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 async function readContent(...rows: readonly string[]) {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE,VOLUME\n${rows.join('\n')}\n` });
   return readFolderContent(folder);
 }

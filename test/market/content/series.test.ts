@@ -16,13 +16,13 @@ import { writeMarket } from '#market/content/write-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, readContentHash, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const MARKET = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';
 const SERIES =
   'identifier,date,CLOSE,CURRENCY,NAME\nRATE,2024-01-02,-0.5,,\nSPX,2024-01-03,4704.81,USD,S&P 500\nSPX,2024-01-02,4742.83,,\n';
 
 async function createFolderWith(files: Readonly<Record<string, string>>): Promise<string> {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, files);
   return folder;
 }
@@ -35,7 +35,7 @@ const listRefusedPlaces = async (series: string) =>
   formatFindingPaths(
     (await readFolder(await createFolderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings,
   );
-const day = parseValidDay;
+const parseDay = parseValidDay;
 
 describe('series of a folder', () => {
   test('are read by identifier and day, with their attributes on any row', async () => {
@@ -46,7 +46,7 @@ describe('series of a folder', () => {
       identifier: 'SPX',
       name: 'S&P 500',
       currency: 'USD',
-      days: Int32Array.of(day('2024-01-02'), day('2024-01-03')),
+      days: Int32Array.of(parseDay('2024-01-02'), parseDay('2024-01-03')),
       closes: Float64Array.of(4742.83, 4704.81),
     });
     expect(series!.get('RATE')).toMatchObject({ currency: null, closes: Float64Array.of(-0.5) });
@@ -70,7 +70,7 @@ describe('series of a folder', () => {
     expect(
       await readContentHash(await createFolderWith({ 'market.csv': MARKET, 'series.jsonl': `${lines.join('\n')}\n` })),
     ).toBe(hash);
-    const writtenFolder = await folderFor();
+    const writtenFolder = await createFolder();
     expect((await writeMarket(writtenFolder, heldContent, () => {})).map(({ label }) => label)).toEqual([
       'market',
       'series',
@@ -158,7 +158,7 @@ test('a market has another history of a day when a series has', async () => {
     return createPrefix(
       { ...heldContent, datasetId: 's', contentHash: hash, adjustment: 'none', currency: null },
       digests,
-      day(until),
+      parseDay(until),
     );
   };
   expect(comparePrefixes(await hashPrefix(SERIES), await hashPrefix(SERIES.replace('4704.81', '4700')))).toBe(

@@ -5,10 +5,10 @@ import { warnOfSessions } from '#market/content/session-warnings.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 async function createWarnings(rows: readonly string[], codes: readonly string[], reference = '') {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, {
     'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n`,
     ...(reference === '' ? {} : { 'reference.csv': reference }),

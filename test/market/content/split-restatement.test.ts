@@ -6,7 +6,7 @@ import { seeded } from '../../seeded.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 interface Bar {
   readonly date: string;
@@ -18,7 +18,7 @@ interface Bar {
 const formatActionRows = (rows: readonly string[]) => `identifier,type,value,ex_date\n${rows.join('\n')}\n`;
 
 async function readContent(bars: Readonly<Record<string, readonly Bar[]>>, actions: readonly string[] = []) {
-  const folder = await folderFor();
+  const folder = await createFolder();
   const rows = Object.entries(bars).flatMap(([identifier, list]) =>
     list.map(({ date, open, close, volume }) => `${identifier},${date},${open},${close},${volume}`),
   );
@@ -36,16 +36,16 @@ const DAYS = ['2020-08-24', '2020-08-25', '2020-08-26', '2020-08-27', '2020-08-2
  * it.
  */
 function splitSecurity(ratio: number, decimals: number, { seed = 1, price = 500 } = {}) {
-  const chance = seeded(seed);
-  const prices = DAYS.map(() => price * (0.95 + 0.1 * chance()));
-  const volumes = DAYS.map(() => Math.round(1e6 * (1 + chance())));
+  const random = seeded(seed);
+  const prices = DAYS.map(() => price * (0.95 + 0.1 * random()));
+  const volumes = DAYS.map(() => Math.round(1e6 * (1 + random())));
   const createBar = (date: string, t: number, factor: number): Bar => ({
     date,
     open: (Number((prices[t]! * 1.01).toFixed(decimals)) * factor).toFixed(decimals),
     close: (Number(prices[t]!.toFixed(decimals)) * factor).toFixed(decimals),
     volume: Math.round(volumes[t]! / factor),
   });
-  const asTraded = DAYS.slice(0, -1).map((date, t) => createBar(date, t, 1));
+  const tradedBars = DAYS.slice(0, -1).map((date, t) => createBar(date, t, 1));
   const restatedBars = [
     ...DAYS.slice(0, -1).map((date, t) => createBar(date, t, 1 / ratio)),
     {
@@ -55,7 +55,7 @@ function splitSecurity(ratio: number, decimals: number, { seed = 1, price = 500 
       volume: Math.round(volumes.at(-1)! * ratio),
     },
   ];
-  return { asTraded, restated: restatedBars };
+  return { asTraded: tradedBars, restated: restatedBars };
 }
 
 const OTHER_BARS = DAYS.map((date, t): Bar => ({ date, open: 20 + t, close: 20 + t, volume: 1000 + t }));

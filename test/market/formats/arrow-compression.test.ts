@@ -91,8 +91,8 @@ test('a frame decodes to its sequences by hand, also in later blocks', () => {
   const backReference = Buffer.from([0x04, 11, 0, 0x10, 0x63]); // a match of eight bytes in the previous block, and one literal
   expect(Buffer.from(decodeFrame(createFrame(OVERLAPPING, backReference))).toString()).toBe(`${text}${'a'.repeat(8)}c`);
   // 15 + 3, and 4 + 15 + 255 + 2.
-  const long = Buffer.from([0xff, 3, ...Buffer.from('x'.repeat(18)), 1, 0, 255, 2, 0x00]);
-  expect(decodeFrame(createFrame(long))).toEqual(new Uint8Array(18 + 276).fill(0x78));
+  const longBlock = Buffer.from([0xff, 3, ...Buffer.from('x'.repeat(18)), 1, 0, 255, 2, 0x00]);
+  expect(decodeFrame(createFrame(longBlock))).toEqual(new Uint8Array(18 + 276).fill(0x78));
 });
 
 test.each([

@@ -91,8 +91,8 @@ describe('numbers in cells', () => {
     const text = fc.oneof(
       fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
       fc.tuple(fc.bigInt({ min: 0n, max: 10n ** 18n }), fc.integer({ min: 0, max: 20 })).map(([digits, point]) => {
-        const padded = digits.toString().padStart(point + 1, '0');
-        return `${padded.slice(0, padded.length - point)}.${padded.slice(padded.length - point)}`;
+        const paddedDigits = digits.toString().padStart(point + 1, '0');
+        return `${paddedDigits.slice(0, paddedDigits.length - point)}.${paddedDigits.slice(paddedDigits.length - point)}`;
       }),
     );
     await fc.assert(

@@ -10,11 +10,11 @@ import { readSource } from '#market/sources/read-source.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, readFolder, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 /** Creates a folder. Each file is the result of one query; the keys are file names. */
 async function writeFolder(files: Readonly<Record<string, string>>): Promise<string> {
-  const folder = await folderFor();
+  const folder = await createFolder();
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   for (const [name, query] of Object.entries(files)) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
@@ -133,7 +133,7 @@ const DECIMALS = {
 } as const;
 
 test('a decimal of more digits than the reader takes is refused, one of 38 is read', async () => {
-  const [shortFolder, longFolder] = [await folderFor(), await folderFor()];
+  const [shortFolder, longFolder] = [await createFolder(), await createFolder()];
   const encodeDecimal = (digits: 38 | 60) => Buffer.from(DECIMALS[digits].join(''), 'base64');
   await writeFiles(shortFolder, { 'market.parquet': encodeDecimal(38) });
   await writeFiles(longFolder, { 'market/a.parquet': encodeDecimal(38), 'market/b.parquet': encodeDecimal(60) });

@@ -12,7 +12,7 @@ import { writeMarket } from '#market/content/write-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, readContentHash, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 /** Writes the rows of a query as Parquet with an independent writer. */
 async function copy(query: string, target: string, options = ''): Promise<void> {
@@ -25,7 +25,7 @@ const PLAIN_QUERY =
   "SELECT * FROM (VALUES ('A', DATE '2024-01-02', 10.5, 100), ('B', DATE '2024-01-02', 20.25, NULL), ('A', DATE '2024-01-03', 11.5, 110)) AS t(identifier, date, CLOSE, VOLUME)";
 
 async function listFindings(query: string) {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await copy(query, join(folder, 'market.parquet'));
   return formatFindingPaths((await readFolder(folder)).findings);
 }
@@ -78,7 +78,7 @@ const DAMAGED_QUERIES = [
 
 describe('Parquet of other writers', () => {
   test.each(CODECS)('compressed with %s gives the same content', async (codec) => {
-    const [csv, parquet] = [await folderFor(), await folderFor()];
+    const [csv, parquet] = [await createFolder(), await createFolder()];
     await writeFiles(csv, {
       'market.csv': 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10.5,100\nB,2024-01-02,20.25,\nA,2024-01-03,11.5,110\n',
     });
@@ -99,14 +99,14 @@ describe('Parquet of other writers', () => {
     ],
     ['columns in another order', 'SELECT VOLUME, CLOSE, date, identifier'],
   ])('with %s gives the same content', async (_what, select) => {
-    const [one, other] = [await folderFor(), await folderFor()];
+    const [one, other] = [await createFolder(), await createFolder()];
     await copy(PLAIN_QUERY, join(one, 'market.parquet'));
     await copy(`${select} FROM (${PLAIN_QUERY})`, join(other, 'market.parquet'));
     expect(await readContentHash(other)).toBe(await readContentHash(one));
   });
 
   test('partitioned by year, or by identifier with the key only in the name of the folder, gives the same content', async () => {
-    const [one, years, names] = [await folderFor(), await folderFor(), await folderFor()];
+    const [one, years, names] = [await createFolder(), await createFolder(), await createFolder()];
     await copy(PLAIN_QUERY, join(one, 'market.parquet'));
     await copy(`SELECT *, year(date) AS year FROM (${PLAIN_QUERY})`, join(years, 'market'), ', PARTITION_BY (year)');
     await copy(PLAIN_QUERY, join(names, 'market'), ', PARTITION_BY (identifier)');
@@ -117,7 +117,7 @@ describe('Parquet of other writers', () => {
   });
 
   test('of a file a day, more of them than a process may have open, is one table', { timeout: 120_000 }, async () => {
-    const [folder, made] = [await folderFor(), await folderFor()];
+    const [folder, made] = [await createFolder(), await createFolder()];
     await copy("SELECT 'A' AS identifier, 1.5 AS CLOSE UNION ALL SELECT 'B', 2.5", join(made, 'day.parquet'));
     const days = Array.from({ length: 1100 }, (_, t) => new Date(Date.UTC(2010, 0, 1 + t)).toISOString().slice(0, 10));
     for (const day of days) {
@@ -130,7 +130,7 @@ describe('Parquet of other writers', () => {
   });
 
   test('in files of different columns is one table', async () => {
-    const folder = await folderFor();
+    const folder = await createFolder();
     await writeFiles(folder, { 'market/.keep': '' });
     await copy(
       "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS CLOSE",
@@ -230,7 +230,7 @@ describe('Parquet of our own', () => {
   test('reads back as the same bits', async () => {
     await fc.assert(
       fc.asyncProperty(contents, async (content) => {
-        const folder = join(await folderFor(), 'store');
+        const folder = join(await createFolder(), 'store');
         await writeMarket(folder, content, () => {});
         const read = await readFolderContent(folder);
         expect(read.identifiers).toEqual(content.identifiers);
@@ -248,7 +248,7 @@ describe('Parquet of our own', () => {
   });
 
   test('is read equally by an independent reader', async () => {
-    const folder = join(await folderFor(), 'store');
+    const folder = join(await createFolder(), 'store');
     const identifiers = ['A', 'B', 'C'];
     const dates = Int32Array.from({ length: 5000 }, (_, t) => 10_000 + t);
     const close = allocateEmptyPanel(15_000);

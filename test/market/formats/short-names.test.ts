@@ -26,8 +26,8 @@ test('names are found by the bytes that DuckDB keeps them in, whatever their ord
   try {
     const findPosition = createNameTable(POSITIONS)!();
     const positions: number[] = [];
-    const list = `SELECT unnest([${rows.map(quoteText).join(', ')}])`;
-    for await (const chunk of streamChunks(duck.connection, list, ['text']))
+    const sql = `SELECT unnest([${rows.map(quoteText).join(', ')}])`;
+    for await (const chunk of streamChunks(duck.connection, sql, ['text']))
       positions.push(...findPosition(readTexts(chunk, 0)).subarray(0, chunk.rowCount));
     expect(positions).toEqual(rows.map((text) => POSITIONS.get(text) ?? -1));
   } finally {

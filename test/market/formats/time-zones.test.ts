@@ -8,7 +8,7 @@ import { createDayReader } from '#market/formats/time-zones.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, readFolder } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 /** First UTC time of three days from 2 January 2024 on, by time zone: the close in New York, and else midnight. */
 const PLACES = [
@@ -56,7 +56,7 @@ async function writeFile(
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04'];
 
 test.each(PLACES)('a table whose times are of %s has its days', async (...place) => {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFile(join(folder, 'market.parquet'), place);
   const { dates, fields } = await readFolderContent(folder);
   expect([...dates].map(formatDay)).toEqual(DAYS);
@@ -64,7 +64,7 @@ test.each(PLACES)('a table whose times are of %s has its days', async (...place)
 });
 
 test('files of several zones have the days of each', async () => {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await mkdir(join(folder, 'market'));
   for (const [i, place] of PLACES.entries()) await writeFile(join(folder, 'market', `${i}.parquet`), place);
   const { dates, identifiers, fields } = await readFolderContent(folder);
@@ -74,7 +74,7 @@ test('files of several zones have the days of each', async () => {
 });
 
 test('the dates of another table are of its zone, too', async () => {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFile(join(folder, 'market.parquet'), ['UTC', '2024-01-02 00:00:00', 'pandas']);
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   await connection.run(
@@ -86,7 +86,7 @@ test('the dates of another table are of its zone, too', async () => {
 });
 
 test('an unknown zone is reported with its column', async () => {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFile(join(folder, 'market.parquet'), ['Mars/Olympus', '2024-01-02 00:00:00', 'pandas']);
   const { findings } = await readFolder(folder);
   expect(findings).toMatchObject([

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readContentHash, formatFindingPaths, writeFiles } from '../store-folder.js';
-import { folderFor, changeBytes } from './damage/damage.js';
+import { createFolder, changeBytes } from './damage/damage.js';
 import { copyBytes, findFooterStart, findCodec, COUNT, LARGER_COUNT, PARQUET } from './damage/parquet.js';
 import { CSV, GZIP, JSON_LINES } from './damage/text.js';
 import { SQLITE, DUCKDB } from './damage/databases.js';
@@ -33,7 +33,7 @@ test.each([
   ['a column', (bytes: Buffer) => bytes.indexOf(COUNT, findCodec(bytes, 'CLOSE'))],
   ['the file', (bytes: Buffer) => bytes.indexOf(COUNT, findFooterStart(bytes))],
 ])('an unused count of %s does not change the data', async (_what, offset) => {
-  const folder = await folderFor();
+  const folder = await createFolder();
   const bytes = await copyBytes();
   await writeFiles(folder, {
     'sound/market.parquet': bytes,

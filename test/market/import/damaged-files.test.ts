@@ -12,11 +12,11 @@ import { IS_SOAK } from '../../soak.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 /** Returns a market file. It is large enough for damage in pages, dictionaries and footer. */
 async function createMarketFile(): Promise<Buffer> {
-  const folder = join(await folderFor(), 'store');
+  const folder = join(await createFolder(), 'store');
   const random = createCounterRandom({ seed: 1, stream: 0 });
   const identifiers = Array.from({ length: 20 }, (_, n) => `N${String(n).padStart(2, '0')}`);
   const dates = Int32Array.from({ length: 100 }, (_, t) => 19_000 + t);
@@ -64,9 +64,9 @@ function* listDamages(bytes: Buffer): Generator<readonly [string, Buffer]> {
     ['ones', 255],
   ] as const) {
     for (const where of BLANKS) {
-      const blank = Buffer.from(bytes);
+      const blankedBytes = Buffer.from(bytes);
       const from = Math.floor(bytes.length * where);
-      yield [`${what} from byte ${from}`, blank.fill(value, from, Math.min(from + 64, bytes.length))];
+      yield [`${what} from byte ${from}`, blankedBytes.fill(value, from, Math.min(from + 64, bytes.length))];
     }
   }
 }
@@ -79,19 +79,19 @@ describe('damage to a file always results in findings or a sound market', () => 
     )
       .filter((_, i, all) => all.indexOf(all[i]!) === i)
       .join('\n')}\n`;
-    const lines = Array.from({ length: 20 }, (_, i) =>
+    const csvText = Array.from({ length: 20 }, (_, i) =>
       JSON.stringify({ identifier: `N${i}`, date: '2024-01-02', CLOSE: i + 1 }),
     ).join('\n');
-    const soundFile = name.endsWith('.parquet')
+    const intactFile = name.endsWith('.parquet')
       ? await createMarketFile()
       : name.endsWith('.jsonl')
-        ? Buffer.from(lines)
+        ? Buffer.from(csvText)
         : name.endsWith('.gz')
           ? gzipSync(csv)
           : Buffer.from(csv);
     let kinds = 0;
-    for (const [what, bytes] of listDamages(soundFile)) {
-      const folder = await folderFor();
+    for (const [what, bytes] of listDamages(intactFile)) {
+      const folder = await createFolder();
       await writeFiles(folder, { [name]: bytes });
       const { read, findings } = await readFolder(folder);
       const errors = findings.filter(({ severity }) => severity === 'error');

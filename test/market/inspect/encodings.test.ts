@@ -65,8 +65,8 @@ test.each([
     const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
       Uint8Array.from(bytes.slice(i * size, (i + 1) * size)),
     );
-    const decoded: Uint8Array[] = [];
-    for await (const piece of convertToUtf8(pieces, encoding)) decoded.push(piece);
-    expect(Buffer.concat(decoded).toString()).toBe(text);
+    const decodedPieces: Uint8Array[] = [];
+    for await (const piece of convertToUtf8(pieces, encoding)) decodedPieces.push(piece);
+    expect(Buffer.concat(decodedPieces).toString()).toBe(text);
   }
 });

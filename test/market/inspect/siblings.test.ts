@@ -31,16 +31,16 @@ const STOCKS =
   '2024-01-03,AAPL,11,11,12,10,11,100\n2024-01-03,MSFT,21,21,22,20,21,100\n';
 
 test('companies and an index by day are ignored next to the table of all securities', async () => {
-  const set = {
+  const files = {
     'sp500_companies.csv': 'Exchange,Symbol,Shortname,Marketcap\nNMS,AAPL,Apple,1000\nNMS,MSFT,Microsoft,1000\n',
     'sp500_index.csv': 'Date,S&P500\n2024-01-02,4000\n2024-01-03,4001\n',
     'sp500_stocks.csv': STOCKS,
   };
-  const result = await inspectFiles(set);
+  const result = await inspectFiles(files);
   expect(result).toMatchObject({ recognised_as: 'Kaggle, S&P 500 stocks', rows_read: 4, files: 1 });
   expect(result.mapping).toMatchObject({ layout: 'long', ignore: ['sp500_companies.csv', 'sp500_index.csv'] });
   // If files are excluded by name, this does not affect how the other files are read.
-  const { mapping, rows_read } = await inspectFiles(set, {
+  const { mapping, rows_read } = await inspectFiles(files, {
     answers: { ignore: ['sp500_companies.csv', 'sp500_index.csv'] },
   });
   expect([mapping.layout, rows_read]).toEqual(['long', 4]);

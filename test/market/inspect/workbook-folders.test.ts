@@ -78,14 +78,14 @@ describe('a folder of workbooks', () => {
     expect(result.unsure.filter(({ required }) => required)).toEqual([]);
     const formatCsv = (close: number) =>
       `Exchange Date,Close,Volume\n2024-01-03,${close + 1},200\n2024-01-02,${close},100\n`;
-    const texts = await writeFolder({
+    const textFolder = await writeFolder({
       'AAPL.OQ.csv': formatCsv(10),
       'IBM.N.csv': formatCsv(20),
       'reference.csv': 'identifier,SECTOR\nIBM.N,Technology\n',
       'about.xlsx': writeWorkbook([NOTES]),
     });
     const [workbooks, tables] = await Promise.all(
-      [folder, texts].map(async (each) => {
+      [folder, textFolder].map(async (each) => {
         const { mapping, adjustment } = await inspectFolder(each);
         const { read, findings } = await readFolder(each, {}, () => {}, { mapping, adjustment });
         expect(findings.filter(({ severity }) => severity === 'error')).toEqual([]);

@@ -78,9 +78,9 @@ describe('a workbook', () => {
     expect([refusal.rows_read, refusal.confidence]).toEqual([0, 'unsure']);
     const bothMessage = expect.stringContaining('"Old" and "New" are both of "LH US Equity"');
     expect(refusal.findings).toContainEqual(expect.objectContaining({ code: 'DUPLICATE_ID', message: bothMessage }));
-    const joined = await readInspectedSheets(sheets, { answers: { on_duplicate: 'last' } });
-    expect(joined.preview.data.map(([, , close]) => close)).toEqual([20, 21]);
-    expect(joined.findings).toContainEqual(expect.objectContaining({ severity: 'warning', message: bothMessage }));
+    const inspection = await readInspectedSheets(sheets, { answers: { on_duplicate: 'last' } });
+    expect(inspection.preview.data.map(([, , close]) => close)).toEqual([20, 21]);
+    expect(inspection.findings).toContainEqual(expect.objectContaining({ severity: 'warning', message: bothMessage }));
   });
 
   test('with default sheet names of Excel causes a question whether those are the securities', async () => {

@@ -183,16 +183,16 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
    * Returns a security with quarterly dividends over two years. One dividend is up to three sessions before its split.
    */
   function splitName(k: number) {
-    const chance = seeded(decimals * 100 + k);
+    const random = seeded(decimals * 100 + k);
     const ratio = SPLITS[k % SPLITS.length]!;
-    const splitAt = 100 + Math.floor(chance() * 300);
-    const before = splitAt - Math.floor(chance() * 4);
+    const splitAt = 100 + Math.floor(random() * 300);
+    const before = splitAt - Math.floor(random() * 4);
     const start = [30, 90, 250][k % 3]! * (decimals === 2 ? 20 : 1);
     const days = Array.from({ length: 500 }, (_, t) => formatDay(parseValidDay('2020-01-01') + t));
     const closes = [start];
     const plantedActions: { type: string; value: number; date: string }[] = [];
     for (let t = 1; t < days.length; t++) {
-      const driftedPrice = (closes[t - 1]! * Math.exp(0.03 * (chance() - 0.5))) / (t === splitAt ? ratio : 1);
+      const driftedPrice = (closes[t - 1]! * Math.exp(0.03 * (random() - 0.5))) / (t === splitAt ? ratio : 1);
       const value = t % 63 === 40 || t === before ? Math.max(0.01, Number((driftedPrice * 0.01).toFixed(2))) : 0;
       closes.push(Number((driftedPrice - value).toFixed(2)));
       if (value > 0) plantedActions.push({ type: 'DIVIDEND', value, date: days[t]! });

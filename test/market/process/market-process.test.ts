@@ -16,10 +16,10 @@ import { handOverContent, listSteps } from './handed-over.js';
 import { listReaders } from './reading-processes.js';
 import { writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 async function readSmall() {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, { 'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,10\n' });
   return read(folder);
 }
@@ -70,7 +70,7 @@ const generateInto = (folder: string, seed: number) =>
   runMarketTask('generate', { spec: { ...SPEC, seed }, folder }, { load: { datasetId: 's', adjustment: 'none' } });
 
 test('a small process runs the next task after its own', async () => {
-  const generate = async (seed: number) => generateInto(join(await folderFor(), 'made'), seed);
+  const generate = async (seed: number) => generateInto(join(await createFolder(), 'made'), seed);
   const first = await generate(1);
   await expect.poll(() => listReaders(process.pid).length).toBe(1);
   const waitingReaders = listReaders(process.pid);
@@ -84,7 +84,7 @@ test('a small process runs the next task after its own', async () => {
 });
 
 test('Parquet files are read again and again, and changes of one of them are noticed', async () => {
-  const [first, second] = [join(await folderFor(), 'made'), join(await folderFor(), 'made')];
+  const [first, second] = [join(await createFolder(), 'made'), join(await createFolder(), 'made')];
   for (const [seed, folder] of [first, second].entries()) await generateInto(folder, seed);
   const hashes = [await read(first), await read(second), await read(first)];
   cpSync(second, first, { recursive: true });
@@ -100,10 +100,10 @@ test('Parquet files are read again and again, and changes of one of them are not
 
 test('a store larger than its memory is paged in both processes, with the same values', async ({ skip }) => {
   const usualLimit = findMemoryLimit();
-  const folder = await folderFor();
+  const folder = await createFolder();
   const sessions = Int32Array.from({ length: 500 }, (_, t) => 15_000 + t);
   const generate = async () => {
-    const task = { spec: { ...SPEC, seed: 1, assets: 100, sessions }, folder: join(await folderFor(), 'made') };
+    const task = { spec: { ...SPEC, seed: 1, assets: 100, sessions }, folder: join(await createFolder(), 'made') };
     const result = await runMarketTask('generate', task, { load: { datasetId: 's', adjustment: 'none' } });
     if (result.kind !== 'accepted') throw new Error('the market was refused');
     return [result.summary.contentHash, ...result.handle!.fields.map(({ values }) => Buffer.from(values))] as const;
@@ -128,13 +128,13 @@ test('a store larger than its memory is paged in both processes, with the same v
 
 test('rows of a text file beyond the memory are paged, with the same content', async ({ skip }) => {
   const usualLimit = findMemoryLimit();
-  const folder = await folderFor();
+  const folder = await createFolder();
   const days = Array.from({ length: 400 }, (_, t) => new Date(1.7e12 - 86_400_000 * t).toISOString().slice(0, 10));
   const rows = days.flatMap((day, t) => Array.from({ length: 50 }, (_, n) => `N${n},${day},${1 + ((t * 7 + n) % 97)}`));
   await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n` });
   const inMemory = await read(folder);
   try {
-    limitMemory({ panelBytes: 100_000, folder: await folderFor() });
+    limitMemory({ panelBytes: 100_000, folder: await createFolder() });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
     const pagedOutcome = await read(folder);
     const hashes = [inMemory, pagedOutcome].map((outcome) =>
@@ -180,7 +180,7 @@ test('a task that is cancelled rejects with the reason and leaves no files', asy
   const reason = new Error('no longer wanted');
   const generatingRun = runMarketTask(
     'generate',
-    { spec, folder: join(await folderFor(), 'made') },
+    { spec, folder: join(await createFolder(), 'made') },
     {
       load: { datasetId: 's', adjustment: 'none' },
       signal: cancelling.signal,
@@ -194,7 +194,7 @@ test('a task that is cancelled rejects with the reason and leaves no files', asy
 test('a market is handed over through the available space of the first folder, and a full disk is reported', async ({
   skip,
 }) => {
-  const base = await folderFor();
+  const base = await createFolder();
   const smallFolder = join(base, 'small');
   mkdirSync(smallFolder);
   try {
@@ -231,7 +231,7 @@ test('a market is handed over through the available space of the first folder, a
 });
 
 test('panels of another shape discard the earlier ones', async () => {
-  const base = await folderFor();
+  const base = await createFolder();
   const createContent = (days: number, value: number) => ({
     identifiers: ['A', 'B'],
     dates: Int32Array.from({ length: days }, (_, t) => t),
@@ -255,21 +255,28 @@ test('panels of another shape discard the earlier ones', async () => {
 });
 
 test('panels in a file that this process cannot map are read from it, with their edges', async () => {
-  const base = await folderFor();
+  const base = await createFolder();
   const [days, assets] = [300, 7];
   const panel = new Uint8Array(Float64Array.from({ length: days * assets }, (_, cell) => cell + 0.5).buffer);
   // 24 bytes precede the first whole page. No process uses such a layout, so the file cannot be mapped.
   const file = { path: join(base, 'panel'), before: 24, bytes: 8192 };
   const end = file.before + file.bytes;
   writeFileSync(file.path, panel.subarray(file.before, end));
-  const rest = join(base, 'rest');
-  writeFileSync(rest, Buffer.concat([panel.subarray(0, file.before), panel.subarray(end)]));
+  const restPath = join(base, 'rest');
+  writeFileSync(restPath, Buffer.concat([panel.subarray(0, file.before), panel.subarray(end)]));
   const emptyRange = { offset: 0, bytes: 0 };
   const incoming = createIncomingMarket();
   try {
     incoming.take({ kind: 'shape', days, assets, fields: ['CLOSE'], files: [file] });
     const edges = { offset: 0, bytes: panel.length - file.bytes };
-    incoming.take({ kind: 'rest', file: rest, dates: emptyRange, tables: emptyRange, actionPlaces: emptyRange, edges });
+    incoming.take({
+      kind: 'rest',
+      file: restPath,
+      dates: emptyRange,
+      tables: emptyRange,
+      actionPlaces: emptyRange,
+      edges,
+    });
     const { fields } = await incoming.market()!;
     expect(Buffer.from(fields[0]!.values, 0, panel.length).equals(panel)).toBe(true);
     expect(readdirSync(base)).toEqual([]);

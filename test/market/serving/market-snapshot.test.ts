@@ -25,18 +25,16 @@ const MARKET: MarketData = {
 
 test('a market is read as it was written, bit for bit, without the spare capacity after its panels', async () => {
   const handle = shareMarket(MARKET);
-  const roomy = handle.fields.map(({ name, values }) => {
+  const fields = handle.fields.map(({ name, values }) => {
     const memory = new SharedArrayBuffer(values.byteLength + 80);
     new Uint8Array(memory).fill(7).set(new Uint8Array(values));
     return { name, values: memory };
   });
   const digests = { blocks: Uint8Array.of(1, 255), tables: Uint8Array.of(2), history: Uint8Array.of() };
   const file = { dataset: 'market', label: 'a.csv' } as never;
-  const servedMarket = await prepareServedMarket(
-    { ...handle, fields: roomy, digests },
-    '2026-01-02T00:00:00.000000+00:00',
-    [file],
-  );
+  const servedMarket = await prepareServedMarket({ ...handle, fields, digests }, '2026-01-02T00:00:00.000000+00:00', [
+    file,
+  ]);
   const path = join(await createTemporaryFolder(), 'snapshot');
   await writeFile(path, await encodeSnapshot(servedMarket));
   const read = await readSnapshot(path);

@@ -184,11 +184,11 @@ describe('prices of one security', () => {
           let carriedClose = Number.NaN;
           let first = -1;
           prices.forEach((bar, t) => {
-            const on = actions.filter(({ exDay }) => exDay === 19_000 + t);
-            const ratio = on
+            const dayActions = actions.filter(({ exDay }) => exDay === 19_000 + t);
+            const ratio = dayActions
               .filter(({ type }) => type === 'SPLIT' || type === 'BONUS_ISSUE')
               .reduce((product, { value }) => product * value, 1);
-            const cash = on
+            const cash = dayActions
               .filter(({ type }) => type === 'DIVIDEND' || type === 'SPECIAL_DIVIDEND')
               .reduce((sum, { value }) => sum + value, 0);
             if (Number.isNaN(carriedClose)) {

@@ -5,11 +5,11 @@ import { createLocations } from '#market/sources/locations.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 describe('the places that stores may be read from', () => {
   async function createTree() {
-    const base = await folderFor();
+    const base = await createFolder();
     await mkdir(join(base, 'root', 'data'), { recursive: true });
     await mkdir(join(base, 'root-beside', 'data'), { recursive: true });
     await writeFile(join(base, 'root', 'file.csv'), '');
@@ -81,7 +81,7 @@ describe('the places that stores may be read from', () => {
 
 describe('managed folders', () => {
   test('are removed only with the mark of their store', async () => {
-    const root = await folderFor();
+    const root = await createFolder();
     const folders = createManagedFolders(root);
     const ownFolder = await folders.create('mine');
     await mkdir(join(root, 'plain'));
@@ -93,14 +93,14 @@ describe('managed folders', () => {
   });
 
   test('outside the home are never removed, even with a mark', async () => {
-    const [root, elsewhere] = [await folderFor(), await folderFor()];
+    const [root, elsewhere] = [await createFolder(), await createFolder()];
     const foreignFolder = await createManagedFolders(elsewhere).create('mine');
     expect(await createManagedFolders(root).remove(foreignFolder, 'mine')).toBe(false);
     expect(await readdir(elsewhere)).toHaveLength(1);
   });
 
   test('that no store names are swept, others are left', async () => {
-    const root = await folderFor();
+    const root = await createFolder();
     const before = createManagedFolders(root);
     const [namedFolder] = [await before.create('named'), await before.create('lost')];
     await mkdir(join(root, 'plain'));

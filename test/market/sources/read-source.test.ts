@@ -8,19 +8,19 @@ import { writeMarket } from '#market/content/write-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, readContentHash, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 const MARKET = 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10,100\nB,2024-01-02,20,\nA,2024-01-03,11,110\n';
 
 async function listFindings(files: Record<string, string | Uint8Array>) {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, files);
   return formatFindingPaths((await readFolder(folder)).findings);
 }
 
 describe('a folder', () => {
   test('gives panels over its dates and identifiers, with nothing where there is no bar', async () => {
-    const folder = await folderFor();
+    const folder = await createFolder();
     await writeFiles(folder, { 'market.csv': MARKET });
     const { identifiers, dates, fields } = await readFolderContent(folder);
     expect(identifiers).toEqual(['A', 'B']);
@@ -30,7 +30,7 @@ describe('a folder', () => {
   });
 
   test('has the same content as CSV, gzipped CSV, JSON lines and Parquet, in one file or by year', async () => {
-    const csv = await folderFor();
+    const csv = await createFolder();
     await writeFiles(csv, {
       'market.csv': MARKET,
       'reference.csv':
@@ -39,8 +39,8 @@ describe('a folder', () => {
       'universes.csv': 'universe,identifier,start,end\nALL,A,2024-01-01,\nALL,B,,2024-06-01\n',
     });
     const content = await readFolderContent(csv);
-    const gzipped = await folderFor();
-    await writeFiles(gzipped, {
+    const gzipFolder = await createFolder();
+    await writeFiles(gzipFolder, {
       'market/2.csv.gz': gzipSync('date,VOLUME,CLOSE,identifier\n2024-01-03,110,11.0,A\n'),
       'market/1.csv.gz': gzipSync('VOLUME,identifier,CLOSE,date\n,B,20,2024-01-02\n1e2,A,10,2024-01-02\n'),
       'reference.jsonl':
@@ -49,33 +49,33 @@ describe('a folder', () => {
         '{"status":"paid","identifier":"A","type":"DIVIDEND","value":0.25,"ex_date":"2024-01-03"}\n',
       'universes.csv': 'identifier,universe,end,start\nB,ALL,2024-06-01,\nA,ALL,,2024-01-01\n',
     });
-    const parquet = await folderFor();
-    await writeMarket(join(parquet, 'store'), content, () => {});
+    const parquetFolder = await createFolder();
+    await writeMarket(join(parquetFolder, 'store'), content, () => {});
     const hashes = [
       await readContentHash(csv),
-      await readContentHash(gzipped),
-      await readContentHash(join(parquet, 'store')),
+      await readContentHash(gzipFolder),
+      await readContentHash(join(parquetFolder, 'store')),
     ];
     expect(new Set(hashes).size).toBe(1);
     expect(content.reference.rows.get('A')?.[0]?.values).toEqual(['Alpha', 'Tech', '0005', '1999-01-04', true]);
   });
 
   test('has another content as soon as one value is another', async () => {
-    const [one, other] = [await folderFor(), await folderFor()];
+    const [one, other] = [await createFolder(), await createFolder()];
     await writeFiles(one, { 'market.csv': MARKET });
     await writeFiles(other, { 'market.csv': MARKET.replace('11,110', '11.000000000000002,110') });
     expect(await readContentHash(one)).not.toBe(await readContentHash(other));
   });
 
   test('without rows that have no value has the same content', async () => {
-    const [one, other] = [await folderFor(), await folderFor()];
+    const [one, other] = [await createFolder(), await createFolder()];
     await writeFiles(one, { 'market.csv': MARKET });
     await writeFiles(other, { 'market.csv': `${MARKET}C,2024-01-02,,\nA,2024-01-05,,\n` });
     expect(await readContentHash(other)).toBe(await readContentHash(one));
   });
 
   test('takes the value of a folder name where the key is only there', async () => {
-    const folder = await folderFor();
+    const folder = await createFolder();
     const content = await readContentFrom(MARKET);
     await writeMarket(
       join(folder, 'market', 'year=2024'),
@@ -87,13 +87,13 @@ describe('a folder', () => {
 });
 
 async function readContentFrom(text: string) {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, { 'market.csv': text });
   return readFolderContent(folder);
 }
 
 async function computeTextHash(text: string) {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, { 'market.csv': text });
   return readContentHash(folder);
 }
@@ -227,11 +227,11 @@ describe('files that cannot be read', () => {
   });
 
   test('a Parquet file whose footer is damaged is one finding, without a path of this machine', async () => {
-    const source = await folderFor();
+    const source = await createFolder();
     await writeMarket(join(source, 'store'), await readContentFrom(MARKET), () => {});
     const { readFile } = await import('node:fs/promises');
     const bytes = await readFile(join(source, 'store', 'market.parquet'));
-    const folder = await folderFor();
+    const folder = await createFolder();
     await writeFiles(folder, { 'market.parquet': bytes.subarray(0, bytes.length - 9) });
     const { findings } = await readFolder(folder);
     expect(formatFindingPaths(findings)).toEqual(['UNREADABLE_FILE market']);
@@ -254,13 +254,13 @@ describe('files that cannot be read', () => {
   });
 
   test('gzip that decompresses to too much is refused long before its end', async () => {
-    const folder = await folderFor();
+    const folder = await createFolder();
     const member = gzipSync(`A,2024-01-02,${'1'.padStart(1000, '0')}\n`.repeat(30_000));
     const bytes = Buffer.concat([gzipSync('identifier,date,CLOSE\n'), ...Array.from({ length: 40 }, () => member)]);
     await writeFiles(folder, { 'market.csv.gz': bytes });
     const { findings } = await readFolder(folder);
-    const refusal = findings.find(({ code }) => code === 'UNREADABLE_FILE')?.message ?? '';
-    const [, inflated, read] = /times its size: (\d+) bytes from the first (\d+)\.$/.exec(refusal)!.map(Number);
+    const refusalText = findings.find(({ code }) => code === 'UNREADABLE_FILE')?.message ?? '';
+    const [, inflated, read] = /times its size: (\d+) bytes from the first (\d+)\.$/.exec(refusalText)!.map(Number);
     expect([read! < bytes.length / 2, inflated! < 200 * (bytes.length / 2)]).toEqual([true, true]);
   });
 
@@ -299,7 +299,7 @@ describe('files that cannot be read', () => {
     ['is removed', (file) => rmSync(file)],
   ])('a file that %s while the folder is read is reported, and none of it is used', async (_what, change) => {
     for (const stage of ['reading market', 'reading tables']) {
-      const folder = await folderFor();
+      const folder = await createFolder();
       await writeFiles(folder, { 'market.csv': MARKET });
       let isChanged = false;
       const { read, findings } = await readFolder(folder, {}, (_fraction, message) => {
@@ -317,7 +317,7 @@ describe('files that cannot be read', () => {
     ['cut short', gzipSync(`${MARKET}${'A,2024-01-04,1,1\n'.repeat(500)}`).subarray(0, 60), 'truncated'],
     ['no gzip at all', Buffer.from(MARKET), 'is not, or its data is damaged'],
   ])('a gzipped file that is %s is reported in words', async (_what, bytes, words) => {
-    const folder = await folderFor();
+    const folder = await createFolder();
     await writeFile(join(folder, 'market.csv.gz'), bytes);
     const { findings } = await readFolder(folder);
     expect(findings).toMatchObject([{ code: 'UNREADABLE_FILE', path: 'market' }]);
@@ -329,14 +329,14 @@ describe('files that cannot be read', () => {
   });
 
   test('a link that leaves the folder is not followed', async () => {
-    const [folder, outside] = [await folderFor(), await folderFor()];
+    const [folder, outside] = [await createFolder(), await createFolder()];
     await writeFile(join(outside, 'secret.csv'), MARKET);
     await symlink(join(outside, 'secret.csv'), join(folder, 'market.csv'));
     expect(formatFindingPaths((await readFolder(folder)).findings)).toEqual(['LOCATION_NOT_ALLOWED market']);
   });
 
   test.skipIf(process.getuid?.() === 0)('a file without read permission is reported', async () => {
-    const folder = await folderFor();
+    const folder = await createFolder();
     await writeFiles(folder, { 'market.csv': MARKET });
     await chmod(join(folder, 'market.csv'), 0);
     expect(formatFindingPaths((await readFolder(folder)).findings)).toEqual(['UNREADABLE_FILE market']);

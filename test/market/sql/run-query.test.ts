@@ -35,14 +35,14 @@ const createOrder = (query: string, extra: Partial<SqlOrder> = {}): SqlOrder => 
 /** Returns the tables that a query needs. */
 async function readNeeds(query: string, extra: Partial<SqlOrder> = {}): Promise<SqlNeeds> {
   const stop = new Error('stop');
-  let found: SqlNeeds | undefined;
+  let foundNeeds: SqlNeeds | undefined;
   await runQuery(createOrder(query, extra), (needs) => {
-    found = needs;
+    foundNeeds = needs;
     return Promise.reject(stop);
   }).catch((error: unknown) => {
     if (error !== stop) throw error;
   });
-  return found!;
+  return foundNeeds!;
 }
 
 const listRuns = async (query: string) =>
@@ -88,8 +88,8 @@ describe('a query reads the tables that its conditions leave', () => {
     const runs = Array.from({ length: 1001 }, (_, i) => `R${i}`);
     const detail = await catchRefusal('SELECT * FROM levels', { runs });
     expect(detail.detail).toMatchObject({ indices: 1001 });
-    const one = await readNeeds("SELECT * FROM levels WHERE index_id = 'R7' AND level > 3", { runs });
-    expect(one.runs).toEqual([{ view: 'levels', indexId: 'R7' }]);
+    const needs = await readNeeds("SELECT * FROM levels WHERE index_id = 'R7' AND level > 3", { runs });
+    expect(needs.runs).toEqual([{ view: 'levels', indexId: 'R7' }]);
   });
 
   test('columns of prices that it names, all where it has a star', async () => {
@@ -110,8 +110,8 @@ describe('errors name their place', () => {
     const { detail } = await catchRefusal(query);
     const [finding] = (detail as { findings: { message: string; position: { start: number } }[] }).findings;
     expect(finding!.message).toMatch(new RegExp(`^Line ${line}, column ${column}: `));
-    const before = query.slice(0, finding!.position.start).split('\n');
-    expect([before.length, before.at(-1)!.length + 1]).toEqual([line, column]);
+    const linesBefore = query.slice(0, finding!.position.start).split('\n');
+    expect([linesBefore.length, linesBefore.at(-1)!.length + 1]).toEqual([line, column]);
   });
 });
 

@@ -250,8 +250,8 @@ describe('the names of a synthetic market', () => {
       caps.slice(0, caps.length / 10).reduce((sum, cap) => sum + cap, 0) / caps.reduce((sum, cap) => sum + cap, 0);
     expect(share).toBeGreaterThan(0.4);
     const position = livelyMarket.reference.columns.indexOf('SECTOR');
-    const held = new Set([...livelyMarket.reference.rows.values()].map((rows) => rows[0]!.values[position]));
-    expect([...held].toSorted()).toEqual(
+    const values = new Set([...livelyMarket.reference.rows.values()].map((rows) => rows[0]!.values[position]));
+    expect([...values].toSorted()).toEqual(
       SECTORS.slice(0, SPEC.sectors)
         .map(({ sector }) => sector)
         .toSorted(),

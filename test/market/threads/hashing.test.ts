@@ -11,7 +11,7 @@ import type { FileDigest } from '#market/formats/digest-file.js';
 import type { SourceFile } from '#market/formats/source-file.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 /** Returns panels of two blocks of days. They are large enough to be hashed by a separate thread. */
 function createLargePanels(seed: number): Panels {
@@ -50,7 +50,7 @@ test('blocks of large panels have the digests that they have on one thread, and 
 });
 
 test('large files have the digests that they have on one thread, and one that is not there is a failure', async () => {
-  const path = join(await folderFor(), 'market.parquet');
+  const path = join(await createFolder(), 'market.parquet');
   const bytes = Buffer.alloc(THREAD_BYTES_MIN + 3, 'bytes');
   await writeFile(path, bytes);
   const file = { path, label: 'market', bytes: (await stat(path)).size } as SourceFile;

@@ -3,7 +3,7 @@ import { canPage, limitMemory, findMemoryLimit, allocatePanels } from '#kernels/
 import { createPanelBuffer, type PanelBuffer } from '#market/threads/panel-room.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 /** Number of batches. A panel of several batches has separate pages. */
 const BATCHES = 9;
@@ -24,7 +24,7 @@ test('values written batch by batch are in the panels, in any order', async ({ s
   const usualLimit = findMemoryLimit();
   try {
     // half of the budget has room for three batches
-    limitMemory({ panelBytes: 60 * 2 ** 20, folder: await folderFor(), keepsNames: true });
+    limitMemory({ panelBytes: 60 * 2 ** 20, folder: await createFolder(), keepsNames: true });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
     const panels = [0, 1].map(() => new Float64Array(allocatePanels(BATCHES * CELLS * 8, 2 ** 30)));
     for (const [o, [title, order]] of ORDERS.entries()) {

@@ -12,7 +12,7 @@ import { openDuckDb, formatSettings } from '#market/formats/duckdb.js';
 import { readTypedMarket, type TypedMarketResult } from '#market/sources/read-typed-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 /** Number of securities. Stripes have 32 days and batches 64 days. */
 const NAMES = 400;
@@ -35,7 +35,7 @@ async function write(
   count = 1,
   formatFile = (t: string) => `${t} % ${count}`,
 ): Promise<{ readonly path: string; readonly label: string }[]> {
-  const folder = await folderFor();
+  const folder = await createFolder();
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   const files = Array.from({ length: count }, (_, i) => ({
     path: join(folder, `part-${i}.parquet`),
@@ -93,7 +93,7 @@ async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean):
 }
 
 /** Expected day, identifier, close and volume of every row. */
-const expectedBars = callOnce(async () => {
+const readExpectedBars = callOnce(async () => {
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   const writtenRows = await connection.runAndReadAll(
     `SELECT t, 'ID' || n, CLOSE::DOUBLE, VOLUME::DOUBLE FROM (${BARS})`,
@@ -121,7 +121,7 @@ test.runIf(isReady).each([
     for (const [name, panel] of jointRead.read!.panels.fields)
       expect(Buffer.compare(viewBytes(panels.fields.get(name)!), viewBytes(panel)), name).toBe(0);
 
-    const expected = await expectedBars();
+    const expected = await readExpectedBars();
     const close = panels.fields.get('CLOSE')!;
     const volume = panels.fields.get('VOLUME')!;
     const columnIndices = new Map(panels.identifiers.map((name, column) => [name, column]));
@@ -154,7 +154,7 @@ test.runIf(isReady).each([
     const files = await write(`${FEW_BARS} ORDER BY ${order}`, count, (t) => `(${t} // 530)`);
     const jointRead = await read(files, false);
     const limit = findMemoryLimit();
-    limitMemory({ panelBytes: 140 * 2 ** 20, folder: await folderFor(), keepsNames: true });
+    limitMemory({ panelBytes: 140 * 2 ** 20, folder: await createFolder(), keepsNames: true });
     const separateRead = await read(files, true).finally(() => limitMemory(limit));
     const { panels } = separateRead.read!;
     for (const [name, panel] of jointRead.read!.panels.fields)

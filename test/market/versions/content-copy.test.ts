@@ -59,10 +59,10 @@ test('a copy of the version before, of whole panels, is read', () => {
   const header = { format: 1, dates: [...content.dates], identifiers, tables, fields: ['CLOSE'] };
   const parts = [Buffer.from(JSON.stringify(header)), Buffer.from(content.fields.get('CLOSE')!.buffer)];
   const bytes = parts.flatMap((part) => {
-    const deflated = deflateRawSync(part);
-    const length = Buffer.alloc(4);
-    length.writeUInt32LE(deflated.length);
-    return [length, deflated];
+    const deflatedPart = deflateRawSync(part);
+    const lengthBytes = Buffer.alloc(4);
+    lengthBytes.writeUInt32LE(deflatedPart.length);
+    return [lengthBytes, deflatedPart];
   });
   expect(decodeContent(Buffer.concat(bytes))).toEqual(content);
 });

@@ -109,13 +109,17 @@ test('a correction changes no decision from before it was known', () => {
         const right = addVolume(priced);
         const close = right.fields.get('CLOSE')!.slice();
         for (const cell of wrong) close[(20 + (cell % 20)) * right.identifiers.length + (cell % 7)]! *= 1.5;
-        const uncorrected: MarketData = { ...right, fields: new Map([...right.fields, ['CLOSE', close]]) };
+        const uncorrectedMarket: MarketData = { ...right, fields: new Map([...right.fields, ['CLOSE', close]]) };
         const vintages = createDailyVintages(1, right.dates.length, (marketRow) =>
-          marketRow < row ? uncorrected : right,
+          marketRow < row ? uncorrectedMarket : right,
         );
         const last = vintages.at(-1)!.content;
         const knownRun = tryRun(last, document, createRequest(documents, createKnownMarkets(vintages)));
-        const neverRun = tryRun(cutMarketAt(uncorrected, right.dates.length - 1), document, createRequest(documents));
+        const neverRun = tryRun(
+          cutMarketAt(uncorrectedMarket, right.dates.length - 1),
+          document,
+          createRequest(documents),
+        );
         const plainRun = tryRun(last, document, createRequest(documents));
         if (knownRun === undefined || neverRun === undefined || plainRun === undefined) return;
         const countDecisions = ({ index: { compositions } }: Run): number =>

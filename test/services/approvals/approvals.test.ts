@@ -34,7 +34,7 @@ function createKey(name: string, scopes: readonly Scope[]): string {
 const actAs = (who: string): RunningService => ({
   ...service,
   ask: (method, path, body, headers) => service.ask(method, path, body, { ...keys[who], ...headers }),
-  finished: (jobId) => service.finished(jobId, keys[who]),
+  waitForJob: (jobId) => service.waitForJob(jobId, keys[who]),
 });
 
 interface Failure {
@@ -116,9 +116,9 @@ test('the requester of a change cannot decide it, also with another key of the s
   await performDay(actAs('ada'), day2);
   const [approval] = await listApprovals('?state=pending');
   const id = approval!.approval_id;
-  const ada = Object.keys(keys).filter((name) => name.startsWith('ada') && name !== 'ada');
-  expect(ada).toHaveLength(2);
-  for (const key of ada) {
+  const adaKeys = Object.keys(keys).filter((name) => name.startsWith('ada') && name !== 'ada');
+  expect(adaKeys).toHaveLength(2);
+  for (const key of adaKeys) {
     expect(formatCode(await decide(key, id, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
     expect(formatCode(await decide(key, id, 'reject', 'No'))).toBe('403 APPROVAL_FORBIDDEN');
   }
@@ -138,7 +138,7 @@ test('the requester of a change cannot decide it, also with another key of the s
 /** Refreshes the store with the changed history again. */
 async function refreshHistory(): Promise<void> {
   const { body } = await actAs('ada').ask<{ job_id: string }>('POST', '/data/sync', { full: true });
-  expect((await actAs('ada').finished(body.job_id)).status).toBe('succeeded');
+  expect((await actAs('ada').waitForJob(body.job_id)).status).toBe('succeeded');
 }
 
 test('a rejected change is requested again, and its approval covers exactly its figures', async () => {
@@ -167,7 +167,7 @@ test('a restatement follows the rule of restatements, and counts each person onc
   await folder.write(createFiles(day3));
   await refreshHistory();
   const { body: run } = await actAs('ada').ask<{ job_id: string }>('POST', '/analytics/CORE/backtest', {});
-  await actAs('ada').finished(run.job_id);
+  await actAs('ada').waitForJob(run.job_id);
   const restatement = { restate: true, reason: 'The price of BB was wrong' };
   const ask = () => actAs('ada').ask<Failure & { restated: number }>('POST', '/analytics/CORE/publish', restatement);
   const refusal = await ask();
@@ -269,10 +269,10 @@ test('the approvals of a family are requested together, and an overlay is publis
 
 test('a corporate action is decided by two persons, and the second sees its effect on each index', async () => {
   const [session, coming] = SESSIONS.slice(12) as [string, string];
-  const actions = `identifier,type,value,ex_date\nAA,SPLIT,2,${coming}\n`;
-  await folder.write({ ...createFiles(session), 'corporate_actions.csv': actions });
+  const actionsCsv = `identifier,type,value,ex_date\nAA,SPLIT,2,${coming}\n`;
+  await folder.write({ ...createFiles(session), 'corporate_actions.csv': actionsCsv });
   const { body: job } = await actAs('ada').ask<{ job_id: string }>('POST', '/data/sync', {});
-  expect((await actAs('ada').finished(job.job_id)).status).toBe('succeeded');
+  expect((await actAs('ada').waitForJob(job.job_id)).status).toBe('succeeded');
   const queue = await actAs('ada').ask<{ actions: readonly DeskAction[] }>('GET', '/actions');
   const path = `/actions/${queue.body.actions[0]!.action_id}/decisions`;
   const decideAction = (decision: string) =>

@@ -120,7 +120,7 @@ test('a wrong price blocks the indices with the security until a person waives i
 test('the source corrects its price: published closes stay until an error policy decides about them', async () => {
   await folder.write(createFiles(day2));
   await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
-  await service.finished('refresh:vendor');
+  await service.waitForJob('refresh:vendor');
   const day = await performDay(service, day2);
   expect(listFindings(day)).toEqual(['CORE published null blocked']);
   expect((await listPublishedDates(service, 'EVEN')).at(-1)).toBe(day2);
@@ -148,9 +148,10 @@ test('a history that the vendor changes is reported, and the security is not upd
     'CORE coverage BB blocked',
     'EVEN coverage BB blocked',
   ]);
-  const others = listFindings(day).filter((line) => line.startsWith('CORE ') && line.endsWith(' blocked')).length - 1;
+  const otherCount =
+    listFindings(day).filter((line) => line.startsWith('CORE ') && line.endsWith(' blocked')).length - 1;
   const reason = day.held.find(({ index_id: id }) => id === 'CORE')!.reason;
-  expect(reason).toMatch(new RegExp(`^BB .* And ${others} more findings?\\.$`));
+  expect(reason).toMatch(new RegExp(`^BB .* And ${otherCount} more findings?\\.$`));
   await folder.write(createFiles(day1));
   expect((await performDay(service, day3)).state).toBe('done');
 });

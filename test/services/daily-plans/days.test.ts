@@ -156,7 +156,7 @@ test('a skip needs a reason, ends the day and is registered and audited; the nex
   await folder.write({ ...createFiles(day3), ...createFiles(day4) });
   await service.ask('PUT', '/indices/EVEN', (await service.ask('GET', '/indices/EVEN/versions/1')).body);
   await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
-  await service.finished('refresh:vendor');
+  await service.waitForJob('refresh:vendor');
   expect(await performDay(service, day4)).toMatchObject({ state: 'done' });
   expect((await listPublishedDates(service, 'CORE')).slice(-3)).toEqual([day2, day3, day4]);
 });
@@ -183,9 +183,9 @@ test('files of the published run are written once, and again on request', async 
   );
   const readAttempts = async (request: object) =>
     (await performDay(service, day4, request)).steps[2]!.items.find(({ key }) => key.endsWith('closing.csv'))!.at;
-  const first = day.steps[2]!.items.find(({ key }) => key.endsWith('closing.csv'))!.at;
-  expect(await readAttempts({})).toBe(first);
-  expect(await readAttempts({ again: ['export'] })).not.toBe(first);
+  const firstTimestamp = day.steps[2]!.items.find(({ key }) => key.endsWith('closing.csv'))!.at;
+  expect(await readAttempts({})).toBe(firstTimestamp);
+  expect(await readAttempts({ again: ['export'] })).not.toBe(firstTimestamp);
 });
 
 test('the list shows days, newest first, with the next one', async () => {

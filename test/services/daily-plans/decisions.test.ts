@@ -16,11 +16,16 @@ const computeMinutes = (count: number) => (world.now += count * 60_000);
 
 /** Adds a waiver to a stored day, as a person would. */
 function waiveCheck(date: string): Promise<void> {
-  const given = { check: 'moves' as const, index_id: 'CORE', identifier: null, reason: 'Confirmed by the exchange.' };
+  const decision = {
+    check: 'moves' as const,
+    index_id: 'CORE',
+    identifier: null,
+    reason: 'Confirmed by the exchange.',
+  };
   return world.documents.transaction(async (tx) => {
     const storedDay = (await readDay(tx, 'close', date))!;
     const timestamp = formatTimestamp(world.now);
-    const waiver = { ...given, author: 'desk', key_id: null, at: timestamp };
+    const waiver = { ...decision, author: 'desk', key_id: null, at: timestamp };
     await world.days.changeIn(tx, {
       ...storedDay,
       waivers: [...storedDay.waivers, waiver],

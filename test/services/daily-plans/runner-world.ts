@@ -61,7 +61,7 @@ export async function openRunnerWorld(start: string): Promise<RunnerWorld> {
   const store = await openStore({ home, onFailure: () => {} });
   const { documents } = store;
   const calendars = followClosures(documents, createLiveCalendars(openCalendars()), () => {});
-  const done: CompletedSteps = [];
+  const completedSteps: CompletedSteps = [];
   const openRunners: DayRunner[] = [];
   const world = {
     now: Date.parse(start),
@@ -103,7 +103,7 @@ export async function openRunnerWorld(start: string): Promise<RunnerWorld> {
           if (item(id)?.state === 'done') continue;
           try {
             await fault(type, id, day().date);
-            done.push(`${type} ${id} ${day().date}`);
+            completedSteps.push(`${type} ${id} ${day().date}`);
             await put(id, id, { state: 'done', message: 'done' });
           } catch (thrown) {
             if (!(thrown instanceof BlockedError)) throw thrown;
@@ -117,7 +117,7 @@ export async function openRunnerWorld(start: string): Promise<RunnerWorld> {
     documents,
     days,
     people,
-    done,
+    done: completedSteps,
     get now() {
       return world.now;
     },

@@ -101,7 +101,7 @@ test('an action that differs from a source is flagged, and one with changed term
 
   await deliverActions(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.25,${day3}`]);
   const { body } = await service.ask<{ job_id: string }>('POST', '/data/sync', { full: true });
-  await service.finished(body.job_id);
+  await service.waitForJob(body.job_id);
   expect(await find()).toMatchObject({ action_id: id, state: 'amended', value: 0.25 });
   await decide(id, { decision: 'rejected', comment: 'Not declared' });
   expect((await find()).state).toBe('rejected');

@@ -69,10 +69,10 @@ test('an exchange rate of 0 or less is reported at import, flagged by the audit 
   const message = `The exchange rate EURUSD is -1 on ${DAYS[AT]}; a rate must be greater than 0.`;
   for (const id of ['EURO', 'CONVERTED']) {
     await service.ask('POST', `/analytics/${id}/backtest`, {});
-    expect((await service.finished(`backtest:${id}`)).error).toMatchObject({ code: 'NUMERIC_FAILURE', message });
+    expect((await service.waitForJob(`backtest:${id}`)).error).toMatchObject({ code: 'NUMERIC_FAILURE', message });
   }
   await service.ask('POST', '/analytics/EURO/backtest', { end: DAYS[AT - 1] });
-  expect((await service.finished('backtest:EURO')).status).toBe('succeeded');
+  expect((await service.waitForJob('backtest:EURO')).status).toBe('succeeded');
   const audit = await service.ask<{ doubts: object[] }>('GET', '/data/stores/rates/audit');
   expect(audit.body.doubts).toContainEqual(
     expect.objectContaining({ kind: 'exchange_rate', identifier: 'EURUSD', date: DAYS[AT], repair: null }),
@@ -284,7 +284,7 @@ test('a series whose values cannot be per cent per year is flagged if a rate is 
   };
   const run = async (request: object) => {
     await service.ask('POST', '/analytics/DOUBLE/backtest', request);
-    return service.finished('backtest:DOUBLE');
+    return service.waitForJob('backtest:DOUBLE');
   };
   expect(await requestFinancing('LEVEL')).toEqual([
     expect.objectContaining({

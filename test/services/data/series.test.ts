@@ -110,7 +110,7 @@ async function runOnStore<T>(store: keyof typeof STORES, work: () => Promise<T>)
   const { active } = (await service.ask<{ active: string }>('GET', '/data/stores')).body;
   if (active !== store) {
     await service.ask('POST', `/data/stores/${store}/activate`);
-    expect((await service.finished(`load:${store}`)).status).toBe('succeeded');
+    expect((await service.waitForJob(`load:${store}`)).status).toBe('succeeded');
   }
   return work();
 }
@@ -118,7 +118,7 @@ async function runOnStore<T>(store: keyof typeof STORES, work: () => Promise<T>)
 async function run(id: string, request: object = {}): Promise<Record<string, unknown>> {
   const { status, body } = await service.ask('POST', `/analytics/${id}/backtest`, request);
   expect(status, JSON.stringify(body)).toBe(202);
-  const { error, result } = await service.finished(`backtest:${id}`);
+  const { error, result } = await service.waitForJob(`backtest:${id}`);
   expect(error).toBeNull();
   return result as Record<string, unknown>;
 }
@@ -153,9 +153,11 @@ describe('series of the served store', () => {
 
   test('are no constituents, no securities and not part of the coverage', () =>
     runOnStore('apart', async () => {
-      const preview = JSON.stringify((await service.ask('POST', '/indices/ALL/preview', { as_of: '2024-03-01' })).body);
-      for (const name of NAMES) expect(preview).toContain(`"${name}"`);
-      for (const name of EXTERNAL) expect(preview).not.toContain(`"${name}"`);
+      const previewText = JSON.stringify(
+        (await service.ask('POST', '/indices/ALL/preview', { as_of: '2024-03-01' })).body,
+      );
+      for (const name of NAMES) expect(previewText).toContain(`"${name}"`);
+      for (const name of EXTERNAL) expect(previewText).not.toContain(`"${name}"`);
       expect(await get('/data/coverage')).toMatchObject({ identifiers_union: NAMES.length });
       expect(await get('/data/source')).toEqual({ configured: true, identifiers: NAMES.length });
       expect((await get<{ identifiers: unknown[] }>('/data/identifiers')).identifiers).toHaveLength(NAMES.length);
@@ -262,7 +264,7 @@ test('a run is extended with its series bit-identically to a whole run, and runs
   };
   const refresh = async () => {
     await service.ask('POST', '/data/stores/growing/refresh');
-    const { error, result } = await service.finished('refresh:growing');
+    const { error, result } = await service.waitForJob('refresh:growing');
     expect(error).toBeNull();
     return result as { findings: { code: string; path: string }[]; datasets: { series: object } };
   };

@@ -20,13 +20,13 @@ const INDEX = {
 
 async function generateStore(id: string, seed: number, market: object): Promise<DataStore> {
   await service.ask('POST', '/data/synthetic', { ...MARKET, store_id: id, seed, ...market });
-  const { result } = await service.finished(`generate:${id}`);
+  const { result } = await service.waitForJob(`generate:${id}`);
   return result as DataStore;
 }
 
 /** Returns the content hash that the run of an index records as its input. */
 async function readContentHash(id: string): Promise<string> {
-  const { status, result } = await service.finished(`backtest:${id}`);
+  const { status, result } = await service.waitForJob(`backtest:${id}`);
   expect(status).toBe('succeeded');
   return (result as { readonly store_content_hash: string }).store_content_hash;
 }
@@ -39,7 +39,7 @@ async function isOutliving(): Promise<boolean> {
   const fetchStatus = async () => (await service.ask<JobStatus>('GET', '/jobs/backtest:PINNED')).body.status;
   await expect.poll(fetchStatus, { interval: 5 }).not.toBe('pending');
   await service.ask('POST', '/data/stores/second/activate');
-  expect(await service.finished('load:second')).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob('load:second')).toMatchObject({ status: 'succeeded' });
   expect((await service.ask('GET', '/jobs/generate:first')).status).toBe(200);
   expect((await service.ask('DELETE', '/data/stores/first')).status).toBe(204);
   expect((await service.ask('GET', '/jobs/generate:first')).status).toBe(404);
@@ -93,14 +93,14 @@ test(
           'GET',
           `/data/reference?identifiers=${names.join(',')}&fields=CLOSE,PRICE`,
         );
-        const answer = `${status} ${[...new Set(body.entries?.flatMap(({ fields }) => [fields.CLOSE, fields.PRICE]))].join(' and ')}`;
-        seenAnswers.set(answer, (seenAnswers.get(answer) ?? 0) + 1);
+        const answerText = `${status} ${[...new Set(body.entries?.flatMap(({ fields }) => [fields.CLOSE, fields.PRICE]))].join(' and ')}`;
+        seenAnswers.set(answerText, (seenAnswers.get(answerText) ?? 0) + 1);
       }
     };
     const readers = [read(), read(), read()];
     for (const price of [2, 1]) {
       await service.ask('POST', `/data/stores/at-${price}/activate`);
-      expect(await service.finished(`load:at-${price}`)).toMatchObject({ status: 'succeeded' });
+      expect(await service.waitForJob(`load:at-${price}`)).toMatchObject({ status: 'succeeded' });
       const computeAnswers = () => seenAnswers.get(`200 ${price}`) ?? 0;
       const before = computeAnswers();
       await expect.poll(computeAnswers, { interval: 5 }).toBeGreaterThan(before);

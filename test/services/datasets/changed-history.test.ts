@@ -150,7 +150,7 @@ describe('a refresh of later days', () => {
     ).toBe(201);
     run("UPDATE market SET CLOSE = 10.5 WHERE date = '2024-01-02'; INSERT INTO market VALUES ('A', '2024-01-04', 12)");
     await service.ask('POST', '/data/sync', {});
-    expect((await service.finished('sync:database')).result).toMatchObject({
+    expect((await service.waitForJob('sync:database')).result).toMatchObject({
       rows_added: 0,
       left_out: { changed: 1, removed: 0, added: 0 },
       rejected: [{ identifier: 'A', held_back: 1 }],
@@ -173,11 +173,11 @@ test('a full refresh counts every changed row of every table, and lists the valu
     'market.csv': formatBars(['A,2024-01-02,10.5', ...FIRST.slice(1)]),
     ...createTables(0.6, 'Health', '2024-01-02'),
   });
-  const one = { added: 0, changed: 1, removed: 0 };
+  const counts = { added: 0, changed: 1, removed: 0 };
   expect(await desk.refresh({ full: true })).toMatchObject({
     rows_added: 0,
     rows_changed: 4,
-    datasets: { market: one, reference: one, corporate_actions: one, universes: one },
+    datasets: { market: counts, reference: counts, corporate_actions: counts, universes: counts },
     restatements_total: 4,
     restatements: [
       { dataset: 'market', identifier: 'A', date: '2024-01-02', column: 'CLOSE', before: 10, after: 10.5 },
@@ -219,6 +219,6 @@ test('a store that is activated again states whether its content changed', async
   await serveFiles('other', { 'market.csv': formatBars(FIRST) });
   await desk.write({ 'market.csv': formatBars(['A,2024-01-02,19', ...FIRST.slice(1)]) });
   await service.ask('POST', '/data/stores/again/activate');
-  const { result } = await service.finished('load:again');
+  const { result } = await service.waitForJob('load:again');
   expect(listChanges(result as unknown as DataStore)).toEqual(['warning HISTORY_CHANGED market']);
 });

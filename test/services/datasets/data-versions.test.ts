@@ -41,7 +41,7 @@ const importStore = (rows: object, on_exists: string) =>
 
 async function runJob(path: string, body: object): Promise<{ readonly status: string; readonly result: unknown }> {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
-  return service.finished(started.job_id) as Promise<{ readonly status: string; readonly result: unknown }>;
+  return service.waitForJob(started.job_id) as Promise<{ readonly status: string; readonly result: unknown }>;
 }
 
 /** Returns the levels of a backtest, with the hash of all inputs. */
@@ -148,8 +148,8 @@ test('an export as known on a version uses the newest run of that version', asyn
     expect(table).toEqual(await readExport(`run_id=${run.run_id}`));
   }
   expect(new Set(tables.map((table) => JSON.stringify(table))).size).toBe(3);
-  const last = body.runs.find(({ store_version: version }) => version === 3)!.run_id;
-  const path = `/analytics/KNOWN/exports/levels?run_id=${last}&as_known_on=1`;
+  const lastRunId = body.runs.find(({ store_version: version }) => version === 3)!.run_id;
+  const path = `/analytics/KNOWN/exports/levels?run_id=${lastRunId}&as_known_on=1`;
   expect(await service.refusal('GET', path)).toMatchObject({
     status: 422,
     detail: { findings: [{ code: 'DIFFERENT_DATA', path: 'as_known_on', value: 1 }] },
@@ -277,10 +277,10 @@ test('a folder that changed while the service was stopped keeps its earlier cont
     responses.push(await readPrices());
   }
   await service.ask('POST', '/data/stores/m/activate');
-  await service.finished('load:m');
+  await service.waitForJob('load:m');
   await change(8);
   await service.ask('POST', '/data/stores/f/activate');
-  await service.finished('load:f');
+  await service.waitForJob('load:f');
   const versions = await listStoreVersions('f');
   expect(versions.map(({ version, readable, source }) => [version, readable, source])).toEqual([
     [4, true, 'reload'],
@@ -313,12 +313,12 @@ test('an import that is not activated keeps the earlier served content of its st
     expect(status).toBe(201);
   }
   await service.ask('POST', '/data/stores/m/activate');
-  await service.finished('load:m');
+  await service.waitForJob('load:m');
   expect(await listReadableVersions()).toEqual([[5, true], ...before]);
   expect((await findVersions()).versions[0]).toMatchObject({ rows_added: 8, rows_changed: 0, rows_removed: 0 });
   expect((await service.ask('GET', '/data/prices/B?as_known_on=2')).body).toEqual(earlierAnswers[1]!.answers[0]);
   await service.ask('POST', '/data/stores/f/activate');
-  await service.finished('load:f');
+  await service.waitForJob('load:f');
 });
 
 test('a store that was not served meanwhile keeps its versions when data is imported into it', async () => {

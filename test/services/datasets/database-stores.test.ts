@@ -37,7 +37,7 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     expect([status, body.identifiers, body.active, body.size_bytes, body.files]).toEqual([201, 2, true, null, []]);
     await database.query("INSERT INTO daily VALUES ('A', '2024-01-03', 11)");
     await service.ask('POST', '/data/stores/daily/refresh');
-    const refreshJob = await service.finished('refresh:daily');
+    const refreshJob = await service.waitForJob('refresh:daily');
     expect(refreshJob).toMatchObject({ status: 'succeeded', result: { rows_added: 1, end: '2024-01-03' } });
     expect(JSON.stringify([body, refreshJob, (await service.ask('GET', '/data/stores')).body])).not.toContain(
       'secret-of-the-test',
@@ -116,7 +116,7 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
       })
       .toBeGreaterThan(0);
     database.kill();
-    const failedJob = await service.finished('refresh:daily');
+    const failedJob = await service.waitForJob('refresh:daily');
     expect(failedJob).toMatchObject({ status: 'failed', error: { code: 'STORE_READ_FAILED' } });
     expect(failedJob.error?.detail).toMatchObject({
       findings: [

@@ -207,11 +207,11 @@ test('a reading process that is killed fails its job, and the next process reads
       code: 'STORE_READ_FAILED',
       message: expect.stringMatching(/ended before it was done \((SIGKILL|exit null)\)/) as string,
     };
-    for (const victims of [
+    for (const listVictims of [
       () => listReaders(process.pid),
       () => listChildren(process.pid).filter((pid) => listChildren(pid).length > 0),
     ]) {
-      const kill = () => victims().forEach((pid) => process.kill(pid, 'SIGKILL'));
+      const kill = () => listVictims().forEach((pid) => process.kill(pid, 'SIGKILL'));
       // If a read ends before its process is killed, the test starts another read.
       let failure: unknown;
       while (failure === undefined)

@@ -20,7 +20,7 @@ import { openStore, type Store } from '#store/open-store.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { createDatasetDocument, LOADED_AT } from './dataset-documents.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 function createHandle(datasetId: string, price: number): MarketHandle {
   const content = {
@@ -57,7 +57,7 @@ async function addJobs(
     readonly folder: string;
   }) => Promise<void>,
 ) {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const home = await openHome(join(folder, 'home'));
   const store = await openStore({ home, onFailure: () => {} });
   const markets = createServedMarkets();
@@ -232,27 +232,27 @@ test('a refresh whose end cannot be written serves the previous version, and one
 test('a synthetic refresh removes the replaced folder only after the new one is the store', () =>
   addJobs(async ({ store, jobs, folder }) => {
     await end(store, await jobs.generate.run(GENERATE, createAttempt()));
-    const before = (await readBody(store, 'made')).location!;
+    const locationBefore = (await readBody(store, 'made')).location!;
     const report = { rows_added: 1, findings: [] };
     const refreshedRun = await jobs.refresh.run(
       { store_id: 'made', until: '2020-06-30', full: false, dry_run: false, fail_on: [] },
       createAttempt({ handle: createHandle('made', 1), report, identifiers: 10, warnings: [] }),
     );
-    expect(existsSync(before)).toBe(true);
+    expect(existsSync(locationBefore)).toBe(true);
     await end(store, refreshedRun);
-    const after = (await readBody(store, 'made')).location!;
-    expect(after.startsWith(join(folder, 'stores'))).toBe(true);
-    expect(after).not.toBe(before);
-    await expect.poll(() => existsSync(before)).toBe(false);
-    expect(existsSync(join(after, 'market.parquet'))).toBe(true);
+    const locationAfter = (await readBody(store, 'made')).location!;
+    expect(locationAfter.startsWith(join(folder, 'stores'))).toBe(true);
+    expect(locationAfter).not.toBe(locationBefore);
+    await expect.poll(() => existsSync(locationBefore)).toBe(false);
+    expect(existsSync(join(locationAfter, 'market.parquet'))).toBe(true);
   }));
 
 test('a refresh that fills the disk reports it, removes its files, and leaves the store unchanged', ({ skip }) =>
   addJobs(async ({ store, markets, jobs, folder }) => {
-    const stores = join(folder, 'stores');
-    mkdirSync(stores);
+    const storesFolder = join(folder, 'stores');
+    mkdirSync(storesFolder);
     try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=192k', 'tmpfs', stores], { stdio: 'pipe' });
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=192k', 'tmpfs', storesFolder], { stdio: 'pipe' });
     } catch {
       return skip('mounting a small volume needs more rights than this user has');
     }
@@ -267,10 +267,10 @@ test('a refresh that fills the disk reports it, removes its files, and leaves th
         ),
       ).rejects.toMatchObject({ code: 'STORAGE_FULL' });
       expect(await readBody(store, 'made')).toEqual(before);
-      expect(readdirSync(stores).map((name) => join(stores, name))).toEqual([before.location]);
+      expect(readdirSync(storesFolder).map((name) => join(storesFolder, name))).toEqual([before.location]);
       expect(existsSync(join(before.location!, 'market.parquet'))).toBe(true);
       expect(markets.served()?.handle.datasetId).toBe('old');
     } finally {
-      execFileSync('umount', ['-l', stores]);
+      execFileSync('umount', ['-l', storesFolder]);
     }
   }));

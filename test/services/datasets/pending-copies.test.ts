@@ -58,7 +58,7 @@ function createDesk(
 ): Desk {
   const markets = createServedMarkets();
   let release = (): void => {};
-  const released = new Promise<void>((resolve) => (release = resolve));
+  const releasing = new Promise<void>((resolve) => (release = resolve));
   const failures: unknown[] = [];
   const run = (name: keyof typeof TASKS, input: unknown) =>
     TASKS[name](input as never, { report: () => {} } as never) as Promise<never>;
@@ -66,7 +66,7 @@ function createDesk(
     query: async (name, input) => run(name as keyof typeof TASKS, input),
     async aside(name, input, signal) {
       await Promise.race([
-        released,
+        releasing,
         new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
       ]);
       return run(name as keyof typeof TASKS, input);
@@ -140,32 +140,32 @@ const listCopies = async ({ versions }: Desk) => {
 };
 
 test('a content is served before it is copied, and the replaced one remains available meanwhile', async () => {
-  const one = createDesk(await openStoragePlaces());
-  await one.serve(await createMarket(1, 2));
-  expect(await listCopies(one)).toEqual(['pending', [1, true]]);
-  await one.serve(await createMarket(5, 2, 7));
-  expect(await listCopies(one)).toEqual(['pending', [2, true], [1, true]]);
-  const earlierVersion = await one.versions.at(1);
+  const desk = createDesk(await openStoragePlaces());
+  await desk.serve(await createMarket(1, 2));
+  expect(await listCopies(desk)).toEqual(['pending', [1, true]]);
+  await desk.serve(await createMarket(5, 2, 7));
+  expect(await listCopies(desk)).toEqual(['pending', [2, true], [1, true]]);
+  const earlierVersion = await desk.versions.at(1);
   expect([...earlierVersion.served.market.fields.get('CLOSE')!]).toEqual([1, 2]);
-  one.release();
-  await one.versions.close();
-  expect(await listCopies(one)).toEqual(['made', [2, true], [1, true]]);
-  expect(one.failures).toEqual([]);
+  desk.release();
+  await desk.versions.close();
+  expect(await listCopies(desk)).toEqual(['made', [2, true], [1, true]]);
+  expect(desk.failures).toEqual([]);
 });
 
 test('a process that ends waits for its copies for a limited time', async () => {
-  const at = await openStoragePlaces();
-  const one = createDesk(at, 20);
-  await one.serve(await createMarket(1, 2)); // never released: the copy takes longer than the limit
-  await one.versions.close();
-  expect(await listCopies(createDesk(at))).toEqual(['missing', [1, true]]);
-  expect(one.failures).toEqual([]);
+  const places = await openStoragePlaces();
+  const desk = createDesk(places, 20);
+  await desk.serve(await createMarket(1, 2)); // never released: the copy takes longer than the limit
+  await desk.versions.close();
+  expect(await listCopies(createDesk(places))).toEqual(['missing', [1, true]]);
+  expect(desk.failures).toEqual([]);
 
-  const next = createDesk(at);
+  const next = createDesk(places);
   await next.serve(await createMarket(1, 2));
-  const closed = next.versions.close();
+  const closing = next.versions.close();
   setTimeout(next.release, 50);
-  await closed;
+  await closing;
   expect(await listCopies(next)).toEqual(['made', [1, true]]);
 });
 

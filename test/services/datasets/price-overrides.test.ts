@@ -32,7 +32,7 @@ function createKey(name: string): string {
 const actAs = (who: string): RunningService => ({
   ...service,
   ask: (method, path, body, headers) => service.ask(method, path, body, { ...keys[who], ...headers }),
-  finished: (jobId) => service.finished(jobId, keys[who]),
+  waitForJob: (jobId) => service.waitForJob(jobId, keys[who]),
 });
 const readRightClose = async () => Number(/^AA,[^,]+,([^,]+)/m.exec(Object.values(createFiles(date))[0]!)![1]);
 const closeNow = async () => {
@@ -54,12 +54,14 @@ async function changeApproved(
   expect(refusal.body.error.code).toBe('APPROVAL_REQUIRED');
   const id = refusal.body.error.detail.approval_id;
   await whilePending(id);
-  const approved = await actAs('ben').ask<Approval>('POST', `/approvals/${id}/decisions`, { decision: 'approve' });
-  expect(approved.body).toMatchObject({ action: 'override', subject: 'vendor', state: 'approved' });
+  const approvalAnswer = await actAs('ben').ask<Approval>('POST', `/approvals/${id}/decisions`, {
+    decision: 'approve',
+  });
+  expect(approvalAnswer.body).toMatchObject({ action: 'override', subject: 'vendor', state: 'approved' });
   const { status, body } = await actAs('ada').ask<ChangedOverrides>('POST', OVERRIDES, request);
   expect(status, JSON.stringify(body)).toBe(200);
   expect(body.job_id).toBe('refresh:vendor');
-  expect((await actAs('ada').finished('refresh:vendor')).status).toBe(end);
+  expect((await actAs('ada').waitForJob('refresh:vendor')).status).toBe(end);
   return body;
 }
 
@@ -89,8 +91,8 @@ test('a price that blocks a check is overridden by two persons, and the day publ
     ]);
     expect(waitingDay.reason).toContain(`The override ${id} of its price waits for approval.`);
   });
-  const approved = { approval_id: approvalId, approved_by: ['ben'] };
-  expect(overrides).toMatchObject([{ ...request, source_price: 10 * price, author: 'ada', ...approved }]);
+  const approval = { approval_id: approvalId, approved_by: ['ben'] };
+  expect(overrides).toMatchObject([{ ...request, source_price: 10 * price, author: 'ada', ...approval }]);
   expect(await closeNow()).toBe(price);
   expect(await performDay(actAs('ada'), date)).toMatchObject({ state: 'done', held: [] });
   expect(await readFile(join(folder.folder, `market/${date}.csv`), 'utf8')).toBe(before);
@@ -104,7 +106,7 @@ test('the statement of an index with the security names requester, approver and 
   const universe = { kind: 'list', identifiers: ['BB', 'CC'] };
   await actAs('ada').ask('PUT', '/indices/OTHER', createDefinition('OTHER', 'EqualWeight', { universe }));
   const { body } = await actAs('ada').ask<{ job_id: string }>('POST', '/analytics/OTHER/backtest', {});
-  expect((await actAs('ada').finished(body.job_id)).status).toBe('succeeded');
+  expect((await actAs('ada').waitForJob(body.job_id)).status).toBe('succeeded');
   expect(await listOverrides('OTHER')).toEqual([]);
 });
 
@@ -147,7 +149,7 @@ test('a start that reads the source again applies a change that no refresh has a
   expect([end, listChanges({ findings })]).toEqual([SESSIONS[12], []]);
   // The next refresh finds no pending change.
   await service.ask('POST', '/data/stores/vendor/refresh', {}, keys['ada']);
-  expect((await actAs('ada').finished('refresh:vendor')).result).toMatchObject({ rows_changed: 0, dates_added: 1 });
+  expect((await actAs('ada').waitForJob('refresh:vendor')).result).toMatchObject({ rows_changed: 0, dates_added: 1 });
   expect(await closeNow()).toBe(price);
 });
 

@@ -26,8 +26,8 @@ describe('after a restart', () => {
   afterEach(() => service.close());
 
   test('the service is ready only after its data, and earlier requests are answered from that data', async () => {
-    const goOn = pauseReaders();
-    onTestFinished(goOn);
+    const resumeReaders = pauseReaders();
+    onTestFinished(resumeReaders);
     await service.restart();
     const earlyAnswers = [
       service.ask('GET', '/data/prices/A'),
@@ -48,7 +48,7 @@ describe('after a restart', () => {
     const [ready, health] = await Promise.all([
       service.ask<{ error: ErrorDetail }>('GET', '/health/ready'),
       service.ask<Health>('GET', '/health'),
-    ]).finally(goOn);
+    ]).finally(resumeReaders);
     const [prices, reference, source, coverage, estimate, watchlist, validation] = await Promise.all(earlyAnswers);
     expect([ready.status, ready.body.error.code]).toEqual([503, 'STORE_UNAVAILABLE']);
     expect(health.body.checks.find(({ name }) => name === 'data')).toEqual({
@@ -67,8 +67,8 @@ describe('after a restart', () => {
   });
 
   test('a change to the earlier store waits for it, and has the same refusal or success as later', async () => {
-    const goOn = pauseReaders();
-    onTestFinished(goOn);
+    const resumeReaders = pauseReaders();
+    onTestFinished(resumeReaders);
     await service.restart();
     const earlyAnswers = [
       service.refusal('POST', '/data/stores/held/activate'),
@@ -81,12 +81,12 @@ describe('after a restart', () => {
       activate: true,
     });
     expect((await view).body.status).toBe('loading');
-    goOn();
+    resumeReaders();
     const [activation, sync] = await Promise.all(earlyAnswers);
     expect(activation).toMatchObject({ status: 409, code: 'STORE_ACTIVE' });
     expect(sync).toMatchObject({ status: 409, code: 'NOTHING_TO_REFRESH' });
     expect((await second).status).toBe(202);
-    expect((await service.finished('generate:second')).status).toBe('succeeded');
+    expect((await service.waitForJob('generate:second')).status).toBe('succeeded');
   });
 
   test('the service is ready once its data is known to be unreadable, and reports what could not be read and why', async () => {
@@ -112,7 +112,7 @@ describe('after a restart', () => {
     });
     await rename(awayFolder, body.location);
     expect((await service.ask('POST', '/data/stores/held/activate')).status).toBeLessThan(300);
-    await service.finished('load:held');
+    await service.waitForJob('load:held');
     expect((await service.ask('GET', '/data/prices/A')).status).toBe(200);
   });
 

@@ -45,7 +45,7 @@ const computeExpectedLevel = (count: number) =>
 
 async function readLastLevel(): Promise<number> {
   await service.ask('POST', '/analytics/ONE/backtest', {});
-  expect((await service.finished('backtest:ONE')).error).toBeNull();
+  expect((await service.waitForJob('backtest:ONE')).error).toBeNull();
   const { body } = await service.ask<{ levels: { data: number[] } }>('GET', '/analytics/ONE/levels?variant=total');
   return body.levels.data.at(-1)!;
 }
@@ -56,7 +56,7 @@ test('a level continues over a split that the vendor restated, and ignores a cha
   const write = (text: string) => writeFile(join(folder, 'AAPL.csv'), text);
   const refresh = async (request: object = {}) => {
     await service.ask('POST', '/data/stores/desk/refresh', request);
-    return (await service.finished('refresh:desk')).result as unknown as RefreshReport;
+    return (await service.waitForJob('refresh:desk')).result as unknown as RefreshReport;
   };
   await write(formatVendorFile(5));
   const store = { store_id: 'desk', name: 'Desk', kind: 'folder', location: folder, adjustment: 'splits', mapping };

@@ -33,7 +33,7 @@ export async function serveFolder(service: RunningService, id: string, files: Re
     write,
     async refresh(request: object = {}) {
       await service.ask('POST', `/data/stores/${id}/refresh`, request);
-      const job = await service.finished(`refresh:${id}`);
+      const job = await service.waitForJob(`refresh:${id}`);
       expect(job.error).toBeNull();
       return job.result as unknown as RefreshReport;
     },

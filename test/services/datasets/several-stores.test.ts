@@ -36,7 +36,7 @@ async function runToResult<T = Record<string, unknown>>(
   body: object = {},
 ): Promise<T> {
   const { job_id: jobId } = await requestAnswer<{ job_id: string }>(service, 'POST', path, body);
-  const job = await service.finished(jobId);
+  const job = await service.waitForJob(jobId);
   if (job.status !== 'succeeded') throw new Error(`${jobId}: ${JSON.stringify(job.error)}`);
   return job.result as T;
 }
@@ -152,10 +152,10 @@ describe('indices of several stores side by side', () => {
     expect(await service.refusal('POST', '/indices', createOverlay(null))).toMatchObject({
       detail: { findings: [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'store_id' }] },
     });
-    const malformed = createEqualIndex('BAD', null, { store_id: 'no such store!' });
+    const malformedIndex = createEqualIndex('BAD', null, { store_id: 'no such store!' });
     for (const [path, body, findingPath] of [
-      ['/indices', malformed, 'store_id'],
-      ['/indices/preview', { document: malformed }, 'store_id'],
+      ['/indices', malformedIndex, 'store_id'],
+      ['/indices/preview', { document: malformedIndex }, 'store_id'],
     ] as const)
       expect(await service.refusal('POST', path, body)).toMatchObject({
         status: 422,

@@ -19,26 +19,26 @@ describe('a pending request for synthetic data', () => {
     ['with an id', { store_id: 'twice' }],
     ['without one', { seed: 77 }],
   ])('%s answers the same request with its job', async (_what, namedRequest) => {
-    const goOn = pauseReaders();
-    onTestFinished(goOn);
+    const resumeReaders = pauseReaders();
+    onTestFinished(resumeReaders);
     const body = { ...SMALL_MARKET, ...namedRequest };
     const [first, second] = await Promise.all([
       service.ask<JobStatus>('POST', '/data/synthetic', body),
       service.ask<JobStatus>('POST', '/data/synthetic', body),
     ]);
     const third = await service.ask<JobStatus>('POST', '/data/synthetic', body);
-    goOn();
+    resumeReaders();
     expect([first.status, second.status, third.status]).toEqual([202, 202, 202]);
     expect(new Set([first.body.job_id, second.body.job_id, third.body.job_id]).size).toBe(1);
-    expect((await service.finished(first.body.job_id)).status).toBe('succeeded');
+    expect((await service.waitForJob(first.body.job_id)).status).toBe('succeeded');
     const { stores } = (await service.ask<DataStoreCollection>('GET', '/data/stores')).body;
     expect(stores.filter(({ store_id }) => `generate:${store_id}` === first.body.job_id)).toHaveLength(1);
     expect(stores.filter(({ store_id }) => store_id.startsWith('synthetic-77')).length).toBeLessThanOrEqual(1);
   });
 
   test('refuses another request under its id', async () => {
-    const goOn = pauseReaders();
-    onTestFinished(goOn);
+    const resumeReaders = pauseReaders();
+    onTestFinished(resumeReaders);
     const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'other' });
     expect(
       await service.refusal('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'other', seed: 1 }),
@@ -46,8 +46,8 @@ describe('a pending request for synthetic data', () => {
       status: 409,
       code: 'STORE_EXISTS',
     });
-    goOn();
-    await service.finished(body.job_id);
+    resumeReaders();
+    await service.waitForJob(body.job_id);
     expect(await service.refusal('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'other' })).toMatchObject({
       status: 409,
       code: 'STORE_EXISTS',
@@ -57,8 +57,8 @@ describe('a pending request for synthetic data', () => {
 
 test('the most assets over the default range are accepted; more bars are refused by the limit of /health', async () => {
   const largestRequest = { store_id: 'most', assets: 5000, activate: false };
-  const goOn = pauseReaders();
-  onTestFinished(goOn);
+  const resumeReaders = pauseReaders();
+  onTestFinished(resumeReaders);
   const { status, body } = await service.ask<JobStatus>('POST', '/data/synthetic', largestRequest);
   expect([status, body.job_id]).toEqual([202, 'generate:most']);
   expect((await service.ask<JobStatus>('DELETE', '/jobs/generate:most')).body.status).toBe('cancelled');
@@ -92,14 +92,14 @@ describe('a synthetic market beyond the sessions that are known', () => {
 
   test('is refused by both dates when it would be extended beyond them', async () => {
     await service.ask('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'short' });
-    await service.finished('generate:short');
+    await service.waitForJob('generate:short');
     expect(await listFindings('/data/stores/short/refresh', { until: '2041-06-28' })).toEqual([
       422,
       'OUT_OF_RANGE until: until is 2041-06-28; sessions of XNYS are known and generated up to 2030-12-31.',
     ]);
     expect((await service.ask<DataStore>('GET', '/data/stores/short')).body.end).toBe('2020-06-30');
     expect((await service.ask('POST', '/data/stores/short/refresh', { until: '2020-07-31' })).status).toBe(202);
-    expect((await service.finished('refresh:short')).result).toMatchObject({ end: '2020-07-31' });
+    expect((await service.waitForJob('refresh:short')).result).toMatchObject({ end: '2020-07-31' });
   });
 });
 

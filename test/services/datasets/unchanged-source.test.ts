@@ -30,8 +30,8 @@ afterAll(() => service.close());
 test('after a restart an unchanged folder is served without being read', async () => {
   await expect.poll(copy).toBe('made');
   const before = await fetchCloses();
-  const goOn = pauseReaders();
-  onTestFinished(goOn);
+  const resumeReaders = pauseReaders();
+  onTestFinished(resumeReaders);
   await utimes(file, new Date(), new Date()); // changes the file's time, but not its bytes
   await service.restart();
   await expect.poll(isReady).toBe(true);
@@ -60,6 +60,6 @@ test('a new day after a start from the copy is found by a refresh', async () => 
   await writeFile(file, formatCsv(10, 11, 12, 13));
   await service.ask('POST', '/data/stores/desk/refresh');
   // Includes the row that a start added.
-  expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded', result: { rows_added: 2 } });
+  expect(await service.waitForJob('refresh:desk')).toMatchObject({ status: 'succeeded', result: { rows_added: 2 } });
   expect(await fetchStore()).toMatchObject({ end: '2024-01-05' });
 });

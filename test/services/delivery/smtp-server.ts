@@ -16,14 +16,14 @@ export async function startSmtpServer() {
     let from = '';
     let to: string[] = [];
     let data: string[] | undefined;
-    let rest = '';
+    let restText = '';
     const sendLine = (text: string): void => void socket.write(`${text}\r\n`);
     sendLine('220 test');
     socket.on('error', () => {});
     socket.on('data', (chunk: Buffer) => {
       if (state.isDeaf) return;
-      const lines = (rest + chunk.toString('latin1')).split('\r\n');
-      rest = lines.pop()!;
+      const lines = (restText + chunk.toString('latin1')).split('\r\n');
+      restText = lines.pop()!;
       for (const line of lines) {
         if (data !== undefined) {
           if (line !== '.') data.push(line.replace(/^\.\./, '.'));

@@ -50,7 +50,7 @@ afterAll(() => service.close());
 
 async function runBacktest(id: string): Promise<void> {
   await service.ask('POST', `/analytics/${id}/backtest`, {});
-  expect((await service.finished(`backtest:${id}`)).status).toBe('succeeded');
+  expect((await service.waitForJob(`backtest:${id}`)).status).toBe('succeeded');
 }
 const put = (changes: readonly object[], dry_run = false) =>
   service.ask<RecordedCalendarClosures>('PUT', CLOSURES, { changes, dry_run });
@@ -221,7 +221,7 @@ test('bars of a closed day are reported by the next refresh', async () => {
   const date = readSession(30);
   await folder.write(createFiles(date));
   await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
-  expect((await service.finished('refresh:vendor')).status).toBe('succeeded');
+  expect((await service.waitForJob('refresh:vendor')).status).toBe('succeeded');
   const { body } = await service.ask<{ findings: { code: string; path: string }[] }>('GET', '/data/stores/vendor');
   expect(body.findings).toContainEqual(expect.objectContaining({ code: 'NOT_A_SESSION', path: `market[${date}]` }));
 });

@@ -89,7 +89,7 @@ test('a statement counts the published closes, and lists the decisions of people
 test('a statement lists prices that people overrode', async () => {
   const request = { identifier: 'AA', date: readSession(8), price: 21, reason: 'Close of the exchange' };
   expect((await service.ask('POST', '/data/stores/vendor/overrides', request)).status).toBe(200);
-  await service.finished('refresh:vendor');
+  await service.waitForJob('refresh:vendor');
   const overrides = (await readStatement('CORE')).discretion.overrides;
   expect(overrides).toMatchObject([{ ...request, author: 'local', approval_id: null, approved_by: [] }]);
   expect((await readStatement('EVEN')).discretion.overrides).toEqual([]); // the index was never run

@@ -28,8 +28,14 @@ test('the log has cancelled jobs, refused keys and reads of exports but no refus
     for (let i = 0; i < 3; i++)
       expect((await service.ask('GET', '/indices', undefined, { 'x-api-key': wrongKey })).status).toBe(401);
     expect((await service.ask('GET', '/data/prices/A', undefined, key)).status).toBeGreaterThanOrEqual(400);
-    const rest = { spot: 4000, as_of: '2024-01-02', expiry: '2024-03-15', risk_free_rate: 0.05, dividend_yield: 0.015 };
-    await service.ask('POST', '/derivatives/futures/price', rest, key);
+    const fields = {
+      spot: 4000,
+      as_of: '2024-01-02',
+      expiry: '2024-03-15',
+      risk_free_rate: 0.05,
+      dividend_yield: 0.015,
+    };
+    await service.ask('POST', '/derivatives/futures/price', fields, key);
     const readAuditLog = async () => (await service.ask<Log>('GET', '/audit', undefined, key)).body.entries;
     const listNotes = async (kind: string) =>
       (await readAuditLog())

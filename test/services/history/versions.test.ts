@@ -213,7 +213,7 @@ describe('the declaration of a data store', () => {
   test('data has its author, time and reason, in its versions and in the log of writes', async () => {
     const createNoteHeaders = (note: string) => ({ 'x-change-note': note, 'x-request-id': `r-${note.length}` });
     await ask('POST', '/data/stores/two/activate', undefined, createNoteHeaders('Go live'));
-    await service.finished('load:two', keys['anna']);
+    await service.waitForJob('load:two', keys['anna']);
     const laterRows = { market: { ...tables.market, data: [['A', '2024-01-05', 4]], index: [0] } };
     const appendBody = { store_id: 'two', name: 'Both', tables: laterRows, on_exists: 'append' };
     await ask('POST', '/data/import', appendBody, createNoteHeaders('Friday'));

@@ -16,7 +16,7 @@ beforeAll(async () => {
     start: '2020-01-02',
     end: '2023-12-29',
   });
-  expect((await service.finished('generate:market')).error).toBeNull();
+  expect((await service.waitForJob('generate:market')).error).toBeNull();
 });
 afterAll(() => service.close());
 
@@ -43,7 +43,7 @@ const listArtifactFiles = async () => (await readdir(join(service.root, 'home', 
 
 async function runJob(path: string, body: unknown = {}): Promise<JobStatus> {
   const { body: status } = await service.ask<JobStatus>('POST', path, body);
-  return service.finished(status.job_id);
+  return service.waitForJob(status.job_id);
 }
 
 /** Creates an index with a run. Runs every kind of job about it, so that each has a result. */
@@ -70,22 +70,22 @@ async function waitForState(jobId: string, state: string): Promise<void> {
 }
 
 test('results of a deleted index are deleted with their files, those of another index stay', async () => {
-  const remaining = await runEveryJob('KEPT');
-  const between = await readFiles();
+  const remainingFiles = await runEveryJob('KEPT');
+  const filesBetween = await readFiles();
   const deletedRun = await runEveryJob('GONE');
-  expect((await listArtifactFiles()).length).toBeGreaterThan(between.length);
+  expect((await listArtifactFiles()).length).toBeGreaterThan(filesBetween.length);
   const { body } = await service.ask<IndexDeletion>('DELETE', '/indices/GONE');
   expect(body.deleted).toEqual([
     { index_id: 'GONE', backtest_record_deleted: true, backtest_results_deleted: 5, derived_from: null },
   ]);
   for (const jobId of deletedRun)
     expect(await service.refusal('GET', `/jobs/${jobId}`)).toMatchObject({ status: 404, code: 'JOB_NOT_FOUND' });
-  for (const jobId of remaining) expect((await service.ask('GET', `/jobs/${jobId}`)).status).toBe(200);
+  for (const jobId of remainingFiles) expect((await service.ask('GET', `/jobs/${jobId}`)).status).toBe(200);
   const list = (await service.ask<{ readonly jobs: readonly JobStatus[] }>('GET', '/jobs')).body.jobs.map(
     ({ job_id: jobId }) => jobId,
   );
   expect(list.filter((jobId) => jobId.includes('GONE'))).toEqual([]);
-  expect(await readFiles()).toEqual(between);
+  expect(await readFiles()).toEqual(filesBetween);
   await service.ask('DELETE', '/indices/KEPT');
 });
 

@@ -28,10 +28,10 @@ test('templates that were checked one by one are those that a request checks at 
 
 test('the check of a template throws if a column of its rules is not described, and other checks do not', () => {
   const all = readMethodologies();
-  const undescribed = { ...all.find(({ id }) => id === 'best-in-class')!, meanings: {} };
-  const described = all.find(({ id }) => id === 'blend-60-40')!;
+  const undescribedTemplate = { ...all.find(({ id }) => id === 'best-in-class')!, meanings: {} };
+  const template = all.find(({ id }) => id === 'blend-60-40')!;
   const templates = createMethodologyTemplates({
-    read: () => [undescribed, described],
+    read: () => [undescribedTemplate, template],
     calendars: openCalendars(),
     markets: { current: () => undefined, require: refuseCall },
     jobs: { query: refuseCall },

@@ -203,9 +203,9 @@ test('an overlay explains itself, and a variant of it can be swept', async () =>
 });
 
 test('a rate that the store lacks is refused with its name before a job is created, also underneath and in a sweep', async () => {
-  const yen = { ...DOUBLE, id: 'YEN', overlay: { type: 'currency', to: 'JPY' } } as const;
+  const yenIndex = { ...DOUBLE, id: 'YEN', overlay: { type: 'currency', to: 'JPY' } } as const;
   const fee = { ...DOUBLE, id: 'ON-YEN', source_index_id: 'YEN', overlay: { type: 'fee', percent: 1 } } as const;
-  for (const body of [yen, fee]) await client.call('createIndex', { body });
+  for (const body of [yenIndex, fee]) await client.call('createIndex', { body });
   const lacks = 'The store has no exchange rate USDJPY, which the overlay YEN needs.';
   for (const index_id of ['YEN', 'ON-YEN'])
     expect(await service.refusal('POST', `/analytics/${index_id}/backtest`, {})).toMatchObject({

@@ -5,7 +5,7 @@ import { openHome, type Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const temporaryFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 let home: Home;
 let store: Store;
 let strategies: Strategies;
@@ -17,7 +17,7 @@ const throwCause = (cause: unknown): never => {
 };
 
 beforeEach(async () => {
-  home = await openHome(await temporaryFolder());
+  home = await openHome(await createFolder());
   store = await openStore({ home, onFailure: throwCause });
   liveIndices.clear();
   cancelledJobs.length = 0;

@@ -9,13 +9,13 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { createTestClock } from '../../jobs/test-clock.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const URL_OF_TEST = 'https://hooks.test/end';
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** Creates deliveries on separate documents. @param answers responses of the receiver in order; the last one repeats */
 async function createWorld(answers: readonly (Failure | undefined)[], hosts = ['hooks.test']) {
-  const home = await openHome(await newFolder());
+  const home = await openHome(await createFolder());
   const { documents, close } = await openStore({ home, onFailure: () => {} });
   const time = createTestClock();
   const sentDeliveries: { readonly delivery: Delivery; readonly atMs: number }[] = [];
@@ -147,6 +147,10 @@ test('private networks are reached if they are allowed, but never cloud metadata
   const embeddedAddresses = ['::169.254.169.254', '::127.0.0.1', '::ffff:169.254.169.254', '::ffff:0:169.254.169.254'];
   expect([...embeddedAddresses, '2002:a9fe:a9fe::', '64:ff9b::a9fe:a9fe'].filter(isAllowed)).toEqual([]);
   expect(['::1', '::ffff:127.0.0.1'].filter(isAllowed)).toHaveLength(2);
-  const refusal = createCallbackDestinations({ hosts: [], isPrivateAllowed: false, hasSecret: true }).isAddressAllowed;
-  expect(['127.0.0.1', '::1', '::ffff:10.0.0.1', 'fd00::1'].map(refusal)).toEqual(Array(4).fill(false));
+  const isPublicAddress = createCallbackDestinations({
+    hosts: [],
+    isPrivateAllowed: false,
+    hasSecret: true,
+  }).isAddressAllowed;
+  expect(['127.0.0.1', '::1', '::ffff:10.0.0.1', 'fd00::1'].map(isPublicAddress)).toEqual(Array(4).fill(false));
 });

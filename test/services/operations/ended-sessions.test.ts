@@ -56,9 +56,9 @@ test('no number of sign-outs revives a session, or needs more space than sixteen
     nowMs += 1000;
   }
   const begunLater = createSession('later');
-  for (const each of [endedFront, await readFront()]) {
-    expect(sessions.filter((session) => !each.has(session))).toEqual([]);
-    expect(each.has(begunLater)).toBe(false);
+  for (const endedList of [endedFront, await readFront()]) {
+    expect(sessions.filter((session) => !endedList.has(session))).toEqual([]);
+    expect(endedList.has(begunLater)).toBe(false);
   }
   const [id] = await documents.ids('ended-sessions');
   const { body } = (await documents.get('ended-sessions', id!)) as { readonly body: { readonly sessions: unknown[] } };

@@ -40,7 +40,7 @@ test('jobs of a paused kind wait, across a restart too, until an operator resume
     expect.objectContaining({ kind: 'generate', pause: expect.objectContaining({ reason: 'move' }) }),
   );
   expect((await service.ask('POST', '/jobs/kinds/generate/resume', undefined, operator)).body['pause']).toBeNull();
-  expect((await service.finished('generate:one', desk)).status).toBe('succeeded');
+  expect((await service.waitForJob('generate:one', desk)).status).toBe('succeeded');
 });
 
 test('a key without the scope admin neither pauses a kind nor submits jobs of high priority', async () => {
@@ -53,5 +53,5 @@ test('a key without the scope admin neither pauses a kind nor submits jobs of hi
     body: { priority: 'high' },
   });
   expect((await generate('four', '?priority=urgent', desk)).status).toBe(422);
-  for (const id of ['two', 'three']) await service.finished(`generate:${id}`, desk);
+  for (const id of ['two', 'three']) await service.waitForJob(`generate:${id}`, desk);
 });

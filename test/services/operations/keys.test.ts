@@ -60,9 +60,9 @@ test('unknown, wrong, malformed, revoked and expired keys are all rejected', asy
     scopes: ['read'],
     expires: '2026-11-21T00:00:00.000000+00:00',
   });
-  const other = issueKey({ name: 'b', scopes: ['read'], expires: null }, nowMs).key;
-  expect(keys.verify(other)).toBeUndefined();
-  expect(keys.verify(`${key.slice(0, 17)}${other.slice(17)}`)).toBeUndefined();
+  const otherKey = issueKey({ name: 'b', scopes: ['read'], expires: null }, nowMs).key;
+  expect(keys.verify(otherKey)).toBeUndefined();
+  expect(keys.verify(`${key.slice(0, 17)}${otherKey.slice(17)}`)).toBeUndefined();
   for (const text of ['', 'dvs_', key.slice(0, -1), `${key}x`, key.toUpperCase(), `dvs_${record.id}_`])
     expect(keys.verify(text)).toBeUndefined();
   nowMs = Date.parse('2026-11-20T23:59:59.999Z');
@@ -74,9 +74,9 @@ test('unknown, wrong, malformed, revoked and expired keys are all rejected', asy
 test('a revoked key stays revoked, and a service whose keys are all revoked is not open', async () => {
   const { key, record } = await (await open()).create({ name: 'a', scopes: ['admin'], expires: null });
   const keys = await open();
-  const revoked = await keys.revoke(record.id);
+  const revokedKey = await keys.revoke(record.id);
   expect(keys.verify(key)).toBeUndefined();
-  expect(await keys.revoke(record.id)).toEqual(revoked);
+  expect(await keys.revoke(record.id)).toEqual(revokedKey);
   expect((await open()).verify(key)).toBeUndefined();
   expect((await open()).areConfigured()).toBe(true);
 });
@@ -113,10 +113,10 @@ test('a rotated key is accepted together with its successor for the overlap, wit
 test('a key that is limited to addresses is rejected elsewhere', async () => {
   const keys = await open();
   const { key } = await keys.create({ name: 'desk', scopes: ['read'], expires: null, sources: ['10.0.0.0/8', '::1'] });
-  const accepted = ['10.9.9.9', '::ffff:10.0.0.1', '::1', '11.0.0.1', undefined].map(
+  const outcomes = ['10.9.9.9', '::ffff:10.0.0.1', '::1', '11.0.0.1', undefined].map(
     (address) => keys.verify(key, address) !== undefined,
   );
-  expect(accepted).toEqual([true, true, true, false, false]);
+  expect(outcomes).toEqual([true, true, true, false, false]);
 });
 
 test('the last use of a key is known, to the minute, also after a restart', async () => {

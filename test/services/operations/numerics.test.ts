@@ -82,7 +82,7 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
       identifiers: NAMES,
       intensity: 0,
     });
-    expect(await service.finished(job.job_id)).toMatchObject({ status: 'succeeded' });
+    expect(await service.waitForJob(job.job_id)).toMatchObject({ status: 'succeeded' });
     const { body: model } = await service.ask<z.infer<typeof RiskModelView>>('GET', '/risk-models/trio');
     const { precision } = choice.engine;
     expect(model.precision).toBe(precision);
@@ -136,12 +136,12 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
   testWhenSet('simulates with it, and the simulation states its precision', async () => {
     expect((await service.ask('POST', '/indices', index)).status).toBe(200);
     const run = await service.ask<JobStatus>('POST', '/analytics/TRIO/backtest');
-    expect(await service.finished(run.body.job_id)).toMatchObject({ status: 'succeeded' });
+    expect(await service.waitForJob(run.body.job_id)).toMatchObject({ status: 'succeeded' });
     const { body: job } = await service.ask<JobStatus>('POST', '/analytics/TRIO/simulate', {
       horizon: 20,
       paths: 2_000,
     });
-    const view = (await service.finished(job.job_id)).result as SimulationView;
+    const view = (await service.waitForJob(job.job_id)).result as SimulationView;
     expect(view.precision).toBe(choice.engine.precision);
     const expected = (1 + view.mean_return) ** 20 - 1;
     const fiveErrors = 5 * (view.total_return.deviation / Math.sqrt(2_000));

@@ -41,12 +41,12 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 async function runOf(constraints: object[], terms: object): Promise<OptimisationRunResult> {
-  const set = { id: 'rows', name: 'rows', constraints };
-  expect((await service.ask('PUT', '/optimise/constraint-sets/rows', set)).status).toBe(200);
+  const constraintSet = { id: 'rows', name: 'rows', constraints };
+  expect((await service.ask('PUT', '/optimise/constraint-sets/rows', constraintSet)).status).toBe(200);
   const request = { index_id: 'P', constraint_set_id: 'rows', ...terms };
   const { status, body } = await service.ask<JobStatus>('POST', '/optimise/runs', request);
   expect(status, JSON.stringify(body)).toBe(202);
-  const { result, error } = await service.finished(body.job_id);
+  const { result, error } = await service.waitForJob(body.job_id);
   expect(error, JSON.stringify(error)).toBeNull();
   return result as OptimisationRunResult;
 }
@@ -100,10 +100,12 @@ describe('a preview of an optimisation', () => {
     const soft = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.1, soft: 1 } }];
     const { body } = await requestPreview(soft, {});
     const run = await runOf(soft, {});
-    const above = Object.entries(body.weights).filter(([, weight]) => weight > 0.1 + 1e-6);
-    expect(above.length).toBeGreaterThan(0);
+    const largeWeights = Object.entries(body.weights).filter(([, weight]) => weight > 0.1 + 1e-6);
+    expect(largeWeights.length).toBeGreaterThan(0);
     expect(Object.fromEntries(body.solve!.exceeded.map(({ label, value }) => [label, value]))).toEqual(
-      Object.fromEntries(above.map(([identifier, weight]) => [`PositionBounds[pos]:upper:${identifier}`, weight])),
+      Object.fromEntries(
+        largeWeights.map(([identifier, weight]) => [`PositionBounds[pos]:upper:${identifier}`, weight]),
+      ),
     );
     expect(body.solve!.exceeded[0]).toMatchObject({
       id: 'pos',

@@ -6,15 +6,15 @@ import { openBatches, type BatchWorld } from './batch-world.js';
 let world: BatchWorld;
 beforeAll(async () => {
   world = await openBatches();
-  const estimated = await world.service.ask<{ job_id: string }>('POST', '/risk-models/early/estimate', {
+  const estimation = await world.service.ask<{ job_id: string }>('POST', '/risk-models/early/estimate', {
     identifiers: world.common.identifiers,
     estimator: 'statistical',
     factors: 5,
     start: '2022-01-03',
     end: '2022-12-30',
   });
-  expect(estimated.status, JSON.stringify(estimated.body)).toBe(202);
-  expect((await world.service.finished(estimated.body.job_id)).error).toBeNull();
+  expect(estimation.status, JSON.stringify(estimation.body)).toBe(202);
+  expect((await world.service.waitForJob(estimation.body.job_id)).error).toBeNull();
 });
 afterAll(() => world?.service.close());
 
@@ -27,7 +27,7 @@ async function run(id: string, more: object = {}): Promise<JobStatus> {
     ...more,
   });
   expect(status, JSON.stringify(body)).toBe(202);
-  return world.service.finished(body.job_id);
+  return world.service.waitForJob(body.job_id);
 }
 
 const expectClose = (a: number, b: number, scale: number): void => expect(Math.abs(a - b)).toBeLessThan(1e-9 * scale);

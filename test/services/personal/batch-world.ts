@@ -39,17 +39,17 @@ export interface TestAccount {
 export async function openBatches(start = MARKET.start, running?: RunningService): Promise<BatchWorld> {
   const service = running ?? (await runService());
   await service.ask('POST', '/data/synthetic', { ...MARKET, start });
-  await service.finished('generate:market');
+  await service.waitForJob('generate:market');
   const index = { ...INDEX, base_date: start };
   await service.ask('PUT', '/indices/EVEN', index);
   await service.ask('POST', '/analytics/EVEN/backtest', {});
-  await service.finished('backtest:EVEN');
+  await service.waitForJob('backtest:EVEN');
   const { body } = await service.ask<{ job_id: string }>('POST', '/risk-models/factors/estimate', {
     index_id: 'EVEN',
     estimator: 'statistical',
     factors: 8,
   });
-  const { error } = await service.finished(body.job_id);
+  const { error } = await service.waitForJob(body.job_id);
   expect(error).toBeNull();
   // Securities that were listed late have no estimate.
   const { body: model } = await service.ask<{ covariance: { index: string[] } }>('GET', '/risk-models/factors');
@@ -65,7 +65,7 @@ export async function openBatches(start = MARKET.start, running?: RunningService
   }
 
   async function batch(batchId: string, accounts: readonly unknown[], terms: object = {}): Promise<BatchView> {
-    const job = await service.finished(await submit(batchId, accounts, terms));
+    const job = await service.waitForJob(await submit(batchId, accounts, terms));
     expect([job.status, job.error]).toEqual(['succeeded', null]);
     return job.result as BatchView;
   }

@@ -97,7 +97,7 @@ describe('a batch of accounts', () => {
         body: lines.join('\n'),
       });
     expect((await send(rows)).status).toBe(202);
-    const { result } = await world.service.finished('batch:table');
+    const { result } = await world.service.waitForJob('batch:table');
     const view = result as BatchView;
     expect(view.by_status).toEqual({ optimal: 2, refused: 2 });
     const messages = view.refused.map(({ account_id, findings }) => [account_id, findings[0]!.message]);
@@ -105,8 +105,8 @@ describe('a batch of accounts', () => {
       ['C2', expect.stringMatching(/^line 4, column 3, account C2: .*"many"/)],
       ['C3', expect.stringMatching(/^line 7, column 5, account C3: /)],
     ]);
-    const unsorted = await send([...rows, `C1,${b},10,30,2023-05-01`]);
-    expect([unsorted.status, await unsorted.text()]).toEqual([
+    const answer = await send([...rows, `C1,${b},10,30,2023-05-01`]);
+    expect([answer.status, await answer.text()]).toEqual([
       422,
       expect.stringContaining('line 9: rows of the account C1'),
     ]);
@@ -116,9 +116,9 @@ describe('a batch of accounts', () => {
     const accounts = world.createAccounts(3).map((account) => ({ ...account, lots: account.lots.slice(0, 40) }));
     await world.batch('lines', accounts);
     const send = (batchId: string, table: Table, inQuery: boolean) => {
-      const terms = JSON.stringify({ parent: 'CORE', risk_model: 'factors', batch_id: batchId });
-      if (!inQuery) table.schema.metadata.set('terms', terms);
-      return world.service.download(`/optimise/batches${inQuery ? `?terms=${encodeURIComponent(terms)}` : ''}`, {
+      const termsJson = JSON.stringify({ parent: 'CORE', risk_model: 'factors', batch_id: batchId });
+      if (!inQuery) table.schema.metadata.set('terms', termsJson);
+      return world.service.download(`/optimise/batches${inQuery ? `?terms=${encodeURIComponent(termsJson)}` : ''}`, {
         method: 'POST',
         headers: { 'content-type': 'application/vnd.apache.arrow.stream' },
         body: tableToIPC(table, 'stream') as Uint8Array<ArrayBuffer>,
@@ -150,7 +150,7 @@ describe('a batch of accounts', () => {
     ] as const) {
       const sentAnswer = await send(id, table, inQuery);
       expect(sentAnswer.status, await sentAnswer.text()).toBe(202);
-      await world.service.finished(`batch:${id}`);
+      await world.service.waitForJob(`batch:${id}`);
       expect(await world.readResults(id)).toEqual(await world.readResults('lines'));
     }
     const brokenAnswer = await world.service.download('/optimise/batches?terms=%7B%7D', {
@@ -187,12 +187,12 @@ describe('a batch of accounts', () => {
         202,
         expect.stringMatching(/^3 accounts: about \d+ s of processor/),
       ]);
-      await world.service.finished(`batch:${id}`);
+      await world.service.waitForJob(`batch:${id}`);
       expect(await world.readResults(id)).toEqual(await world.readResults('json'));
     }
     lots[50] = { ...lots[50]!, cost: null };
     expect((await send('bad', await encodeParquet(lots))).status).toBe(202);
-    const { result } = await world.service.finished('batch:bad');
+    const { result } = await world.service.waitForJob('batch:bad');
     expect((result as BatchView).refused.map(({ findings }) => findings[0]!.message)).toEqual([
       expect.stringMatching(/^row 51, column 4, account A\d: .*cost is required/),
     ]);
@@ -236,7 +236,7 @@ describe('a batch of accounts', () => {
       body: lines.map((line) => JSON.stringify(line)).join('\n'),
     });
     expect(sentAnswer.status, await sentAnswer.text()).toBe(202);
-    const { result, message } = await world.service.finished('batch:repeated');
+    const { result, message } = await world.service.waitForJob('batch:repeated');
     const { refused } = result as BatchView;
     expect(message).toBe('Done. 1 of 3 accounts is optimal, 2 refused.');
     expect(refused.map(({ findings: [first] }) => [first!.code, first!.message.split(':')[0]])).toEqual([
@@ -252,8 +252,8 @@ describe('a batch of accounts', () => {
   });
 
   test('reports the securities of the parent without an estimate, and both dates', async () => {
-    const job = await world.start('young', [{ account_id: 'A', cash: 1000 }], { parent: 'EVEN' });
-    const { status, error } = await world.service.finished(job);
+    const jobId = await world.start('young', [{ account_id: 'A', cash: 1000 }], { parent: 'EVEN' });
+    const { status, error } = await world.service.waitForJob(jobId);
     expect([status, error?.code]).toEqual(['failed', 'MODEL_LACKS_NAMES']);
     expect(error!.message).toMatch(/ \(prices from 202\d-\d\d-\d\d\).*returns of the model are from 2022-01-0/);
   });
@@ -273,7 +273,7 @@ describe('a batch of accounts', () => {
       body: text.replaceAll('2024-1', '2023-1'),
     });
     expect(sentAnswer.status).toBe(202);
-    const { result } = await world.service.finished('batch:example');
+    const { result } = await world.service.waitForJob('batch:example');
     expect((result as BatchView).refused).toEqual([]);
   });
 

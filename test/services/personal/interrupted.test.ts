@@ -32,7 +32,7 @@ describe('an interrupted batch', () => {
     const jobId = await world.start('away', accounts, { whole_shares: true });
     expect(await waitForProgress(jobId)).toMatchObject({ status: 'running', attempt: 1 });
     await world.service.restart(undefined, 'new');
-    const { status, error, attempt, result } = await world.service.finished(jobId);
+    const { status, error, attempt, result } = await world.service.waitForJob(jobId);
     expect([status, error, attempt]).toEqual(['succeeded', null, 2]);
     expect((result as BatchView).accounts).toBe(ACCOUNT_COUNT);
     const results = await world.readResults('away');

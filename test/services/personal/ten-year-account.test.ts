@@ -22,7 +22,7 @@ async function runDecade(method: string): Promise<AccountBacktestView> {
     rebalance: 'quarterly',
     account: { account_id: 'A', cash: CASH, tax: { lot_method: method } },
   });
-  const job = await world.service.finished(body.job_id);
+  const job = await world.service.waitForJob(body.job_id);
   expect(job.error).toBeNull();
   return job.result as AccountBacktestView;
 }
@@ -54,7 +54,7 @@ test.runIf(IS_SOAK)(
       start: FIRST,
       end: '2013-12-31',
     });
-    expect((await world.service.finished(body.job_id)).error).toBeNull();
+    expect((await world.service.waitForJob(body.job_id)).error).toBeNull();
     const { body: model } = await world.service.ask<{ covariance: { index: string[] } }>(
       'GET',
       '/risk-models/first-year',

@@ -33,7 +33,7 @@ interface Run {
 
 async function runToEnd(id = 'AMD'): Promise<Run['result']> {
   const { body } = await service.ask<{ readonly job_id: string }>('POST', `/analytics/${id}/backtest`, {});
-  const { result, error } = await service.finished(body.job_id);
+  const { result, error } = await service.waitForJob(body.job_id);
   expect(error).toBeNull();
   return result as Run['result'];
 }
@@ -75,7 +75,7 @@ async function refresh(): Promise<void> {
   );
   const { store_id: id } = body.stores[0]!;
   await service.ask('POST', `/data/stores/${id}/refresh`, {});
-  expect((await service.finished(`refresh:${id}`)).error).toBeNull();
+  expect((await service.waitForJob(`refresh:${id}`)).error).toBeNull();
 }
 
 test('twenty closes are published, an amendment keeps the run current, and twenty more follow without a conflict', async () => {

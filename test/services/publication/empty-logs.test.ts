@@ -19,8 +19,8 @@ test.each(['', '{"entries":[]}'])('a file without entries (%j) is no valid log',
     await runHere(['verify-published', file]),
     await runHere(['audit', '--check', file]),
   ];
-  for (const each of verdicts) {
-    expect(each.status).toBe(1);
-    expect(JSON.stringify(each)).toContain('Entry 1: it is missing: the file has no entries.');
+  for (const verdict of verdicts) {
+    expect(verdict.status).toBe(1);
+    expect(JSON.stringify(verdict)).toContain('Entry 1: it is missing: the file has no entries.');
   }
 });

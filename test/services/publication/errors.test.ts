@@ -22,14 +22,14 @@ afterAll(() => service.close());
 
 async function rerun(): Promise<void> {
   await service.ask('POST', '/analytics/CORE/backtest', {});
-  expect((await service.finished('backtest:CORE')).status).toBe('succeeded');
+  expect((await service.waitForJob('backtest:CORE')).status).toBe('succeeded');
 }
 
 /** Delivers the file of a session for the first time, or again. */
 async function deliverDay(k: number, edit?: Edit): Promise<void> {
   await folder.write(createFiles(readSession(k), edit));
   const { body } = await service.ask<{ job_id: string }>('POST', '/data/sync', { full: true });
-  expect((await service.finished(body.job_id)).status).toBe('succeeded');
+  expect((await service.waitForJob(body.job_id)).status).toBe('succeeded');
 }
 
 const publish = async (request: object) =>

@@ -100,9 +100,9 @@ test('closes are published once: existing ones are not repeated, later ones are 
   expect((await ask('GET', '/analytics/PUB/runs')).body).toMatchObject({ has_published: true });
   expect(first).toMatchObject({ restated: 0, through: '2023-03-31', run_id: runs[0]!.run_id, stale: null });
   expect((await publish({ through: '2023-03-31' })).body).toEqual({ ...first, published: 0 });
-  const rest = (await publish({ through: '2023-07-02' })).body; // the Sunday after the last session
+  const publication = (await publish({ through: '2023-07-02' })).body; // the Sunday after the last session
   const levels = await readRows('levels');
-  expect(first.published + rest.published).toBe(levels.length);
+  expect(first.published + publication.published).toBe(levels.length);
   const entries = await listEntries();
   expect(entries.map(({ date, price, total, net, divisor }) => ({ date, price, total, net, divisor }))).toEqual(
     levels.map(({ date, price, total, net, divisor }) => ({ date, price, total, net, divisor })),
@@ -229,8 +229,8 @@ test('the log is verified without the service, by the command and by a Python sc
   ] as const)
     expect(await runInPython([toPath('log'), '--head', hash])).toMatchObject({ status });
   await writeFile(toPath('cut'), text.split('\n').slice(2).join('\n'));
-  for (const judged of [await runInPython([toPath('cut')]), await runHere(['verify-published', toPath('cut')])])
-    expect(JSON.stringify(judged)).toContain('Entry 1: it is missing: the log is incomplete and begins with entry 3.');
+  for (const verdict of [await runInPython([toPath('cut')]), await runHere(['verify-published', toPath('cut')])])
+    expect(JSON.stringify(verdict)).toContain('Entry 1: it is missing: the log is incomplete and begins with entry 3.');
   await writeFile(toPath('empty.json'), '{}');
   for (const words of [[toPath('log'), toPath('empty.json')], [toPath('log'), toPath('none')], [toPath('none')], []])
     expect((await runInPython(words)).status, words.join(' ')).toBe(64);
@@ -271,8 +271,8 @@ test('the audit log shows the publisher and the author of the definition, to adm
   const verdict = verifyAudit(body.entries, { head: body.head.hash, seals: body.seals, keys: signingKeys });
   expect(verdict).toMatchObject({ ...body.head, sealed: body.head.seq });
   expect(body.keys.length).toBeGreaterThan(1); // one key was replaced
-  const lines = await (await service.download('/audit', { headers: { ...keys['root'], accept: LOG_MEDIA } })).text();
-  const seals = lines
+  const logText = await (await service.download('/audit', { headers: { ...keys['root'], accept: LOG_MEDIA } })).text();
+  const seals = logText
     .trimEnd()
     .split('\n')
     .filter((line) => line.startsWith('{"seal"'));
@@ -292,13 +292,13 @@ test('the audit log shows the publisher and the author of the definition, to adm
   expect(body.entries.find(({ kind }) => kind === 'signing-key')).toMatchObject({ author: 'desk', action: 'created' });
   // Times are compared as instants, whatever their time zones and fractions are.
   const times = body.entries.map(({ at: timestamp }) => timestamp);
-  const middle = times[Math.floor(times.length / 2)]!;
-  const shiftedTime = new Date(Date.parse(middle) + 2 * 3_600_000).toISOString().replace('Z', '+02:00');
+  const median = times[Math.floor(times.length / 2)]!;
+  const shiftedTime = new Date(Date.parse(median) + 2 * 3_600_000).toISOString().replace('Z', '+02:00');
   for (const [query, count] of [
-    [`start=${encodeURIComponent(shiftedTime)}`, times.filter((time) => Date.parse(time) >= Date.parse(middle)).length],
-    [`end=${encodeURIComponent(shiftedTime)}`, times.filter((time) => Date.parse(time) <= Date.parse(middle)).length],
+    [`start=${encodeURIComponent(shiftedTime)}`, times.filter((time) => Date.parse(time) >= Date.parse(median)).length],
+    [`end=${encodeURIComponent(shiftedTime)}`, times.filter((time) => Date.parse(time) <= Date.parse(median)).length],
     ['kind=publication&id=PUB', publishedEntries.length],
-    [`start=${middle.slice(0, 10)}&end=${times.at(-1)!.slice(0, 10)}`, times.length],
+    [`start=${median.slice(0, 10)}&end=${times.at(-1)!.slice(0, 10)}`, times.length],
   ] as const) {
     const result = await ask<{ readonly entries: AuditEntry[] }>('GET', `/audit?${query}`);
     expect(result.body.entries.length, query).toBe(count);

@@ -17,7 +17,7 @@ const importStatus = async (store_id: string, rows: object, on_exists = 'replace
 
 async function runBacktestJob(): Promise<string> {
   const { body: job } = await service.ask<{ readonly job_id: string }>('POST', '/analytics/CORE/backtest', {});
-  expect(await service.finished(job.job_id)).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob(job.job_id)).toMatchObject({ status: 'succeeded' });
   const { body } = await service.ask<{ readonly runs: readonly { readonly run_id: string }[] }>(
     'GET',
     '/analytics/CORE/runs',
@@ -32,7 +32,7 @@ const requestPreview = (as_known_on: number) =>
   });
 
 let publishedStore: string;
-let newest: string;
+let newestDate: string;
 let earlierAnswer: unknown;
 
 beforeAll(async () => {
@@ -57,14 +57,14 @@ test('a store of published runs cannot be deleted, and the runs are computed aga
   });
   expect(await service.refusal('DELETE', '/data/stores/other')).toMatchObject({ code: 'STORE_ACTIVE' });
   const { body: activation } = await service.ask<{ readonly job_id: string }>('POST', '/data/stores/m/activate', {});
-  await service.finished(activation.job_id);
+  await service.waitForJob(activation.job_id);
   expect((await requestPreview(1)).body.constituents).toEqual(earlierAnswer);
-  newest = await runBacktestJob();
+  newestDate = await runBacktestJob();
   const { body: asked } = await service.ask<{ readonly job_id: string }>('POST', '/analytics/CORE/runs/diff', {
     from: publishedStore,
-    to: newest,
+    to: newestDate,
   });
-  const { status, result } = await service.finished(asked.job_id);
+  const { status, result } = await service.waitForJob(asked.job_id);
   const { data, effects } = result as {
     readonly data: { readonly cells: number };
     readonly effects: readonly { readonly cause: string; readonly total_return: number }[];
@@ -114,7 +114,7 @@ test('if the newest run was deleted, views name the existing ones', async () => 
   const { code, detail } = await service.refusal('GET', '/analytics/CORE/levels');
   expect([code, (detail as { readonly run_ids: unknown }).run_ids]).toEqual([
     'RUN_NOT_FOUND',
-    [newest, publishedStore],
+    [newestDate, publishedStore],
   ]);
   expect((await service.ask('GET', `/analytics/CORE/levels?run_id=${publishedStore}`)).status).toBe(200);
 });

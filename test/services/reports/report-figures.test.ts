@@ -187,9 +187,9 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
           Math.abs(computeTurnoverOn(portfolio, date) - Number(printed.replace('%', '')) / 100),
           `turnover of ${date}`,
         ).toBeLessThan(0.0002);
-      const printed = text.match(FIGURE) ?? [];
-      expect(printed.length).toBeGreaterThan(80);
-      expect(printed.filter((figure) => !figures.has(figure) && ![...turnovers.values()].includes(figure))).toEqual([]);
+      const numbers = text.match(FIGURE) ?? [];
+      expect(numbers.length).toBeGreaterThan(80);
+      expect(numbers.filter((figure) => !figures.has(figure) && ![...turnovers.values()].includes(figure))).toEqual([]);
     }
   });
 
@@ -198,23 +198,23 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     const { weights, concentration } = await client.call('getWeights', { params: { index_id: id } });
     const { sharpe_ratio: sharpe, ...fractions } = metrics;
     for (const text of texts) {
-      const printed = new Set(text.match(FIGURE));
+      const figures = new Set(text.match(FIGURE));
       for (const value of [...Object.values(fractions), ...Object.values(exposure ?? {})])
-        expect(printed).toContain(formatPercent(value));
-      for (const value of [sharpe, concentration.effective_assets]) expect(printed).toContain(formatRatio(value));
+        expect(figures).toContain(formatPercent(value));
+      for (const value of [sharpe, concentration.effective_assets]) expect(figures).toContain(formatRatio(value));
       for (const { weight } of weights.toSorted((a, b) => b.weight - a.weight).slice(0, 10))
-        expect(printed).toContain(formatPercent(weight));
+        expect(figures).toContain(formatPercent(weight));
     }
   });
 
   test('names currency, return, price basis and transaction cost under the date, and the parent of a derived index', async () => {
     const { end } = await client.call('getOverview', { params: { index_id: id } });
-    const heading = readPdf((await createFactsheet(id)).bytes).text.replaceAll('\n', ' ');
-    expect(heading).toContain(`As of ${end}`);
-    expect(heading).toContain(id === 'PLAIN' ? 'USD, total return' : 'USD, price return');
-    expect(heading).toContain('Prices as traded');
-    expect(heading).toContain('Transaction cost 8.00 bps');
-    expect(heading.includes('Derived from CAPPED')).toBe(['DERIVED', 'HEDGED'].includes(id));
+    const pdfText = readPdf((await createFactsheet(id)).bytes).text.replaceAll('\n', ' ');
+    expect(pdfText).toContain(`As of ${end}`);
+    expect(pdfText).toContain(id === 'PLAIN' ? 'USD, total return' : 'USD, price return');
+    expect(pdfText).toContain('Prices as traded');
+    expect(pdfText).toContain('Transaction cost 8.00 bps');
+    expect(pdfText.includes('Derived from CAPPED')).toBe(['DERIVED', 'HEDGED'].includes(id));
   });
 
   test('lists the five largest contributors and the five largest detractors', async () => {

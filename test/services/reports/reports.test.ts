@@ -38,12 +38,12 @@ beforeAll(async () => {
     end: '2022-12-30',
     seed: 3,
   });
-  expect((await service.finished(result.body.job_id)).status).toBe('succeeded');
+  expect((await service.waitForJob(result.body.job_id)).status).toBe('succeeded');
   for (const id of ['RUN', 'BARE', 'GONE'])
     expect((await service.ask('PUT', `/indices/${id}`, createIndexBody(id))).status).toBe(200);
   for (const id of ['RUN', 'GONE']) {
     await service.ask('POST', `/analytics/${id}/backtest`, { transaction_cost_bps: 5 });
-    expect((await service.finished(`backtest:${id}`)).status).toBe('succeeded');
+    expect((await service.waitForJob(`backtest:${id}`)).status).toBe('succeeded');
   }
 });
 afterAll(() => service.close());
@@ -59,7 +59,7 @@ const put = (id: string, body: object = createTemplate(id), headers: Record<stri
 async function renderToEnd(request: object): Promise<Result> {
   const { status, body } = await service.ask<JobStatus>('POST', '/reports/render', request);
   expect(status, JSON.stringify(body)).toBe(202);
-  const job = await service.finished(body.job_id);
+  const job = await service.waitForJob(body.job_id);
   expect(job.error).toBeNull();
   return job.result as Result;
 }
@@ -211,7 +211,7 @@ describe('renders', () => {
     expect(postedAnswer.status).toBe(202);
     expect(postedAnswer.headers.get('location')).toBe(`/jobs/${job_id}`);
     expect(job_id).toMatch(/^render:\d{8}T\d{6}-[0-9a-f]{8}$/);
-    const result = (await service.finished(job_id)).result as Result;
+    const result = (await service.waitForJob(job_id)).result as Result;
     expect(result).toMatchObject({ template_id: 'TEARSHEET-A4', name: 'Tear sheet', index_id: 'RUN' });
     expect(`render:${result.render_id}`).toBe(job_id);
     expect(result.rendered_at).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}\+00:00$/);
@@ -323,12 +323,12 @@ describe('renders', () => {
         service.ask<JobStatus>('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'RUN' }),
       ),
     );
-    const last = submittedJobs.at(-1)!.body.job_id;
-    const { status } = (await service.ask<JobStatus>('DELETE', `/jobs/${last}`)).body;
+    const lastJobId = submittedJobs.at(-1)!.body.job_id;
+    const { status } = (await service.ask<JobStatus>('DELETE', `/jobs/${lastJobId}`)).body;
     expect(status).toBe('cancelled');
     for (const { body } of submittedJobs.slice(0, -1))
-      expect((await service.finished(body.job_id)).status).toBe('succeeded');
-    expect(await service.refusal('GET', `/reports/renders/${last.slice('render:'.length)}`)).toMatchObject({
+      expect((await service.waitForJob(body.job_id)).status).toBe('succeeded');
+    expect(await service.refusal('GET', `/reports/renders/${lastJobId.slice('render:'.length)}`)).toMatchObject({
       status: 404,
       code: 'RENDER_NOT_FOUND',
     });
@@ -342,7 +342,7 @@ describe('renders', () => {
     );
     expect((await service.ask('DELETE', '/indices/GONE')).status).toBe(200);
     for (const { body } of submittedJobs) {
-      const { status, error } = await service.finished(body.job_id);
+      const { status, error } = await service.waitForJob(body.job_id);
       expect([`${status} undefined`, 'failed INDEX_DELETED']).toContain(`${status} ${error?.code}`);
       expect(['succeeded', 'failed']).toContain(status);
     }

@@ -48,7 +48,7 @@ async function serve(store: object): Promise<void> {
 async function run(indexId: string): Promise<readonly Finding[]> {
   const { status, body } = await service.ask('POST', `/analytics/${indexId}/backtest`);
   expect(status, JSON.stringify(body)).toBe(202);
-  const job = await service.finished(`backtest:${indexId}`);
+  const job = await service.waitForJob(`backtest:${indexId}`);
   expect(job.error).toBeNull();
   return (job.result as { findings: Finding[] }).findings;
 }
@@ -133,7 +133,7 @@ describe('the price basis', () => {
       template_id: 'FACTSHEET-A4',
       index_id: 'X',
     });
-    const job = await service.finished(body.job_id);
+    const job = await service.waitForJob(body.job_id);
     const { render_id } = job.result as { render_id: string };
     const pages = readPdf(
       new Uint8Array(await (await service.download(`/reports/renders/${render_id}`)).arrayBuffer()),
@@ -211,7 +211,7 @@ describe('the currency of a store', () => {
     const { body } = await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', createIndexBody('EUR'));
     expect(body.findings).toMatchObject([{ severity: 'warning', code: 'FX_MISSING', value: 'JPYEUR' }]);
     await service.ask('POST', '/analytics/X/backtest');
-    expect((await service.finished('backtest:X')).error).toMatchObject({
+    expect((await service.waitForJob('backtest:X')).error).toMatchObject({
       code: 'FX_MISSING',
       detail: { pair: 'JPYEUR' },
     });
@@ -277,7 +277,7 @@ describe('the currency of a store', () => {
       currency: 'JPY',
       activate: false,
     });
-    expect((await service.finished(result.body.job_id)).result).toMatchObject({ currency: 'JPY' });
+    expect((await service.waitForJob(result.body.job_id)).result).toMatchObject({ currency: 'JPY' });
   });
 });
 
@@ -300,9 +300,9 @@ describe('a security that the store does not contain', () => {
     expect(await listFindings(body.index)).toEqual({
       ...expectEverywhere('UNKNOWN_IDENTIFIER derivation.constraints[0].params.identifiers[0]'),
     });
-    const set = { id: 'rows', name: 'Rows', constraints };
+    const constraintSet = { id: 'rows', name: 'Rows', constraints };
     const report = { findings: [{ path: 'constraints[0].params.identifiers[0]', row_id: 'short', value: 'BB' }] };
-    expect((await service.ask('POST', '/optimise/constraint-sets/validate', set)).body).toMatchObject(report);
-    expect((await service.ask('POST', '/optimise/constraint-sets', set)).body).toMatchObject(report);
+    expect((await service.ask('POST', '/optimise/constraint-sets/validate', constraintSet)).body).toMatchObject(report);
+    expect((await service.ask('POST', '/optimise/constraint-sets', constraintSet)).body).toMatchObject(report);
   });
 });

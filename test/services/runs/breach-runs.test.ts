@@ -78,7 +78,7 @@ async function reportBreaches(service: RunningService) {
   await writeMarket(folder, cutMarket(FIRST), () => {});
   const store = { store_id: 'desk', name: 'Desk', kind: 'folder', location: folder, activate: true } as const;
   await client.call('createStore', { body: store });
-  await service.finished('load:desk');
+  await service.waitForJob('load:desk');
   await client.call('createIndex', { body: INDEX });
   await client.run('startBacktest', { params, body: {} });
   for (let rows = FIRST + 1; rows <= LAST; rows++) {
@@ -130,12 +130,12 @@ test('after a change of the definition the breach is reported on its date', asyn
   const [service] = services;
   const client = createDivisorClient({ url: service!.url() });
   const { rebalances } = await client.call('listRebalances', { params });
-  const breach = rebalances.find(({ cause }) => cause === 'breach')!.decision_date!;
+  const breachDate = rebalances.find(({ cause }) => cause === 'breach')!.decision_date!;
   const requestWhatIf = (as_of: string) =>
     client.call('whatIf', {
       body: { index_id: 'W', as_of, patch: { pipeline: { treatment: { on_breach: 'none' } } } },
     });
-  const breachPreview = await requestWhatIf(breach);
+  const breachPreview = await requestWhatIf(breachDate);
   expect([breachPreview.before.cause, breachPreview.after.cause]).toEqual(['breach', null]);
   expect(breachPreview.before.limits!.rule).toBe('UCITS_20_35');
   // With six equal weights, the headroom of the second largest issuer is a fifth minus a sixth.
@@ -143,9 +143,9 @@ test('after a change of the definition the breach is reported on its date', asyn
   expect(breachPreview.after.limits).toBeUndefined();
   const first = await requestWhatIf(rebalances[0]!.decision_date!);
   expect([first.before.cause, first.after.cause]).toEqual(['schedule', 'schedule']);
-  const between = new Set(rebalances.map(({ decision_date }) => decision_date));
+  const decisionDates = new Set(rebalances.map(({ decision_date }) => decision_date));
   const quietDay = Array.from({ length: LAST }, (_, row) => formatIsoDay(row)).find(
-    (day) => day > INDEX.base_date && !between.has(day),
+    (day) => day > INDEX.base_date && !decisionDates.has(day),
   )!;
   expect((await requestWhatIf(quietDay)).before.cause).toBeNull();
 });
@@ -201,8 +201,8 @@ test('a breach rebalance is announced from its session on, also in a run that en
   expect([on!.upcoming[0], on!.announcements![effective]]).toEqual([effective, decided]);
 
   // The trade follows the breach by two sessions. If a run ends on the session in between, it includes the decision.
-  const between = formatIsoDay(findRow(decided!) + 1);
-  expect(between < effective).toBe(true);
+  const dateBetween = formatIsoDay(findRow(decided!) + 1);
+  expect(dateBetween < effective).toBe(true);
   const overlay = {
     id: 'W2',
     name: 'Twice',
@@ -214,13 +214,13 @@ test('a breach rebalance is announced from its session on, also in a run that en
     overlay: { type: 'leverage', factor: 2 },
   } as const;
   await client.call('createIndex', { body: overlay });
-  await client.run('startBacktest', { params, body: { end: between } });
-  await client.run('startBacktest', { params: { index_id: 'W2' }, body: { end: between } });
+  await client.run('startBacktest', { params, body: { end: dateBetween } });
+  await client.run('startBacktest', { params: { index_id: 'W2' }, body: { end: dateBetween } });
   const { summaries } = await client.call('listSummaries', {});
   const rows = summaries.filter(({ index_id: id }) => id === 'W' || id === 'W2');
   expect(rows.map(({ end, next_rebalance: next }) => [end, next])).toEqual([
-    [between, effective],
-    [between, effective],
+    [dateBetween, effective],
+    [dateBetween, effective],
   ]);
   expect(await fetchAnnounced({ from: decided!, to: effective })).toEqual(
     expected.flatMap((event) => [event, event.replace('W ', 'W2 ')]),

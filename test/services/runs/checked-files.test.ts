@@ -24,7 +24,7 @@ const DAYS = ['2022-12-21', '2022-12-22', '2022-12-23', '2022-12-27', '2022-12-2
 
 async function runToEnd(path: string, body: unknown) {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
-  const { status, result } = await service.finished(started.job_id);
+  const { status, result } = await service.waitForJob(started.job_id);
   expect(status, path).toBe('succeeded');
   return result as { readonly extended_from: string | null; readonly full_run_reason: string | null };
 }
@@ -37,8 +37,8 @@ async function runWhole(id: string): Promise<{ readonly columns: string; readonl
   await service.ask('DELETE', `/analytics/${id}/record`);
   const before = new Set(await readdir(formatFolder()));
   expect(await runToEnd(`/analytics/${id}/backtest`, {})).toMatchObject({ extended_from: null });
-  const results = (await readdir(formatFolder())).filter((name) => !before.has(name));
-  const columns = results.find((name) => results.includes(findPricesFile(name)))!;
+  const newArtifacts = (await readdir(formatFolder())).filter((name) => !before.has(name));
+  const columns = newArtifacts.find((name) => newArtifacts.includes(findPricesFile(name)))!;
   return { columns: formatPath(columns), prices: formatPath(findPricesFile(columns)) };
 }
 
@@ -59,7 +59,7 @@ async function extendAndReadFiles(id: string) {
   const events = await service.download(`/jobs/${body.job_id}/events`);
   await events.text();
   const read = readSoFar() - before;
-  const { result } = await service.finished(body.job_id);
+  const { result } = await service.waitForJob(body.job_id);
   const { extended_from: from, full_run_reason: reason } = result as Awaited<ReturnType<typeof runToEnd>>;
   return { from, reason, read };
 }
@@ -128,11 +128,11 @@ test.each(['columns', 'prices'] as const)(
   async (file) => {
     const path = (await runWhole('FIRST'))[file];
     const { atime, mtime, size, ino } = statSync(path);
-    const other = formatPath('other');
-    copyFileSync(path, other);
-    flip(other);
-    utimesSync(other, atime, mtime);
-    renameSync(other, path);
+    const otherPath = formatPath('other');
+    copyFileSync(path, otherPath);
+    flip(otherPath);
+    utimesSync(otherPath, atime, mtime);
+    renameSync(otherPath, path);
     expect(statSync(path)).toMatchObject({ mtime, size });
     expect(statSync(path).ino).not.toBe(ino);
     await grow();
@@ -147,10 +147,10 @@ test('a silent change on disk is detected in columns that an extension copies', 
   await runToEnd('/data/stores/m/refresh', { until: '2023-02-03' });
   expect((await extendAndReadFiles('FIRST')).from).not.toBeNull();
   const inodes = new Set([...before].map((name) => statSync(formatPath(name)).ino));
-  const results = (await readdir(formatFolder()))
+  const newArtifacts = (await readdir(formatFolder()))
     .map(formatPath)
     .filter((path) => !inodes.has(statSync(path).ino) && readFileSync(path, 'latin1').startsWith('DVSRUN'));
-  const copiedFile = results.toSorted((a, b) => statSync(b).size - statSync(a).size)[0]!;
+  const copiedFile = newArtifacts.toSorted((a, b) => statSync(b).size - statSync(a).size)[0]!;
   expect(statSync(copiedFile).size).toBeGreaterThan(REMEMBERED_BYTES_MIN);
   expect(statSync(copiedFile).size).toBeLessThan(statSync(columns).size);
   const { atime, mtime } = statSync(copiedFile);

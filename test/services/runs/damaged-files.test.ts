@@ -34,7 +34,7 @@ async function damageAll(damage: (path: string) => Promise<void>): Promise<void>
 
 async function runToEnd(path: string, body: unknown) {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
-  const job = await service.finished(started.job_id);
+  const job = await service.waitForJob(started.job_id);
   expect(job, path).toMatchObject({ status: 'succeeded' });
   return job;
 }
@@ -90,7 +90,7 @@ test('a damaged run is not treated as current', async () => {
     if_stale: true,
   });
   expect(secondRun.status).toBe(202);
-  expect(await service.finished(secondRun.body.job_id)).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob(secondRun.body.job_id)).toMatchObject({ status: 'succeeded' });
   expect(await requestStatus('/analytics/EQ/record')).toBe(200);
 });
 
@@ -120,10 +120,10 @@ test('a damaged risk model and a damaged render are refused and counted; a repea
   await runToEnd('/analytics/EQ/backtest', {});
   await runToEnd('/risk-models/rm/estimate', { index_id: 'EQ' });
   const { result } = await runToEnd('/reports/render', { template_id: 'FACTSHEET-A4', index_id: 'EQ' });
-  const render = `/reports/renders/${(result as { readonly render_id: string }).render_id}`;
+  const renderPath = `/reports/renders/${(result as { readonly render_id: string }).render_id}`;
   const before = await readContent('/risk-models/rm');
   await damageAll(DAMAGES['has a flipped bit']!);
-  for (const path of ['/risk-models/rm', '/jobs/risk:rm', render])
+  for (const path of ['/risk-models/rm', '/jobs/risk:rm', renderPath])
     expect([path, await requestStatus(path)]).toEqual([path, 404]);
   for (const path of ['/risk-models', '/reports/renders'])
     expect((await service.ask('GET', path)).body).toMatchObject({ skipped: 1, skipped_causes: { unreadable: 1 } });
@@ -149,12 +149,12 @@ test('a damaged result of a job is refused before the first byte of the answer',
 test('an extension of a run with a damaged earlier file is a whole run', async () => {
   await service.ask('DELETE', '/analytics/EQ/record');
   await runToEnd('/analytics/EQ/backtest', {});
-  const base = await readdir(formatFolder());
+  const baseFiles = await readdir(formatFolder());
   await runToEnd('/data/stores/m/refresh', { until: '2022-12-21' });
   const { result } = await runToEnd('/analytics/EQ/backtest', {});
   expect(result).toMatchObject({ extended_from: '2022-12-20' });
   for (const name of await readdir(formatFolder()))
-    if (base.includes(name)) await DAMAGES['has a flipped bit']!(join(formatFolder(), name));
+    if (baseFiles.includes(name)) await DAMAGES['has a flipped bit']!(join(formatFolder(), name));
   await runToEnd('/data/stores/m/refresh', { until: '2022-12-22' });
   const next = await runToEnd('/analytics/EQ/backtest', {});
   expect(next.result).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });

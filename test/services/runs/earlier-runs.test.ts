@@ -23,7 +23,7 @@ const createDefinition = (weighting: object) => ({
 
 async function runToEnd(path: string, body: unknown): Promise<void> {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
-  expect(await service.finished(started.job_id)).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob(started.job_id)).toMatchObject({ status: 'succeeded' });
 }
 
 const listRuns = async (query = ''): Promise<StoredRuns> =>
@@ -197,12 +197,12 @@ test('a replay of an earlier run uses the definition of that run', async () => {
     'POST',
     formatRunView('replay', publishedRuns.run_id),
   );
-  expect(await service.finished(started.job_id)).toMatchObject({ result: { equal: true, inputs_equal: true } });
+  expect(await service.waitForJob(started.job_id)).toMatchObject({ result: { equal: true, inputs_equal: true } });
 });
 
 test('an index deletes its runs with its record, except published ones', async () => {
   const by = { 'x-change-note': 'Made on wrong data', 'x-request-id': 'removal-1' };
-  const unpublished = (await listRuns()).runs.filter(({ published }) => !published).map(({ run_id: id }) => id);
+  const unpublishedRunIds = (await listRuns()).runs.filter(({ published }) => !published).map(({ run_id: id }) => id);
   expect((await service.ask('DELETE', '/analytics/KEPT/record', undefined, by)).status).toBe(204);
   const listRemovedEntries = async () =>
     (await service.ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=run')).body.entries.filter(
@@ -210,7 +210,7 @@ test('an index deletes its runs with its record, except published ones', async (
     );
   const entries = await listRemovedEntries();
   const requests = entries.filter(({ request_id: request }) => request === 'removal-1');
-  expect(requests.map(({ run_id: id }) => id).toSorted()).toEqual(unpublished.toSorted());
+  expect(requests.map(({ run_id: id }) => id).toSorted()).toEqual(unpublishedRunIds.toSorted());
   expect(entries.at(-1)).toMatchObject({
     action: 'deleted',
     id: 'KEPT',

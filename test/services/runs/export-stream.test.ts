@@ -165,12 +165,12 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
 
   test('beyond the number of concurrent exports is refused, until one of them ends', async () => {
     const { exports } = createTestExports({ parts: 2 });
-    const one = await exports.export('CORE', CSV);
+    const firstExport = await exports.export('CORE', CSV);
     const streams = [];
-    for (let i = 0; i < LIMITS.MAX_OPEN_EXPORTS; i++) streams.push(await readStream(one));
-    await expect(one.open(signal)).rejects.toMatchObject({ code: 'OVERLOADED' });
+    for (let i = 0; i < LIMITS.MAX_OPEN_EXPORTS; i++) streams.push(await readStream(firstExport));
+    await expect(firstExport.open(signal)).rejects.toMatchObject({ code: 'OVERLOADED' });
     await streams[0]!.cancel();
-    streams.push(await readStream(one));
+    streams.push(await readStream(firstExport));
     await Promise.all(streams.slice(1).map((stream) => stream.cancel()));
     expect(openFiles()).toEqual([]);
   });

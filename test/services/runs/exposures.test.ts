@@ -37,20 +37,23 @@ test('a datapoint is averaged over the holdings, and over the holdings of the be
   const { mean, coverage, percentiles, benchmark } = view.fields[0]!;
   for (const date of ['2022-07-29', '2022-12-30']) {
     const k = view.dates.indexOf(date);
-    const weighted = await client.call('getWeights', { params, query: { as_of: date, benchmark: 'ALL' } });
+    const weightsView = await client.call('getWeights', { params, query: { as_of: date, benchmark: 'ALL' } });
     const caps = new Map<string, number>();
-    for (const { identifier } of weighted.weights) {
+    for (const { identifier } of weightsView.weights) {
       const { prices } = await client.call('getPrices', { params: { identifier }, query: { end: date } });
       const last = prices.data.at(-1)!;
       const readLastPrice = (column: string) => Number(last[prices.columns.indexOf(column)]);
       caps.set(identifier, readLastPrice('CLOSE') * readLastPrice('SHARES_OUTSTANDING'));
     }
-    const average = weighted.weights.reduce((sum, { identifier, weight }) => sum + weight * caps.get(identifier)!, 0);
+    const average = weightsView.weights.reduce(
+      (sum, { identifier, weight }) => sum + weight * caps.get(identifier)!,
+      0,
+    );
     expect(mean[k]! / average).toBeCloseTo(1, 12);
     expect(coverage[k]).toBe(1);
-    const sorted = weighted.weights.toSorted((a, b) => caps.get(a.identifier)! - caps.get(b.identifier)!);
-    let below = 0;
-    const median = sorted.find(({ weight }) => (below += weight) >= 0.5)!;
+    const sortedWeights = weightsView.weights.toSorted((a, b) => caps.get(a.identifier)! - caps.get(b.identifier)!);
+    let countBelow = 0;
+    const median = sortedWeights.find(({ weight }) => (countBelow += weight) >= 0.5)!;
     expect(percentiles.p50[k]! / caps.get(median.identifier)!).toBeCloseTo(1, 12);
   }
   benchmark!.mean.forEach((value, k) => {

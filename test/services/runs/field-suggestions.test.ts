@@ -31,7 +31,7 @@ beforeAll(async () => {
   expect((await service.ask('POST', '/data/import', body)).status).toBe(201);
   expect((await service.ask('POST', '/indices', index)).status).toBe(200);
   const { body: job } = await service.ask<JobStatus>('POST', '/analytics/P/backtest', {});
-  expect((await service.finished(job.job_id)).error).toBeNull();
+  expect((await service.waitForJob(job.job_id)).error).toBeNull();
 });
 afterAll(() => service.close());
 

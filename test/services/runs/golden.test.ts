@@ -48,8 +48,8 @@ describe.each(['price', 'total'] as const)('the four-name index in %s return ove
   });
 
   test('the job result has the expected numbers', async () => {
-    const accepted = await service.checked('startBacktest', `${path}/backtest`, fixture.backtest);
-    expect([accepted.status, accepted.headers.get('location')]).toEqual([202, `/jobs/backtest:${id}`]);
+    const acceptedAnswer = await service.checked('startBacktest', `${path}/backtest`, fixture.backtest);
+    expect([acceptedAnswer.status, acceptedAnswer.headers.get('location')]).toEqual([202, `/jobs/backtest:${id}`]);
     const { body } = await service.finished(`backtest:${id}`);
     expect(body.error).toBeNull();
     const { result } = body;

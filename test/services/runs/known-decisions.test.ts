@@ -34,7 +34,7 @@ const INDEX = {
 
 async function runJob<T = Record<string, unknown>>(path: string, body: object): Promise<T> {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
-  const job = await service.finished(started.job_id);
+  const job = await service.waitForJob(started.job_id);
   expect(job).toMatchObject({ status: 'succeeded' });
   return job.result as T;
 }
@@ -230,9 +230,9 @@ test('a run on an earlier content states it wherever it is shown, and answers on
   const repeatStep = (body: object) => service.ask('POST', '/analytics/DESK/backtest', { if_stale: true, ...body });
   expect((await repeatStep({ as_known_on: 1 })).status).toBe(200);
   expect((await repeatStep({ as_known_on: 2 })).status).toBe(202);
-  expect(await service.finished('backtest:DESK')).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob('backtest:DESK')).toMatchObject({ status: 'succeeded' });
   expect((await repeatStep({})).status).toBe(202);
-  expect(await service.finished('backtest:DESK')).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob('backtest:DESK')).toMatchObject({ status: 'succeeded' });
 });
 
 test('without a named run, the newest current run on the current content is published', async () => {

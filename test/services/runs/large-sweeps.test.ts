@@ -27,13 +27,13 @@ let service: RunningService;
 beforeAll(async () => {
   service = await runService();
   await service.ask('POST', '/data/synthetic', MARKET);
-  await service.finished('generate:market');
+  await service.waitForJob('generate:market');
 });
 afterAll(() => service?.close());
 
 async function readView(body: object): Promise<SweepView> {
   const { body: job } = await service.ask<{ job_id: string }>('POST', '/analytics/sweeps', body);
-  const { status, error, result } = await service.finished(job.job_id);
+  const { status, error, result } = await service.waitForJob(job.job_id);
   expect([status, error]).toEqual(['succeeded', null]);
   return result as SweepView;
 }

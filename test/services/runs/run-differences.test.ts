@@ -41,7 +41,7 @@ const put = (type: string, more: object = {}) =>
 
 async function runToResult<T>(path: string, body: object): Promise<T> {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
-  const job = await service.finished(started.job_id);
+  const job = await service.waitForJob(started.job_id);
   expect(job).toMatchObject({ status: 'succeeded', error: null });
   return job.result as T;
 }
@@ -77,14 +77,14 @@ afterAll(() => service.close());
 test('each cause has the effect of exchanging it, as backtests with exchanged causes show; the effects sum exactly', async () => {
   const first = await runToEnd();
   await put('PriceWeight');
-  const defined = await runToEnd();
+  const definitionRun = await runToEnd();
   const response = await runToEnd(COSTS);
   await importStore(createMarket({ [`${CORRECTED_DATE} C`]: 500, [`${DAYS[80]!} A`]: 40 }));
   const last = await runToEnd(COSTS);
   const result = await createDifference(first, last);
   const effects = selectEffects(result);
-  expect(effects['definition']).toBeCloseTo(defined.total - first.total, 12);
-  expect(effects['request']).toBeCloseTo(response.total - defined.total, 12);
+  expect(effects['definition']).toBeCloseTo(definitionRun.total - first.total, 12);
+  expect(effects['request']).toBeCloseTo(response.total - definitionRun.total, 12);
   expect(effects['data']).toBeCloseTo(last.total - response.total, 12);
   expect(effects['engine']).toBe(0);
   expect(result.effects!.reduce((sum, { total_return: value }) => sum + value, 0)).toBe(result.total_return);

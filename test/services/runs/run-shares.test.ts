@@ -19,7 +19,7 @@ async function serveShares(shares: number): Promise<void> {
 
 async function run(): Promise<string> {
   await service.ask('POST', '/analytics/EQ/backtest', {});
-  expect((await service.finished('backtest:EQ')).status).toBe('succeeded');
+  expect((await service.waitForJob('backtest:EQ')).status).toBe('succeeded');
   return (await service.ask<{ runs: { run_id: string }[] }>('GET', '/analytics/EQ/runs')).body.runs[0]!.run_id;
 }
 

@@ -182,8 +182,8 @@ test('limits are watched on the weights of every session, with the cause of each
   const { state, breaches, breached_sessions, findings, distance } = await client.call('getLimits', { params, query });
   expect(findings).toEqual([]);
   const headroom = exposures.dates.map((_, k) => {
-    const above = exposures.groups.reduce((sum, { weights }) => sum + (weights[k]! > 0.05 ? weights[k]! : 0), 0);
-    return Math.min(0.25 - Math.max(...exposures.groups.map(({ weights }) => weights[k]!)), 0.5 - above);
+    const largeSum = exposures.groups.reduce((sum, { weights }) => sum + (weights[k]! > 0.05 ? weights[k]! : 0), 0);
+    return Math.min(0.25 - Math.max(...exposures.groups.map(({ weights }) => weights[k]!)), 0.5 - largeSum);
   });
   expect(state.dates).toEqual(exposures.dates);
   state.headroom.forEach((value, k) => expect(value).toBeCloseTo(headroom[k]!, 12));
@@ -204,10 +204,10 @@ test('rows of the optimiser are watched with datapoints of their session; other 
   expect(view.state.dates).toEqual(exposures.dates);
   view.state.headroom.forEach((value, k) => expect(value).toBeCloseTo(Math.min(0.3 - weights[k]!, weights[k]!), 12));
   expect(view.rows.map(({ row }) => row)).toEqual([`GroupBounds[s]:lower:${group}`, `GroupBounds[s]:upper:${group}`]);
-  const levered = { id: 'l', type: 'WeightSum', params: { lower: 1.5, upper: 2 } };
-  const { state } = await client.call('watchLimits', { params, body: { rows: [levered] } });
+  const limit = { id: 'l', type: 'WeightSum', params: { lower: 1.5, upper: 2 } };
+  const { state } = await client.call('watchLimits', { params, body: { rows: [limit] } });
   state.headroom.forEach((value) => expect(value).toBeCloseTo(-0.5, 12));
-  expect(validateConstraints([levered], { path: 'rows' }).map(({ code }) => code)).toEqual([
+  expect(validateConstraints([limit], { path: 'rows' }).map(({ code }) => code)).toEqual([
     'OUT_OF_RANGE',
     'OUT_OF_RANGE',
   ]);
@@ -237,12 +237,12 @@ test('a pack on the session of a rebalance has its weights; before it, the annou
   );
   for (const { identifier, weight_after } of account!.trades)
     expect(weight_after).toBeCloseTo(weights.find((row) => row.identifier === identifier)!.weight, 8);
-  const announced = await client.call('packRebalance', { params, body: createBody(decision_date!) });
-  expect(announced).toMatchObject({ effective: date, decision: decision_date, basis: 'announced' });
+  const firstPack = await client.call('packRebalance', { params, body: createBody(decision_date!) });
+  expect(firstPack).toMatchObject({ effective: date, decision: decision_date, basis: 'announced' });
   const listShares = ({ accounts }: typeof pack) => accounts[0]!.trades.map((t) => t.weight_target / t.price);
-  const ratios = listShares(pack).map((shares, i) => shares / listShares(announced)[i]!);
+  const ratios = listShares(pack).map((shares, i) => shares / listShares(firstPack)[i]!);
   for (const ratio of ratios) expect(ratio / ratios[0]!).toBeCloseTo(1, 10);
-  expect(announced.reconciliation).toBeNull();
+  expect(firstPack.reconciliation).toBeNull();
   // The orders that are announced equal the orders that are reported on the effective day.
   const listRows = ({ accounts }: typeof pack) =>
     accounts[0]!.trades.map(({ identifier, side, shares, price }) => [
@@ -253,7 +253,7 @@ test('a pack on the session of a rebalance has its weights; before it, the annou
   const { announced: on, accounts } = pack.reconciliation!;
   expect(on).toBe(decision_date);
   const orders = accounts[0]!.orders;
-  expect(orders.map((one) => [one.identifier, one.shares_announced, one.price_announced])).toEqual(listRows(announced));
+  expect(orders.map((one) => [one.identifier, one.shares_announced, one.price_announced])).toEqual(listRows(firstPack));
   expect(orders.map((one) => [one.identifier, one.shares, one.price])).toEqual(listRows(pack));
   for (const { change, shares, shares_announced } of orders) expect(change).toBe(shares - shares_announced);
   const earlyPack = await client.call('packRebalance', { params, body: createBody('2023-10-31') });

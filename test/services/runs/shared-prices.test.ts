@@ -12,7 +12,7 @@ let service: RunningService;
 
 async function runToEnd(path: string, body: unknown): Promise<void> {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
-  expect(await service.finished(started.job_id)).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob(started.job_id)).toMatchObject({ status: 'succeeded' });
 }
 
 const createIndexBody = (id: string, weighting: object) => ({
@@ -30,8 +30,8 @@ const formatFolder = (): string => join(service.root, 'home', 'artifacts');
 async function listPriceFiles() {
   const names = await readdir(formatFolder());
   const isColumns = (name: string): boolean => readFileSync(join(formatFolder(), name), 'latin1').startsWith('DVSRUN');
-  const prices = names.filter((name) => names.includes(findPricesFile(name)) && !isColumns(name));
-  return selectFiles(prices);
+  const priceFiles = names.filter((name) => names.includes(findPricesFile(name)) && !isColumns(name));
+  return selectFiles(priceFiles);
 }
 
 function selectFiles(names: readonly string[]) {
@@ -56,7 +56,7 @@ async function readViews(id: string): Promise<readonly unknown[]> {
 
 async function rerunIndex(id: string) {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', `/analytics/${id}/replay`);
-  return service.finished(started.job_id);
+  return service.waitForJob(started.job_id);
 }
 
 const EQUAL_OUTCOME = { result: { equal: true, inputs_equal: true } };

@@ -58,14 +58,14 @@ beforeAll(async () => {
   };
   expect((await service.ask('POST', '/indices', index)).status).toBe(200);
   const run = await service.ask<JobStatus>('POST', '/analytics/TRIO/backtest');
-  expect(await service.finished(run.body.job_id)).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob(run.body.job_id)).toMatchObject({ status: 'succeeded' });
 });
 afterAll(() => service.close());
 
 async function runSimulation(body?: unknown): Promise<SimulationView> {
   const { status, body: job } = await service.ask<JobStatus>('POST', '/analytics/TRIO/simulate', body);
   expect(status, JSON.stringify(job)).toBe(202);
-  const doneJob = await service.finished(job.job_id);
+  const doneJob = await service.waitForJob(job.job_id);
   expect(doneJob, JSON.stringify(doneJob.error)).toMatchObject({
     job_id: 'simulate:TRIO',
     status: 'succeeded',
@@ -105,7 +105,7 @@ describe('rolling risk', () => {
       .body.identifiers;
     const benchmark = { id: name!.identifier, kind: 'identifier' };
     await service.ask('POST', '/analytics/TRIO/backtest', { benchmark });
-    expect((await service.finished('backtest:TRIO')).status).toBe('succeeded');
+    expect((await service.waitForJob('backtest:TRIO')).status).toBe('succeeded');
     const { body } = await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?window=20&against=benchmark');
     expect(body).toMatchObject({ against: 'benchmark', benchmark_id: name!.identifier });
     expect(body.risk.columns).toEqual(['volatility', 'benchmark_volatility', 'tracking_error', 'beta', 'correlation']);
@@ -138,10 +138,10 @@ describe('rolling risk', () => {
     const identifierPath = `/analytics/TRIO/rolling?window=20&benchmark=identifier:${name!.identifier}`;
     expect((await service.ask<RollingRiskView>('GET', identifierPath)).body.risk).toEqual(body.risk);
     await service.ask('POST', '/analytics/TRIO/backtest', {});
-    expect((await service.finished('backtest:TRIO')).status).toBe('succeeded');
+    expect((await service.waitForJob('backtest:TRIO')).status).toBe('succeeded');
     expect((await service.ask<RollingRiskView>('GET', identifierPath)).body.risk).toEqual(body.risk);
     expect(await service.refusal('GET', `${identifierPath}&against=index`)).toMatchObject({ status: 422 });
-    expect((await service.finished('backtest:TRIO')).status).toBe('succeeded');
+    expect((await service.waitForJob('backtest:TRIO')).status).toBe('succeeded');
   });
 
   test('by a half-life begins with the twentieth return', async () => {
@@ -261,7 +261,7 @@ describe('a simulation', () => {
       code: 'VALIDATION_FAILED',
     });
     const long = await service.ask<JobStatus>('POST', '/analytics/TRIO/simulate', { block: 400, horizon: 500 });
-    expect(await service.finished(long.body.job_id)).toMatchObject({
+    expect(await service.waitForJob(long.body.job_id)).toMatchObject({
       status: 'failed',
       error: { code: 'RISK_INSUFFICIENT_DATA' },
     });

@@ -197,11 +197,11 @@ describe('a run is stale', () => {
       expect([path, status]).toEqual([path, 200]);
       expect((await ask(path, headers.get('etag')!)).status).toBe(304);
     }
-    const record = (await ask('record', '"none"')).headers.get('etag')!;
+    const recordEtag = (await ask('record', '"none"')).headers.get('etag')!;
     await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE'));
     for (const [i, path] of paths.entries()) expect([path, (await ask(path, before[i]!)).status]).toEqual([path, 304]);
     expect((await ask('record', '"none"', 'DELETE')).status).toBe(412);
-    expect((await ask('record', record, 'DELETE')).status).toBe(204);
+    expect((await ask('record', recordEtag, 'DELETE')).status).toBe(204);
     await runBacktestJob('BASE');
   });
 });
@@ -314,9 +314,9 @@ describe('while a store other than that of the run is served', () => {
     const staleText = await renderText('FACTSHEET-A4', 'BASE');
     expect(staleText).toContain('Not current: data');
     expect(staleText).toContain('Not current. The run was made on the store desk; other is active.');
-    const current = await renderText('FACTSHEET-A4', 'RIVAL');
-    expect(current).toContain('Current');
-    expect(current).not.toContain('Not current');
+    const currentText = await renderText('FACTSHEET-A4', 'RIVAL');
+    expect(currentText).toContain('Current');
+    expect(currentText).not.toContain('Not current');
     expect(await renderText('TEARSHEET-A4', 'BASE')).not.toContain('Risk estimates need the data store of the run');
   });
 

@@ -20,14 +20,14 @@ beforeAll(async () => {
       })
     ).status,
   ).toBe(201);
-  await service.finished('load:desk');
+  await service.waitForJob('load:desk');
   for (const [id, names] of [
     ['LEFT', ['A', 'B', 'C']],
     ['STAYED', ['X', 'Y']],
   ] as const) {
     await service.ask('POST', '/indices', createEqualIndex(id, names));
     await service.ask('POST', `/analytics/${id}/backtest`, {});
-    expect(await service.finished(`backtest:${id}`)).toMatchObject({ status: 'succeeded' });
+    expect(await service.waitForJob(`backtest:${id}`)).toMatchObject({ status: 'succeeded' });
   }
 });
 afterAll(() => service.close());
@@ -49,7 +49,7 @@ describe('a run none of whose securities has a price any more', () => {
   test('is refused in every view of risk, with the missing securities', async () => {
     writeWalks(join(service.root, 'prices'), { names: ['X', 'Y'] });
     expect((await service.ask('POST', '/data/stores/desk/refresh', { full: true })).status).toBe(202);
-    expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded' });
+    expect(await service.waitForJob('refresh:desk')).toMatchObject({ status: 'succeeded' });
     for (const view of RISKS) {
       const { status, code, message, detail } = await service.refusal('GET', `/analytics/LEFT/${view}`);
       expect([view, status, code], message).toEqual([view, 422, 'RISK_INSUFFICIENT_DATA']);
@@ -64,7 +64,7 @@ describe('a run none of whose securities has a price any more', () => {
 
   test('has no simulation by a factor model, for the same reason', async () => {
     await service.ask('POST', '/analytics/LEFT/simulate', { method: 'gaussian_factor', horizon: 20, paths: 100 });
-    expect(await service.finished('simulate:LEFT')).toMatchObject({
+    expect(await service.waitForJob('simulate:LEFT')).toMatchObject({
       status: 'failed',
       error: {
         code: 'RISK_INSUFFICIENT_DATA',
@@ -78,7 +78,7 @@ describe('a run none of whose securities has a price any more', () => {
       (await service.ask('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'LEFT' })).status,
     ).toBe(202);
     const { jobs } = (await service.ask<{ jobs: { job_id: string }[] }>('GET', '/jobs?kind=render')).body;
-    const { result } = await service.finished(jobs[0]!.job_id);
+    const { result } = await service.waitForJob(jobs[0]!.job_id);
     const pdf = await service.download(`/reports/renders/${(result as { render_id: string }).render_id}`);
     expect(readPdf(new Uint8Array(await pdf.arrayBuffer())).text.replaceAll('\n', ' ')).toContain(
       '0 of 3 securities are covered; at least 1 security is required.',
@@ -101,7 +101,7 @@ test('without a column SECTOR all securities are one group, unless that column i
   await service.ask('POST', '/data/import', { store_id: 'bare', name: 'Bare', tables: { market }, activate: true });
   await service.ask('POST', '/indices', { ...createEqualIndex('BARE', ['A', 'B']), base_date: '2024-01-02' });
   await service.ask('POST', '/analytics/BARE/backtest', {});
-  expect(await service.finished('backtest:BARE')).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob('backtest:BARE')).toMatchObject({ status: 'succeeded' });
   type Groups = { by: string; groups: { group: string; weights: number[] }[]; fields: { mean: number[] }[] };
   const { status, body } = await service.ask<Groups>('GET', '/analytics/BARE/exposures?fields=CLOSE');
   expect([status, body.by, body.groups]).toMatchObject([200, 'SECTOR', [{ group: 'UNCLASSIFIED', weights: [1, 1] }]]);

@@ -300,13 +300,13 @@ test('answers have equal bytes from warm and from cold threads', async () => {
     service = await runService(['--warm-up', word]);
     const market = { store_id: 'market', seed: 3, assets: 20, start: '2019-01-02', end: '2021-12-31' };
     await service.ask('POST', '/data/synthetic', market);
-    await service.finished('generate:market');
+    await service.waitForJob('generate:market');
     const base = { calendar: 'XNYS', base_date: '2019-02-01', rebalance: { frequency: 'monthly' } };
     const selection = [{ id: 'top', type: 'TopN', params: { count: 12 } }];
     const pipeline = { selection, weighting: { type: 'EqualWeight' } };
     await service.ask('POST', '/indices', { id: 'EQ', name: 'EQ', ...base, pipeline });
     await service.ask('POST', '/analytics/EQ/backtest', {});
-    expect((await service.finished('backtest:EQ')).status).toBe('succeeded');
+    expect((await service.waitForJob('backtest:EQ')).status).toBe('succeeded');
     await service.restart(undefined, 'new');
     for (const path of [
       '/analytics/EQ/weights?risk=true',

@@ -52,10 +52,10 @@ test.each([
 });
 
 test('leading bytes are omitted, and a stream may be empty', async () => {
-  const skipping = frameStream(createByteStream(BYTES, 2), { before: FRAME.before, skipped: 5 });
-  expect(await readInto(skipping, 100)).toEqual(Buffer.concat([FRAME.before, BYTES.subarray(5)]));
-  const framed = frameStream(createByteStream(new Uint8Array(0), 1), { ...FRAME, skipped: 3 });
-  expect((await readInto(framed, 4)).toString('utf8')).toBe('beforebehind');
+  const skippingStream = frameStream(createByteStream(BYTES, 2), { before: FRAME.before, skipped: 5 });
+  expect(await readInto(skippingStream, 100)).toEqual(Buffer.concat([FRAME.before, BYTES.subarray(5)]));
+  const framedStream = frameStream(createByteStream(new Uint8Array(0), 1), { ...FRAME, skipped: 3 });
+  expect((await readInto(framedStream, 4)).toString('utf8')).toBe('beforebehind');
   expect(
     await readInto(frameStream(createByteStream(new Uint8Array(0), 1), { before: new Uint8Array(0) }), 4),
   ).toHaveLength(0);

@@ -6,11 +6,11 @@ function createControlledWork() {
   let end!: (value: string) => void;
   let fail!: (reason: Error) => void;
   let isStarted = false;
-  const done = new Promise<string>((resolve, reject) => {
+  const completion = new Promise<string>((resolve, reject) => {
     end = resolve;
     fail = reject;
   });
-  return { end, fail, hasStarted: () => isStarted, work: () => ((isStarted = true), done) };
+  return { end, fail, hasStarted: () => isStarted, work: () => ((isStarted = true), completion) };
 }
 
 const IMPORTS = { name: 'imports', runningMax: 3, waitingMax: 4, clientRunningMax: 2, clientWaitingMax: 2 };
@@ -19,17 +19,17 @@ const anonymous = createAsker(null);
 
 test('two run, two wait, the fifth is refused with both numbers; each end or failure starts the first in the queue', async () => {
   const gate = createGate({ ...IMPORTS, runningMax: 2, waitingMax: 2 });
-  const errands = Array.from({ length: 4 }, createControlledWork);
-  const answers = errands.map(({ work }) => gate(work, anonymous));
-  expect(errands.map(({ hasStarted }) => hasStarted())).toEqual([true, true, false, false]);
+  const works = Array.from({ length: 4 }, createControlledWork);
+  const answers = works.map(({ work }) => gate(work, anonymous));
+  expect(works.map(({ hasStarted }) => hasStarted())).toEqual([true, true, false, false]);
   await expect(gate(async () => 'fifth', anonymous)).rejects.toMatchObject({
     code: 'OVERLOADED',
     message: 'Queue full: 2 imports waiting (limit 2).',
   });
-  errands[1]!.fail(new Error('broken'));
+  works[1]!.fail(new Error('broken'));
   await expect(answers[1]).rejects.toThrow('broken');
-  expect(errands.map(({ hasStarted }) => hasStarted())).toEqual([true, true, true, false]);
-  for (const { end } of errands) end('done');
+  expect(works.map(({ hasStarted }) => hasStarted())).toEqual([true, true, true, false]);
+  for (const { end } of works) end('done');
   expect(await Promise.all([answers[0], answers[2], answers[3]])).toEqual(['done', 'done', 'done']);
   expect(await gate(async () => 'later', anonymous)).toBe('later');
 });

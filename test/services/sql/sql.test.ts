@@ -100,10 +100,10 @@ describe('views', () => {
       `SELECT column_name FROM information_schema.columns WHERE table_schema = 'main' AND table_name IN ('levels', 'weights', 'indices', 'runs') AND column_comment IS NULL`,
     );
     expect(missing.data).toEqual([]);
-    const described = await ask(
+    const description = await ask(
       `SELECT column_comment FROM information_schema.columns WHERE table_name = 'levels' AND column_name = 'level'`,
     );
-    expect(described.data).toEqual([['Level of the portfolio after costs, rebased to 100.']]);
+    expect(description.data).toEqual([['Level of the portfolio after costs, rebased to 100.']]);
   });
 
   test('weights of every session sum to 1', async () => {
@@ -133,8 +133,8 @@ test('CSV, Arrow and Parquet have the rows of JSON', async () => {
     ]);
     return Buffer.from(await response.arrayBuffer());
   };
-  const csv = (await readBytes('csv')).toString().trimEnd().split('\r\n');
-  expect(csv.slice(1)).toEqual(data.map((row) => row.join(',')));
+  const csvLines = (await readBytes('csv')).toString().trimEnd().split('\r\n');
+  expect(csvLines.slice(1)).toEqual(data.map((row) => row.join(',')));
   const arrow = tableFromIPC(await readBytes('arrow'));
   expect([...arrow.getChild('weight')!]).toEqual(data.map((row) => row[2]));
   const parquet = await parquetReadObjects({ file: Uint8Array.from(await readBytes('parquet')).buffer });

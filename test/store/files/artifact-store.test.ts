@@ -9,7 +9,7 @@ import { openStore } from '#store/open-store.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 import { waitFor } from '../../waiting.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 /** Content that is longer than one chunk of a stream. No two adjacent pages of it are equal. */
 const CONTENT = Uint8Array.from({ length: 700_001 }, (_, i) => (i * 31 + (i >> 8)) & 255);
@@ -22,7 +22,7 @@ async function drain(stream: ReadableStream<Uint8Array>): Promise<Buffer> {
 }
 
 test('bytes are returned as they were written, completely and in ranges, read and streamed', async () => {
-  const artifacts = await openArtifacts(await newFolder());
+  const artifacts = await openArtifacts(await createFolder());
   const ref = await artifacts.write(CONTENT, SHA256);
   expect(ref).toMatchObject({ bytes: 700_001, sha256: SHA256 });
   expect(Buffer.compare(await artifacts.read(ref), CONTENT)).toBe(0);
@@ -36,7 +36,7 @@ test('bytes are returned as they were written, completely and in ranges, read an
 });
 
 test('a file of any size is stored byte by byte, and one changed byte of it is detected', async () => {
-  const [artifacts, path] = [await openArtifacts(await newFolder()), join(await newFolder(), 'prices.parquet')];
+  const [artifacts, path] = [await openArtifacts(await createFolder()), join(await createFolder(), 'prices.parquet')];
   const bytes = 65 * 2 ** 20;
   await writeFile(path, '');
   await truncate(path, bytes); // zeros, which occupy no disk space
@@ -48,20 +48,20 @@ test('a file of any size is stored byte by byte, and one changed byte of it is d
 });
 
 test('a claimed file is stored without a copy, and is kept after its first name is removed', async () => {
-  const artifacts = await openArtifacts(await newFolder());
-  const claimedRoom = await artifacts.claim(CONTENT.length);
-  const path = await artifacts.file({ name: claimedRoom });
+  const artifacts = await openArtifacts(await createFolder());
+  const claimedName = await artifacts.claim(CONTENT.length);
+  const path = await artifacts.file({ name: claimedName });
   await writeFile(path, CONTENT);
   const { ino } = await stat(path);
   const ref = await artifacts.writeFile(path);
   expect(ref).toMatchObject({ bytes: CONTENT.length, sha256: SHA256 });
   expect(await stat(await artifacts.file(ref))).toMatchObject({ ino });
-  await artifacts.remove([claimedRoom]);
+  await artifacts.remove([claimedName]);
   expect(Buffer.compare(await artifacts.read(ref), CONTENT)).toBe(0);
 });
 
 test('a missing or damaged artifact is never returned', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const artifacts = await openArtifacts(folder);
   const ref = await artifacts.write(CONTENT, SHA256);
   expect(await artifacts.isIntact(ref)).toBe(true);
@@ -77,14 +77,14 @@ test('a missing or damaged artifact is never returned', async () => {
 });
 
 test('an empty artifact is an artifact', async () => {
-  const artifacts = await openArtifacts(await newFolder());
+  const artifacts = await openArtifacts(await createFolder());
   const ref = await artifacts.write(new Uint8Array(0), createHash('sha256').digest('hex'));
   expect(await artifacts.read(ref)).toHaveLength(0);
   expect(await drain(await artifacts.stream(ref))).toHaveLength(0);
 });
 
 test('equal bytes written twice are two artifacts, so that each owner can delete its own', async () => {
-  const artifacts = await openArtifacts(await newFolder());
+  const artifacts = await openArtifacts(await createFolder());
   const [a, b] = await Promise.all([artifacts.write(CONTENT, SHA256), artifacts.write(CONTENT, SHA256)]);
   expect(a.name).not.toBe(b.name);
   await artifacts.remove([a.name, a.name, 'never-there.art']);
@@ -92,7 +92,7 @@ test('equal bytes written twice are two artifacts, so that each owner can delete
 });
 
 test('a missing, short or changed file is refused instead of served', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const artifacts = await openArtifacts(folder);
   const [missingRef, shortRef, changedRef] = await Promise.all([1, 2, 3].map(() => artifacts.write(CONTENT, SHA256)));
   await artifacts.remove([missingRef!.name]);
@@ -110,7 +110,7 @@ test('a missing, short or changed file is refused instead of served', async () =
 });
 
 test('a file that changes while it is streamed never ends as a complete stream', async () => {
-  const artifacts = await openArtifacts(await newFolder());
+  const artifacts = await openArtifacts(await createFolder());
   const ref = await artifacts.write(CONTENT, SHA256);
   const stream = await artifacts.stream(ref);
   await writeFile(await artifacts.file(ref), 'x', { flag: 'r+' });
@@ -118,15 +118,19 @@ test('a file that changes while it is streamed never ends as a complete stream',
 });
 
 test('no message names a file', async () => {
-  const artifacts = await openArtifacts(await newFolder());
+  const artifacts = await openArtifacts(await createFolder());
   const ref = await artifacts.write(CONTENT, SHA256);
   await artifacts.remove([ref.name]);
-  for (const work of [artifacts.stream(ref), artifacts.read(ref), artifacts.link([{ ref, name: artifacts.newName() }])])
-    await expect(work).rejects.toThrow(/^The stored bytes are missing or damaged\.$/);
+  for (const pendingRead of [
+    artifacts.stream(ref),
+    artifacts.read(ref),
+    artifacts.link([{ ref, name: artifacts.newName() }]),
+  ])
+    await expect(pendingRead).rejects.toThrow(/^The stored bytes are missing or damaged\.$/);
 });
 
 test('files that are missing, short or written to since are damaged if their content differs', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const artifacts = await openArtifacts(folder);
   const refs = await Promise.all([1, 2, 3, 4, 5].map(() => artifacts.write(CONTENT, SHA256)));
   const [missingRef, shortRef, changedRef, touchedRef, wholeRef] = refs;
@@ -144,7 +148,7 @@ test('files that are missing, short or written to since are damaged if their con
 });
 
 test('a reader that has begun reads to the end although the artifact is removed', async () => {
-  const artifacts = await openArtifacts(await newFolder());
+  const artifacts = await openArtifacts(await createFolder());
   const ref = await artifacts.write(CONTENT, SHA256);
   const stream = await artifacts.stream(ref);
   await artifacts.remove([ref.name]);
@@ -152,7 +156,7 @@ test('a reader that has begun reads to the end although the artifact is removed'
 });
 
 test('abandoned and finished streams close their files', async () => {
-  const artifacts = await openArtifacts(await newFolder());
+  const artifacts = await openArtifacts(await createFolder());
   const ref = await artifacts.write(CONTENT, SHA256);
   const openFiles = async (): Promise<number> => (await readdir('/proc/self/fd').catch(() => [])).length;
   const before = await openFiles();
@@ -167,7 +171,7 @@ test('abandoned and finished streams close their files', async () => {
 });
 
 test('a full disk refuses an artifact and leaves no part of it', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const gauge = { read: async () => ({ freeBytes: 500_000, totalBytes: 1e9 }), monotonicMs: () => 0 };
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder, { bytes: 1000 }, gauge));
   await expect(artifacts.write(CONTENT, SHA256)).rejects.toMatchObject({ code: 'STORAGE_FULL' });
@@ -175,7 +179,7 @@ test('a full disk refuses an artifact and leaves no part of it', async () => {
 });
 
 test('a start removes orphaned and partial files, and nothing else', async () => {
-  const path = await newFolder();
+  const path = await createFolder();
   const onFailure = (cause: unknown): void => {
     throw cause;
   };
@@ -196,7 +200,7 @@ test('a start removes orphaned and partial files, and nothing else', async () =>
 });
 
 test('an artifact is deleted a while after its last document, so that a reader of the document can open it', async () => {
-  const home = await openHome(await newFolder());
+  const home = await openHome(await createFolder());
   const store = await openStore({ home, onFailure: () => {} });
   const ref = await store.artifacts.write(CONTENT, SHA256);
   await store.documents.transaction((tx) => tx.put('run', 'a', { result: ref }));
@@ -214,7 +218,7 @@ test('an artifact is deleted a while after its last document, so that a reader o
 });
 
 test('an artifact deleted shortly before the service stops is removed when it stops', async () => {
-  const home = await openHome(await newFolder());
+  const home = await openHome(await createFolder());
   const store = await openStore({ home, onFailure: () => {} });
   await mkdir(home.artifacts, { recursive: true });
   const ref = await store.artifacts.write(CONTENT, SHA256);
@@ -226,7 +230,7 @@ test('an artifact deleted shortly before the service stops is removed when it st
 });
 
 test('bytes under second names remain when the first names are deleted, and none are returned if some are missing or truncated', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const artifacts = await openArtifacts(folder);
   const [ref, other] = await Promise.all([artifacts.write(CONTENT, SHA256), artifacts.write(CONTENT, SHA256)]);
   const [second, third] = await artifacts.link([ref, other].map((each) => ({ ref: each, name: artifacts.newName() })));
@@ -258,7 +262,7 @@ test('a hash computed elsewhere while an artifact is streamed detects the change
       hex: () => hash.digest('hex'),
     };
   };
-  const artifacts = await openArtifacts(await newFolder(), undefined, { hashApart });
+  const artifacts = await openArtifacts(await createFolder(), undefined, { hashApart });
   const ref = await artifacts.write(CONTENT, SHA256);
   expect(Buffer.compare(await drain(await artifacts.stream(ref)), CONTENT)).toBe(0);
   await writeFile(await artifacts.file(ref), 'x', { flag: 'r+' });

@@ -13,7 +13,7 @@ import type { ArtifactContent, ArtifactDestination } from '#store/port.js';
 import { interceptFiles, watchCalls } from '../../durability/counted-calls.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 let restore: () => void;
 beforeAll(() => {
   restore = interceptFiles();
@@ -34,7 +34,7 @@ const createSmallArtifacts = (names: readonly string[]): ArtifactContent[] =>
   names.map((name) => ({ name, bytes: new TextEncoder().encode(name) }));
 
 test('a file written outside the store is readable by it, with the hash of its definition', async () => {
-  const artifacts = await openArtifacts(await newFolder());
+  const artifacts = await openArtifacts(await createFolder());
   const contents = SIZES.map((size) => ({ name: artifacts.newName(), bytes: createBytes(size) }));
   // The order to another process contains the destination as JSON.
   const destination = JSON.parse(JSON.stringify(artifacts.destination)) as ArtifactDestination;
@@ -54,7 +54,7 @@ const createParts = (sizes: readonly number[]): ProducedBytes => ({
 });
 
 test('bytes produced in parts are written like one whole', async () => {
-  const artifacts = await openArtifacts(await newFolder());
+  const artifacts = await openArtifacts(await createFolder());
   const name = artifacts.newName();
   const result = createParts([3, PART + 1, 1]);
   const [ref] = await openArtifactWriter(artifacts.destination).write([{ name, bytes: result }]);
@@ -69,7 +69,7 @@ test('bytes produced in parts are written like one whole', async () => {
 
 test('a large file is flushed while it is written and again at the end, and does not exist if any flush fails', async () => {
   const large = createParts(Array.from({ length: 130 }, () => PART));
-  const folder = await newFolder();
+  const folder = await createFolder();
   const handle = await open(join(folder, 'other'), 'w');
   const files = Object.getPrototypeOf(handle) as FileHandle; // the prototype of all open files
   await handle.close();
@@ -101,7 +101,7 @@ async function runWithWrites(
   write: (this: FileHandle, rest: readonly unknown[], writeWhole: FileHandle['write']) => unknown,
   run: () => Promise<void>,
 ): Promise<void> {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const handle = await open(join(folder, 'other'), 'w');
   const files = Object.getPrototypeOf(handle) as FileHandle; // the prototype of all open files
   await handle.close();
@@ -127,7 +127,7 @@ test.runIf(process.platform === 'linux')(
   async () => {
     const bytes = createBytes(7 * PART + 3);
     for (const refusedCall of [1, 2, 3, 4]) {
-      const artifacts = await openArtifacts(await newFolder());
+      const artifacts = await openArtifacts(await createFolder());
       let count = 0;
       const code = refusedCall === 2 ? 'EINVAL' : 'ENOTSUP';
       const fault = Object.assign(new Error(code), { code });
@@ -151,7 +151,7 @@ test.runIf(process.platform === 'linux')(
 );
 
 test('bytes are written correctly from any position in memory', async () => {
-  const artifacts = await openArtifacts(await newFolder());
+  const artifacts = await openArtifacts(await createFolder());
   const memory = allocatePageMemory(8 * PART) as ArrayBufferLike as ArrayBuffer; // file writes accept shared memory as well
   for (const offset of [0, 4096, 8])
     for (const size of [4 * PART, 4 * PART + 4097, 7 * PART - 1]) {
@@ -164,7 +164,7 @@ test('bytes are written correctly from any position in memory', async () => {
 });
 
 test('two large files that are written concurrently keep their bytes apart', async () => {
-  const artifacts = await openArtifacts(await newFolder());
+  const artifacts = await openArtifacts(await createFolder());
   const contents = [9, 11, 10].map((parts) => ({
     name: artifacts.newName(),
     bytes: new Uint8Array(parts * (PART - 1)).fill(parts),
@@ -179,7 +179,7 @@ test('two large files that are written concurrently keep their bytes apart', asy
 test('all files are written or none, whichever call the disk refuses', async () => {
   let isReached = true;
   for (let refusedCall = 1; isReached; refusedCall++) {
-    const folder = await newFolder();
+    const folder = await createFolder();
     const artifacts = await openArtifacts(folder);
     let count = 0;
     isReached = false;
@@ -204,28 +204,28 @@ test('all files are written or none, whichever call the disk refuses', async () 
 });
 
 test('at whichever call the process ends, a start removes orphaned files', async () => {
-  const folder = await newFolder();
-  const copies = await newFolder();
+  const folder = await createFolder();
+  const copiesFolder = await createFolder();
   let count = 0;
-  watchCalls(folder, () => cpSync(folder, join(copies, String(count++)), { recursive: true }));
+  watchCalls(folder, () => cpSync(folder, join(copiesFolder, String(count++)), { recursive: true }));
   await openArtifactWriter(createDestination(folder)).write(
     createSmallArtifacts([createArtifactName(), createArtifactName()]),
   );
   watchCalls(folder, undefined);
-  cpSync(folder, join(copies, String(count)), { recursive: true });
+  cpSync(folder, join(copiesFolder, String(count)), { recursive: true });
   const seenSizes = new Set<number>();
   for (let call = 0; call <= count; call++) {
-    const copy = join(copies, String(call));
-    seenSizes.add((await readdir(copy)).length);
-    const artifacts = await openArtifacts(copy);
+    const copyFolder = join(copiesFolder, String(call));
+    seenSizes.add((await readdir(copyFolder)).length);
+    const artifacts = await openArtifacts(copyFolder);
     await artifacts.sweep(async () => new Set());
-    expect(await readdir(copy)).toEqual([]);
+    expect(await readdir(copyFolder)).toEqual([]);
   }
   expect([...seenSizes]).toEqual([0, 1, 2]);
 });
 
 test('a partially written file is removed by its name', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const artifacts = await openArtifacts(folder);
   await writeFile(join(folder, 'a.art.new'), 'half');
   await writeFile(join(folder, 'b.art'), 'whole');
@@ -234,7 +234,7 @@ test('a partially written file is removed by its name', async () => {
 });
 
 test('below the low-space limit of the store nothing is written', async () => {
-  const folder = join(await newFolder(), 'artifacts');
+  const folder = join(await createFolder(), 'artifacts');
   await mkdir(folder);
   const { destination } = await openArtifacts(folder, watchFreeSpace(folder, { bytes: 2 ** 60, fraction: 1 }));
   await expect(openArtifactWriter(destination).write(createSmallArtifacts(['a.art']))).rejects.toMatchObject({

@@ -9,7 +9,7 @@ import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
 import { interceptFiles, watchCalls } from '../../durability/counted-calls.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 let restore: () => void;
 beforeAll(() => {
   restore = interceptFiles();
@@ -27,7 +27,7 @@ async function writeEarlyFile(folder: string): Promise<void> {
 }
 
 test('an early artifact has its bytes and its hash, under its name only at its end', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const earlyWriter = await openEarlyWriter(folder, 'a.art');
   expect(earlyWriter.begin(BYTES)).toBe(true);
   expect(await readdir(folder)).toEqual(['a.art.new']);
@@ -37,7 +37,7 @@ test('an early artifact has its bytes and its hash, under its name only at its e
 });
 
 test('nothing remains of a discarded artifact, begun or not', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const [idleWriter, begunWriter] = [await openEarlyWriter(folder, 'a.art'), await openEarlyWriter(folder, 'b.art')];
   begunWriter.begin(BYTES);
   await Promise.all([idleWriter.drop(), begunWriter.drop()]);
@@ -45,7 +45,7 @@ test('nothing remains of a discarded artifact, begun or not', async () => {
 });
 
 test('an artifact with a missing draft is discarded without an error, which would hide that of its task', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const earlyWriter = await openEarlyWriter(folder, 'a.art');
   earlyWriter.begin(BYTES);
   await rm(join(folder, 'a.art.new'));
@@ -54,7 +54,7 @@ test('an artifact with a missing draft is discarded without an error, which woul
 });
 
 test('large bytes are not begun early', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const earlyWriter = await openEarlyWriter(folder, 'a.art');
   expect(earlyWriter.begin(new Uint8Array(LARGE_BYTES_MIN))).toBe(false);
   expect(earlyWriter.begin(new Uint8Array(LARGE_BYTES_MIN - 1))).toBe(true);
@@ -64,7 +64,7 @@ test('large bytes are not begun early', async () => {
 test('no file is left, whichever call the disk refuses', async () => {
   const refusedCalls: string[] = [];
   for (let refusedCall = 1; refusedCalls.length === refusedCall - 1; refusedCall++) {
-    const folder = await newFolder();
+    const folder = await createFolder();
     let count = 0;
     watchCalls(folder, (call) => {
       if (++count !== refusedCall || call === 'unlink') return;
@@ -84,7 +84,7 @@ test('no file is left, whichever call the disk refuses', async () => {
 });
 
 test('none is begun below the low-space limit of the store, or if machines share a folder', async () => {
-  const folder = join(await newFolder(), 'artifacts');
+  const folder = join(await createFolder(), 'artifacts');
   await mkdir(folder);
   const { destination } = await openArtifacts(folder, watchFreeSpace(folder, { bytes: 2 ** 60, fraction: 1 }));
   await expect(openArtifactWriter(destination).early!('a.art')).rejects.toMatchObject({ code: 'STORAGE_FULL' });

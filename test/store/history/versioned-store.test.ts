@@ -16,7 +16,7 @@ import { IS_SOAK } from '../../soak.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 import { join } from 'node:path';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 /** Number of writes on five documents of each kind. Each document is written, restored and deleted many times. */
 const WRITES = IS_SOAK ? 10_000 : 3000;
 const INDEX: Subject = { kind: 'index', id: 'EQ' };
@@ -70,7 +70,7 @@ const createSubjects = (count: number): Subject[] =>
 
 test('the state at every past time equals the answers at that time, over random edits, restorations and deletions', async () => {
   const random = seeded(11);
-  const folder = await newFolder();
+  const folder = await createFolder();
   let store = await openVersioned(folder);
   const states: { readonly subject: Subject; readonly answered: string | null; readonly versions: number }[] = [];
   const subjects = createSubjects(2);
@@ -166,7 +166,7 @@ function readDeclaredSource(content: string): string {
 }
 
 test('a document from before versions existed becomes version 1 when the store is opened', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const plainStore = await openDocumentStore({ folder });
   const etag = await plainStore.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
   await plainStore.transaction((tx) => tx.put('run', 'EQ', { run_id: 'EQ' }));
@@ -186,7 +186,7 @@ test('a document from before versions existed becomes version 1 when the store i
 });
 
 test('a document from before versions existed keeps its first content when it is written first', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const plainStore = await openDocumentStore({ folder });
   await plainStore.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
   const store = createVersionedStore(plainStore);
@@ -197,7 +197,7 @@ test('a document from before versions existed keeps its first content when it is
 });
 
 test('equal content adds no version; an id that is deleted and created again continues its numbers', async () => {
-  const store = await openVersioned(await newFolder());
+  const store = await openVersioned(await createFolder());
   const put = (body: object) => store.transaction((tx) => tx.put('index', 'EQ', body), { by: createAuthorship() });
   await put({ id: 'EQ', name: 'a' });
   await put({ name: 'a', id: 'EQ' });
@@ -209,7 +209,7 @@ test('equal content adds no version; an id that is deleted and created again con
 });
 
 test('facts that a load records about a store create no version, declarations of a client do', async () => {
-  const store = await openVersioned(await newFolder());
+  const store = await openVersioned(await createFolder());
   const put = (members: object) =>
     store.transaction((tx) => tx.put('store', 'us', { store_id: 'us', name: 'US', ...members }));
   await put({ content_hash: 'x', active: true });
@@ -220,7 +220,7 @@ test('facts that a load records about a store create no version, declarations of
 });
 
 test('a failed transaction creates no version, and a purging one leaves none', async () => {
-  const store = await openVersioned(await newFolder());
+  const store = await openVersioned(await createFolder());
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
   const failingWrite = store.transaction(async (tx) => {
     await tx.put('index', 'EQ', { id: 'EQ', name: 'lost' });
@@ -244,14 +244,14 @@ test('a failed transaction creates no version, and a purging one leaves none', a
 });
 
 test('only a damaged version is refused, and a damaged head loses no number', async () => {
-  const folder = await newFolder();
-  const documents = join(folder, 'documents');
-  const first = await openVersioned(documents);
+  const folder = await createFolder();
+  const documentsFolder = join(folder, 'documents');
+  const first = await openVersioned(documentsFolder);
   for (const name of ['a', 'b', 'c']) await first.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', name }));
   await first.close();
   await flipDocument(folder, 'main\0version\0index/EQ/0000000002');
   await flipDocument(folder, 'main\0history\0index/EQ');
-  const store = await openVersioned(documents);
+  const store = await openVersioned(documentsFolder);
   expect(await loadVersion(store, INDEX, 2)).toBe('unreadable');
   expect(await loadVersion(store, INDEX, 3)).toMatchObject({ content: '{"id":"EQ","name":"c"}' });
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', name: 'd' }));
@@ -260,7 +260,7 @@ test('only a damaged version is refused, and a damaged head loses no number', as
 });
 
 test('a version of a long definition needs less space than the definition', async () => {
-  const store = await openVersioned(await newFolder());
+  const store = await openVersioned(await createFolder());
   const rule = { type: 'TopN', params: { field: 'MARKET_CAP', count: 100, buffer_in: 90, buffer_out: 110 } };
   const body = { id: 'EQ', name: 'Large hundred', pipeline: { selection: Array.from({ length: 40 }, () => rule) } };
   await store.transaction((tx) => tx.put('index', 'EQ', body));
@@ -270,7 +270,7 @@ test('a version of a long definition needs less space than the definition', asyn
 });
 
 test('a document with a version deflated by another thread is stored like a short one', async () => {
-  const store = await openVersioned(await newFolder());
+  const store = await openVersioned(await createFolder());
   const body = { id: 'EQ', name: 'n', members: Array.from({ length: 20_000 }, (_, i) => `N${i}`) };
   await store.transaction((tx) => tx.put('index', 'EQ', body), { by: createAuthorship() });
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }), { by: createAuthorship() });
@@ -280,7 +280,7 @@ test('a document with a version deflated by another thread is stored like a shor
 });
 
 test('the limit of versions keeps the newest, their numbers and the first author, and nothing is reported as missing', async () => {
-  const engine = await openDocumentStore({ folder: await newFolder() });
+  const engine = await openDocumentStore({ folder: await createFolder() });
   const all = createVersionedStore(engine);
   const put = (store: DocumentStore, n: number, author: string) =>
     store.transaction((tx) => tx.put('index', 'EQ', { n }), { by: createAuthorship({ author, keyId: author }) });

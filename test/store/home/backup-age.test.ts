@@ -4,10 +4,10 @@ import { expect, test } from 'vitest';
 import { findBackupAge } from '#store/home/backup-age.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 test('the age of the newest backup is that of the newest complete manifest', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const readTime = (): number => 10_000_000;
   expect(await findBackupAge(join(folder, 'absent'), readTime)).toBeUndefined();
   const write = async (name: string, writtenSeconds: number): Promise<void> => {

@@ -11,7 +11,7 @@ import { openStore } from '#store/open-store.js';
 import { isAlive, readProcessIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 /** Time in ms for which a lock is watched if nothing is known about its holder. */
 const WATCH_MS = 100;
 const children: ChildProcess[] = [];
@@ -35,7 +35,7 @@ async function leaveLock(home: string, identity: object): Promise<void> {
 }
 
 test('a home is created with its folders, for its user only', async () => {
-  const path = join(await newFolder(), 'deep', 'home');
+  const path = join(await createFolder(), 'deep', 'home');
   const home = await openHome(path);
   expect((await readdir(path)).sort()).toEqual(['artifacts', 'format', 'lock', 'scratch', 'stores']);
   expect((await stat(path)).mode & 0o777).toBe(0o700);
@@ -44,7 +44,7 @@ test('a home is created with its folders, for its user only', async () => {
 });
 
 test('opening a home removes access of other users, also to its documents', async () => {
-  const path = await newFolder();
+  const path = await createFolder();
   await mkdir(join(path, 'documents'), { recursive: true });
   for (const folder of [path, join(path, 'documents')]) await chmod(folder, 0o755);
   const home = await openHome(path);
@@ -62,7 +62,7 @@ test('opening a home removes access of other users, also to its documents', asyn
 });
 
 test('a second process is refused with status 75 and the number of the first', async () => {
-  const path = await newFolder();
+  const path = await createFolder();
   const holder = await startOtherHolder(path);
   await expect(openHome(path)).rejects.toMatchObject({
     exitStatus: 75,
@@ -71,7 +71,7 @@ test('a second process is refused with status 75 and the number of the first', a
 });
 
 test('the same process is refused too', async () => {
-  const path = await newFolder();
+  const path = await createFolder();
   const home = await openHome(path);
   await expect(openHome(path)).rejects.toMatchObject({ exitStatus: 75 });
   await home.close();
@@ -79,7 +79,7 @@ test('the same process is refused too', async () => {
 });
 
 test('the home of a killed process is taken over', async () => {
-  const path = await newFolder();
+  const path = await createFolder();
   const holder = await startOtherHolder(path);
   holder.kill('SIGKILL');
   await once(holder, 'exit');
@@ -92,7 +92,7 @@ test('the home of a killed process is taken over', async () => {
 test.runIf(existsSync('/proc/self/stat'))(
   'an ended process does not count as running, although it is not reaped',
   async () => {
-    const path = await newFolder();
+    const path = await createFolder();
     const holder = await startOtherHolder(path);
     const identity = JSON.parse(readFileSync(join(path, 'lock'), 'utf8')) as ProcessIdentity;
     expect(isAlive(identity)).toBe(true);
@@ -106,19 +106,19 @@ test.runIf(existsSync('/proc/self/stat'))(
 );
 
 test('a process with the number of an ended holder does not keep its home', async () => {
-  const path = await newFolder();
+  const path = await createFolder();
   await leaveLock(path, { ...readProcessIdentity(), started: '1' });
   await (await openHome(path)).close();
 });
 
 test('a lock from another boot or container is taken over once no process updates it', async () => {
-  const path = await newFolder();
+  const path = await createFolder();
   await leaveLock(path, { pid: 1, started: '100', world: 'another boot pid:[1]' });
   await (await lockHome(path, WATCH_MS)).release();
 });
 
 test('a lock from another container is respected while its holder touches it', async () => {
-  const path = await newFolder();
+  const path = await createFolder();
   await leaveLock(path, { pid: 1, started: '100', world: 'another boot pid:[1]' });
   const touching = setInterval(() => utimesSync(join(path, 'lock'), new Date(), new Date()), 5);
   await expect(lockHome(path, WATCH_MS)).rejects.toMatchObject({ exitStatus: 75 });
@@ -126,13 +126,13 @@ test('a lock from another container is respected while its holder touches it', a
 });
 
 test('an unreadable lock is taken over once no process updates it', async () => {
-  const path = await newFolder();
+  const path = await createFolder();
   await writeFile(join(path, 'lock'), '');
   await (await lockHome(path, WATCH_MS)).release();
 });
 
 test('of many processes that find a stale lock exactly one gets the home', async () => {
-  const path = await newFolder();
+  const path = await createFolder();
   await leaveLock(path, { ...readProcessIdentity(), started: '1' });
   const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => tryToHold(path)));
   const winners = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value === 'held');
@@ -152,7 +152,7 @@ function tryToHold(home: string): Promise<'held' | 'refused'> {
 }
 
 test('a home of a newer format is refused with status 78 and released', async () => {
-  const path = await newFolder();
+  const path = await createFolder();
   await writeFile(join(path, 'format'), '2\n');
   await expect(openHome(path)).rejects.toMatchObject({
     exitStatus: 78,
@@ -162,7 +162,7 @@ test('a home of a newer format is refused with status 78 and released', async ()
 });
 
 test('a home that cannot be created is refused with status 78', async () => {
-  const file = join(await newFolder(), 'file');
+  const file = join(await createFolder(), 'file');
   await writeFile(file, '');
   await expect(openHome(join(file, 'home'))).rejects.toMatchObject({ exitStatus: 78 });
 });

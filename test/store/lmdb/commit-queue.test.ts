@@ -37,8 +37,8 @@ test('changes that arrive during a commit share the next one', async () => {
   const first = put('a');
   await Promise.resolve();
   await Promise.resolve();
-  const rest = ['b', 'c', 'd'].map(put);
-  await Promise.all([first, ...rest]);
+  const otherCommits = ['b', 'c', 'd'].map(put);
+  await Promise.all([first, ...otherCommits]);
   expect(commits.reduce((sum, size) => sum + size)).toBe(4);
   expect(commits.length).toBeLessThanOrEqual(2);
 });

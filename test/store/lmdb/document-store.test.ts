@@ -13,10 +13,10 @@ import { seeded } from '../../seeded.js';
 import { describeDocumentStore } from '../document-store-contract.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 describeDocumentStore('documents in LMDB', async (options) => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   let store = await openDocumentStore({ ...options, folder });
   return {
     store,
@@ -63,7 +63,7 @@ const echoBody = (body: unknown): unknown => body;
 describe('a damaged value', () => {
   test('is never returned, counted in the listing, and can be deleted, whichever of its bytes was flipped', async () => {
     const ids = Array.from({ length: 1000 }, (_, i) => `doc-${String(i).padStart(4, '0')}`);
-    const store = await addDamage(await newFolder(), ids, (value, id) => {
+    const store = await addDamage(await createFolder(), ids, (value, id) => {
       const offset = (Number(id.slice(4)) * 131) % value.length; // The offset depends on the id, so that header, body and seal are all damaged.
       value[offset]! ^= 1 << (Number(id.slice(4)) % 8);
       return value;
@@ -85,7 +85,7 @@ describe('a damaged value', () => {
 
   test('is unreadable when it is cut short, empty, or another document moved under its key', async () => {
     const values = new Map<string, Buffer>();
-    const store = await addDamage(await newFolder(), ['a', 'b', 'c', 'd'], (value, id) => {
+    const store = await addDamage(await createFolder(), ['a', 'b', 'c', 'd'], (value, id) => {
       values.set(id, value);
       if (id === 'a') return value.subarray(0, value.length - 1);
       if (id === 'b') return value.subarray(0, 10);
@@ -98,7 +98,7 @@ describe('a damaged value', () => {
   });
 
   test('leaves the others readable', async () => {
-    const store = await addDamage(await newFolder(), ['a', 'b'], (value, id) =>
+    const store = await addDamage(await createFolder(), ['a', 'b'], (value, id) =>
       id === 'a' ? randomBytes(value.length) : value,
     );
     expect(await store.list('index', echoBody)).toMatchObject({ documents: [{ id: 'b' }], skipped: 1 });
@@ -110,7 +110,7 @@ describe('a damaged file', () => {
   const formatDataPath = (folder: string): string => join(folder, 'data.mdb');
 
   async function createFolderWithDocuments(): Promise<string> {
-    const folder = await newFolder();
+    const folder = await createFolder();
     const store = await openDocumentStore({ folder });
     await store.transaction(async (tx) => {
       for (let i = 0; i < 500; i++) await tx.put('index', `doc-${i}`, { text: 'x'.repeat(500) });
@@ -139,11 +139,11 @@ describe('a damaged file', () => {
 
   test('with bits flipped anywhere is refused or read without a wrong value', async () => {
     const folder = await createFolderWithDocuments();
-    const soundBytes = await readFile(formatDataPath(folder));
+    const intactBytes = await readFile(formatDataPath(folder));
     const random = seeded(4);
     const wholeText = JSON.stringify({ text: 'x'.repeat(500) });
     for (let mutant = 0; mutant < 6; mutant++) {
-      const file = Buffer.from(soundBytes);
+      const file = Buffer.from(intactBytes);
       for (let flip = 0; flip < 3; flip++) file[Math.floor(random() * file.length)]! ^= 1 << Math.floor(random() * 8);
       await writeFile(formatDataPath(folder), file);
       const store = await openDocumentStore({ folder }).catch((refusal: Error) => refusal);
@@ -184,22 +184,22 @@ describe('a damaged file', () => {
 
   test('names the newest backup, and the backup opens', async () => {
     const folder = await createFolderWithDocuments();
-    const backups = await newFolder();
+    const backupsFolder = await createFolder();
     const store = await openDocumentStore({ folder });
     for (const name of ['2026-01-02', '2026-01-10']) {
-      await mkdir(join(backups, name));
+      await mkdir(join(backupsFolder, name));
       const reader = openDocumentsReader(folder);
-      await reader.copyTo(join(backups, name));
+      await reader.copyTo(join(backupsFolder, name));
       await reader.close();
     }
     await store.close();
     await truncate(formatDataPath(folder), 0);
-    await expect(openDocumentStore({ folder, backups })).rejects.toThrow(
-      `restore it from ${join(backups, '2026-01-10')}.`,
+    await expect(openDocumentStore({ folder, backups: backupsFolder })).rejects.toThrow(
+      `restore it from ${join(backupsFolder, '2026-01-10')}.`,
     );
     await rm(formatDataPath(folder));
-    await cp(join(backups, '2026-01-10'), folder, { recursive: true });
-    const restoredStore = await openDocumentStore({ folder, backups });
+    await cp(join(backupsFolder, '2026-01-10'), folder, { recursive: true });
+    const restoredStore = await openDocumentStore({ folder, backups: backupsFolder });
     expect(await restoredStore.ids('index')).toHaveLength(500);
     await restoredStore.close();
   });
@@ -207,7 +207,7 @@ describe('a damaged file', () => {
 
 describe('free space', () => {
   async function openWith(space: VolumeSpace) {
-    const folder = await newFolder();
+    const folder = await createFolder();
     let current = space;
     let nowMs = 0;
     const freeSpace = watchFreeSpace(

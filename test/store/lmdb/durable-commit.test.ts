@@ -6,7 +6,7 @@ function createDatabase() {
   const log: string[] = [];
   let endBatch: { readonly resolve: (done: boolean) => void; readonly reject: (reason: unknown) => void } | undefined;
   let endFlush: ((done: boolean) => void) | undefined;
-  const flushed = new Promise<boolean>((resolve) => (endFlush = resolve));
+  const flush = new Promise<boolean>((resolve) => (endFlush = resolve));
   const database: WritableDatabase = {
     batch(action) {
       action();
@@ -14,7 +14,7 @@ function createDatabase() {
     },
     put: (key, value) => log.push(`put ${key.toString()} ${value.toString()}`),
     remove: (key) => log.push(`remove ${key.toString()}`),
-    flushed,
+    flushed: flush,
   };
   return { database, log, batch: () => endBatch!, flush: () => endFlush!(true) };
 }

@@ -13,7 +13,7 @@ import type { DocumentEngine } from '#store/port.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const MARKER = 'divisor-store.json';
 const CONTENT = new TextEncoder().encode('results');
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
@@ -32,7 +32,7 @@ afterEach(() => watch?.close());
 
 /** Creates a folder of results that a database owns. Returns it as one of the processes of the database sees it. */
 async function createPlace() {
-  const folder = join(await newFolder(), 'mount');
+  const folder = join(await createFolder(), 'mount');
   const storeId = await claimStore(createMemoryEngine().open(), createFolderPlace(folder));
   const reports: (string | undefined)[] = [];
   watch = await watchStore(createFolderPlace(folder), { storeId, onChange: (fault) => reports.push(fault) });
@@ -42,7 +42,7 @@ async function createPlace() {
 
 test('a database claims the place of its first process, and no other one afterwards', async () => {
   const [one, other] = [createMemoryEngine().open(), createMemoryEngine().open()];
-  const [ownFolder, otherFolder] = [join(await newFolder(), 'mine'), join(await newFolder(), 'theirs')];
+  const [ownFolder, otherFolder] = [join(await createFolder(), 'mine'), join(await createFolder(), 'theirs')];
   expect(await assertStore(one, createFolderPlace(ownFolder))).toBeUndefined();
   const claims: unknown[] = [];
   const claim = (documents: DocumentEngine, folder: string) =>
@@ -61,7 +61,7 @@ test('a database claims the place of its first process, and no other one afterwa
       exitStatus: 78,
       message: `The results storage, --artifacts file://${otherFolder}, is the store ${otherId}; the database names the store ${id}.`,
     });
-  const absentFolder = join(await newFolder(), 'typo');
+  const absentFolder = join(await createFolder(), 'typo');
   await expect(claimStore(one, createFolderPlace(absentFolder))).rejects.toMatchObject({
     exitStatus: 78,
     message: /no divisor-store.json/,
@@ -74,13 +74,13 @@ test('a database claims the place of its first process, and no other one afterwa
 
 test('processes that start concurrently claim one place, and a start continues a claim that a crash interrupted', async () => {
   const engine = createMemoryEngine();
-  const folder = join(await newFolder(), 'shared');
+  const folder = join(await createFolder(), 'shared');
   const ids = await Promise.all([1, 2, 3].map(async () => claimStore(engine.open(), createFolderPlace(folder))));
   expect(new Set(ids)).toEqual(new Set([await readMark(folder)]));
   const cut = createMemoryEngine().open();
   const recordedStore = { store_id: 'of-before', is_marked: false };
   await cut.transaction(async (tx) => void (await tx.put('artifact-store', 'shared', recordedStore)));
-  const leftFolder = join(await newFolder(), 'left');
+  const leftFolder = join(await createFolder(), 'left');
   expect(await claimStore(cut, createFolderPlace(leftFolder))).toBe('of-before');
   expect(await readMark(leftFolder)).toBe('of-before');
 });
@@ -89,7 +89,7 @@ test('a database from before markers existed adopts a place with its results, an
   const documents = createMemoryEngine().open();
   const artifact = { name: createArtifactName(), bytes: 7, sha256: SHA256 };
   await documents.transaction(async (tx) => void (await tx.put('run', 'r', { artifact })));
-  const [emptyFolder, ownFolder] = [await newFolder(), await newFolder()];
+  const [emptyFolder, ownFolder] = [await createFolder(), await createFolder()];
   await writeFile(join(ownFolder, artifact.name), CONTENT);
   await expect(claimStore(documents, createFolderPlace(emptyFolder))).rejects.toMatchObject({
     exitStatus: 78,

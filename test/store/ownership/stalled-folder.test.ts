@@ -14,7 +14,7 @@ import { watchStore, type StoreWatch } from '#store/ownership/watch-store.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const CONTENT = new TextEncoder().encode('results');
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 /** Time in ms without a response after which a call counts as stalled. */
@@ -29,7 +29,7 @@ afterEach(() => watch?.close());
 
 /** Opens a shared folder with a short time limit for its calls. */
 async function openSharedFolder() {
-  const folder = join(await newFolder(), 'mount');
+  const folder = join(await createFolder(), 'mount');
   const location = { kind: 'folder', folder } as const;
   const storeId = await claimStore(createMemoryEngine().open(), location);
   const call = createBoundedCalls(folder, { readMs: LIMIT_MS, atOnce: 2 });

@@ -12,7 +12,7 @@ import type { DocumentEngine } from '#store/port.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const TIMES = { renewMs: 250, observeMs: 750, repeatMs: 20 };
 const LIVE_DATABASE = { system: '7000000000000000001', database: 'divisor' };
 const CONTENT = new TextEncoder().encode('results');
@@ -41,7 +41,7 @@ async function begin(documents: DocumentEngine, folder: string, identity = LIVE_
 
 /** Creates a database with a folder of results. Both are in the state in which their first process leaves them. */
 async function createLivingCluster() {
-  const folder = join(await newFolder(), 'mount');
+  const folder = join(await createFolder(), 'mount');
   const documents = createMemoryEngine().open();
   await claimStore(documents, createFolderPlace(folder));
   return { folder, documents, ...(await begin(documents, folder)) };
@@ -69,7 +69,7 @@ test('the first process of a database owns its place at once, the next one after
 
 test('processes that claim a new place concurrently agree on its owner', async () => {
   for (let round = 0; round < 20; round++) {
-    const folder = join(await newFolder(), 'mount');
+    const folder = join(await createFolder(), 'mount');
     const engine = createMemoryEngine();
     const processes = await Promise.all(
       Array.from({ length: 4 }, async () => {
@@ -98,11 +98,11 @@ test('a database restored elsewhere from a dump cannot start on the place of the
 
 test('a physical copy of the database, of the same server and name, ends and removes nothing; the live one continues', async () => {
   const { folder, documents, ownership, lost } = await createLivingCluster();
-  const copied = await createCopy(documents);
-  const clone = await begin(copied, folder);
+  const copiedDocuments = await createCopy(documents);
+  const clone = await begin(copiedDocuments, folder);
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId: 'of-nobody' });
-  const result = join(folder, `${'a'.repeat(32)}.art`);
-  await writeFile(result, CONTENT); // a result that only the live database references
+  const artifactPath = join(folder, `${'a'.repeat(32)}.art`);
+  await writeFile(artifactPath, CONTENT); // a result that only the live database references
   const seenByClone = createOwnedArtifacts(artifacts, clone.ownership);
   const sweep = () => seenByClone.sweep(async () => new Set());
   expect(await sweep()).toBe(0);
@@ -110,7 +110,7 @@ test('a physical copy of the database, of the same server and name, ends and rem
   await seenByClone.discard([`${'a'.repeat(32)}.art`]);
   await expect.poll(() => clone.lost.length).toBe(1);
   expect(clone.lost[0]).toContain('was renewed by another copy of the database divisor');
-  expect([await sweep(), await readFile(result, 'utf8')]).toEqual([0, 'results']);
+  expect([await sweep(), await readFile(artifactPath, 'utf8')]).toEqual([0, 'results']);
   expect([ownership.isConfirmed(), lost]).toEqual([true, []]);
 });
 
@@ -133,9 +133,9 @@ test('an interrupted renewal is completed, and a delayed earlier token is replac
   const second = await begin(documents, folder);
   await expect.poll(() => readToken(folder)).toBe('next-token');
   await expect.poll(() => readToken(folder)).not.toBe('next-token');
-  const marker = join(folder, 'divisor-store.json');
-  const text = await readFile(marker, 'utf8');
-  await writeFile(marker, text.replace(await readToken(folder), token)); // simulates a process that was stopped while writing the marker
+  const markerPath = join(folder, 'divisor-store.json');
+  const text = await readFile(markerPath, 'utf8');
+  await writeFile(markerPath, text.replace(await readToken(folder), token)); // simulates a process that was stopped while writing the marker
   await expect.poll(() => readToken(folder)).not.toBe(token);
   expect([lost, second.lost]).toEqual([[], []]);
 });
@@ -188,7 +188,7 @@ test('a database that was reset takes over its place once no service renews it, 
 });
 
 test('a sweep requests a thousand names at a time, and stops when the place is no longer owned', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const names = Array.from({ length: 1500 }, (_, i) => `${i.toString(16).padStart(32, '0')}.art`);
   await Promise.all(names.map((name) => writeFile(join(folder, name), CONTENT)));
   const pages: (readonly string[])[] = [];

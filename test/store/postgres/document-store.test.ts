@@ -28,7 +28,7 @@ if (hasPostgresql) {
           return other;
         },
         async discard() {
-          for (const each of [store, ...otherEngines]) await each.close();
+          for (const engine of [store, ...otherEngines]) await engine.close();
           await world.drop();
         },
       };
@@ -144,16 +144,16 @@ describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
     let looks = 0;
     const result = { databaseBytes: 1, results: 2, resultBytes: 3 };
     const failSecondLook = async () => (++looks === 2 ? Promise.reject(new Error('away')) : result);
-    const sizes = watchSharedSizes(failSecondLook, () => now);
+    const readSizes = watchSharedSizes(failSecondLook, () => now);
     const waitForTurn = () => new Promise((resolve) => setImmediate(resolve));
-    expect(sizes()).toBeUndefined();
+    expect(readSizes()).toBeUndefined();
     await waitForTurn();
     now = 600_000;
-    expect([sizes(), looks]).toEqual([result, 1]);
+    expect([readSizes(), looks]).toEqual([result, 1]);
     now = 600_001;
-    expect([sizes(), looks]).toEqual([result, 2]);
+    expect([readSizes(), looks]).toEqual([result, 2]);
     await waitForTurn();
-    expect([sizes(), looks]).toEqual([undefined, 2]);
+    expect([readSizes(), looks]).toEqual([undefined, 2]);
   });
 });
 

@@ -198,9 +198,9 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     }
     expect(await neighbour.query(`SELECT FROM ${otherSchema.schema}.events`, [])).toHaveLength(0);
     expect(heardEvents).toEqual([]);
-    for (const each of [store, neighbourDocuments, database]) await each.close();
+    for (const resource of [store, neighbourDocuments, database]) await resource.close();
     await ownSchema.query(`DROP OWNED BY ${role}`);
     await ownSchema.query(`DROP ROLE ${role}`);
-    for (const each of [ownSchema, otherSchema]) await each.drop();
+    for (const schema of [ownSchema, otherSchema]) await schema.drop();
   });
 });

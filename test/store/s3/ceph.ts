@@ -43,29 +43,29 @@ const LOOK_MS = 100;
  * run.
  */
 export async function openSharedCeph(): Promise<Ceph> {
-  const run = process.env['TEST_RUN_FOLDER']!; // set before the first test
-  const folder = join(run, 'ceph');
-  const outcome = join(run, 'ceph.json');
+  const runFolder = process.env['TEST_RUN_FOLDER']!; // set before the first test
+  const folder = join(runFolder, 'ceph');
+  const outcomePath = join(runFolder, 'ceph.json');
   try {
     mkdirSync(folder);
     const startOutcome = await startCeph(folder).catch((thrown: unknown) => ({
       failure: String(thrown).slice(0, 2000),
     }));
-    writeFileSync(`${outcome}.new`, JSON.stringify(startOutcome));
-    renameSync(`${outcome}.new`, outcome);
+    writeFileSync(`${outcomePath}.new`, JSON.stringify(startOutcome));
+    renameSync(`${outcomePath}.new`, outcomePath);
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
   }
-  while (!existsSync(outcome)) await sleep(LOOK_MS); // another process is starting Ceph
-  const report = JSON.parse(readFileSync(outcome, 'utf8')) as Ceph | { readonly failure: string }; // the report that the code above writes
+  while (!existsSync(outcomePath)) await sleep(LOOK_MS); // another process is starting Ceph
+  const report = JSON.parse(readFileSync(outcomePath, 'utf8')) as Ceph | { readonly failure: string }; // the report that the code above writes
   if ('failure' in report) throw new Error(`Ceph did not start: ${report.failure}`);
   return report;
 }
 
 async function startCeph(folder: string): Promise<Ceph> {
   const [cluster, disk, configuration] = [randomUUID(), randomUUID(), join(folder, 'ceph.conf')];
-  const monitor = `v2:127.0.0.1:${await freePort()}`;
-  writeFileSync(configuration, formatCephSettings({ folder, cluster, monitor }));
+  const monitorAddress = `v2:127.0.0.1:${await freePort()}`;
+  writeFileSync(configuration, formatCephSettings({ folder, cluster, monitor: monitorAddress }));
   const processOptions = { env: { ...process.env, CEPH_CONF: configuration }, cwd: folder };
 
   /** Runs a program to its end. @returns its output */
@@ -87,7 +87,7 @@ async function startCeph(folder: string): Promise<Ceph> {
     appendFileSync(join(folder, 'pids'), `${child.pid}\n`);
   }
 
-  await run('monmaptool', `--create --fsid ${cluster} --addv a [${monitor}] monmap`);
+  await run('monmaptool', `--create --fsid ${cluster} --addv a [${monitorAddress}] monmap`);
   await run('ceph-mon', '-i a --mkfs --monmap monmap --keyring /dev/null');
   launch('ceph-mon', '-f -i a');
   await run('ceph', `osd new ${disk}`);

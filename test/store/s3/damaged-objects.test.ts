@@ -7,7 +7,7 @@ import { createS3Client } from '#store/s3/s3-client.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 import { startS3, type S3Service } from './s3-service.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 let service: S3Service;
 beforeAll(async () => {
   service = await startS3();
@@ -20,7 +20,7 @@ const OTHER_CONTENT = CONTENT.map((byte) => byte ^ 1);
 
 /** Creates a machine with its own cache. */
 async function openMachine(): Promise<{ readonly artifacts: ArtifactStore }> {
-  const cache = { folder: await newFolder(), bytesMax: 2 ** 26 };
+  const cache = { folder: await createFolder(), bytesMax: 2 ** 26 };
   const { access } = service;
   return { artifacts: await openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) }) };
 }

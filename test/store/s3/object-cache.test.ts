@@ -5,11 +5,11 @@ import { expect, test } from 'vitest';
 import { openObjectCache } from '#store/s3/object-cache.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const MIB = 2 ** 20;
 
 test('a cache recreates its folder after its removal', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const cache = await openObjectCache({ folder, bytesMax: 10 * MIB });
   const bytes = new Uint8Array(9);
   const sha256 = createHash('sha256').update(bytes).digest('hex');
@@ -24,7 +24,7 @@ test('a cache recreates its folder after its removal', async () => {
 });
 
 test('a cache removes the least recently used files, and none used in the last minutes', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   let now = Date.now();
   const cache = await openObjectCache({ folder, bytesMax: 10 * MIB, now: () => now });
   const bytes = new Uint8Array(4 * MIB).fill(7);
@@ -39,7 +39,7 @@ test('a cache removes the least recently used files, and none used in the last m
 });
 
 test('produced bytes are sent from a file, and cached only afterwards', async () => {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const cache = await openObjectCache({ folder, bytesMax: 10 * MIB });
   const piece = new Uint8Array(3); // a buffer that is reused for every part, as by a real stream
   const content = {

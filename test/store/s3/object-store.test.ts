@@ -20,7 +20,7 @@ import { createMemoryEngine } from '../memory-engine.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 import { startS3, type S3Service } from './s3-service.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 let service: S3Service;
 beforeAll(async () => {
   service = await startS3();
@@ -40,7 +40,7 @@ const CONTENT = createBytes(700_001);
 const isReferenced = async (): Promise<boolean> => true;
 /** Creates a machine with its own cache. */
 async function openMachine(folder?: string): Promise<{ readonly artifacts: ArtifactStore; readonly folder: string }> {
-  const cache = { folder: folder ?? (await newFolder()), bytesMax: 64 * MIB };
+  const cache = { folder: folder ?? (await createFolder()), bytesMax: 64 * MIB };
   const { access } = service;
   return { artifacts: await openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) }), ...cache };
 }
@@ -97,7 +97,7 @@ test('a body is sent with its hash, and one above 16 MiB in parts with their has
 
 test('a file is sent in parts from disk, and read by another machine', async () => {
   const large = createBytes(17 * MIB + 3, 5);
-  const path = join(await newFolder(), 'prices.parquet');
+  const path = join(await createFolder(), 'prices.parquet');
   await writeFile(path, large);
   service.seen.length = 0;
   const { artifacts, folder } = await openMachine();
@@ -184,21 +184,21 @@ test('a stalled object read restarts from the beginning, up to the retry limit',
     else outgoing.end(CONTENT);
   });
   const endpoint = `http://${await listenOnFreePort(server)}`;
-  const cache = { folder: await newFolder(), bytesMax: 64 * MIB };
+  const cache = { folder: await createFolder(), bytesMax: 64 * MIB };
   const access = { ...service.access, endpoint };
   const artifacts = await openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) });
   const path = await artifacts.file({ name: createArtifactName() });
   expect([Buffer.compare(await readFile(path), CONTENT), reads]).toEqual([0, 3]);
   expect((await readdir(cache.folder)).filter((name) => name.endsWith('.part'))).toEqual([]);
   brokenCount = 1;
-  const hurried = createS3Client(access, { patienceMs: 0 });
-  await expect(hurried.get('a', ({ body }) => buffer(body))).rejects.toMatchObject({
+  const hurriedClient = createS3Client(access, { patienceMs: 0 });
+  await expect(hurriedClient.get('a', ({ body }) => buffer(body))).rejects.toMatchObject({
     code: 'STORE_UNAVAILABLE',
     message: `The object store ${endpoint} broke off a response.`,
   });
   // If the storage of the reader causes an error, it is reported unchanged and immediately.
   const full = new Error('ENOSPC');
-  await expect(hurried.get('a', () => Promise.reject(full))).rejects.toBe(full);
+  await expect(hurriedClient.get('a', () => Promise.reject(full))).rejects.toBe(full);
   await new Promise((resolve) => server.close(resolve));
 });
 
@@ -210,7 +210,7 @@ test('a request abandons a stalled object; a job receives it once the store answ
     waitingResponses.push(() => outgoing.end(url!.endsWith('half') ? CONTENT.subarray(300_000) : CONTENT));
   });
   const endpoint = `http://${await listenOnFreePort(server)}`;
-  const cache = { folder: await newFolder(), bytesMax: 64 * MIB };
+  const cache = { folder: await createFolder(), bytesMax: 64 * MIB };
   const openStore = async (access: S3Access) =>
     openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) });
   const stalledStore = await openStore({ ...service.access, endpoint });
@@ -276,7 +276,7 @@ test('an error that only another setting resolves names that setting, and no key
 
 test('a missing object is damage, and a missing bucket a wrong setting; a place belongs to its database', async () => {
   const { access } = service;
-  const cache = { folder: await newFolder(), bytesMax: MIB };
+  const cache = { folder: await createFolder(), bytesMax: MIB };
   const otherAccess = { ...access, bucket: 'another' };
   expect(await createS3Client(access).get(createArtifactName(), isReferenced)).toBeUndefined();
   await expect(createS3Client(otherAccess).get(createArtifactName(), isReferenced)).rejects.toMatchObject({

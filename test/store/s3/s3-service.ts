@@ -107,13 +107,13 @@ async function startS3rver(): Promise<Upstream> {
 
 export async function startS3(): Promise<S3Service> {
   const { host, port, isStrict, stop, ...place } = await openUpstream();
-  const seen: string[] = [];
+  const seenRequests: string[] = [];
   let headers: IncomingMessage['headers'] = {};
   const state = { isClosed: false, isHeld: false, bodiesToDamage: 0 };
-  const door = createServer((incoming: IncomingMessage, outgoing: ServerResponse) => {
+  const server = createServer((incoming: IncomingMessage, outgoing: ServerResponse) => {
     const isMarker = new URL(incoming.url!, 'http://s3').pathname.endsWith('divisor-store.json');
     if (!isMarker)
-      seen.push(
+      seenRequests.push(
         `${incoming.method} ${new URL(incoming.url!, 'http://s3').searchParams.keys().next().value ?? ''}`.trim(),
       );
     if (incoming.method === 'PUT') headers = incoming.headers;
@@ -136,16 +136,16 @@ export async function startS3(): Promise<S3Service> {
     if (isDamaged) state.bodiesToDamage--;
     (isDamaged ? incoming.pipe(createDamagingTransform()) : incoming).pipe(inner);
   });
-  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
-  const endpoint = `http://127.0.0.1:${(door.address() as AddressInfo).port}`;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return Object.assign(state, {
     access: { endpoint, region: 'us-east-1', ...place },
     isStrict,
-    seen,
+    seen: seenRequests,
     headers: () => headers,
     async stop() {
-      door.closeAllConnections();
-      await new Promise((resolve) => door.close(resolve));
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
       await stop();
     },
   });

@@ -57,6 +57,6 @@ test('the password of a URL is changed, and nothing else of it', () => {
   const sealedUrl = changePassword(url, secretBox.seal);
   expect(sealedUrl).toMatch(/^postgresql:\/\/user:enc\.v1\.[\w-]+@host:5432\/db\?sslmode=require$/);
   expect(changePassword(sealedUrl, secretBox.open)).toBe(url);
-  for (const none of ['postgresql://user@host/db', 'sqlite:///a:b@c', '/folder', 'not a url'])
-    expect(changePassword(none, secretBox.seal)).toBe(none);
+  for (const plainText of ['postgresql://user@host/db', 'sqlite:///a:b@c', '/folder', 'not a url'])
+    expect(changePassword(plainText, secretBox.seal)).toBe(plainText);
 });

@@ -7,18 +7,18 @@ import { ERRORS } from '#domain/refusals/refusal.js';
 import { PAGE_POLICY } from '#views/documentation/page.js';
 import { renderGuidePage } from '#views/documentation/guide-page.js';
 import { renderReferencePage } from '#views/documentation/reference-page.js';
-import { apiDocument } from '../../contract/api-document.js';
+import { getApiDocument } from '../../contract/api-document.js';
 
 const decodeText = ({ bytes }: { readonly bytes: Uint8Array }) => new TextDecoder().decode(bytes);
-const document = apiDocument();
-const page = decodeText(
+const document = getApiDocument();
+const pageText = decodeText(
   renderReferencePage(document, [
     { name: '', title: 'Guide', html: '' },
     { name: 'data', title: 'Data', html: '' },
   ]),
 );
 
-const listMatches = (pattern: RegExp) => [...page.matchAll(pattern)].map((match) => match[1]!);
+const listMatches = (pattern: RegExp) => [...pageText.matchAll(pattern)].map((match) => match[1]!);
 
 test('every operation, schema and error code has its own section', () => {
   const ids = listMatches(/ id="([^"]+)"/g);
@@ -39,17 +39,17 @@ test('every link within the page has a target', () => {
 });
 
 test('the page fetches nothing', () => {
-  expect(page.match(/<(?:link|img|iframe|object|embed)\b|\bsrc=|@import|url\(/g)).toBeNull();
+  expect(pageText.match(/<(?:link|img|iframe|object|embed)\b|\bsrc=|@import|url\(/g)).toBeNull();
   expect(listMatches(/href="([^"#]+)"/g).filter((href) => !href.startsWith('/'))).toEqual([]);
   expect(listMatches(/https?:\/\/([^\s<"&]+)/g).filter((host) => !host.startsWith('127.0.0.1'))).toEqual([]);
 });
 
 test('every body of a request is shown as a command that can be pasted', () => {
   for (const [id, route] of Object.entries(API)) {
-    const start = page.indexOf(`<section class="operation" id="${id}">`);
-    const section = page.slice(start, page.indexOf('</section>', start));
-    expect(section, id).toContain('<pre><code>curl ');
-    if ('body' in route) expect(section, id).toContain('--json');
+    const start = pageText.indexOf(`<section class="operation" id="${id}">`);
+    const sectionText = pageText.slice(start, pageText.indexOf('</section>', start));
+    expect(sectionText, id).toContain('<pre><code>curl ');
+    if ('body' in route) expect(sectionText, id).toContain('--json');
   }
 });
 
@@ -79,7 +79,7 @@ test('the policy of a page allows its own style and script by their hashes', () 
   expect(PAGE_POLICY).toMatch(
     /^default-src 'self'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
   );
-  expect(page).not.toMatch(/ style=| on[a-z]+="/);
+  expect(pageText).not.toMatch(/ style=| on[a-z]+="/);
 });
 
 test('a page of the guide lists all pages and marks itself', () => {

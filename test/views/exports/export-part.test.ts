@@ -60,15 +60,15 @@ describe.each(EXPORT_NAMES)('%s', (table) => {
     'has equal rows as %s in one part and in many',
     async (format) => {
       const manyParts = listParts(table, format, 1);
-      const all = exportWhole(table, format);
+      const wholeBytes = exportWhole(table, format);
       // the batches of an Arrow stream are the batches of its parts
       if (format === 'arrow')
         expect(tableFromIPC(Buffer.concat(manyParts)).toArray().map(String)).toEqual(
-          tableFromIPC(all).toArray().map(String),
+          tableFromIPC(wholeBytes).toArray().map(String),
         );
       else if (format === 'parquet')
-        expect(await readParquetRows(Buffer.concat(manyParts))).toEqual(await readParquetRows(all));
-      else expect(Buffer.concat(manyParts).equals(all)).toBe(true);
+        expect(await readParquetRows(Buffer.concat(manyParts))).toEqual(await readParquetRows(wholeBytes));
+      else expect(Buffer.concat(manyParts).equals(wholeBytes)).toBe(true);
       if (table === 'weights') expect(manyParts.length).toBeGreaterThan(2);
     },
   );
@@ -106,11 +106,11 @@ describe('text in CSV', () => {
   ])('%j is written %s', (text, expected) => expect(formatCsvText(text)).toBe(expected));
 
   test('begins no cell of any table with characters that a spreadsheet computes', () => {
-    const lines = exportWhole('constituents', 'csv').toString();
-    const cells = lines.split(/,|\r\n/).filter((cell) => /^"?[=+@\t\r-]/.test(cell));
+    const csv = exportWhole('constituents', 'csv').toString();
+    const cells = csv.split(/,|\r\n/).filter((cell) => /^"?[=+@\t\r-]/.test(cell));
     expect(cells.filter((cell) => !/^-?\d/.test(cell))).toEqual([]);
-    expect(lines).toContain(`"'=SUM(A1:A9)"`);
-    expect(lines).toContain(`"'-Energy"`);
+    expect(csv).toContain(`"'=SUM(A1:A9)"`);
+    expect(csv).toContain(`"'-Energy"`);
   });
 });
 

@@ -249,7 +249,9 @@ test('on random markets market value over divisor is the level, and an opening f
       const files = createFiles(run);
       const changes = run.index.book.shareChanges === undefined ? [] : listShareChanges(run);
       const { sm } = run.index.book;
-      const rebalanced = new Set(run.index.compositions.list.map(({ session }) => session - run.index.book.from));
+      const rebalanceSessions = new Set(
+        run.index.compositions.list.map(({ session }) => session - run.index.book.from),
+      );
       const isPriceWeighted = (sketch.weighting as { type: string }).type === 'PriceWeight';
       const { rights } = sketch.treatment as { rights: string };
       const isRounded = 'rounding' in sketch.document!;
@@ -260,7 +262,7 @@ test('on random markets market value over divisor is the level, and an opening f
         // Index shares do not change between the opening and the close of a session.
         expect([...opening.shares.keys()]).toEqual([...closing.shares.keys()]);
         for (const [name, shareCount] of opening.shares) expectNear(closing.shares.get(name)!, shareCount, 1e-10);
-        if (rebalanced.has(t - 1)) return;
+        if (rebalanceSessions.has(t - 1)) return;
         for (const [name, before] of files[t - 1]!.closing.shares) {
           const nameEvents = events.filter((event) => 'ABCD'[event.name] === name);
           if (nameEvents.some(({ type, at }) => type === 'ACQUISITION' && name !== 'A' && at === t - 1)) {

@@ -58,12 +58,12 @@ function joinRows(columns: readonly NamedColumn[], count: number): string {
 
 /** Returns one column per type. Both kinds of numeric columns repeat values often. */
 function createRandomColumns(count: number, texts: readonly string[]): NamedColumn[] {
-  const chance = seeded(count);
+  const random = seeded(count);
   const numbers = Float64Array.from({ length: count }, (_, row) =>
-    row % 7 === 3 ? NaN : (chance() - 0.5) * 10 ** (row % 40),
+    row % 7 === 3 ? NaN : (random() - 0.5) * 10 ** (row % 40),
   );
-  const otherNumbers = numbers.map((value) => (chance() < 0.5 ? value : chance() < 0.2 ? 0 : -value));
-  const codes = Int32Array.from({ length: count }, () => Math.floor(chance() * (texts.length + 1)) - 1);
+  const otherNumbers = numbers.map((value) => (random() < 0.5 ? value : random() < 0.2 ? 0 : -value));
+  const codes = Int32Array.from({ length: count }, () => Math.floor(random() * (texts.length + 1)) - 1);
   return [
     {
       name: 'date',

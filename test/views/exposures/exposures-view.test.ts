@@ -41,14 +41,14 @@ const exposuresInput: Omit<ExposuresInput, 'keep'> = {
 
 /** Returns a cache of figures like the cache of a thread. Also returns a map of the figures that were kept. */
 function createCountedCache(): { readonly keep: FigureCache; readonly kept: Map<string, DatedFigures> } {
-  const kept = new Map<string, DatedFigures>();
+  const cache = new Map<string, DatedFigures>();
   const cacheFigures: FigureCache = (what, size) => {
     const key = JSON.stringify(what);
-    const figures = kept.get(key) ?? createFigures(size);
-    kept.set(key, figures);
+    const figures = cache.get(key) ?? createFigures(size);
+    cache.set(key, figures);
     return figures;
   };
-  return { keep: cacheFigures, kept };
+  return { keep: cacheFigures, kept: cache };
 }
 
 function renderView(

@@ -68,8 +68,8 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
         const { names } = columns.header;
         const days = columns.i32('days');
         const dates = Array.from(days, formatDay);
-        const held = columns.f64(columns.header.has_index_weights ? 'indexWeights' : 'weights');
-        const closes = dates.map((_, t) => [...held.subarray(t * names.length, (t + 1) * names.length)]);
+        const holdings = columns.f64(columns.header.has_index_weights ? 'indexWeights' : 'weights');
+        const closes = dates.map((_, t) => [...holdings.subarray(t * names.length, (t + 1) * names.length)]);
         const getIssuer = ISSUERS[by](days);
         const listIssuersOn = (day: number) => names.map((name, i) => getIssuer?.(day, i) ?? name);
         for (const rule of LIMIT_RULE_NAMES) {
@@ -85,8 +85,8 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
             });
           const view = createView(null, null);
           const keep = createFigureCache();
-          const middle = dates[dates.length >> 1]!;
-          expect(createView(middle, middle, keep)).toEqual(createView(middle, middle));
+          const middleDate = dates[dates.length >> 1]!;
+          expect(createView(middleDate, middleDate, keep)).toEqual(createView(middleDate, middleDate));
           for (let twice = 0; twice < 2; twice++) expect(createView(null, null, keep)).toEqual(view);
           const computeHeadroom = (weights: readonly number[], t: number) =>
             LIMITS_BY_DEFINITION[rule](sumByIssuer(weights, listIssuersOn(days[t]!)));

@@ -46,11 +46,11 @@ test.each([
   ['a target', 'targets', ['rebalance 2024-01-03: redistributed']],
   ['a value', 'value', ['growth and costs', 'net asset value', 'positions: weight']],
 ] as const)('%s that was changed is found', (_name, block, names) => {
-  const result = listFailingChecks((bytes, findOffset) => {
+  const failingChecks = listFailingChecks((bytes, findOffset) => {
     const values = new Float64Array(bytes.buffer, findOffset(block), 4);
     values[block === 'level' ? 3 : 2]! *= 0.99;
   });
-  expect(result).toEqual(expect.arrayContaining([...names]));
+  expect(failingChecks).toEqual(expect.arrayContaining([...names]));
 });
 
 test('a strategy that rebalances while its index holds nothing reconciles', () => {
@@ -78,11 +78,11 @@ test('a strategy that rebalances while its index holds nothing reconciles', () =
 });
 
 test('weights of a rebalance that were all reduced are found', () => {
-  const result = listFailingChecks((bytes, findOffset) => {
+  const failingChecks = listFailingChecks((bytes, findOffset) => {
     const targets = new Float64Array(bytes.buffer, findOffset('targets'), 2);
     targets.forEach((weight, i) => (targets[i] = 0.9 * weight));
   });
-  expect(result).toEqual(
+  expect(failingChecks).toEqual(
     ['weights', 'uncapped weights', 'redistributed', 'held'].map((name) => `rebalance 2024-01-02: ${name}`),
   );
 });
@@ -96,7 +96,7 @@ test.each([
   'tracking_error',
   'volatility',
 ])('a changed %s is found', (metric) => {
-  const result = listFailingChecks((bytes, findOffset) => {
+  const failingChecks = listFailingChecks((bytes, findOffset) => {
     const file = Buffer.from(bytes.buffer);
     const key = `"${metric}":`;
     const from = file.indexOf(key, findOffset('record')) + key.length;
@@ -108,8 +108,8 @@ test.each([
       from,
     );
   });
-  expect(result).toHaveLength(1);
-  expect(result[0]!.replace('maximum', 'max').replaceAll(' ', '_')).toBe(`metrics:_${metric}`);
+  expect(failingChecks).toHaveLength(1);
+  expect(failingChecks[0]!.replace('maximum', 'max').replaceAll(' ', '_')).toBe(`metrics:_${metric}`);
 });
 
 test('a stored file with different bytes, or a missing one, is found', () => {
@@ -134,10 +134,10 @@ test('bytes that are not columns are reported as unreadable', () => {
 });
 
 test('an overwritten record is found, and the rest is still reported', () => {
-  const result = listFailingChecks((bytes, findOffset) =>
+  const failingChecks = listFailingChecks((bytes, findOffset) =>
     bytes.fill(0x78, findOffset('record'), findOffset('record') + 40),
   );
-  expect(result).toEqual(['record']);
+  expect(failingChecks).toEqual(['record']);
 });
 
 test('a price that was changed is found between two trades', () => {

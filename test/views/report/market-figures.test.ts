@@ -117,9 +117,9 @@ test('a report prints the breaches, the orders and the dividends', () => {
   expect(text).toMatch(/^2024 1\.67$/m);
   const orders = computeRebalanceOrders(columns, sm, 30_000);
   if (orders === null || 'missing' in orders) throw new Error('orders were expected');
-  const bps = ((orders.account.cost / orders.account.value) * 1e4).toFixed(2);
+  const bpsText = ((orders.account.cost / orders.account.value) * 1e4).toFixed(2);
   const line = text.replaceAll('\n', ' ');
-  expect(line).toContain(`Orders of 2024-01-10 for 30,000 USD: turnover 4.12%, expected cost ${bps} bps.`);
+  expect(line).toContain(`Orders of 2024-01-10 for 30,000 USD: turnover 4.12%, expected cost ${bpsText} bps.`);
   expect(line).toContain('Days to trade at 10.00% of the mean daily volume:');
   expect(text).toMatch(/UCITS 20\/35: \d+ breach/);
 });

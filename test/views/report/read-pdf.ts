@@ -44,10 +44,10 @@ export function readPdf(bytes: Uint8Array): Pdf {
   const pageIds = [...objects]
     .filter(([, { dictionary }]) => /\/Type \/Page\b(?!s)/.test(dictionary))
     .map(([id]) => id);
-  const kids = /\/Kids \[([^\]]*)\]/.exec(
+  const kidsText = /\/Kids \[([^\]]*)\]/.exec(
     [...objects.values()].find(({ dictionary }) => /\/Type \/Pages/.test(dictionary))!.dictionary,
   )![1]!;
-  const orderedIds = [...kids.matchAll(/(\d+) 0 R/g)].map((match) => Number(match[1]));
+  const orderedIds = [...kidsText.matchAll(/(\d+) 0 R/g)].map((match) => Number(match[1]));
   if (orderedIds.length !== pageIds.length) throw new Error('the tree of pages does not name every page');
   const fonts = new Map<number, Font>();
   const getFont = (id: number): Font => {
@@ -80,8 +80,11 @@ function readObjects(source: string): Map<number, PdfObject> {
       const dictionary = source.slice(start, streamAt);
       const length = Number(/\/Length (\d+)/.exec(dictionary)![1]);
       const from = streamAt + '\nstream\n'.length;
-      const raw = Buffer.from(source.slice(from, from + length), 'latin1');
-      objects.set(Number(match[1]), { dictionary, stream: /FlateDecode/.test(dictionary) ? inflateSync(raw) : raw });
+      const rawBytes = Buffer.from(source.slice(from, from + length), 'latin1');
+      objects.set(Number(match[1]), {
+        dictionary,
+        stream: /FlateDecode/.test(dictionary) ? inflateSync(rawBytes) : rawBytes,
+      });
       pattern.lastIndex = from + length;
     } else {
       objects.set(Number(match[1]), { dictionary: source.slice(start, endAt), stream: null });
@@ -106,9 +109,9 @@ function readFont(objects: ReadonlyMap<number, PdfObject>, id: number): Font {
     .trim()
     .split(/\s+/)
     .map(Number);
-  const table = createReference('ToUnicode').stream!.toString('latin1');
+  const tableText = createReference('ToUnicode').stream!.toString('latin1');
   const characters = new Map<number, string>();
-  for (const [, first, list] of table.matchAll(/<(\w+)> <\w+> \[([^\]]*)\]/g)) {
+  for (const [, first, list] of tableText.matchAll(/<(\w+)> <\w+> \[([^\]]*)\]/g)) {
     [...list!.matchAll(/<([\w ]*)>/g)].forEach((entry, i) => {
       const units = entry[1]!
         .split(' ')
@@ -121,11 +124,11 @@ function readFont(objects: ReadonlyMap<number, PdfObject>, id: number): Font {
 }
 
 function readPage(objects: ReadonlyMap<number, PdfObject>, id: number, getFont: (id: number) => Font): PdfPage {
-  const page = objects.get(id)!.dictionary;
-  const mediaBox = /\/MediaBox \[([^\]]*)\]/.exec(page)![1]!.trim().split(/\s+/).map(Number);
-  const content = objects.get(Number(/\/Contents (\d+) 0 R/.exec(page)![1]))!.stream!.toString('latin1');
-  const resources = /\/Resources (\d+) 0 R/.exec(page);
-  const resourceText = resources === null ? page : objects.get(Number(resources[1]))!.dictionary;
+  const pageText = objects.get(id)!.dictionary;
+  const mediaBox = /\/MediaBox \[([^\]]*)\]/.exec(pageText)![1]!.trim().split(/\s+/).map(Number);
+  const content = objects.get(Number(/\/Contents (\d+) 0 R/.exec(pageText)![1]))!.stream!.toString('latin1');
+  const resources = /\/Resources (\d+) 0 R/.exec(pageText);
+  const resourceText = resources === null ? pageText : objects.get(Number(resources[1]))!.dictionary;
   const names = new Map(
     [...resourceText.matchAll(/\/(F\d+) (\d+) 0 R/g)].map((match) => [match[1]!, Number(match[2])]),
   );
@@ -212,11 +215,11 @@ export function listOverlaps({ texts }: PdfPage): [string, string][] {
       top: y + 0.6 * size,
     }))
     .filter(({ text }) => text.trim() !== '');
-  const sorted = boxes.toSorted((a, b) => a.bottom - b.bottom);
+  const sortedBoxes = boxes.toSorted((a, b) => a.bottom - b.bottom);
   const results: [string, string][] = [];
-  sorted.forEach((box, i) => {
-    for (let k = i + 1; k < sorted.length && sorted[k]!.bottom < box.top; k++) {
-      const other = sorted[k]!;
+  sortedBoxes.forEach((box, i) => {
+    for (let k = i + 1; k < sortedBoxes.length && sortedBoxes[k]!.bottom < box.top; k++) {
+      const other = sortedBoxes[k]!;
       if (other.left < box.right && box.left < other.right) results.push([box.text, other.text]);
     }
   });

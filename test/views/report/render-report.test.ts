@@ -15,11 +15,11 @@ import { readPdf, type Pdf } from './read-pdf.js';
 import { sampleRun } from './sample-run.js';
 import { describeFigures } from './rendering/figures.js';
 import { describeLayout } from './rendering/layout.js';
-import { assertSound, renderBuiltIn, render, sample, SECTORS } from './rendering/set-up.js';
+import { assertPdfIsValid, renderBuiltIn, render, sample, SECTORS } from './rendering/set-up.js';
 
 describe.each(BUILT_IN_IDS)('%s', (id) => {
   test('overlaps no elements and exceeds no margin', () => {
-    assertSound(renderBuiltIn(id, sample), id.endsWith('LETTER') ? 42 : 48);
+    assertPdfIsValid(renderBuiltIn(id, sample), id.endsWith('LETTER') ? 42 : 48);
   });
 
   test('has its page size, a title and a language, and is tagged', () => {
@@ -44,7 +44,7 @@ describe.each(PAPERS)('%s', (id) => {
     ['two sessions', { names: 3, end: '2021-01-04' }],
     ['prices that never move', { names: 3, end: '2022-03-01', isFlat: true }],
   ] as const)('is sound for an index with %s', (_, options) => {
-    assertSound(renderBuiltIn(id, sampleRun(options)), id.endsWith('LETTER') ? 42 : 48);
+    assertPdfIsValid(renderBuiltIn(id, sampleRun(options)), id.endsWith('LETTER') ? 42 : 48);
   });
 
   test('prints under the date that its run is not current, with the reasons, on the same number of pages', () => {
@@ -55,7 +55,7 @@ describe.each(PAPERS)('%s', (id) => {
     ];
     const staleState = { definition: true, data: true, engine: true, reasons, store_id: null };
     const pdf = renderBuiltIn(id, { ...sample, figures: { ...sample.figures, stale: staleState } });
-    assertSound(pdf, id.endsWith('LETTER') ? 42 : 48);
+    assertPdfIsValid(pdf, id.endsWith('LETTER') ? 42 : 48);
     expect(pdf.text.replaceAll('\n', ' ')).toContain(`Not current. ${reasons.join(' ')}`);
     expect(pdf.text).toContain('Not current: definition, data, engine');
     for (const { texts } of pdf.pages)
@@ -76,7 +76,7 @@ describe('the head', () => {
     };
     const figures = { ...sample.figures, overview: { ...sample.figures.overview, parent } };
     const pdf = readPdf(render({ template: createBuiltInTemplate('FACTSHEET-A4', 'SAMPLE'), figures }).bytes);
-    assertSound(pdf, 48);
+    assertPdfIsValid(pdf, 48);
     expect(pdf.text).toMatch(/Derived from P+…/);
     expect(pdf.text).toContain('Tracking error to parent');
   });

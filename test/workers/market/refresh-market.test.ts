@@ -10,7 +10,7 @@ import { handOverContent } from '../../market/process/handed-over.js';
 import { refreshMarket } from '#workers/market/refresh-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const control = { report: () => {} };
 const NAMES = ['A', 'B', 'C', 'D'];
 
@@ -64,7 +64,7 @@ const findFirstDay = (n: number, dueDay = 0) => (n === 3 ? dueDay : 0);
 /** Returns a content in the form in which the process that read it passes it on. */
 async function transferContent(content: MarketContent): Promise<MarketHandle> {
   const { hash, digests } = await digestContent(content);
-  const path = join(await folderFor(), 'market');
+  const path = join(await createFolder(), 'market');
   return {
     datasetId: 's',
     contentHash: hash,

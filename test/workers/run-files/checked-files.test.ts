@@ -10,7 +10,7 @@ import type { ArtifactDestination } from '#store/port.js';
 import { hasContent, REMEMBERED_BYTES_MIN, rememberWritten } from '#workers/run-files/checked-files.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const BYTES = new Uint8Array(REMEMBERED_BYTES_MIN).map((_, i) => (i * 31 + (i >> 8)) & 255);
 const SHA256 = sha256(BYTES);
@@ -19,7 +19,7 @@ let folder: string;
 let destination: ArtifactDestination;
 let checkedFiles: CheckedFiles;
 beforeEach(async () => {
-  folder = await newFolder();
+  folder = await createFolder();
   destination = { kind: 'folder', folder, lowWaterMark: { bytes: 0 } };
   checkedFiles = createCheckedFiles(destination)!;
 });
@@ -70,13 +70,13 @@ describe('a file that was written', () => {
 
   test('and replaced by another of equal size and time is found', async () => {
     const path = await writeRunFile();
-    const other = join(folder, 'other');
-    await writeFile(other, BYTES);
-    flip(other);
+    const otherPath = join(folder, 'other');
+    await writeFile(otherPath, BYTES);
+    flip(otherPath);
     const { atime, mtime } = statSync(path);
     const { mtimeNs } = statSync(path, { bigint: true });
-    utimesSync(other, atime, mtime);
-    await rename(other, path);
+    utimesSync(otherPath, atime, mtime);
+    await rename(otherPath, path);
     expect(statSync(path, { bigint: true }).mtimeNs).toBe(mtimeNs);
     expect(expectRead(path)).toEqual(DAMAGED_FILE);
   });
@@ -150,12 +150,12 @@ describe('after a restart', () => {
 });
 
 test('the number of remembered files is limited, and the last one is always remembered', async () => {
-  const room = 32;
-  checkedFiles = new BigUint64Array(new SharedArrayBuffer(room * 2 * BigUint64Array.BYTES_PER_ELEMENT));
+  const bytes = 32;
+  checkedFiles = new BigUint64Array(new SharedArrayBuffer(bytes * 2 * BigUint64Array.BYTES_PER_ELEMENT));
   const zeros = new Uint8Array(REMEMBERED_BYTES_MIN);
   const hash = sha256(zeros);
   const paths: string[] = [];
-  for (let i = 0; i < 3 * room; i++) {
+  for (let i = 0; i < 3 * bytes; i++) {
     paths.push(await writeRunFile(zeros, `${i}.art`));
     expect(expectRead(paths.at(-1)!, hash)).toEqual(UNREAD_FILE);
   }
@@ -164,8 +164,8 @@ test('the number of remembered files is limited, and the last one is always reme
     copy.set(checkedFiles);
     return !expectRead(path, hash, copy).isRead;
   });
-  expect(unreadPaths.length).toBeGreaterThan(room / 2);
-  expect(unreadPaths.length).toBeLessThanOrEqual(room);
+  expect(unreadPaths.length).toBeGreaterThan(bytes / 2);
+  expect(unreadPaths.length).toBeLessThanOrEqual(bytes);
   expect(createCheckedFiles(destination)!.byteLength).toBe(CHECKED_FILES_BYTES);
 });
 

@@ -23,20 +23,23 @@ function catchRefusal(work: () => unknown): Refusal {
 
 describe('a file of a stored run', () => {
   test('that is missing is refused as missing', () => {
-    const missing = join(folder, 'gone');
-    for (const work of [() => useRunFile(missing, () => 0), () => readBytes(missing, 0, new Uint8Array(1))]) {
-      expect(catchRefusal(work)).toMatchObject({
+    const missingPath = join(folder, 'gone');
+    for (const readFile of [
+      () => useRunFile(missingPath, () => 0),
+      () => readBytes(missingPath, 0, new Uint8Array(1)),
+    ]) {
+      expect(catchRefusal(readFile)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: its file is missing.',
       });
     }
-    expect(hashFile(missing)).toBeNull();
+    expect(hashFile(missingPath)).toBeNull();
   });
 
   test('that the system does not read is refused with the reason of the system', () => {
     // A folder can be opened but not read. This simulates a file on a bad sector.
-    for (const work of [() => useRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
-      expect(catchRefusal(work)).toMatchObject({
+    for (const readFile of [() => useRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
+      expect(catchRefusal(readFile)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: its file cannot be read (EISDIR).',
       });
@@ -52,12 +55,12 @@ describe('the hash of a file that is read around the cache', () => {
   const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
   test('is that of its bytes, around sectors and blocks, below the size as above it', () => {
-    for (const more of [-1, 0, 1, 4095, 4096, 2 ** 21 - 1, 2 ** 21, 2 ** 21 + 4097]) {
-      const bytes = createBytes(LARGE_BYTES_MIN + more);
+    for (const extraBytes of [-1, 0, 1, 4095, 4096, 2 ** 21 - 1, 2 ** 21, 2 ** 21 + 4097]) {
+      const bytes = createBytes(LARGE_BYTES_MIN + extraBytes);
       writeFileSync(path, bytes); // The file is read from the page cache, which may be ahead of the disk.
       let looks = 0;
       expect(hashOnce(path, bytes.length, () => looks++)).toBe(sha256(bytes));
-      expect(looks).toBe(more < 0 ? 32 : 1 + Math.floor(bytes.length / 2 ** 21));
+      expect(looks).toBe(extraBytes < 0 ? 32 : 1 + Math.floor(bytes.length / 2 ** 21));
     }
   });
 
@@ -107,9 +110,9 @@ describe('a stored file is compared with bytes', () => {
     expect(isContentOf(path, bytes)).toBe(true);
     const tail = Math.floor((bytes.length * 2) / 3);
     for (const offset of [0, 2 ** 17 - 1, 2 ** 17, tail - 1, tail, bytes.length - 1]) {
-      const other = bytes.slice();
-      other[offset]! ^= 1;
-      expect(isContentOf(path, other), `byte ${offset}`).toBe(false);
+      const otherBytes = bytes.slice();
+      otherBytes[offset]! ^= 1;
+      expect(isContentOf(path, otherBytes), `byte ${offset}`).toBe(false);
     }
   });
 

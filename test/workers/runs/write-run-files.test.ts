@@ -7,13 +7,13 @@ import { createCheckedFiles } from '#jobs/checked-files.js';
 import { practiseRunFiles, writeRunFiles, type ComputedFiles } from '#workers/runs/write-run-files.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 const PRICES = new Uint8Array(1 << 20).fill(7);
 const sha256 = createHash('sha256').update(PRICES).digest('hex');
 
 /** Returns a run that uses the stored price file of another run. */
 async function runBeside(content: Uint8Array, { securities }: { readonly securities: string }) {
-  const folder = await newFolder();
+  const folder = await createFolder();
   const storedFolder = join(folder, 'stored');
   await writeFile(storedFolder, content);
   await utimes(storedFolder, 1e9, 1e9); // a file that has just changed is not remembered
@@ -37,8 +37,8 @@ async function runBeside(content: Uint8Array, { securities }: { readonly securit
 }
 
 test('the first run of a thread writes its prices; after a warm-up it neither writes nor reads them', async () => {
-  const unprepared = await runBeside(PRICES, { securities: 'A' });
-  const first = await writeRunFiles(unprepared.input, unprepared.made);
+  const unpreparedRun = await runBeside(PRICES, { securities: 'A' });
+  const first = await writeRunFiles(unpreparedRun.input, unpreparedRun.made);
   expect(first.prices).toMatchObject({ sha256, written: { name: 'prices' } });
   const { input, made, looks } = await runBeside(PRICES, { securities: 'B' });
   practiseRunFiles(input, made);

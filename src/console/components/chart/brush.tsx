@@ -103,8 +103,8 @@ function shiftRange(
 ): readonly [number, number] {
   if (part === 'from') return [Math.max(0, Math.min(to - SESSIONS_MIN, from + by)), to];
   if (part === 'to') return [from, Math.min(end, Math.max(from + SESSIONS_MIN, to + by))];
-  const moved = Math.max(-from, Math.min(end - to, by));
-  return [from + moved, to + moved];
+  const shift = Math.max(-from, Math.min(end - to, by));
+  return [from + shift, to + shift];
 }
 
 /** Returns the SVG path of a line for a width in pixels. The scale is logarithmic if all values are positive. */

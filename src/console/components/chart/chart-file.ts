@@ -77,10 +77,10 @@ async function renderPng(chart: ChartContent): Promise<Uint8Array> {
   const scale = devicePixelRatio;
   const width = canvas.width / scale + 2 * PADDING;
   const legend = layOutLegend(chart.lines, width);
-  const above = (legend.at(-1)?.y ?? PADDING + TITLE_HEIGHT) + 12;
+  const plotTop = (legend.at(-1)?.y ?? PADDING + TITLE_HEIGHT) + 12;
   const out = document.createElement('canvas');
   out.width = Math.round(width * scale);
-  out.height = Math.round(above * scale + canvas.height + PADDING * scale);
+  out.height = Math.round(plotTop * scale + canvas.height + PADDING * scale);
   const context = out.getContext('2d')!; // every browser that supports canvas supports the 2d context
   context.scale(scale, scale);
   context.fillStyle = pageStyle.getPropertyValue('--ground-raised');
@@ -103,7 +103,7 @@ async function renderPng(chart: ChartContent): Promise<Uint8Array> {
     context.stroke();
     write(line.label, x + 20, y, '--text-second');
   }
-  context.drawImage(canvas, PADDING, above, canvas.width / scale, canvas.height / scale);
+  context.drawImage(canvas, PADDING, plotTop, canvas.width / scale, canvas.height / scale);
   const blob = await new Promise<Blob | null>((resolve) => out.toBlob(resolve, 'image/png'));
   if (blob === null) throw new Error('The browser cannot write the picture.');
   return new Uint8Array(await blob.arrayBuffer());
@@ -159,11 +159,11 @@ function createScales({ plot }: ChartContent): Pick<ChartFrame, 'x' | 'y'> {
 }
 
 function createScale({ left, top, width, height, x, y }: ChartFrame, isLog: boolean) {
-  const size = isLog ? Math.log : (value: number) => value;
-  const [low, high] = [size(y[0]), size(y[1])];
+  const toScale = isLog ? Math.log : (value: number) => value;
+  const [low, high] = [toScale(y[0]), toScale(y[1])];
   return {
     toX: (seconds: number) => left + ((seconds - x[0]) / (x[1] - x[0])) * width,
-    toY: (value: number) => top + height - ((size(value) - low) / (high - low)) * height,
+    toY: (value: number) => top + height - ((toScale(value) - low) / (high - low)) * height,
   };
 }
 
@@ -188,8 +188,8 @@ const ROW_HEIGHT = 40;
  */
 function listDateSplits({ x, width }: ChartFrame): readonly { readonly date: string; readonly text: string }[] {
   const [from, to] = [toDate(x[0]), toDate(x[1])];
-  const most = width / LABEL_WIDTH;
-  const step = DATE_STEPS.findLast(({ seconds }) => (x[1] - x[0]) / seconds <= most) ?? DATE_STEPS[0];
+  const labelsMax = width / LABEL_WIDTH;
+  const step = DATE_STEPS.findLast(({ seconds }) => (x[1] - x[0]) / seconds <= labelsMax) ?? DATE_STEPS[0];
   const year = Number(from.slice(0, 4));
   const splits: { date: string; text: string }[] = [];
   for (let month = 0; ; month += step.months) {

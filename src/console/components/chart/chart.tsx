@@ -77,7 +77,7 @@ export function Chart(props: ChartProps) {
   const [at, setAt] = useState<number | null>(null);
   const [anchor, setAnchor] = useState<number | null>(null);
   // Last date under the cursor.
-  const pointed = useRef<number | null>(null);
+  const pointedPosition = useRef<number | null>(null);
   const [first, last] = useMemo(() => limitToRange(dates, range), [dates, range?.from, range?.to]);
   const { into, plot } = usePlot(
     { dates, lines, height, isLog, isStacked, hasZero, marks, bands, flags, sync, unit, onCursor: setAt },
@@ -91,18 +91,18 @@ export function Chart(props: ChartProps) {
     () => <ChartTable label={label} dates={dates} lines={lines} from={first} to={last} unit={unit} />,
     [label, dates, lines, first, last, unit],
   );
-  const rest = props.restAt === undefined ? -1 : dates.indexOf(props.restAt);
-  const shown = at ?? (rest < 0 ? last : rest);
-  if (at !== null) pointed.current = at;
-  const mark = marks.find(({ date }) => date === dates[shown]);
+  const restPosition = props.restAt === undefined ? -1 : dates.indexOf(props.restAt);
+  const index = at ?? (restPosition < 0 ? last : restPosition);
+  if (at !== null) pointedPosition.current = at;
+  const mark = marks.find(({ date }) => date === dates[index]);
   const onKeyDown = (event: KeyboardEvent) => {
-    const next = moveCursor(event, { at: shown, first, last });
+    const next = moveCursor(event, { at: index, first, last });
     if (next !== undefined) {
-      setAnchor(event.shiftKey ? (anchor ?? shown) : null);
+      setAnchor(event.shiftKey ? (anchor ?? index) : null);
       setAt(next);
       placeCursor(plot.current, next);
     } else if (event.key === 'Enter' && anchor !== null) {
-      onRange?.(createRange(dates, anchor, shown));
+      onRange?.(createRange(dates, anchor, index));
       setAnchor(null);
     } else if (event.key === 'Enter' && mark !== undefined) navigate(mark.address);
     else if (event.key === 'Escape' && range !== null) onRange?.(null);
@@ -115,11 +115,11 @@ export function Chart(props: ChartProps) {
       <ChartHead
         {...props}
         unit={unit}
-        at={shown}
+        at={index}
         from={anchor ?? first}
         mark={mark}
-        notes={listNotesAt(notes, dates[shown] ?? '')}
-        noteRange={findNoteRange(dates, anchor ?? pointed.current ?? last, pointed.current ?? last)}
+        notes={listNotesAt(notes, dates[index] ?? '')}
+        noteRange={findNoteRange(dates, anchor ?? pointedPosition.current ?? last, pointedPosition.current ?? last)}
         drawn={draw}
       />
       <div
@@ -134,7 +134,7 @@ export function Chart(props: ChartProps) {
         onDblClick={() => onRange?.(null)}
         onClick={(event) => followMark(plot.current, marks, event)}
       />
-      <CursorValues {...{ date: dates[shown], at, lines, unit }} from={anchor === null ? undefined : dates[anchor]} />
+      <CursorValues {...{ date: dates[index], at, lines, unit }} from={anchor === null ? undefined : dates[anchor]} />
       {props.hasBrush === true && onRange !== undefined && (
         <Brush label={label} dates={dates} line={lines[0]} first={first} last={last} onRange={onRange} />
       )}
@@ -145,8 +145,8 @@ export function Chart(props: ChartProps) {
 
 /** Opens the mark at the clicked position. */
 function followMark(plot: uPlot | null, marks: readonly Mark[], { clientX, clientY }: MouseEvent): void {
-  const found = plot && markAt(plot, marks, clientX - plot.rect.left);
-  if (found && clientY > plot.rect.bottom - 14) navigate(found.address);
+  const foundMark = plot && markAt(plot, marks, clientX - plot.rect.left);
+  if (foundMark && clientY > plot.rect.bottom - 14) navigate(foundMark.address);
 }
 
 interface ChartHeadProps extends ChartProps {
@@ -231,14 +231,14 @@ function usePlot(drawing: ChartInput, [first, last]: readonly [number, number], 
     const { current } = into;
     if (current === null || dates.length === 0) return undefined;
     const width = printing ? PRINT_WIDTH : current.clientWidth;
-    const made = createPlot(current, { ...drawing, width, onRange: (chosen) => tell.current?.(chosen) });
-    plot.current = made;
-    showRange(made, dates, [first, last], hasBars);
-    const observer = new ResizeObserver(() => made.setSize({ width: current.clientWidth, height }));
+    const newPlot = createPlot(current, { ...drawing, width, onRange: (chosen) => tell.current?.(chosen) });
+    plot.current = newPlot;
+    showRange(newPlot, dates, [first, last], hasBars);
+    const observer = new ResizeObserver(() => newPlot.setSize({ width: current.clientWidth, height }));
     if (!printing) observer.observe(current);
     return () => {
       observer.disconnect();
-      made.destroy();
+      newPlot.destroy();
       plot.current = null;
     };
   }, [dates, lines, height, isLog, isStacked, marks, bands, flags, theme, printing]);
@@ -303,11 +303,11 @@ interface CursorValuesProps {
 
 /** Renders the values at the cursor for screen readers. */
 function CursorValues({ date, at, lines, unit, from }: CursorValuesProps) {
-  const values =
+  const valuesText =
     at === null ? '' : lines.map(({ label, values: all }) => `${label} ${formatValueAt(all, at, unit)}`).join(', ');
   return (
     <p class="unseen" aria-live="polite">
-      {at === null ? '' : `${from === undefined ? '' : `selected from ${from} to `}${date ?? ''}: ${values}`}
+      {at === null ? '' : `${from === undefined ? '' : `selected from ${from} to `}${date ?? ''}: ${valuesText}`}
     </p>
   );
 }

@@ -39,7 +39,7 @@ export interface PlotOptions {
  * @cost some 10 ms for 5,000 dates and four lines
  */
 export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
-  const started = performance.now();
+  const startMs = performance.now();
   const { dates, lines, isStacked } = options;
   const drawn = isStacked ? stackLines(lines).toReversed() : sortForDrawing(lines);
   const data = [dates.map(toSeconds), ...drawn.map(({ values }) => [...values])] as uPlot.AlignedData;
@@ -58,7 +58,7 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
       series: [{}, ...drawn.map((line) => createSeries(line, isStacked, style))],
       hooks: {
         // Called after the first drawing.
-        ready: [() => performance.measure('chart', { start: started })],
+        ready: [() => performance.measure('chart', { start: startMs })],
         setCursor: [(u) => options.onCursor(u.cursor.idx ?? null)],
         setSelect: [(u) => reportRange(u, options)],
         drawClear: [(u) => drawBands(u, options.bands, style)],

@@ -13,8 +13,8 @@ const SCALES = [
 
 /** Returns true if the scale in the address is logarithmic. Default: the scale that suits the range of the lines. */
 export function isLogarithmic(lines: readonly Line[], first: number, last: number): boolean {
-  const chosen = getParameter('scale');
-  return chosen === 'log' || (chosen !== 'linear' && isWide(lines, first, last));
+  const chosenScale = getParameter('scale');
+  return chosenScale === 'log' || (chosenScale !== 'linear' && isWide(lines, first, last));
 }
 
 export function ScaleChoice({ isLog }: { readonly isLog: boolean }) {

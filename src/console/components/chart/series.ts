@@ -58,9 +58,9 @@ export function stackLines(lines: readonly Line[]): readonly Line[] {
  * which stay visible between the dashes. Within each group, the first line is drawn last.
  */
 export const sortForDrawing = (lines: readonly Line[]): readonly Line[] => {
-  const reversed = lines.toReversed();
+  const reversedLines = lines.toReversed();
   const isDashed = (line: Line) => line.isDashed === true;
-  return [...reversed.filter((line) => !isDashed(line)), ...reversed.filter(isDashed)];
+  return [...reversedLines.filter((line) => !isDashed(line)), ...reversedLines.filter(isDashed)];
 };
 
 /**
@@ -107,16 +107,16 @@ const WIDE_RATIO = 5;
 /** Returns true if only a logarithmic scale shows all changes: the values are positive and their range is wide. */
 export function isWide(lines: readonly Line[], first: number, last: number): boolean {
   let least = Infinity;
-  let most = 0;
+  let largest = 0;
   for (const { values } of lines)
     for (let t = first; t <= last; t++) {
       const value = values[t] ?? null;
       if (value === null) continue;
       if (value <= 0) return false;
       least = Math.min(least, value);
-      most = Math.max(most, value);
+      largest = Math.max(largest, value);
     }
-  return most > WIDE_RATIO * least;
+  return largest > WIDE_RATIO * least;
 }
 
 /** Returns at most `most` positions. They are evenly spaced and include the first and the last. */
@@ -170,8 +170,8 @@ export function listLogSplits(least: number, most: number): number[] {
  */
 export function listEvenSplits(least: number, most: number, about = 5): number[] {
   const raw = (most - least) / about;
-  const ten = 10 ** Math.floor(Math.log10(raw));
-  const step = ten * ([1, 2, 5].find((times) => times * ten >= raw) ?? 10);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = power * ([1, 2, 5].find((times) => times * power >= raw) ?? 10);
   const first = Math.ceil(least / step);
   return Array.from({ length: Math.floor(most / step) - first + 1 }, (_, k) => (first + k) * step);
 }

@@ -27,11 +27,14 @@ export function CodeMirror(props: CodeMirrorProps) {
   const editor = useRef<EditorView | null>(null);
   const latest = useRef(props);
   latest.current = props;
-  const spoken = useRef(new Compartment()).current;
+  const labelCompartment = useRef(new Compartment()).current;
   useLayoutEffect(() => {
     const { current } = host;
     const root = current!.shadowRoot ?? current!.attachShadow({ mode: 'open' }); // the effect runs after the first render, so the element exists
-    const state = EditorState.create({ doc: value, extensions: [...createExtensions(latest), spoken.of(language)] });
+    const state = EditorState.create({
+      doc: value,
+      extensions: [...createExtensions(latest), labelCompartment.of(language)],
+    });
     const view = new EditorView({ root, parent: root, state });
     editor.current = view;
     return () => view.destroy();
@@ -41,16 +44,16 @@ export function CodeMirror(props: CodeMirrorProps) {
     if (view === null || view.state.doc.toString() === value) return;
     view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: value } });
   }, [value]);
-  useLayoutEffect(() => editor.current?.dispatch({ effects: spoken.reconfigure(language) }), [language]);
-  const marked = JSON.stringify(marks);
+  useLayoutEffect(() => editor.current?.dispatch({ effects: labelCompartment.reconfigure(language) }), [language]);
+  const marksJson = JSON.stringify(marks);
   useLayoutEffect(() => {
     const view = editor.current;
     if (view === null) return;
-    const shown = marks.flatMap((mark) => createDiagnostics(view.state, mark));
-    view.dispatch(setDiagnostics(view.state, shown));
-    const [first] = shown;
+    const diagnostics = marks.flatMap((mark) => createDiagnostics(view.state, mark));
+    view.dispatch(setDiagnostics(view.state, diagnostics));
+    const [first] = diagnostics;
     if (first !== undefined) view.dispatch({ selection: { anchor: first.from }, scrollIntoView: true });
-  }, [marked]);
+  }, [marksJson]);
   return <div ref={host} class="code-editor" />;
 }
 

@@ -44,15 +44,15 @@ const createColumnSource =
     const word = context.matchBefore(/\.?\w*/);
     if (word === null || word.text.startsWith('.') || (word.from === word.to && !context.explicit)) return null;
     const query = context.state.doc.toString().toLowerCase();
-    const named = Object.entries(tables).filter(([table]) => new RegExp(`\\b${table}\\b`).test(query));
-    const found = new Map<string, Completion>();
-    for (const [table, columns] of named)
+    const namedTables = Object.entries(tables).filter(([table]) => new RegExp(`\\b${table}\\b`).test(query));
+    const completions = new Map<string, Completion>();
+    for (const [table, columns] of namedTables)
       for (const column of columns) {
-        const before = found.get(column.name);
+        const before = completions.get(column.name);
         const detail = before === undefined ? table : `${before.info as string}, ${table}`; // `info` is set in the next line
-        found.set(column.name, { ...createColumnCompletion(column), info: detail, boost: 1 });
+        completions.set(column.name, { ...createColumnCompletion(column), info: detail, boost: 1 });
       }
-    return { from: word.from, options: [...found.values()], validFor: /^\w*$/ };
+    return { from: word.from, options: [...completions.values()], validFor: /^\w*$/ };
   };
 
 /** DuckDB dialect for highlighting and completion. It has the keywords of queries but not those that define data. */

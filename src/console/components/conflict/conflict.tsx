@@ -31,7 +31,7 @@ export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMi
   const [chosen, setChosen] = useState<ReadonlyMap<string, Side>>(new Map());
   const fields = listChangedFields({ base, mine, theirs });
   const document = resolve(theirs, fields, chosen);
-  const open = fields.filter((field) => findSide(field, chosen) === null).length;
+  const openCount = fields.filter((field) => findSide(field, chosen) === null).length;
   return (
     <Banner
       kind="warning"
@@ -47,9 +47,9 @@ export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMi
       }
     >
       <p class="quiet">
-        {open === 0
+        {openCount === 0
           ? 'Each field gets the selected value.'
-          : `Both changed ${countValues(open, 'field')}: choose a value.`}
+          : `Both changed ${countValues(openCount, 'field')}: choose a value.`}
       </p>
       <Fields
         fields={fields}

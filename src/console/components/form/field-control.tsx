@@ -85,8 +85,8 @@ const BOOLEANS: Readonly<Record<string, boolean | undefined>> = { true: true, fa
 /** Returns the text for the default value of a field. */
 function formatDefault({ otherwise: given, help, choices, words }: FieldSpec): string {
   // If the schema has no default for an optional member, the help text may name one.
-  const named = choices?.find((choice) => help?.includes(`Default: ${choice}.`) === true);
-  const otherwise = given ?? named;
+  const defaultChoice = choices?.find((choice) => help?.includes(`Default: ${choice}.`) === true);
+  const otherwise = given ?? defaultChoice;
   if (otherwise === undefined || otherwise === null) return 'none';
   if (typeof otherwise === 'boolean') return otherwise ? 'yes, by default' : 'no, by default';
   const text = String(otherwise);
@@ -256,12 +256,12 @@ interface TypedInput {
  * the value.
  */
 function useTyped({ value, toText, toValue, onChange }: TypedInput): readonly [string, (text: string) => void] {
-  const written = toText(value);
-  const [text, setText] = useState(written);
+  const valueText = toText(value);
+  const [text, setText] = useState(valueText);
   useEffect(() => {
     const typedValue = toValue(text);
-    if (typedValue === undefined || toText(typedValue.value) !== written) setText(written);
-  }, [written]);
+    if (typedValue === undefined || toText(typedValue.value) !== valueText) setText(valueText);
+  }, [valueText]);
   return [
     text,
     (next) => {

@@ -138,8 +138,8 @@ const FORMATS: Partial<Record<NonNullable<MemberSpec['format']>, FieldKind>> = {
 function detectKind({ name, type, choices, ref, format }: MemberSpec): FieldKind {
   if (choices !== null) return 'choice';
   if (ref === 'ExpressionNode') return 'expression';
-  const formatted = format === null ? undefined : FORMATS[format];
-  if (formatted !== undefined) return formatted;
+  const formatKind = format === null ? undefined : FORMATS[format];
+  if (formatKind !== undefined) return formatKind;
   if (type === 'string') return DATAPOINT_FIELD_NAME.test(name) ? 'datapoint' : 'text';
   if (ref === 'FieldNode') return 'node';
   return type;

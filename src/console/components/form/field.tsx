@@ -39,12 +39,12 @@ export function Field({
   const id = useId();
   const [isTouched, setTouched] = useState(false);
   // An empty required field shows a star and not an error until it is edited for the first time.
-  const shown = isTouched ? findings : findings.filter((finding) => !isMissing(finding));
+  const items = isTouched ? findings : findings.filter((finding) => !isMissing(finding));
   const { label, unit, isRequired = false, kind, link } = spec;
   useFindingField(findings, { id: `${id}-field`, member: spec.name, label });
-  const hint = shown.length + notes.length > 0 ? `${id}-said` : undefined;
-  const explained = formatHelp(spec, value);
-  const described = [explained === '' ? undefined : `${id}-help`, hint].filter(Boolean).join(' ');
+  const hint = items.length + notes.length > 0 ? `${id}-said` : undefined;
+  const helpText = formatHelp(spec, value);
+  const describedBy = [helpText === '' ? undefined : `${id}-help`, hint].filter(Boolean).join(' ');
   return (
     <div
       id={`${id}-field`}
@@ -67,15 +67,15 @@ export function Field({
         id={id}
         spec={spec}
         value={value}
-        describedBy={described === '' ? undefined : described}
-        isInvalid={shown.some(({ severity }) => severity === 'error')}
+        describedBy={describedBy === '' ? undefined : describedBy}
+        isInvalid={items.some(({ severity }) => severity === 'error')}
         isDisabled={isDisabled}
         datapoints={datapoints}
         onChange={onChange}
       />
-      {explained !== '' && (
+      {helpText !== '' && (
         <p id={`${id}-help`} class="field-help">
-          {renderCode(formatFormHelp(explained))}
+          {renderCode(formatFormHelp(helpText))}
         </p>
       )}
       {link !== undefined && (
@@ -83,7 +83,7 @@ export function Field({
           <a href={link.address}>{link.text}</a>
         </p>
       )}
-      {hint !== undefined && <FieldFindings id={hint} spec={spec} findings={shown} notes={notes} onChange={onChange} />}
+      {hint !== undefined && <FieldFindings id={hint} spec={spec} findings={items} notes={notes} onChange={onChange} />}
     </div>
   );
 }
@@ -92,8 +92,8 @@ export function Field({
  * Returns the help text of a field for its current value. A unit that is too long for the label is added at its end.
  */
 function formatHelp({ kind, help, unit, otherwise }: FieldSpec, value: Json | undefined): string {
-  const chosen = typeof value === 'string' ? value : typeof otherwise === 'string' ? otherwise : undefined;
-  const meaning = kind === 'choice' && typeof help === 'string' ? findChoiceHelp(help, chosen) : help;
+  const chosenValue = typeof value === 'string' ? value : typeof otherwise === 'string' ? otherwise : undefined;
+  const meaning = kind === 'choice' && typeof help === 'string' ? findChoiceHelp(help, chosenValue) : help;
   return [meaning, isShort(unit) || isFraction(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
 }
 

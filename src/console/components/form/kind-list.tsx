@@ -126,9 +126,9 @@ function KindRow(props: KindRowProps) {
   const { row, at, schema, schemas, isFolded, onRow } = props;
   const { what, rows, member, path, findings, hidden = () => [], rare = [], listFieldChanges, more } = props;
   const { formatName = formatKind } = props;
-  const all = schema === '' ? [] : createFields(schemas, schema).map((field) => field.name);
-  const out = [member, ...hidden(row, all)];
-  const names = all.filter((name) => !out.includes(name));
+  const allNames = schema === '' ? [] : createFields(schemas, schema).map((field) => field.name);
+  const out = [member, ...hidden(row, allNames)];
+  const names = allNames.filter((name) => !out.includes(name));
   const help = schemas[schema]?.description;
   const text = formatPath([...path, at]);
   const errors = findings.filter(

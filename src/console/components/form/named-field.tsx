@@ -18,13 +18,13 @@ interface NamedFieldProps {
 /** Renders a reference such as `index:EQ`. If it has further members, renders the fields of the object. */
 export function NamedField({ members, ...props }: NamedFieldProps) {
   const { spec, value, findings, onChange } = props;
-  const named = typeof value === 'string' ? parseReference(value, members) : undefined;
+  const reference = typeof value === 'string' ? parseReference(value, members) : undefined;
   if (!isObject(value))
     return (
       <div>
         <Field {...props} />
-        {named !== undefined && (
-          <Button kind="bare" onClick={() => onChange(named)}>
+        {reference !== undefined && (
+          <Button kind="bare" onClick={() => onChange(reference)}>
             More fields
           </Button>
         )}

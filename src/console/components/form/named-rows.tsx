@@ -25,12 +25,12 @@ type Row = readonly [name: string, members: JsonObject];
 /** Renders an object of named objects, one row per name. */
 export function NamedRows(props: NamedRowsProps) {
   const { label, help, fields, value, isDisabled, onChange } = props;
-  const first = fields[0]?.name ?? '';
-  const [rows, setRows] = useState(() => listRows(value, first));
-  const written = JSON.stringify(createObject(listRows(value, first)));
+  const firstField = fields[0]?.name ?? '';
+  const [rows, setRows] = useState(() => listRows(value, firstField));
+  const valueJson = JSON.stringify(createObject(listRows(value, firstField)));
   useEffect(() => {
-    if (JSON.stringify(createObject(rows)) !== written) setRows(listRows(value, first));
-  }, [written]);
+    if (JSON.stringify(createObject(rows)) !== valueJson) setRows(listRows(value, firstField));
+  }, [valueJson]);
   const put = (next: readonly Row[]) => {
     setRows(next);
     onChange(createObject(next));

@@ -20,11 +20,11 @@ interface PairsProps {
 /** Renders an object of texts or numbers as rows of name and value. */
 export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedBy, onChange }: PairsProps) {
   const toObject = isNumeric ? createNumbers(unit) : toTexts;
-  const written = JSON.stringify(value ?? {});
+  const valueJson = JSON.stringify(value ?? {});
   const [pairs, setPairs] = useState(() => listPairs(value));
   useEffect(() => {
-    if (JSON.stringify(toObject(pairs)) !== written) setPairs(listPairs(value));
-  }, [written]);
+    if (JSON.stringify(toObject(pairs)) !== valueJson) setPairs(listPairs(value));
+  }, [valueJson]);
   const change = (next: readonly Pair[]) => {
     setPairs(next);
     onChange(toObject(next));

@@ -96,9 +96,9 @@ function createUnusedId(type: string, rows: readonly JsonObject[]): string {
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2')
     .replaceAll('_', '-')
     .toLowerCase();
-  const taken = new Set(rows.map(({ id }) => id));
+  const takenIds = new Set(rows.map(({ id }) => id));
   let id = base;
-  for (let n = 2; taken.has(id); n++) id = `${base}-${n}`;
+  for (let n = 2; takenIds.has(id); n++) id = `${base}-${n}`;
   return id;
 }
 
@@ -131,7 +131,7 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
   };
   const parameters = spec?.parameters ?? [];
   const isFolded = ({ name }: ParameterSpec) => RARE.has(name) && (params[name] ?? null) === null;
-  const folded = parameters.filter(isFolded);
+  const foldedParameters = parameters.filter(isFolded);
   const fieldFor = (parameter: ParameterSpec) => (
     <AnyField
       key={parameter.name}
@@ -156,8 +156,8 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
           {spec?.help && <p class="quiet">{renderCode(spec.help)}</p>}
           <FieldGrid>{parameters.filter((parameter) => !isFolded(parameter)).map(fieldFor)}</FieldGrid>
           <details class="row-more">
-            <summary>{formatList([...folded.map(({ label }) => label), 'Id'])}</summary>
-            {folded.length > 0 && <FieldGrid>{folded.map(fieldFor)}</FieldGrid>}
+            <summary>{formatList([...foldedParameters.map(({ label }) => label), 'Id'])}</summary>
+            {foldedParameters.length > 0 && <FieldGrid>{foldedParameters.map(fieldFor)}</FieldGrid>}
             <Field
               spec={{ name: 'id', label: 'Id', kind: 'text' }}
               value={row['id']}

@@ -14,11 +14,11 @@ const LINE_MAX = 1000;
  */
 export function createFields(schemas: Schemas, schema: string, names?: readonly string[]): readonly FieldSpec[] {
   const [root = '', ...members] = schema.split('.');
-  const whole = schemas[root];
-  if (whole === undefined) throw new Error(`the service has no schema named ${root}`);
+  const fullSchema = schemas[root];
+  if (fullSchema === undefined) throw new Error(`the service has no schema named ${root}`);
   const { properties = {}, required = [] } = members.reduce<Schema>(
     (within, member) => resolveObject(schemas, within.properties?.[member] ?? {}),
-    whole,
+    fullSchema,
   );
   return (names ?? Object.keys(properties)).flatMap((name) => {
     const ownSchema = properties[name];
@@ -58,10 +58,10 @@ const findChoices = ({ enum: all, const: one, items }: Schema): readonly string[
 
 /** Returns the schema of a member without null. */
 function resolveValue(schemas: Schemas, ownSchema: Schema): Schema {
-  const whole = resolve(schemas, ownSchema);
-  if (Array.isArray(whole.type)) return { ...whole, type: whole.type.find((type) => type !== 'null') };
-  const other = whole.anyOf?.filter(({ type }) => type !== 'null');
-  return other?.length === 1 ? resolve(schemas, other[0]!) : whole;
+  const fullSchema = resolve(schemas, ownSchema);
+  if (Array.isArray(fullSchema.type)) return { ...fullSchema, type: fullSchema.type.find((type) => type !== 'null') };
+  const other = fullSchema.anyOf?.filter(({ type }) => type !== 'null');
+  return other?.length === 1 ? resolve(schemas, other[0]!) : fullSchema;
 }
 
 /**
@@ -69,9 +69,9 @@ function resolveValue(schemas: Schemas, ownSchema: Schema): Schema {
  * a value that can also be a name.
  */
 function resolveObject(schemas: Schemas, ownSchema: Schema): Schema {
-  const whole = resolveValue(schemas, ownSchema);
-  if (whole.items !== undefined) return resolveObject(schemas, whole.items);
-  return whole.anyOf?.map((one) => resolve(schemas, one)).find(({ type }) => type === 'object') ?? whole;
+  const fullSchema = resolveValue(schemas, ownSchema);
+  if (fullSchema.items !== undefined) return resolveObject(schemas, fullSchema.items);
+  return fullSchema.anyOf?.map((one) => resolve(schemas, one)).find(({ type }) => type === 'object') ?? fullSchema;
 }
 
 /**

@@ -47,7 +47,7 @@ export function SchemaForm(props: SchemaFormProps) {
           {createFields(all, schema, names)
             .filter(({ name }) => !except.includes(name))
             .map((spec) => {
-              const shown = {
+              const form = {
                 spec: { ...spec, ...changes[spec.name] },
                 value: value[spec.name],
                 findings: selectFindings(findings, formatPath([...path, spec.name])),
@@ -56,21 +56,21 @@ export function SchemaForm(props: SchemaFormProps) {
                 onChange: (memberValue: JsonObject[string]) => put(spec.name, memberValue),
               };
               const members = `${schema}.${spec.name}`;
-              if (shown.spec.kind === 'named')
-                return <NamedField key={spec.name} {...shown} members={createFields(all, members)} />;
-              if (shown.spec.kind === 'object' || shown.spec.kind === 'rows')
+              if (form.spec.kind === 'named')
+                return <NamedField key={spec.name} {...form} members={createFields(all, members)} />;
+              if (form.spec.kind === 'object' || form.spec.kind === 'rows')
                 return (
                   <NestedField
                     key={spec.name}
-                    {...shown}
+                    {...form}
                     schema={members}
                     changes={createChangesWithin(changes, spec.name)}
                     path={[...path, spec.name]}
                   />
                 );
-              if (shown.spec.kind === 'kinds')
-                return <KindsField key={spec.name} {...shown} schema={members} path={[...path, spec.name]} />;
-              return <Field key={spec.name} {...shown} />;
+              if (form.spec.kind === 'kinds')
+                return <KindsField key={spec.name} {...form} schema={members} path={[...path, spec.name]} />;
+              return <Field key={spec.name} {...form} />;
             })}
         </FieldGrid>
       )}

@@ -133,16 +133,18 @@ export interface FittingColumns<R> {
 
 /** Divides columns into those that fit into a width in pixels, and those for the second line. */
 export function selectFitting<R>(columns: readonly Column<R>[], width: number): FittingColumns<R> {
-  let kept = columns;
-  for (let priority = 9; priority > 1 && computeRequiredWidth(kept, priority) > width; priority--)
-    kept = kept.filter((column) => getPriority(column) < priority);
-  if (width >= PHONE_WIDTH) return { fits: kept, below: [] };
-  const [first, ...others] = kept.filter(({ title }) => title !== '');
+  let keptColumns = columns;
+  for (let priority = 9; priority > 1 && computeRequiredWidth(keptColumns, priority) > width; priority--)
+    keptColumns = keptColumns.filter((column) => getPriority(column) < priority);
+  if (width >= PHONE_WIDTH) return { fits: keptColumns, below: [] };
+  const [first, ...others] = keptColumns.filter(({ title }) => title !== '');
   for (const column of others.toReversed())
-    if (first !== undefined && getPriority(column) > 0 && computeWidth(kept) > width)
-      kept = kept.filter((one) => one !== column);
-  const below = columns.filter((one) => !kept.includes(one) && one.title !== '' && one.below !== 'nothing');
-  return { fits: kept, below: below.toSorted((a, b) => getPriority(a) - getPriority(b)) };
+    if (first !== undefined && getPriority(column) > 0 && computeWidth(keptColumns) > width)
+      keptColumns = keptColumns.filter((one) => one !== column);
+  const columnsBelow = columns.filter(
+    (one) => !keptColumns.includes(one) && one.title !== '' && one.below !== 'nothing',
+  );
+  return { fits: keptColumns, below: columnsBelow.toSorted((a, b) => getPriority(a) - getPriority(b)) };
 }
 
 const getPriority = <R>({ priority = 1 }: Column<R>): number => priority;
@@ -192,9 +194,9 @@ export function compareValues(a: number | string, b: number | string): number {
  * left out.
  */
 export function formatCopiedRows<R>(columns: readonly Column<R>[], rows: readonly R[]): string {
-  const titled = columns.filter(({ title }) => title !== '');
+  const titledColumns = columns.filter(({ title }) => title !== '');
   return formatTabSeparated(
-    titled.map(({ title }) => title),
-    rows.map((row) => titled.map((column) => (column.copy ?? column.value)(row))),
+    titledColumns.map(({ title }) => title),
+    rows.map((row) => titledColumns.map((column) => (column.copy ?? column.value)(row))),
   );
 }

@@ -20,25 +20,25 @@ export function RowRest<R>({ rows, at, row, columns, fits, below, label }: RowRe
   const [cut, setCut] = useState('');
   useLayoutEffect(() => {
     const row = rows.current?.querySelector(`[data-at="${at}"]`) ?? null;
-    const found = [...fits, ...below].filter(({ id }) => {
+    const foundColumns = [...fits, ...below].filter(({ id }) => {
       const cell = row?.querySelector<HTMLElement>(
         `[data-column="${CSS.escape(id)}"], [data-below="${CSS.escape(id)}"]`,
       );
       return cell && (cell.scrollWidth > cell.clientWidth || isClamped(cell) || isOutside(cell));
     });
-    setCut(found.map(({ id }) => id).join(' '));
+    setCut(foundColumns.map(({ id }) => id).join(' '));
   }, [at, row, fits.length, computeWidth(fits)]);
   const ids = cut.split(' ');
-  const rest = columns.filter(
+  const restColumns = columns.filter(
     (column) =>
       column.title !== '' &&
       (ids.includes(column.id) || !(fits.includes(column) || below.includes(column))) &&
       column.value(row) !== null,
   );
-  if (rest.length === 0) return null;
+  if (restColumns.length === 0) return null;
   return (
     <dl class="table-rest" aria-label={`Details of a row of ${label}`}>
-      {rest.map((column) => (
+      {restColumns.map((column) => (
         <div key={column.id}>
           <dt>{column.title}</dt>
           <dd>{column.show === undefined ? column.value(row) : column.show(row)}</dd>

@@ -231,15 +231,15 @@ const SEEN_BELOW = 3;
 function HiddenContent<R>(props: HiddenContentProps<R>) {
   const { scroller, at, picked, wide, fits, below, label, model, openKey = null } = props;
   const entry = model.entries[at]?.key === picked ? model.entries[at] : undefined;
-  const seen = [...fits, ...below.slice(0, SEEN_BELOW)];
-  const others = wide.filter((column) => !seen.includes(column) && column.title !== '');
+  const seenColumns = [...fits, ...below.slice(0, SEEN_BELOW)];
+  const otherColumns = wide.filter((column) => !seenColumns.includes(column) && column.title !== '');
   const isGrid = opensRows(props);
   if (entry?.kind === 'row' && (!isGrid || openKey === null))
     return <RowRest rows={scroller} at={at} row={entry.row} columns={wide} fits={fits} below={below} label={label} />;
-  if (isGrid || others.length === 0 || model.entries.length === 0) return null;
+  if (isGrid || otherColumns.length === 0 || model.entries.length === 0) return null;
   return (
     <p class="table-hint quiet">
-      Select a row to see its other columns here: {others.map(({ title }) => title).join(', ')}.
+      Select a row to see its other columns here: {otherColumns.map(({ title }) => title).join(', ')}.
     </p>
   );
 }

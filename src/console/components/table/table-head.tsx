@@ -31,10 +31,10 @@ const WIDTH_STEP = 16;
  */
 export function TableHead<R>(props: TableHeadProps<R>) {
   const { label, columns, all, below, template, pinned, layout, order, onSort, onLayout, filters, onFilter } = props;
-  const titled = columns.filter(({ title }) => title !== '');
+  const titledColumns = columns.filter(({ title }) => title !== '');
   const [stopId, setStop] = useState<string | null>(null);
   const [dragged, setDragged] = useState<string | null>(null);
-  const stop = titled.find(({ id }) => id === stopId) ?? titled[0];
+  const stop = titledColumns.find(({ id }) => id === stopId) ?? titledColumns[0];
   const ids = all.map(({ id }) => id);
   const resize = (column: Column<R>, width: number | null) => {
     const { [column.id]: _, ...others } = layout.widths;
@@ -48,7 +48,7 @@ export function TableHead<R>(props: TableHeadProps<R>) {
     if (event.altKey) onLayout({ order: moveColumn(ids, column.id, step) });
     else if (event.shiftKey) resize(column, findCell(event.currentTarget).offsetWidth + step * WIDTH_STEP);
     else {
-      const next = titled[titled.indexOf(column) + step];
+      const next = titledColumns[titledColumns.indexOf(column) + step];
       if (next === undefined) return;
       setStop(next.id);
       focusTitle(event.currentTarget, next.id);

@@ -71,10 +71,10 @@ function Arrangement<R>({
   onFilters,
   onFold,
 }: TableToolsProps<R>) {
-  const ordered = [...model.columns, ...columns.filter((column) => !model.columns.includes(column))];
-  const titled = ordered.filter(({ title }) => title !== '');
+  const orderedColumns = [...model.columns, ...columns.filter((column) => !model.columns.includes(column))];
+  const titledColumns = orderedColumns.filter(({ title }) => title !== '');
   const groups = columns.filter((column) => canGroup(column, rows));
-  const all = ordered.map(({ id }) => id);
+  const allIds = orderedColumns.map(({ id }) => id);
   return (
     <>
       {groups.length > 0 && (
@@ -101,7 +101,7 @@ function Arrangement<R>({
         <input type="checkbox" checked={isFiltering} onChange={onFilters} /> Filter by column
       </label>
       <ul class="table-columns">
-        {titled.map(({ id, title }) => {
+        {titledColumns.map(({ id, title }) => {
           const isShown = !layout.hidden.includes(id);
           const isPinned = layout.pinned.includes(id);
           return (
@@ -129,14 +129,14 @@ function Arrangement<R>({
               <Button
                 kind="bare"
                 aria-label={`Move ${title} left`}
-                onClick={() => onLayout({ order: moveColumn(all, id, -1) })}
+                onClick={() => onLayout({ order: moveColumn(allIds, id, -1) })}
               >
                 <Icon name="up" />
               </Button>
               <Button
                 kind="bare"
                 aria-label={`Move ${title} right`}
-                onClick={() => onLayout({ order: moveColumn(all, id, 1) })}
+                onClick={() => onLayout({ order: moveColumn(allIds, id, 1) })}
               >
                 <Icon name="down" />
               </Button>

@@ -18,21 +18,21 @@ const TOOLS_MIN = 8;
  * the page.
  */
 export function Table<R>(given: TableProps<R>) {
-  const found = useRef<readonly R[]>([]);
-  const props = useSelectable(given, found);
+  const foundRows = useRef<readonly R[]>([]);
+  const props = useSelectable(given, foundRows);
   const { columns, rows, name, sort: first, searchIn, getKey, empty = 'No entries.' } = props;
   const [sort, setSort] = useStoredText(name && `${name}.sort`, first === undefined ? '' : formatSort(first));
   const [typed, setTyped] = useStoredText(name && `${name}.q`, '');
   const [filterText, setFilterText] = useStoredText(name && `${name}.where`, '');
   const [isFiltering, setFiltering] = useState(filterText !== '');
   const [folded, setFolded] = useState<readonly string[]>([]);
-  const table = `${name ?? ''} ${columns.map(({ id }) => id).join(' ')}`;
-  const layout = getLayout(table);
+  const tableKey = `${name ?? ''} ${columns.map(({ id }) => id).join(' ')}`;
+  const layout = getLayout(tableKey);
   const order = parseSort(sort);
   const filters = parseFilters(filterText);
   const model = useTableModel({ columns, rows, getKey, searchIn, layout, order, typed, filters, folded });
-  found.current = model.found;
-  const change = (changes: Partial<typeof layout>) => storeLayout(table, { ...layout, ...changes });
+  foundRows.current = model.found;
+  const change = (changes: Partial<typeof layout>) => storeLayout(tableKey, { ...layout, ...changes });
   const toggleFilters = () => {
     if (isFiltering) setFilterText('');
     setFiltering(!isFiltering);
@@ -85,8 +85,8 @@ function useSelectable<R>(props: TableProps<R>, found: { readonly current: reado
 /** Parses the column filters in the address, for example `{"weight":"> 5%"}`. */
 function parseFilters(text: string): Readonly<Record<string, string>> {
   try {
-    const given: unknown = JSON.parse(text === '' ? '{}' : text);
-    const entries = typeof given === 'object' && given !== null ? Object.entries(given) : [];
+    const parsedFilters: unknown = JSON.parse(text === '' ? '{}' : text);
+    const entries = typeof parsedFilters === 'object' && parsedFilters !== null ? Object.entries(parsedFilters) : [];
     return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
   } catch {
     return {};
@@ -94,8 +94,8 @@ function parseFilters(text: string): Readonly<Record<string, string>> {
 }
 
 function formatFilters(filters: Readonly<Record<string, string>>): string {
-  const given = Object.entries(filters).filter(([, text]) => text !== '');
-  return given.length === 0 ? '' : JSON.stringify(Object.fromEntries(given));
+  const filledFilters = Object.entries(filters).filter(([, text]) => text !== '');
+  return filledFilters.length === 0 ? '' : JSON.stringify(Object.fromEntries(filledFilters));
 }
 
 /**

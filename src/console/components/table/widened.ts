@@ -25,10 +25,10 @@ export function useWidened<R>(
       const id = cell.dataset['column']!; // the selector requires this attribute
       // A hidden cell has no width.
       if (chosen[id] !== undefined || cell.clientWidth === 0) continue;
-      const needed = measureNeededWidth(cell, growing.has(id)) + BORDER_WIDTH;
+      const neededWidth = measureNeededWidth(cell, growing.has(id)) + BORDER_WIDTH;
       // Skips a width that was tried before and was too small.
-      if (needed > cell.clientWidth + BORDER_WIDTH && needed > (widths[id] ?? 0))
-        wider[id] = Math.max(wider[id] ?? 0, needed);
+      if (neededWidth > cell.clientWidth + BORDER_WIDTH && neededWidth > (widths[id] ?? 0))
+        wider[id] = Math.max(wider[id] ?? 0, neededWidth);
     }
     if (Object.keys(wider).length > 0) setWidths({ ...widths, ...wider });
   });

@@ -25,13 +25,13 @@ export function ChangeTable({ label, changes, document, types }: ChangeTableProp
       {changes.map(({ path: pointer, op, before, after }, position) => {
         const path = parsePointer(pointer);
         // If an item of a list of values changed, the list gives it its name.
-        const named =
+        const namedPath =
           typeof path.at(-1) === 'number' && !isObject((after ?? before) as Json) ? path.slice(0, -1) : path;
         const [old, next] = cutAround(before as Json, after as Json);
         return (
           <tr key={position}>
             <th scope="row" title={pointer}>
-              {types === undefined ? formatPathLabel(named, document) : formatField(words, named, document)}
+              {types === undefined ? formatPathLabel(namedPath, document) : formatField(words, namedPath, document)}
             </th>
             <td>{op === 'add' ? '–' : <Value {...{ words, document, path }} value={old} />}</td>
             <td>{op === 'remove' ? '–' : <Value {...{ words, document, path }} value={next} />}</td>
@@ -58,9 +58,9 @@ const LEAD = 24;
 function cutAround(before: Json, after: Json): readonly [Json, Json] {
   if (typeof before !== 'string' || typeof after !== 'string' || Math.max(before.length, after.length) < TEXT_MIN)
     return [before, after];
-  const shared = markChange(before, [after])[0];
-  const lastSpace = shared.indexOf(' ', shared.length - LEAD);
-  return shared.length < 2 * LEAD || lastSpace < 0
+  const markedText = markChange(before, [after])[0];
+  const lastSpace = markedText.indexOf(' ', markedText.length - LEAD);
+  return markedText.length < 2 * LEAD || lastSpace < 0
     ? [before, after]
     : [`… ${before.slice(lastSpace + 1)}`, `… ${after.slice(lastSpace + 1)}`];
 }

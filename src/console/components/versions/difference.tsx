@@ -97,11 +97,11 @@ function Changes({ of, difference: { to, changes, sentences } }: ChangesProps) {
     readVersion(of, to, signal),
   );
   const types = useTypes(of);
-  const plain = usePlainSentences();
+  const formatSentence = usePlainSentences();
   if (changes.length === 0) return <p class="quiet">No differences.</p>;
   return (
     <>
-      <Sentences removed={removed.map(plain)} added={added.map(plain)} />
+      <Sentences removed={removed.map(formatSentence)} added={added.map(formatSentence)} />
       <ChangeTable
         label="Changes by field"
         changes={changes}

@@ -45,7 +45,7 @@ interface VersionRowsProps {
 function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsProps) {
   // The newest version is open by default. If it is the first version, nothing is open, because there is no version to
   // compare it with.
-  const open =
+  const openVersion =
     versions.find(({ version }) => String(version) === getParameter('version')) ??
     (versions.length > 1 ? versions[0] : undefined);
   return (
@@ -56,7 +56,7 @@ function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsPro
         columns={COLUMNS}
         rows={versions}
         getKey={({ version }) => String(version)}
-        openKey={open === undefined ? null : String(open.version)}
+        openKey={openVersion === undefined ? null : String(openVersion.version)}
         onOpen={({ version }) => setParameters({ version: String(version), against: null })}
         {...(versions.length > SEARCHED_MIN
           ? { searchIn: ({ author, note, action }: DocumentVersion) => `${author} ${note ?? ''} ${action}` }
@@ -68,13 +68,13 @@ function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsPro
           The newest {versions.length} of {countValues(total, 'version')}.
         </p>
       )}
-      {open === undefined ? (
+      {openVersion === undefined ? (
         versions[0] !== undefined && <OnlyVersion of={of} version={versions[0]} />
       ) : (
         <Difference
-          key={open.version}
+          key={openVersion.version}
           of={of}
-          version={open}
+          version={openVersion}
           newest={versions[0]!}
           all={versions}
           onRestored={onReload}

@@ -31,16 +31,16 @@ const LISTED_MAX = 1000;
 
 /** Page of the corporate actions around the last session or from a selected date, and of the decisions on them. */
 export function ActionsPage() {
-  const chosen = getParameter('state') ?? 'all';
-  const open = getParameter('action');
+  const chosenState = getParameter('state') ?? 'all';
+  const openAction = getParameter('action');
   const requestedStart = getParameter('from');
   const last = health.value?.store?.end ?? null;
-  const listed = useResource(`actions ${requestedStart} ${last}`, (signal) => load(requestedStart, last, signal), {
+  const actionList = useResource(`actions ${requestedStart} ${last}`, (signal) => load(requestedStart, last, signal), {
     keeps: true,
   });
   return (
     <Page title="Corporate actions" subtitle={<GuideLink page="desk">How the desk confirms actions</GuideLink>}>
-      <Answered resource={listed} what="the corporate actions">
+      <Answered resource={actionList} what="the corporate actions">
         {({ actions, total, span }) => (
           <>
             <Counts actions={actions} last={last} />
@@ -48,7 +48,7 @@ export function ActionsPage() {
               <Choice
                 label="State"
                 options={['all', 'flagged', ...STATES].map((value) => ({ value, text: value }))}
-                value={chosen}
+                value={chosenState}
                 onChoose={(value) => setParameters({ state: value === 'all' ? null : value, action: null })}
               />
               <label class="select">
@@ -72,8 +72,8 @@ export function ActionsPage() {
             <ActionList
               key={span}
               actions={actions}
-              chosen={chosen}
-              open={open}
+              chosen={chosenState}
+              open={openAction}
               last={last}
               from={requestedStart ?? findFirstDate(span, last)}
               isComing={span === 'usual' || span === 'next'}
@@ -86,7 +86,9 @@ export function ActionsPage() {
           </>
         )}
       </Answered>
-      {open !== null && <ActionPanel key={open} id={open} onClose={() => setParameters({ action: null })} />}
+      {openAction !== null && (
+        <ActionPanel key={openAction} id={openAction} onClose={() => setParameters({ action: null })} />
+      )}
     </Page>
   );
 }
@@ -125,8 +127,8 @@ async function load(from: string | null, last: string | null, signal: AbortSigna
     service.value.call('listActions', { query: { ...dates, limit: LISTED_MAX }, signal });
   if (from !== null) return { ...(await list({ from })), span: 'asked' as const };
   for (const span of ['usual', 'next'] as const) {
-    const found = await list(last === null ? {} : DATE_SPANS[span](last));
-    if (last === null || found.actions.length > 0) return { ...found, span };
+    const actions = await list(last === null ? {} : DATE_SPANS[span](last));
+    if (last === null || actions.actions.length > 0) return { ...actions, span };
   }
   return { ...(await list(DATE_SPANS.year(last ?? ''))), span: 'year' as const }; // without a last session, the loop returns the first list
 }
@@ -140,7 +142,7 @@ interface CountsProps {
 function Counts({ actions, last }: CountsProps) {
   const formatStateCount = (state: State) => formatCount(actions.filter((action) => action.state === state).length);
   const coming = actions.filter(({ ex_date: date }) => last !== null && date > last).length;
-  const flagged = actions.filter(({ flags }) => flags.length > 0).length;
+  const flaggedCount = actions.filter(({ flags }) => flags.length > 0).length;
   const overdue = actions.filter((action) => action.state === 'new' && isOverdue(action, last)).length;
   return (
     <Metrics
@@ -160,8 +162,8 @@ function Counts({ actions, last }: CountsProps) {
         },
         {
           term: 'Flagged',
-          value: formatCount(flagged),
-          kind: flagged > 0 ? 'down' : '',
+          value: formatCount(flaggedCount),
+          kind: flaggedCount > 0 ? 'down' : '',
           note: 'with a reason to review',
         },
         { term: 'Confirmed', value: formatStateCount('confirmed') },

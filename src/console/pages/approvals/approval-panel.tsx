@@ -86,9 +86,9 @@ function ApprovalFacts({ approval }: { readonly approval: Approval }) {
 
 /** Returns the persons who agreed and when the last of them agreed. Returns null if nobody has agreed. */
 function findApprover({ history }: Approval): string | null {
-  const agreed = history.filter(({ action }) => action === 'approved');
-  const last = agreed.at(-1);
-  return last === undefined ? null : `${formatMoment(last.at)} by ${agreed.map(({ author }) => author).join(', ')}`;
+  const approvals = history.filter(({ action }) => action === 'approved');
+  const last = approvals.at(-1);
+  return last === undefined ? null : `${formatMoment(last.at)} by ${approvals.map(({ author }) => author).join(', ')}`;
 }
 
 function Decision({ approval: { approval_id: id, state, history } }: { readonly approval: Approval }) {

@@ -32,24 +32,24 @@ const LISTED_MAX = 500;
 
 /** Page of changes that wait for approval. Each request opens to its figures and the decision. */
 export function ApprovalsPage() {
-  const open = getParameter('approval');
-  const listed = useResource('approvals', (signal) =>
+  const openApproval = getParameter('approval');
+  const approvalList = useResource('approvals', (signal) =>
     service.value.call('listApprovals', { query: { limit: LISTED_MAX }, signal }),
   );
   return (
     <Page title="Approvals" subtitle={<GuideLink page="approvals">How approvals work</GuideLink>}>
-      <Answered resource={listed} what="the approvals">
+      <Answered resource={approvalList} what="the approvals">
         {({ approvals, rules }) => (
           <>
             {approvals.length > 0 && <Counts approvals={approvals} />}
-            <ApprovalList approvals={approvals} open={open} />
-            {open === null && <FirstPending approvals={approvals} />}
+            <ApprovalList approvals={approvals} open={openApproval} />
+            {openApproval === null && <FirstPending approvals={approvals} />}
             <Rules rules={rules} />
           </>
         )}
       </Answered>
-      {open !== null && (
-        <ApprovalPanel key={open} id={Number(open)} onClose={() => setParameters({ approval: null })} />
+      {openApproval !== null && (
+        <ApprovalPanel key={openApproval} id={Number(openApproval)} onClose={() => setParameters({ approval: null })} />
       )}
     </Page>
   );
@@ -114,9 +114,9 @@ interface ApprovalListProps {
 function ApprovalList({ approvals, open }: ApprovalListProps) {
   const requestedState = getParameter('state');
   // If a request is decided while it is open, the list does not change.
-  const chosen = useMemo(() => requestedState ?? chooseState(approvals, open), [requestedState, open]);
+  const chosenState = useMemo(() => requestedState ?? chooseState(approvals, open), [requestedState, open]);
   const [selected, setSelected] = useState<readonly string[]>([]);
-  const rows = chosen === 'all' ? approvals : approvals.filter(({ state }) => state === chosen);
+  const rows = chosenState === 'all' ? approvals : approvals.filter(({ state }) => state === chosenState);
   const ownKeyId = principal.value?.key_id;
   const decidable = rows.filter(({ state, history }) => state === 'pending' && history[0]?.key_id !== ownKeyId);
   const keys = selected.filter((key) => decidable.some(({ approval_id: id }) => String(id) === key));
@@ -125,11 +125,11 @@ function ApprovalList({ approvals, open }: ApprovalListProps) {
       <Choice
         label="State"
         options={['all', ...STATES].map((value) => ({ value, text: value }))}
-        value={chosen}
+        value={chosenState}
         onChoose={(value) => setParameters({ state: value === 'pending' ? null : value, approval: null })}
       />
       {rows.length === 0 ? (
-        <EmptyState title={chosen === 'pending' ? 'Nothing waits for approval' : 'No approval'}>
+        <EmptyState title={chosenState === 'pending' ? 'Nothing waits for approval' : 'No approval'}>
           A change that needs approval is refused at first, and listed here until a second person has decided.
         </EmptyState>
       ) : (
@@ -143,7 +143,7 @@ function ApprovalList({ approvals, open }: ApprovalListProps) {
             `${subject} ${summary} ${by} ${day?.schedule_id ?? ''} ${day?.date ?? ''}`
           }
           // The oldest pending request expires first.
-          sort={{ column: 'id', direction: chosen === 'pending' ? 'asc' : 'desc' }}
+          sort={{ column: 'id', direction: chosenState === 'pending' ? 'asc' : 'desc' }}
           onOpen={({ approval_id: id }) => setParameters({ approval: String(id) })}
           openKey={open}
           height={620}

@@ -53,8 +53,8 @@ function PublicationFacts({
   const levels = VARIANTS.flatMap((variant): readonly Fact[] => {
     const [value, before] = [close[variant], previous?.[variant] ?? null];
     if (value === null) return [];
-    const move = before === null ? '' : `, ${formatChange(value / before - 1)} since ${previous?.date}`;
-    return [[`Level (${variant})`, `${formatDecimal(value, 4)}${move}`]];
+    const moveText = before === null ? '' : `, ${formatChange(value / before - 1)} since ${previous?.date}`;
+    return [[`Level (${variant})`, `${formatDecimal(value, 4)}${moveText}`]];
   });
   return <Facts facts={[['New closes', formatSpan(published, first, last)], ...levels]} />;
 }

@@ -67,8 +67,8 @@ export function formatConflict(
   if (rule !== 'exclusions') return `${formatRule(rule)}: ${amountText} more`;
   const all = Object.entries(staying ?? {}).toSorted((a, b) => b[1] - a[1]);
   const names = all.slice(0, EXCLUSIONS_SHOWN).map(([name, weight]) => `${name} ${formatPercent(weight, 3)}`);
-  const others = all.length - names.length;
-  const list = [...names, ...(others > 0 ? [`${others} more`] : [])].join(', ');
+  const otherCount = all.length - names.length;
+  const list = [...names, ...(otherCount > 0 ? [`${otherCount} more`] : [])].join(', ');
   return `${formatRule(rule)}: ${amountText} has to stay${list === '' ? '' : ` (${list})`}`;
 }
 

@@ -107,7 +107,7 @@ function Save({ batchId, blocks }: { readonly batchId: string; readonly blocks: 
 }
 
 function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
-  const open = accounts.find((account) => account.account_id === getParameter('account'));
+  const openAccount = accounts.find((account) => account.account_id === getParameter('account'));
   return (
     <>
       <Table
@@ -117,9 +117,9 @@ function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
         rows={accounts}
         getKey={(account) => account.account_id ?? String(accounts.indexOf(account))}
         onOpen={(account) => setParameters({ account: account.account_id })}
-        openKey={open?.account_id ?? null}
+        openKey={openAccount?.account_id ?? null}
       />
-      {open !== undefined && <AccountPanel account={open} />}
+      {openAccount !== undefined && <AccountPanel account={openAccount} />}
     </>
   );
 }

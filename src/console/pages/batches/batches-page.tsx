@@ -98,10 +98,13 @@ interface BatchRow {
 /** Returns the state of a job. For a finished job, it says whether all accounts are solved. */
 function createOutcome({ job, view }: BatchRow): { readonly text: string; readonly kind: BadgeKind } {
   if (view === undefined) return { text: job.status, kind: STATUS_KINDS[job.status] };
-  const solved = countSolved(view);
-  return solved === view.accounts
-    ? { text: `${formatCount(solved)} solved`, kind: 'good' }
-    : { text: `${formatCount(view.accounts - solved)} of ${formatCount(view.accounts)} unsolved`, kind: 'warning' };
+  const solvedCount = countSolved(view);
+  return solvedCount === view.accounts
+    ? { text: `${formatCount(solvedCount)} solved`, kind: 'good' }
+    : {
+        text: `${formatCount(view.accounts - solvedCount)} of ${formatCount(view.accounts)} unsolved`,
+        kind: 'warning',
+      };
 }
 
 /** Formats the numbers of unsolved accounts, for example `1 without a solution, 1 refused`. */
@@ -240,13 +243,13 @@ const isQuiet = ({ status }: JobStatus): boolean => status === 'succeeded' || st
 function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {
   const views = rows.flatMap(({ view }) => view ?? []);
   const accounts = views.reduce((sum, view) => sum + view.accounts, 0);
-  const solved = views.reduce((sum, view) => sum + countSolved(view), 0);
-  const refused = views.reduce((sum, { by_status: by }) => sum + (by['refused'] ?? 0), 0);
+  const solvedCount = views.reduce((sum, view) => sum + countSolved(view), 0);
+  const refusedCount = views.reduce((sum, { by_status: by }) => sum + (by['refused'] ?? 0), 0);
   const countStates = (...states: JobStatus['status'][]) =>
     rows.filter(({ job }) => states.includes(job.status)).length;
-  const failed = countStates('failed', 'cancelled');
-  const unsolved = accounts - solved - refused;
-  const problems = unsolved + refused + failed;
+  const failedCount = countStates('failed', 'cancelled');
+  const unsolvedCount = accounts - solvedCount - refusedCount;
+  const problems = unsolvedCount + refusedCount + failedCount;
   const currencies = new Set(rows.flatMap(({ view, currency }) => (view === undefined ? [] : [currency])));
   // Amounts in different currencies have no sum.
   const formatSum = (readAmount: (view: BatchView) => number): string =>
@@ -259,7 +262,7 @@ function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {
           [...currencies][0] ?? null,
         )
       : MISSING_TEXT;
-  const ended = rows.flatMap(({ job }) => job.finished_at ?? []).toSorted();
+  const endTimes = rows.flatMap(({ job }) => job.finished_at ?? []).toSorted();
   return (
     <Metrics
       label="All batches"
@@ -269,17 +272,20 @@ function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {
           value: formatCount(rows.length),
           note: `${formatCount(countStates('pending', 'running'))} running`,
         },
-        { term: 'Accounts', value: formatCount(accounts), note: `${formatCount(solved)} solved` },
+        { term: 'Accounts', value: formatCount(accounts), note: `${formatCount(solvedCount)} solved` },
         {
           term: 'Problems',
           value: formatCount(problems),
           kind: problems > 0 ? 'down' : '',
           note: 'unsolved accounts, failed batches',
-          help: `${formatCount(unsolved)} accounts without a solution, ${formatCount(refused)} refused accounts, ${formatCount(failed)} failed batches`,
+          help: `${formatCount(unsolvedCount)} accounts without a solution, ${formatCount(refusedCount)} refused accounts, ${formatCount(failedCount)} failed batches`,
         },
         { term: 'Tax', value: formatSum(({ tax }) => tax), note: 'of the trades' },
         { term: 'Tax saved', value: formatSum(({ tax_saved: saved }) => saved), note: 'against selling oldest lots' },
-        { term: 'Last ended', ...(ended.length === 0 ? { value: MISSING_TEXT } : createMomentFigure(ended.at(-1)!)) },
+        {
+          term: 'Last ended',
+          ...(endTimes.length === 0 ? { value: MISSING_TEXT } : createMomentFigure(endTimes.at(-1)!)),
+        },
       ]}
     />
   );

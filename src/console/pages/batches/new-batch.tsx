@@ -98,9 +98,9 @@ function FileChoice({ file, onChoose }: FileChoiceProps) {
   const input = useRef<HTMLInputElement>(null);
   const [refused, setRefused] = useState<string | null>(null);
   const choose = async (chosen: File) => {
-    const found = await inspectFile(chosen);
-    setRefused(found === null ? `${chosen.name} is none of ${Object.keys(KINDS).join(', ')}.` : null);
-    onChoose(found);
+    const inspectedFile = await inspectFile(chosen);
+    setRefused(inspectedFile === null ? `${chosen.name} is none of ${Object.keys(KINDS).join(', ')}.` : null);
+    onChoose(inspectedFile);
   };
   return (
     <>

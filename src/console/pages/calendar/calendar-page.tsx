@@ -118,12 +118,12 @@ function NextFigures({ events }: { readonly events: readonly Event[] }) {
   const today = formatToday();
   const metrics = groupNextEvents(events, today).map(([next, ...same]) => {
     const days = parseDayNumber(next.date) - parseDayNumber(today);
-    const when = days === 0 ? 'today' : `in ${countValues(days, 'day')}`;
+    const whenText = days === 0 ? 'today' : `in ${countValues(days, 'day')}`;
     const of =
       next.index_id === null
         ? [next, ...same].map(({ calendar }) => calendar).join(', ')
         : countValues(same.length + 1, 'index', 'indices');
-    return { term: FIGURE_TERMS[next.kind], value: next.date, note: `${when}, ${of}`, help: next.summary };
+    return { term: FIGURE_TERMS[next.kind], value: next.date, note: `${whenText}, ${of}`, help: next.summary };
   });
   return metrics.length === 0 ? null : <Metrics label="Next events by kind" metrics={metrics} />;
 }

@@ -162,6 +162,8 @@ function Change({ edited, change, at, isOpen, onOpen, onChange, onRemove }: Chan
 
 /** Formats the local trading hours, for example `opens 10:30, closes 13:00`. */
 function formatHours({ session, opens, closes }: JsonObject): string {
-  const hours = [opens && `opens ${String(opens)}`, closes && `closes ${String(closes)}`].filter(Boolean).join(', ');
-  return hours === '' || session === 'closed' ? MISSING_TEXT : hours;
+  const hoursText = [opens && `opens ${String(opens)}`, closes && `closes ${String(closes)}`]
+    .filter(Boolean)
+    .join(', ');
+  return hoursText === '' || session === 'closed' ? MISSING_TEXT : hoursText;
 }

@@ -24,10 +24,10 @@ import '../data/data.css';
 /** Page of the recorded changes of a calendar. They can be saved after their effect was displayed. */
 export function ClosuresPage({ params }: PageProps) {
   const code = params['id']!; // the route has this parameter
-  const opened = useResource(`closures ${code}`, (signal) => load(code, signal), { follows: false });
+  const openedDocument = useResource(`closures ${code}`, (signal) => load(code, signal), { follows: false });
   return (
-    <Answered resource={opened} what="the recorded closures">
-      {(first) => <Closures key={code} code={code} opened={first} onReload={opened.reload} />}
+    <Answered resource={openedDocument} what="the recorded closures">
+      {(first) => <Closures key={code} code={code} opened={first} onReload={openedDocument.reload} />}
     </Answered>
   );
 }

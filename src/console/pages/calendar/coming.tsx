@@ -53,7 +53,7 @@ export const ComingDays = ({ events, shown = SHOWN_MAX }: ComingDaysProps) => (
 );
 
 function Of({ events }: { readonly events: readonly Event[] }) {
-  const more = events.length - NAMED_MAX;
+  const moreCount = events.length - NAMED_MAX;
   return (
     <span>
       {events.slice(0, NAMED_MAX).map((event, k) => (
@@ -66,7 +66,7 @@ function Of({ events }: { readonly events: readonly Event[] }) {
           )}
         </span>
       ))}
-      {more > 0 && ` and ${more} more`}
+      {moreCount > 0 && ` and ${moreCount} more`}
     </span>
   );
 }

@@ -37,9 +37,9 @@ export function MonthGrid({ month, day, events, from, to }: MonthGridProps) {
   for (const event of events) byDay.set(event.date, [...(byDay.get(event.date) ?? []), event]);
   const name = MONTH_NAME.format(new Date(`${month}-01`));
   const go = (months: number) => {
-    const next = subtractMonths(`${month}-01`, -months).slice(0, 7);
-    const isKnown = next >= from.slice(0, 7) && next <= to.slice(0, 7);
-    setParameters({ month: next, day: null, ...(isKnown ? {} : { from: `${next}-01` }) });
+    const nextMonth = subtractMonths(`${month}-01`, -months).slice(0, 7);
+    const isKnown = nextMonth >= from.slice(0, 7) && nextMonth <= to.slice(0, 7);
+    setParameters({ month: nextMonth, day: null, ...(isKnown ? {} : { from: `${nextMonth}-01` }) });
   };
   return (
     <div class="month">
@@ -104,7 +104,7 @@ interface DayProps {
 function Day({ date, isOther, isSelected, events }: DayProps) {
   const number = Number(date.slice(8));
   const isToday = date === formatToday();
-  const shown = events.slice(0, NAMED_MAX);
+  const shownEvents = events.slice(0, NAMED_MAX);
   return (
     <td class={isOther ? 'is-other' : isToday ? 'is-today' : ''}>
       {events.length === 0 ? (
@@ -120,7 +120,7 @@ function Day({ date, isOther, isSelected, events }: DayProps) {
             {date}: {countValues(events.length, 'event')}
           </span>
           <span class="month-number">{number}</span>
-          {shown.map((event, k) => (
+          {shownEvents.map((event, k) => (
             <span key={k} class={`month-event ${getColour(event)}`}>
               {event.index_id === null ? (
                 <>

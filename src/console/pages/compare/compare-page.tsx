@@ -48,13 +48,13 @@ export function ComparePage() {
 
 function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
   const requestedIds = getParameter('ids');
-  const chosen = (requestedIds === null ? ids.slice(0, 4) : requestedIds.split(','))
+  const chosenIds = (requestedIds === null ? ids.slice(0, 4) : requestedIds.split(','))
     .filter((id) => ids.includes(id))
     .slice(0, COMPARED_MAX);
   const benchmark = getParameter('benchmark');
   // If a run is also the benchmark, it is drawn only as the benchmark.
-  const compared = chosen.filter((id) => id !== benchmark);
-  const unknown = (requestedIds?.split(',') ?? []).filter((id) => id !== '' && !ids.includes(id));
+  const comparedIds = chosenIds.filter((id) => id !== benchmark);
+  const unknownIds = (requestedIds?.split(',') ?? []).filter((id) => id !== '' && !ids.includes(id));
   if (ids.length === 0)
     return <EmptyState title="Nothing to compare yet">Run an index or a strategy first.</EmptyState>;
   return (
@@ -63,18 +63,18 @@ function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
         <Toggles
           label="Runs compared"
           values={ids}
-          chosen={chosen}
+          chosen={chosenIds}
           most={COMPARED_MAX}
-          chooseColour={(id) => getColour(id === benchmark ? compared.length + 1 : compared.indexOf(id) + 1)}
+          chooseColour={(id) => getColour(id === benchmark ? comparedIds.length + 1 : comparedIds.indexOf(id) + 1)}
           onChoose={(next) => setParameters({ ids: next.join(',') })}
         />
         <Benchmark value={benchmark} />
       </div>
-      {unknown.length > 0 && <p class="quiet">There is no run of {unknown.join(', ')}.</p>}
-      {compared.length + Number(benchmark !== null) < 2 || compared.length === 0 ? (
+      {unknownIds.length > 0 && <p class="quiet">There is no run of {unknownIds.join(', ')}.</p>}
+      {comparedIds.length + Number(benchmark !== null) < 2 || comparedIds.length === 0 ? (
         <p class="quiet">Choose two or more runs, or one run and a benchmark.</p>
       ) : (
-        <ComparedRuns ids={compared} benchmark={benchmark} />
+        <ComparedRuns ids={comparedIds} benchmark={benchmark} />
       )}
     </>
   );

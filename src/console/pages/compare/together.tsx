@@ -42,9 +42,9 @@ interface LevelsInRange {
 
 /** Returns the levels of the runs within the date range in the address. */
 function cutLevels({ entries }: CompareView, range: ReturnType<typeof findChosenRange>): LevelsInRange {
-  const all = entries[0]?.level.index ?? [];
-  const [first, last] = limitToRange(all, range);
-  const dates = all.slice(first, last + 1);
+  const allDates = entries[0]?.level.index ?? [];
+  const [first, last] = limitToRange(allDates, range);
+  const dates = allDates.slice(first, last + 1);
   const series = entries.map(({ index_id: id, stale, level }) => ({
     id,
     label: addStale(id, stale),
@@ -61,13 +61,13 @@ export function Together({ view }: { readonly view: CompareView }) {
   const range = findChosenRange();
   const data = useMemo(() => cutLevels(view, range), [view, range?.from, range?.to]);
   const ids = data.series.map(({ id }) => id);
-  const reference = ids.includes(getParameter('to') ?? '') ? getParameter('to')! : (ids.at(-1) ?? ''); // the parameter `to` is in `ids`
+  const referenceId = ids.includes(getParameter('to') ?? '') ? getParameter('to')! : (ids.at(-1) ?? ''); // the parameter `to` is in `ids`
   return (
     <>
       <Drawdowns data={data} />
       <Years data={data} />
-      <Rolling data={data} reference={reference} ids={ids} />
-      <RelativeFigures data={data} reference={reference} />
+      <Rolling data={data} reference={referenceId} ids={ids} />
+      <RelativeFigures data={data} reference={referenceId} />
       <Pairs data={data} entries={view.entries} />
     </>
   );

@@ -23,14 +23,14 @@ import './dashboard.css';
 export function DashboardPage() {
   const runs = useRuns();
   const [dragged, setDragged] = useState<string | null>(null);
-  const stored = pins.value;
-  const isOverview = stored.length === 0 && !isArranged();
+  const storedPins = pins.value;
+  const isOverview = storedPins.length === 0 && !isArranged();
   const overview = useMemo(() => createOverview(runs.data?.summaries ?? []).map(createPin), [runs.data]);
-  const all = isOverview ? overview : stored;
+  const all = isOverview ? overview : storedPins;
   const move = (id: string, to: number) => {
     const from = all.findIndex((one) => one.id === id);
-    const one = all[from];
-    if (one !== undefined) setPins(all.toSpliced(from, 1).toSpliced(Math.max(0, to), 0, one));
+    const movedPin = all[from];
+    if (movedPin !== undefined) setPins(all.toSpliced(from, 1).toSpliced(Math.max(0, to), 0, movedPin));
   };
   if (isOverview && runs.data === undefined && runs.trouble === null) return <PageSkeleton />;
   return (
@@ -166,16 +166,16 @@ function createOverview(runs: Runs): readonly NewPin[] {
     .map(({ index_id: id }) => id);
   const [first] = ids;
   if (first === undefined) return [];
-  const compared = formatCompareAddress(ids.slice(0, OVERVIEW_RUNS));
+  const compareAddress = formatCompareAddress(ids.slice(0, OVERVIEW_RUNS));
   const page = 'portfolios after costs';
   return [
     ...(ids.length === 1
       ? [createNewPin(first, 0), createNewPin(first, 1)]
       : [
-          { address: compared, part: 'Levels compared', page, width: 1.5 as const },
-          { address: compared, part: 'Drawdowns compared', page, width: 1.5 as const },
-          { address: compared, part: 'returns by calendar year', page, width: 1.5 as const },
-          { address: compared, part: 'Rolling volatility', page, width: 1.5 as const },
+          { address: compareAddress, part: 'Levels compared', page, width: 1.5 as const },
+          { address: compareAddress, part: 'Drawdowns compared', page, width: 1.5 as const },
+          { address: compareAddress, part: 'returns by calendar year', page, width: 1.5 as const },
+          { address: compareAddress, part: 'Rolling volatility', page, width: 1.5 as const },
         ]),
     { address: '/', part: 'indices', page: 'Indices', width: 3 },
   ];

@@ -16,15 +16,15 @@ interface RunChoiceProps {
 
 /** Renders the number of compared runs as a button that opens a choice of the runs. */
 export function RunChoice({ all, ids }: RunChoiceProps) {
-  const chosen = findComparedRuns(all)?.filter((id) => ids.includes(id)) ?? [];
-  if (chosen.length === 0 || ids.length <= RUNS_MIN) return null;
+  const chosenIds = findComparedRuns(all)?.filter((id) => ids.includes(id)) ?? [];
+  if (chosenIds.length === 0 || ids.length <= RUNS_MIN) return null;
   return (
-    <Popover label="Runs compared" title={`${chosen.length} of ${ids.length} runs`}>
+    <Popover label="Runs compared" title={`${chosenIds.length} of ${ids.length} runs`}>
       {() => (
         <Toggles
           label="Runs compared"
           values={ids}
-          chosen={chosen}
+          chosen={chosenIds}
           most={RUNS_MAX}
           onChoose={(next) => next.length >= RUNS_MIN && setPins(replaceComparedRuns(all, next))}
         />

@@ -172,14 +172,14 @@ const Sources = ({ value, onChange }: SourcesProps) => (
 export function ConnectPage() {
   const { served, activate } = useServed();
   const [typed, setWanted] = useState<JsonObject>(INITIAL_CONNECTION);
-  const wanted: JsonObject = { activate, ...typed };
+  const requestBody: JsonObject = { activate, ...typed };
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [isReading, setReading] = useState(false);
   const send = async () => {
     setReading(true);
     setTrouble(null);
     try {
-      const body = wanted as unknown as DataStoreCreate; // the service reports errors in the body
+      const body = requestBody as unknown as DataStoreCreate; // the service reports errors in the body
       const store = await service.value.call('createStore', { body });
       notifyChange();
       navigate(storeAddress(store.store_id));
@@ -189,15 +189,15 @@ export function ConnectPage() {
     setReading(false);
   };
   const findings = trouble?.findings ?? [];
-  const rest = listUnplaced(findings, FIELDS).filter((finding) => !isOfTables(finding));
-  const found = [...new Set(findings.filter(isOfTables).flatMap(({ accepted }) => accepted ?? []))];
+  const otherFindings = listUnplaced(findings, FIELDS).filter((finding) => !isOfTables(finding));
+  const foundTables = [...new Set(findings.filter(isOfTables).flatMap(({ accepted }) => accepted ?? []))];
   return (
     <Page
       title="Connect"
       above={[{ address: '/console/data', text: 'Data' }]}
       subtitle="The data stays in its place. The service reads all of it before it registers the store; a refresh reads later dates."
     >
-      {may('data') && <Sources value={wanted} onChange={setWanted} />}
+      {may('data') && <Sources value={requestBody} onChange={setWanted} />}
       {may('data') ? (
         <form
           class="form-card"
@@ -208,15 +208,15 @@ export function ConnectPage() {
           }}
         >
           <StoreFields
-            more={listFields(createSource(wanted))}
-            value={wanted}
+            more={listFields(createSource(requestBody))}
+            value={requestBody}
             served={served}
             findings={trouble?.findings ?? []}
             onChange={(next) => setWanted({ ...next, ...detectKind(next) })}
           />
           <TableNames
-            value={wanted['tables']}
-            found={found}
+            value={requestBody['tables']}
+            found={foundTables}
             findings={findings.filter(isOfTables)}
             onChange={(tables) => setWanted({ ...typed, tables })}
           />
@@ -224,7 +224,7 @@ export function ConnectPage() {
             <Button
               kind="main"
               type="submit"
-              disabled={isReading || wanted['name'] === '' || wanted['location'] === ''}
+              disabled={isReading || requestBody['name'] === '' || requestBody['location'] === ''}
             >
               Connect
             </Button>
@@ -234,8 +234,8 @@ export function ConnectPage() {
       ) : (
         <MayNot scope="data" what="register a store" />
       )}
-      {trouble !== null && (findings.length === 0 || rest.length > 0) && (
-        <Problem trouble={{ ...trouble, findings: rest }} />
+      {trouble !== null && (findings.length === 0 || otherFindings.length > 0) && (
+        <Problem trouble={{ ...trouble, findings: otherFindings }} />
       )}
       <ConnectedStores />
     </Page>

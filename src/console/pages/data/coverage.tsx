@@ -196,7 +196,7 @@ function Figures({ view: { dates, priced, expected, gaps_total: incomplete }, mi
 
 /** Renders the fields that rules can use. A field opens to its values on the latest session. */
 function Fields({ rows, store }: { readonly rows: readonly FieldRow[]; readonly store: string }) {
-  const open = getParameter('field');
+  const openField = getParameter('field');
   return (
     <Section title="Fields" aside="available to rules; select one for its values">
       <Table
@@ -207,10 +207,12 @@ function Fields({ rows, store }: { readonly rows: readonly FieldRow[]; readonly 
         getKey={({ dataset, name }) => `${dataset} ${name}`}
         searchIn={({ name, dataset }) => `${name} ${dataset} ${getMeaning(name)}`}
         onOpen={({ name }) => setParameters({ field: name })}
-        openKey={rows.filter(({ name }) => name === open).map(({ dataset, name }) => `${dataset} ${name}`)[0] ?? null}
+        openKey={
+          rows.filter(({ name }) => name === openField).map(({ dataset, name }) => `${dataset} ${name}`)[0] ?? null
+        }
         height={360}
       />
-      {open !== null && <Values key={open} field={open} store={store} />}
+      {openField !== null && <Values key={openField} field={openField} store={store} />}
     </Section>
   );
 }

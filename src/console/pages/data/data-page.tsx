@@ -74,12 +74,12 @@ export function DataPage() {
 
 /** Renders figures of all stores; figures of prices are those of the served store. */
 function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
-  const served = stores.find((store) => store.active);
+  const servedStore = stores.find((store) => store.active);
   const size = stores.reduce((sum, store) => sum + (store.size_bytes ?? 0), 0);
-  const failed = stores.filter(({ status }) => status === 'error').length;
+  const failedCount = stores.filter(({ status }) => status === 'error').length;
   const audit = useResource(
-    served === undefined ? null : `audit ${served.store_id} ${served.content_hash}`,
-    (signal) => service.value.call('auditStore', { params: { store_id: served!.store_id }, signal }),
+    servedStore === undefined ? null : `audit ${servedStore.store_id} ${servedStore.content_hash}`,
+    (signal) => service.value.call('auditStore', { params: { store_id: servedStore!.store_id }, signal }),
     { follows: false },
   );
   const warnings = audit.data?.total ?? null;
@@ -90,14 +90,17 @@ function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
         {
           term: 'Stores',
           value: formatCount(stores.length),
-          note: failed === 0 ? 'all readable' : `${failed} unreadable`,
+          note: failedCount === 0 ? 'all readable' : `${failedCount} unreadable`,
         },
-        { term: 'Served', value: served?.name ?? MISSING_TEXT, note: served?.kind ?? 'none' },
-        { term: 'Securities', value: served?.identifiers == null ? MISSING_TEXT : formatCount(served.identifiers) },
+        { term: 'Served', value: servedStore?.name ?? MISSING_TEXT, note: servedStore?.kind ?? 'none' },
+        {
+          term: 'Securities',
+          value: servedStore?.identifiers == null ? MISSING_TEXT : formatCount(servedStore.identifiers),
+        },
         {
           term: 'Last session',
-          value: served?.end ?? MISSING_TEXT,
-          note: served?.start ? `since ${served.start}` : '',
+          value: servedStore?.end ?? MISSING_TEXT,
+          note: servedStore?.start ? `since ${servedStore.start}` : '',
         },
         {
           term: 'Warnings',
@@ -105,7 +108,7 @@ function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
             warnings === null ? (
               MISSING_TEXT
             ) : (
-              <a href={`${storeAddress(served!.store_id)}?tab=doubts`}>{formatCount(warnings)}</a>
+              <a href={`${storeAddress(servedStore!.store_id)}?tab=doubts`}>{formatCount(warnings)}</a>
             ),
           kind: warnings !== null && warnings > 0 ? 'down' : '',
           note: audit.isLoading ? 'audit in progress' : 'found by its audit',

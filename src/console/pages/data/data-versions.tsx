@@ -31,7 +31,7 @@ export function DataVersions({ store }: { readonly store: DataStore }) {
   return (
     <Answered resource={list} what="the versions of the data">
       {({ versions, total }) => {
-        const open = versions.find(({ version }) => String(version) === getParameter('version')) ?? versions[0];
+        const openVersion = versions.find(({ version }) => String(version) === getParameter('version')) ?? versions[0];
         return (
           <>
             <Table
@@ -39,7 +39,7 @@ export function DataVersions({ store }: { readonly store: DataStore }) {
               columns={COLUMNS}
               rows={versions}
               getKey={({ version }) => String(version)}
-              openKey={open === undefined ? null : String(open.version)}
+              openKey={openVersion === undefined ? null : String(openVersion.version)}
               onOpen={({ version }) => setParameters({ version: String(version) })}
               height={360}
               empty="No versions yet. A version is added when the store is served."
@@ -49,7 +49,9 @@ export function DataVersions({ store }: { readonly store: DataStore }) {
                 The newest {formatCount(versions.length)} of {formatCount(total)}.
               </p>
             )}
-            {open !== undefined && <Difference store={store} version={open} isNewest={open === versions[0]} />}
+            {openVersion !== undefined && (
+              <Difference store={store} version={openVersion} isNewest={openVersion === versions[0]} />
+            )}
           </>
         );
       }}
@@ -75,12 +77,12 @@ function Difference({ store, version: shown, isNewest }: DifferenceProps) {
       signal,
     }),
   );
-  const given = useResource(isCompared ? `overrides ${id}` : null, (signal) =>
+  const overrides = useResource(isCompared ? `overrides ${id}` : null, (signal) =>
     service.value.call('listPriceOverrides', { params: { store_id: id }, signal }),
   );
   const findOverride = ({ identifier, date, field }: Cell) =>
     field === 'CLOSE'
-      ? given.data?.overrides.find((one) => one.identifier === identifier && one.date === date)
+      ? overrides.data?.overrides.find((one) => one.identifier === identifier && one.date === date)
       : undefined;
   return (
     <Section title={`Version ${version}`} aside={version > 1 && `since version ${version - 1}`}>

@@ -52,40 +52,40 @@ interface WarningListProps {
 
 function WarningList(props: WarningListProps) {
   const { store, warnings } = props;
-  const chosen: ReadonlySet<string> = new Set(getParameter('repairs')?.split(','));
-  const open = getParameter('doubt');
-  const shown = warnings.find(({ id }) => id === open);
+  const chosenIds: ReadonlySet<string> = new Set(getParameter('repairs')?.split(','));
+  const openWarning = getParameter('doubt');
+  const shownWarning = warnings.find(({ id }) => id === openWarning);
   const cause = warnings.find(({ kind }) => kind === getParameter('cause'))?.kind ?? null;
   const repairable = warnings.filter(({ repair }) => repair !== null);
   const choose = (ids: readonly string[], isIn: boolean) => {
-    const others = [...chosen].filter((id) => !ids.includes(id));
-    const next = isIn ? [...others, ...ids] : others;
-    setParameters({ repairs: next.length === 0 ? null : next.join() });
+    const otherIds = [...chosenIds].filter((id) => !ids.includes(id));
+    const nextIds = isIn ? [...otherIds, ...ids] : otherIds;
+    setParameters({ repairs: nextIds.length === 0 ? null : nextIds.join() });
   };
   return (
     <div class="data-part">
-      <WarningBar {...props} repairable={repairable} chosen={chosen} onChoose={choose} />
+      <WarningBar {...props} repairable={repairable} chosen={chosenIds} onChoose={choose} />
       <WarningCauses warnings={warnings} chosen={cause} isManaged={store.managed} />
       <Table
         label="data warnings"
         name="doubts"
-        columns={selectNeeded(createColumns(chosen, choose, findOtherStore(store)), repairable)}
+        columns={selectNeeded(createColumns(chosenIds, choose, findOtherStore(store)), repairable)}
         rows={cause === null ? warnings : warnings.filter(({ kind }) => kind === cause)}
         getKey={({ id }) => id}
         onOpen={({ id }) => setParameters({ doubt: id })}
-        openKey={open}
+        openKey={openWarning}
         searchIn={({ kind, identifier, message, date }) => `${identifier} ${kind} ${date} ${message}`}
         sort={{ column: 'confidence', direction: 'desc' }}
         height={620}
       />
-      {shown === undefined ? (
+      {shownWarning === undefined ? (
         <FirstWarning warning={findSurest(warnings)} store={store} />
       ) : (
         <OpenWarning
-          warning={shown}
+          warning={shownWarning}
           store={store}
-          isChosen={chosen.has(shown.id)}
-          onChoose={(isIn) => choose([shown.id], isIn)}
+          isChosen={chosenIds.has(shownWarning.id)}
+          onChoose={(isIn) => choose([shownWarning.id], isIn)}
         />
       )}
     </div>
@@ -166,7 +166,7 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
   const [isWriting, setWriting] = useState(false);
   const write = async (onRefusal: OnRefusal) => {
     setWriting(true);
-    const made = await attempt(
+    const importResult = await attempt(
       () =>
         service.value.call('repairStore', {
           params: { store_id: store.store_id },
@@ -175,10 +175,10 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
       onRefusal,
     );
     setWriting(false);
-    if (made === undefined) return;
-    showToast('good', `${made.store.name} was written with ${countValues(chosen.length, 'repair')}.`);
+    if (importResult === undefined) return;
+    showToast('good', `${importResult.store.name} was written with ${countValues(chosen.length, 'repair')}.`);
     notifyChange();
-    navigate(storeAddress(made.store.store_id));
+    navigate(storeAddress(importResult.store.store_id));
   };
   return (
     <>

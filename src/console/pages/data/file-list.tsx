@@ -35,13 +35,13 @@ interface FileHandlers {
 
 /** Renders files to import, each with its table and problems. */
 export function FileList({ files, findings, isMapped, onChange }: FileListProps) {
-  const chosen = files.map(({ file, table }, position) => ({ name: file.name, table, at: position }));
+  const chosenFiles = files.map(({ file, table }, position) => ({ name: file.name, table, at: position }));
   const about = new Map<number | undefined, Finding[]>();
   for (const finding of findings) {
-    const position = findFile(finding, chosen)?.at;
+    const position = findFile(finding, chosenFiles)?.at;
     about.set(position, [...(about.get(position) ?? []), finding]);
   }
-  const listed = files.map((one, position): ListedFile => ({
+  const listedFiles = files.map((one, position): ListedFile => ({
     ...one,
     at: position,
     findings: about.get(position) ?? [],
@@ -50,12 +50,12 @@ export function FileList({ files, findings, isMapped, onChange }: FileListProps)
     put: (position, table) => onChange(files.map((own, i) => (i === position ? { ...own, table } : own))),
     remove: (position) => onChange(removeFile(files, position)),
   };
-  const prices = listed.filter(({ table }) => table === 'market');
+  const prices = listedFiles.filter(({ table }) => table === 'market');
   const isFolded = prices.length > LISTED_MAX;
   return (
     <ul class="file-list" aria-label="Files to import">
       {isFolded && <FoldedFiles files={prices} isMapped={isMapped} acts={acts} onClear={() => onChange([])} />}
-      {(isFolded ? listed.filter(({ table }) => table !== 'market') : listed).map((one) => (
+      {(isFolded ? listedFiles.filter(({ table }) => table !== 'market') : listedFiles).map((one) => (
         <FileRow key={`${one.file.name} ${one.at}`} one={one} acts={acts} />
       ))}
     </ul>

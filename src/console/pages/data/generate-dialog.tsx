@@ -52,13 +52,13 @@ export function GenerateDialog({ stores, activate, onClose }: GenerateDialogProp
         <ActionButton
           kind="main"
           act={async (onRefusal) => {
-            const refused: { trouble: Trouble | null } = { trouble: null };
+            const refusal: { trouble: Trouble | null } = { trouble: null };
             const job = await generateMarket({ ...settings, activate }, (jobProgress) => {
-              refused.trouble = jobProgress;
+              refusal.trouble = jobProgress;
             });
             if (job !== undefined) onClose();
-            else if (refused.trouble !== null && refused.trouble.findings.length > 0) setTrouble(refused.trouble);
-            else if (refused.trouble !== null) onRefusal(refused.trouble);
+            else if (refusal.trouble !== null && refusal.trouble.findings.length > 0) setTrouble(refusal.trouble);
+            else if (refusal.trouble !== null) onRefusal(refusal.trouble);
           }}
         >
           Generate the market

@@ -8,9 +8,9 @@ export const MARKET_WORDS =
 
 /** Returns settings of a market of several years with an unused id. */
 export function createMarket(stores: readonly DataStore[]): JsonObject {
-  const taken = new Set(stores.map(({ store_id: id }) => id));
+  const takenIds = new Set(stores.map(({ store_id: id }) => id));
   let n = 1;
-  while (taken.has(n === 1 ? 'market' : `market-${n}`)) n++;
+  while (takenIds.has(n === 1 ? 'market' : `market-${n}`)) n++;
   const [id, name] = n === 1 ? ['market', 'Generated market'] : [`market-${n}`, `Generated market ${n}`];
   return { store_id: id, name, assets: 150, start: '2018-01-01', seed: 42 };
 }

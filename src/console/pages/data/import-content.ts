@@ -32,24 +32,24 @@ export interface FileSample {
  */
 export async function readSample(files: readonly ImportFile[]): Promise<FileSample | null> {
   const market = files.find((one) => isParquet(one) && one.table === 'market');
-  const whole = market ?? files.find(({ table }) => table === null);
-  if (whole !== undefined) {
-    if (whole.file.size > INSPECTED_BYTES_MAX) return null;
-    return { content: await createWholeContent(whole), files: 1, isCut: false };
+  const wholeFile = market ?? files.find(({ table }) => table === null);
+  if (wholeFile !== undefined) {
+    if (wholeFile.file.size > INSPECTED_BYTES_MAX) return null;
+    return { content: await createWholeContent(wholeFile), files: 1, isCut: false };
   }
-  const packed: PackedFile[] = [];
+  const packedFiles: PackedFile[] = [];
   let left = INSPECTED_BYTES_MAX;
-  for (const one of sortBy(files).slice(0, FILES_MAX)) {
-    const next = await packFile(one, true);
+  for (const file of sortBy(files).slice(0, FILES_MAX)) {
+    const next = await packFile(file, true);
     if (computeSpace(next) > left) {
-      if (packed.length > 0) break;
-      const start = getExtension(one.file) === '.xlsx' ? null : await packStart(one);
+      if (packedFiles.length > 0) break;
+      const start = getExtension(file.file) === '.xlsx' ? null : await packStart(file);
       return start && { content: await createArchiveContent([start]), files: 1, isCut: true };
     }
     left -= computeSpace(next);
-    packed.push(next);
+    packedFiles.push(next);
   }
-  return { content: await createArchiveContent(packed), files: packed.length, isCut: false };
+  return { content: await createArchiveContent(packedFiles), files: packedFiles.length, isCut: false };
 }
 
 /** One request of an import. */
@@ -72,36 +72,36 @@ interface PartTerms {
  * @throws Error if a file is too large, or if the files cannot be divided
  */
 export async function* iterateParts({ files, mapping, bytesMax }: PartTerms): AsyncGenerator<ImportPart> {
-  const whole = files.find(({ table }) => table === null);
+  const wholeFile = files.find(({ table }) => table === null);
   // base64 encodes three bytes as four characters
   const sizeMax = ((bytesMax - HEADER_BYTES) / 4) * 3;
-  if (whole !== undefined) {
-    if (whole.file.size > sizeMax) throw createSizeError(whole.file.name, whole.file.size, sizeMax);
-    yield { content: await createWholeContent(whole), sent: 1, isLast: true };
+  if (wholeFile !== undefined) {
+    if (wholeFile.file.size > sizeMax) throw createSizeError(wholeFile.file.name, wholeFile.file.size, sizeMax);
+    yield { content: await createWholeContent(wholeFile), sent: 1, isLast: true };
     return;
   }
-  let packed: PackedFile[] = [];
-  let sent = 0;
+  let packedFiles: PackedFile[] = [];
+  let sentCount = 0;
   let [taken, unpacked] = [0, 0];
-  for (const one of sortBy(files)) {
-    const next = await packFile(one, mapping !== null);
+  for (const file of sortBy(files)) {
+    const next = await packFile(file, mapping !== null);
     if (computeSpace(next) > sizeMax) throw createSizeError(next.name, next.packed.length, sizeMax);
     if (
-      packed.length === FILES_MAX ||
+      packedFiles.length === FILES_MAX ||
       taken + computeSpace(next) > sizeMax ||
       unpacked + next.size > UNPACKED_BYTES_MAX
     ) {
       assertDivisible(mapping, files.length);
-      sent += packed.length;
-      yield { content: await createArchiveContent(packed), sent, isLast: false };
-      packed = [];
+      sentCount += packedFiles.length;
+      yield { content: await createArchiveContent(packedFiles), sent: sentCount, isLast: false };
+      packedFiles = [];
       [taken, unpacked] = [0, 0];
     }
-    packed.push(next);
+    packedFiles.push(next);
     taken += computeSpace(next);
     unpacked += next.size;
   }
-  yield { content: await createArchiveContent(packed), sent: files.length, isLast: true };
+  yield { content: await createArchiveContent(packedFiles), sent: files.length, isLast: true };
 }
 
 /** Sorts files: tables other than prices come first, then prices in their order. */
@@ -141,8 +141,8 @@ async function packStart({ file }: ImportFile): Promise<PackedFile> {
   const bytes = new Uint8Array(
     await (file instanceof Blob ? file.slice(0, INSPECTED_BYTES_MAX / 2) : file).arrayBuffer(),
   );
-  const start = bytes.subarray(0, INSPECTED_BYTES_MAX / 2);
-  return pack({ name: file.name, bytes: start.slice(0, start.lastIndexOf(NEWLINE) + 1) });
+  const startBytes = bytes.subarray(0, INSPECTED_BYTES_MAX / 2);
+  return pack({ name: file.name, bytes: startBytes.slice(0, startBytes.lastIndexOf(NEWLINE) + 1) });
 }
 
 /** Returns a workbook or Parquet file unchanged. */

@@ -64,12 +64,12 @@ export function findTrouble(files: readonly ImportFile[]): string | null {
   if (files.some(isParquet) && !files.every(isParquet)) return 'Import Parquet files separately from other files.';
   if (files.filter((one) => isParquet(one) && one.table === 'market').length > 1)
     return 'One Parquet file must contain the whole market. To read a folder of Parquet files, connect the folder.';
-  const whole = files.find(({ table }) => table === null);
-  if (whole !== undefined && files.length > 1)
-    return `${whole.file.name} is a workbook. Import workbooks separately from other files.`;
+  const wholeFile = files.find(({ table }) => table === null);
+  if (wholeFile !== undefined && files.length > 1)
+    return `${wholeFile.file.name} is a workbook. Import workbooks separately from other files.`;
   const twice = TABLES.find((table) => table !== 'market' && files.filter((one) => one.table === table).length > 1);
   if (twice !== undefined) return `Two files are assigned to the table ${twice}.`;
-  if (whole === undefined && files.length > 0 && !files.some(({ table }) => table === 'market'))
+  if (wholeFile === undefined && files.length > 0 && !files.some(({ table }) => table === 'market'))
     return 'One file must be the market: prices by identifier and date.';
   const large = files.find((one) => !isParquet(one) && one.file.size > FILE_BYTES_MAX);
   return large === undefined
@@ -90,14 +90,14 @@ export function suggestName(paths: readonly string[], today: string): string {
   if (folder !== '' && paths.every((path) => path.startsWith(`${folder}/`))) return formatName(folder);
   const names = paths.map((path) => path.replace(/^.*\//, '').replace(/\.[^.]*$/, ''));
   if (names.length === 1) return formatName(names[0]!); // the list has at least one path
-  const shared = names.reduce((start, name) => {
+  const sharedPrefix = names.reduce((start, name) => {
     let length = 0;
     while (length < start.length && start[length] === name[length]) length++;
     return start.slice(0, length);
   });
-  let end = shared.length;
-  while (end > 0 && /[\d\s_-]/.test(shared[end - 1]!)) end--;
-  const word = formatName(shared.slice(0, end));
+  let end = sharedPrefix.length;
+  while (end > 0 && /[\d\s_-]/.test(sharedPrefix[end - 1]!)) end--;
+  const word = formatName(sharedPrefix.slice(0, end));
   return word.length >= SHARED_MIN ? word : `Import of ${today}`;
 }
 

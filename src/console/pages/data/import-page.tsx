@@ -42,7 +42,7 @@ export function ImportPage() {
   if (outcome !== null && outcome.result !== null) return <ImportedPage result={outcome.result} />;
   const findings = outcome?.trouble?.findings ?? [];
   // Findings of a trial import. They are shown before the files are stored.
-  const seen = inspected?.trouble?.findings ?? (checked.data ?? inspected?.result)?.findings ?? [];
+  const seenFindings = inspected?.trouble?.findings ?? (checked.data ?? inspected?.result)?.findings ?? [];
   const send = async () => {
     setSent(0);
     told(await sendImport({ files, header: { activate, ...header }, mapping, onSent: setSent }));
@@ -56,7 +56,7 @@ export function ImportPage() {
       {files.length > 0 && (
         <FileList
           files={files}
-          findings={outcome === null ? seen : findings}
+          findings={outcome === null ? seenFindings : findings}
           isMapped={mapping !== null}
           onChange={change}
         />
@@ -95,10 +95,10 @@ const SEVERAL_FILES_MESSAGE = 'Several files are assigned to market. Choose the 
  */
 function useOutcome() {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
-  const imported = outcome === null ? getParameter('imported') : null;
+  const importedStore = outcome === null ? getParameter('imported') : null;
   useEffect(() => {
-    if (imported !== null) navigate(storeAddress(imported), { replace: true });
-  }, [imported]);
+    if (importedStore !== null) navigate(storeAddress(importedStore), { replace: true });
+  }, [importedStore]);
   const report = (next: Outcome) => {
     setOutcome(next);
     if (next.result !== null) setParameters({ imported: next.result.store.store_id });

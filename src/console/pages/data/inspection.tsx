@@ -61,7 +61,7 @@ export function Inspection(props: InspectionProps) {
   if (isLooking) return <Wait what="the service, which inspects the files" />;
   if (inspected === null || usual === null) return null;
   const { result, trouble } = inspected;
-  const proposed = result === null ? usual : (result.mapping as unknown as JsonObject); // the mapping is a JSON object
+  const proposedMapping = result === null ? usual : (result.mapping as unknown as JsonObject); // the mapping is a JSON object
   return (
     <Section
       title="Format"
@@ -72,7 +72,7 @@ export function Inspection(props: InspectionProps) {
             label="Format"
             options={LAYOUT_OPTIONS}
             value={mapping === null ? 'plain' : 'mapped'}
-            onChoose={(way) => onChange(way === 'plain' ? null : proposed)}
+            onChoose={(way) => onChange(way === 'plain' ? null : proposedMapping)}
           />
         </>
       }

@@ -27,7 +27,7 @@ type Override = PriceOverrides['overrides'][number];
 /** Renders the price overrides of a store, and a form for a new override. */
 export function Overrides({ store }: { readonly store: DataStore }) {
   const { store_id: id, managed } = store;
-  const listed = useResource(`overrides ${id}`, (signal) =>
+  const overrideList = useResource(`overrides ${id}`, (signal) =>
     service.value.call('listPriceOverrides', { params: { store_id: id }, signal }),
   );
   const [trouble, setTrouble] = useState<Trouble | null>(null);
@@ -70,7 +70,7 @@ export function Overrides({ store }: { readonly store: DataStore }) {
         <GuideLink page="schedules">Price overrides</GuideLink>
       </p>
       <Section title="Overrides in force" aside={`prices in ${store.currency ?? 'the currency of each security'}`}>
-        <Answered resource={listed} what="the overrides">
+        <Answered resource={overrideList} what="the overrides">
           {({ overrides }) => (
             <Table
               label="price overrides"

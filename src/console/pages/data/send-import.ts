@@ -40,22 +40,22 @@ interface AcceptedImport {
  * If a later request is refused and `on_exists` is `refuse`, the new store is deleted. Otherwise the result is partial.
  */
 async function sendParts(wanted: ImportOrder): Promise<Outcome> {
-  const accepted: AcceptedImport = { results: [], files: 0 };
+  const acceptedImport: AcceptedImport = { results: [], files: 0 };
   try {
     const bytesMax = health.peek()?.limits['MAX_IMPORT_BYTES'] ?? Infinity;
     for await (const { content, sent, isLast } of iterateParts({ ...wanted, bytesMax })) {
-      const [first] = accepted.results;
-      const added = first === undefined ? {} : { store_id: first.store.store_id, on_exists: 'append' };
+      const [first] = acceptedImport.results;
+      const fields = first === undefined ? {} : { store_id: first.store.store_id, on_exists: 'append' };
       const activate = isLast && wanted.header['activate'] === true;
-      const body = { ...wanted.header, ...added, activate, mapping: wanted.mapping, ...content };
+      const body = { ...wanted.header, ...fields, activate, mapping: wanted.mapping, ...content };
       // the service reports errors in the body
-      accepted.results.push(await service.value.call('importStore', { body: body as unknown as ImportRequest }));
-      accepted.files = sent;
+      acceptedImport.results.push(await service.value.call('importStore', { body: body as unknown as ImportRequest }));
+      acceptedImport.files = sent;
       if (!isLast) wanted.onSent(sent);
     }
-    return { result: mergeAnswers(accepted.results), trouble: null };
+    return { result: mergeAnswers(acceptedImport.results), trouble: null };
   } catch (thrown) {
-    return handleRefusedPart(createTrouble(thrown), accepted, wanted);
+    return handleRefusedPart(createTrouble(thrown), acceptedImport, wanted);
   }
 }
 
@@ -85,23 +85,23 @@ const PARQUET = 'application/vnd.apache.parquet';
  * it.
  */
 async function sendTables({ files, header, mapping }: ImportOrder): Promise<Outcome> {
-  const ordered = files.toSorted((a, b) => Number(b.table === 'market') - Number(a.table === 'market'));
-  const done: ImportResult[] = [];
-  for (const one of ordered) {
-    const [made] = done;
+  const orderedFiles = files.toSorted((a, b) => Number(b.table === 'market') - Number(a.table === 'market'));
+  const results: ImportResult[] = [];
+  for (const file of orderedFiles) {
+    const [made] = results;
     const first = { ...header, ...(mapping === null ? {} : { mapping: JSON.stringify(mapping) }) };
-    const added = { name: header['name'], store_id: made?.store.store_id, on_exists: 'append', dataset: one.table };
-    const query = (made === undefined ? first : added) as ImportQuery; // the service reports errors in the body
+    const fields = { name: header['name'], store_id: made?.store.store_id, on_exists: 'append', dataset: file.table };
+    const query = (made === undefined ? first : fields) as ImportQuery; // the service reports errors in the body
     try {
-      done.push(await service.value.upload('importStore', PARQUET, await readBlob(one), { query }));
+      results.push(await service.value.upload('importStore', PARQUET, await readBlob(file), { query }));
     } catch (thrown) {
       const trouble = createTrouble(thrown);
       if (made === undefined) return { result: null, trouble };
-      const message = `The store ${made.store.store_id} was created with the prices, but ${one.file.name} was not added: ${trouble.message}`;
+      const message = `The store ${made.store.store_id} was created with the prices, but ${file.file.name} was not added: ${trouble.message}`;
       return { result: null, trouble: { ...trouble, message }, isPartial: true };
     }
   }
-  return { result: mergeAnswers(done), trouble: null };
+  return { result: mergeAnswers(results), trouble: null };
 }
 
 /** Returns the last response with the rows and findings of all responses. */
@@ -109,7 +109,7 @@ function mergeAnswers(done: readonly ImportResult[]): ImportResult | null {
   const last = done.at(-1);
   if (last === undefined) return null;
   const rows: Record<string, number> = {};
-  for (const each of done)
-    for (const [table, read] of Object.entries(each.rows)) rows[table] = (rows[table] ?? 0) + read;
+  for (const result of done)
+    for (const [table, read] of Object.entries(result.rows)) rows[table] = (rows[table] ?? 0) + read;
   return { ...last, rows, findings: done.flatMap(({ findings }) => findings) };
 }

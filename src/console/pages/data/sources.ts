@@ -16,12 +16,12 @@ const TABLE_ENDINGS = ['.csv', '.tsv', '.txt', '.parquet'];
 /** Reads the files in archives. Names the files in folders by their paths. */
 export async function readSources(files: readonly File[]): Promise<ChosenFiles> {
   const sources: Source[] = [];
-  const ignored: string[] = [];
+  const ignoredFiles: string[] = [];
   for (const file of files) {
     const path = getPath(file);
     const isInFolder = path.includes('/');
     if (isInFolder && (isOfTheSystem(path) || !ACCEPTED_EXTENSIONS.split(',').includes(getExtension(file)))) {
-      if (!isOfTheSystem(path)) ignored.push(path);
+      if (!isOfTheSystem(path)) ignoredFiles.push(path);
       continue;
     }
     if (getExtension(file) !== '.zip') {
@@ -35,13 +35,13 @@ export async function readSources(files: readonly File[]): Promise<ChosenFiles> 
       const tables = members.filter(isTable);
       if (tables.length === 0) throw new ArchiveFault(`${file.name} contains no CSV file, Parquet file or workbook.`);
       sources.push(...tables);
-      ignored.push(...members.filter((member) => !isTable(member)).map(({ name }) => name));
+      ignoredFiles.push(...members.filter((member) => !isTable(member)).map(({ name }) => name));
     } catch (failure) {
       if (!(failure instanceof ArchiveFault)) throw failure;
-      return { sources, ignored, trouble: failure.message };
+      return { sources, ignored: ignoredFiles, trouble: failure.message };
     }
   }
-  return { sources, ignored, trouble: null };
+  return { sources, ignored: ignoredFiles, trouble: null };
 }
 
 /** Returns a file of a folder. Its name is its path within the folder. */

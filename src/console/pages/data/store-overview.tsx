@@ -146,12 +146,12 @@ const SETTINGS: readonly FieldSpec[] = [
 ];
 
 function Settings({ store }: { readonly store: DataStore }) {
-  const stored: JsonObject = Object.fromEntries(SETTINGS.map(({ name }) => [name, store[name as 'name']]));
-  const [draft, setDraft] = useState(stored);
+  const storedSettings: JsonObject = Object.fromEntries(SETTINGS.map(({ name }) => [name, store[name as 'name']]));
+  const [draft, setDraft] = useState(storedSettings);
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const changes = Object.fromEntries(
     Object.entries(draft)
-      .filter(([name, value]) => (value ?? null) !== stored[name])
+      .filter(([name, value]) => (value ?? null) !== storedSettings[name])
       .map(([name, value]) => [name, value ?? null]),
   );
   const save = async () => {

@@ -34,15 +34,15 @@ export async function readMembers(archive: File): Promise<readonly Source[]> {
   if (at === ZIP64_MARK || members === 0xffff || bytes > DIRECTORY_BYTES_MAX)
     throw new ArchiveFault(`${archive.name} has 65,535 files or more, or 4 GB. Unpack it and connect its folder.`);
   const view = await readView(archive, at, bytes);
-  const found: Source[] = [];
+  const sources: Source[] = [];
   for (let n = 0, offset = 0; n < members; n++) {
     if (offset + ENTRY_BYTES > view.byteLength || view.getUint32(offset, true) !== ENTRY_MARK)
       throw new ArchiveFault(`${archive.name} is damaged: its list of files ends early.`);
     const { member, length } = readEntryAt(archive, view, offset);
-    if (!member.name.endsWith('/')) found.push(member);
+    if (!member.name.endsWith('/')) sources.push(member);
     offset += length;
   }
-  return found;
+  return sources;
 }
 
 interface ArchiveEnd {
@@ -77,14 +77,14 @@ function readEntryAt(
   );
   const method = view.getUint16(offset + 10, true);
   const isEncrypted = (view.getUint16(offset + 8, true) & ENCRYPTED_FLAG) !== 0;
-  const packed = view.getUint32(offset + 20, true);
+  const packedBytes = view.getUint32(offset + 20, true);
   const size = view.getUint32(offset + 24, true);
   const local = view.getUint32(offset + 42, true);
   if (isEncrypted) throw new ArchiveFault(`${archive.name} is encrypted. Unpack it first.`);
-  if ((method !== 0 && method !== 8) || [packed, size, local].includes(ZIP64_MARK))
+  if ((method !== 0 && method !== 8) || [packedBytes, size, local].includes(ZIP64_MARK))
     throw new ArchiveFault(`${archive.name} packs ${name} in a way that browsers do not unpack. Unpack it first.`);
   return {
-    member: { name, size, arrayBuffer: () => unpackEntry({ archive, name, method, packed, size, local }) },
+    member: { name, size, arrayBuffer: () => unpackEntry({ archive, name, method, packed: packedBytes, size, local }) },
     length: ENTRY_BYTES + nameLength! + extraLength! + commentLength!, // all three lengths were read
   };
 }

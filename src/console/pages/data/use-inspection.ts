@@ -24,30 +24,30 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
     setMapping(null);
     setLooking(files.length > 0);
     if (files.length === 0) return undefined;
-    const given = new AbortController();
-    void lookAt(files, given.signal).then((found) => {
-      if (given.signal.aborted) return;
+    const controller = new AbortController();
+    void lookAt(files, controller.signal).then((found) => {
+      if (controller.signal.aborted) return;
       setLooking(false);
       setInspected(found);
     });
-    return () => given.abort();
+    return () => controller.abort();
   }, [files]);
   const result = inspected?.result ?? null;
   const usual = useMemo(() => schemas.data && readDefaults(schemas.data), [schemas.data]);
   useEffect(() => {
     if (result === null || usual === undefined) return;
-    const proposed = result.mapping as unknown as JsonObject; // the mapping is a JSON object
+    const proposedMapping = result.mapping as unknown as JsonObject; // the mapping is a JSON object
     const hasSeveral = files.filter(({ table }) => table === 'market').length > 1;
-    if (!hasSeveral && !needsMapping(proposed, usual)) return;
-    setMapping(proposed);
+    if (!hasSeveral && !needsMapping(proposedMapping, usual)) return;
+    setMapping(proposedMapping);
     onProposed(result);
   }, [result, usual]);
   const isChanged = mapping !== null && (inspected?.result?.mapping as unknown) !== mapping;
   const sample = inspected?.sample ?? null;
-  const checked = useOneAtATime(isChanged && sample !== null ? JSON.stringify(mapping) : null, () =>
+  const latestCheck = useOneAtATime(isChanged && sample !== null ? JSON.stringify(mapping) : null, () =>
     readWith(sample, mapping),
   );
-  return { inspected, isLooking, mapping, setMapping, checked, usual: usual ?? null };
+  return { inspected, isLooking, mapping, setMapping, checked: latestCheck, usual: usual ?? null };
 }
 
 /** Returns the default of each member of a mapping. */

@@ -149,11 +149,11 @@ function Prices({ view, date, repair, address }: PricesProps) {
   const dates = useMemo(() => index.map(String), [view]);
   const lines = useMemo(() => {
     const values = data.map(([value]) => value as number | null);
-    const mended = previewRepair(dates, values, repair);
-    const stored: Line = { id: 'close', label: 'Close as stored', values, colour: 1 };
-    return mended === null
-      ? [stored]
-      : [stored, { id: 'repaired', label: 'with the repair', values: mended, colour: 2, isDashed: true }];
+    const repairedValues = previewRepair(dates, values, repair);
+    const storedLine: Line = { id: 'close', label: 'Close as stored', values, colour: 1 };
+    return repairedValues === null
+      ? [storedLine]
+      : [storedLine, { id: 'repaired', label: 'with the repair', values: repairedValues, colour: 2, isDashed: true }];
   }, [view, repair]);
   const marks = useMemo(() => [{ date, label: 'the suspect day', address }], [date, address]);
   return (

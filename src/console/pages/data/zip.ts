@@ -34,24 +34,24 @@ export function createArchive(packed: readonly PackedFile[]): Blob {
   const directory: Uint8Array<ArrayBuffer>[] = [];
   let offset = 0;
   for (const member of packed) {
-    const name = new TextEncoder().encode(member.name);
-    const local = record([[4, 0x04034b50], [2, ZIP_VERSION], ...describe(member, name.length), [2, 0]]);
+    const nameBytes = new TextEncoder().encode(member.name);
+    const localHeader = record([[4, 0x04034b50], [2, ZIP_VERSION], ...describe(member, nameBytes.length), [2, 0]]);
     directory.push(
       record([
         [4, 0x02014b50],
         [2, ZIP_VERSION],
         [2, ZIP_VERSION],
-        ...describe(member, name.length),
+        ...describe(member, nameBytes.length),
         ...[2, 2, 2, 2, 4].map((width): RecordField => [width as 2 | 4, 0]),
         [4, offset],
       ]),
-      name,
+      nameBytes,
     );
-    parts.push(local, name, member.packed);
-    offset += local.length + name.length + member.packed.length;
+    parts.push(localHeader, nameBytes, member.packed);
+    offset += localHeader.length + nameBytes.length + member.packed.length;
   }
   const size = directory.reduce((sum, { length }) => sum + length, 0);
-  const end = record([
+  const endRecord = record([
     [4, 0x06054b50],
     [4, 0],
     [2, packed.length],
@@ -60,16 +60,16 @@ export function createArchive(packed: readonly PackedFile[]): Blob {
     [4, offset],
     [2, 0],
   ]);
-  return new Blob([...parts, ...directory, end]);
+  return new Blob([...parts, ...directory, endRecord]);
 }
 
 export async function pack({ name, bytes }: Member): Promise<PackedFile> {
-  const deflated = await deflate(bytes);
-  const isSmaller = deflated.length < bytes.length && bytes.length / deflated.length < RATIO_MAX;
+  const deflatedBytes = await deflate(bytes);
+  const isSmaller = deflatedBytes.length < bytes.length && bytes.length / deflatedBytes.length < RATIO_MAX;
   return {
     name,
     size: bytes.length,
-    packed: isSmaller ? deflated : bytes,
+    packed: isSmaller ? deflatedBytes : bytes,
     method: isSmaller ? DEFLATE_METHOD : STORED_METHOD,
     crc: computeCrc32(bytes),
   };

@@ -18,10 +18,10 @@ export function Derivation() {
     follows: false,
   });
   const value = draft.at(DERIVATION_PATH);
-  const parent = String(draft.at([...DERIVATION_PATH, 'source_index_id']));
+  const parentId = String(draft.at([...DERIVATION_PATH, 'source_index_id']));
   return (
     <>
-      <Part title="Objective" aside={<a href={formatIndexAddress(parent)}>optimised from {parent}</a>}>
+      <Part title="Objective" aside={<a href={formatIndexAddress(parentId)}>optimised from {parentId}</a>}>
         <TermsForm
           value={isObject(value) ? value : {}}
           findings={findings}

@@ -56,7 +56,7 @@ export function DesignerPage({ params }: PageProps) {
   const wasServed = useRef(false);
   wasServed.current ||= stores.data?.stores.some(({ active }) => active) === true;
   const isKnown = id !== null || (stores.data ?? stores.trouble) !== undefined;
-  const opened = useResource(
+  const openedIndex = useResource(
     isKnown ? `designer ${id} ${beneath} ${template} ${getParameter('id')} ${wasServed.current}` : null,
     (signal) => {
       if (id !== null) return loadIndex(id, signal);
@@ -69,10 +69,10 @@ export function DesignerPage({ params }: PageProps) {
     follows: false,
   });
   return (
-    <Answered resource={opened} what="the definition">
+    <Answered resource={openedIndex} what="the definition">
       {(found) => (
         <Answered resource={types} what="the rule classes">
-          {(known) => <Designer key={found.etag} opened={found} types={known} onReload={opened.reload} />}
+          {(known) => <Designer key={found.etag} opened={found} types={known} onReload={openedIndex.reload} />}
         </Answered>
       )}
     </Answered>
@@ -89,8 +89,8 @@ async function createIndex(signal: AbortSignal): Promise<OpenedIndex> {
     ),
   ]);
   const { served, store } = storeOfNew(stores);
-  const taken = new Set(indices.map(({ id }) => id));
-  const document = createDocument(taken, { start: served?.start ?? null, fields, store });
+  const takenIds = new Set(indices.map(({ id }) => id));
+  const document = createDocument(takenIds, { start: served?.start ?? null, fields, store });
   return { document, etag: null, isStored: false };
 }
 
@@ -135,8 +135,8 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const saving = useSaving({ draft, opened, onReload });
   useWarning(isChanged);
   useRuleAt(getParameter('at'));
-  const refused = saving.trouble?.findings ?? [];
-  const findings = [...(report.data?.findings ?? []), ...refused];
+  const saveFindings = saving.trouble?.findings ?? [];
+  const findings = [...(report.data?.findings ?? []), ...saveFindings];
   return (
     <DesignerContext.Provider value={{ draft, types, findings, isStored, ...names }}>
       <FormulaTerms.Provider
@@ -223,22 +223,22 @@ function useDraft(opened: OpenedIndex): DraftState {
   // The first values of a new index depend on the date and the store. Its address therefore contains the whole document
   // and not only the changes.
   const base = isStored ? first : {};
-  const written = useAddressed('draft');
+  const addressedDraft = useAddressed('draft');
   const isBegunElsewhere = getParameter('template') !== null;
-  const found = useMemo(() => {
-    const ownDraft = applyChanges(base, written.text) ?? (isBegunElsewhere ? null : readDraft(id));
+  const foundDocument = useMemo(() => {
+    const ownDraft = applyChanges(base, addressedDraft.text) ?? (isBegunElsewhere ? null : readDraft(id));
     return ownDraft === null || isStored ? ownDraft : fillFromStore(ownDraft, first);
   }, []);
   const keep = (next: JsonObject) => {
     const isChanged = !isSame(next, first);
     keepDraft(id, isChanged ? next : null);
-    written.put(isChanged ? formatChanges(base, next) : null);
+    addressedDraft.put(isChanged ? formatChanges(base, next) : null);
   };
-  const draft = useMemo(() => createDraft(found ?? first, keep), []);
+  const draft = useMemo(() => createDraft(foundDocument ?? first, keep), []);
   useEffect(() => {
-    if (found !== null) keep(found);
+    if (foundDocument !== null) keep(foundDocument);
   }, []);
-  return { draft, left: found !== null, discard: () => draft.replace(first) };
+  return { draft, left: foundDocument !== null, discard: () => draft.replace(first) };
 }
 
 function UnsavedBanner({ onDiscard }: { readonly onDiscard: () => void }) {
@@ -333,8 +333,10 @@ function Forms({ document }: { readonly document: JsonObject }) {
 /** Renders the live preview. Its dates are those of the served store. */
 function Extent({ findings, isValid }: Pick<Parameters<typeof Live>[0], 'findings' | 'isValid'>) {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
-  const served = stores.data?.stores.find(({ active }) => active);
-  return <Live findings={findings} isValid={isValid} start={served?.start ?? null} end={served?.end ?? null} />;
+  const servedStore = stores.data?.stores.find(({ active }) => active);
+  return (
+    <Live findings={findings} isValid={isValid} start={servedStore?.start ?? null} end={servedStore?.end ?? null} />
+  );
 }
 
 /** Asks for confirmation before the tab is closed with unsaved changes. */

@@ -157,8 +157,8 @@ export function fillFromStore(draft: JsonObject, first: JsonObject): JsonObject 
   if (draft['base_date'] !== '') return draft;
   const bare = createDocument(new Set(), { start: null, fields: [], store: null });
   const isUntouched = (name: string) => JSON.stringify(draft[name]) === JSON.stringify(bare[name]);
-  const taken = STORE_MEMBERS.filter((name) => first[name] !== undefined && isUntouched(name));
-  return { ...draft, ...Object.fromEntries(taken.map((name) => [name, first[name]])) };
+  const adoptedMembers = STORE_MEMBERS.filter((name) => first[name] !== undefined && isUntouched(name));
+  return { ...draft, ...Object.fromEntries(adoptedMembers.map((name) => [name, first[name]])) };
 }
 
 const INITIAL_DOCUMENT: JsonObject = {
@@ -184,11 +184,11 @@ export function formatChanges(first: JsonObject, document: JsonObject): string |
 export function applyChanges(first: JsonObject, text: string | null): JsonObject | null {
   const changes = parseJson(text);
   if (!Array.isArray(changes)) return null;
-  const changed = (changes as readonly Json[]).reduce<Json>((document, change) => {
+  const changedDocument = (changes as readonly Json[]).reduce<Json>((document, change) => {
     const [path, value] = Array.isArray(change) ? (change as readonly Json[]) : [];
     return Array.isArray(path) ? addValue(document, path as Path, value) : document;
   }, first);
-  return isObject(changed) ? changed : null;
+  return isObject(changedDocument) ? changedDocument : null;
 }
 
 const DRAFT_KEY_PREFIX = 'divisor.draft.';

@@ -34,15 +34,15 @@ export function useAbsent(documents: readonly JsonObject[] = []): readonly JsonO
   const indices = useResource(key, (signal) => service.value.call('listIndices', { signal }));
   if (documents.length === 0) return documents;
   if (indices.data === undefined) return indices.trouble === null ? undefined : [];
-  const stored = new Set(indices.data.indices.map(({ id }) => id));
-  return documents.filter(({ id }) => !stored.has(String(id)));
+  const storedIds = new Set(indices.data.indices.map(({ id }) => id));
+  return documents.filter(({ id }) => !storedIds.has(String(id)));
 }
 
 /** Renders the indices of a template that are not stored yet, and a button that stores them. */
 export function Beneath({ absent }: { readonly absent: readonly JsonObject[] }) {
   if (absent.length === 0) return null;
   const ids = absent.map(({ id }) => String(id)).join(', ');
-  const what = absent.length === 1 ? ids : countValues(absent.length, 'index', 'indices');
+  const missingText = absent.length === 1 ? ids : countValues(absent.length, 'index', 'indices');
   const store = async () => {
     for (const document of absent)
       // The service created the document.
@@ -54,7 +54,7 @@ export function Beneath({ absent }: { readonly absent: readonly JsonObject[] }) 
     <Banner
       kind="info"
       title={`This index requires ${ids}.`}
-      action={<ActionButton kind="main" act={store}>{`Store ${what}`}</ActionButton>}
+      action={<ActionButton kind="main" act={store}>{`Store ${missingText}`}</ActionButton>}
     >
       <p>The definition is checked and previewed once {absent.length === 1 ? 'it is' : 'they are'} stored.</p>
     </Banner>

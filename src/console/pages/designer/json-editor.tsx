@@ -5,8 +5,8 @@ import { useWorkshop } from './draft.js';
 /** Renders an editor of the definition as JSON, synchronised with the forms. */
 export function JsonEditor() {
   const { draft } = useWorkshop();
-  const written = JSON.stringify(draft.document.value, null, 2);
-  const [text, setText] = useState(written);
+  const documentJson = JSON.stringify(draft.document.value, null, 2);
+  const [text, setText] = useState(documentJson);
   const problem = draft.unread.value;
   const setProblem = (trouble: string | null) => {
     draft.unread.value = trouble;
@@ -14,11 +14,11 @@ export function JsonEditor() {
   // If the editor is removed, text that could not be applied to the draft is lost.
   useEffect(() => () => setProblem(null), []);
   useEffect(() => {
-    if (readJson(text).json !== written) {
-      setText(written);
+    if (readJson(text).json !== documentJson) {
+      setText(documentJson);
       setProblem(null);
     }
-  }, [written]);
+  }, [documentJson]);
   return (
     <>
       <textarea
@@ -28,9 +28,9 @@ export function JsonEditor() {
         spellcheck={false}
         value={text}
         onInput={(event) => {
-          const typed = event.currentTarget.value;
-          setText(typed);
-          const { value, trouble } = readJson(typed);
+          const typedText = event.currentTarget.value;
+          setText(typedText);
+          const { value, trouble } = readJson(typedText);
           setProblem(trouble);
           if (isObject(value)) draft.replace(value);
         }}

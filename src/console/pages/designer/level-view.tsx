@@ -32,22 +32,22 @@ export function LevelView({ isValid, isUnchecked, shown }: LevelViewProps) {
   const sketchedLevel = useOneAtATime(isValid ? text : null, () => sketch(document));
   const id = isStored ? String(document['id']) : null;
   const beneath = typeof document['source_index_id'] === 'string' ? document['source_index_id'] : null;
-  const stored = useStored(id);
+  const storedLevels = useStored(id);
   const underlying = useStored(beneath);
-  const isChanged = stored.data !== undefined && JSON.stringify(stored.data.document) !== text;
+  const isChanged = storedLevels.data !== undefined && JSON.stringify(storedLevels.data.document) !== text;
   const lines = useMemo(
     () =>
       createLines([
         { id: 'draft', label: 'This draft', colour: 1, level: sketchedLevel.data?.level },
-        { id: 'stored', label: 'As stored', colour: 2, level: isChanged ? stored.data?.level : undefined },
+        { id: 'stored', label: 'As stored', colour: 2, level: isChanged ? storedLevels.data?.level : undefined },
         { id: 'beneath', label: beneath ?? '', colour: 3, level: underlying.data?.level },
       ]),
-    [sketchedLevel.data, stored.data, underlying.data, isChanged, beneath],
+    [sketchedLevel.data, storedLevels.data, underlying.data, isChanged, beneath],
   );
   const target = draft.at(['overlay', 'target']);
-  const refused = sketchedLevel.trouble?.findings ?? [];
+  const findings = sketchedLevel.trouble?.findings ?? [];
   const isListed =
-    refused.length > 0 && refused.every(({ message }) => shown.some((other) => other.message === message));
+    findings.length > 0 && findings.every(({ message }) => shown.some((other) => other.message === message));
   return (
     <div class={sketchedLevel.isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={sketchedLevel.isBehind}>
       {(sketchedLevel.isBehind || isUnchecked) && sketchedLevel.data === undefined && <Wait what="the level" />}
@@ -130,7 +130,7 @@ interface ExposureChartsProps extends ExposureProps {
 function ExposureCharts({ sketch: { volatility, exposure }, target, underlying }: ExposureChartsProps) {
   const [volatilities, exposures] = useMemo(() => {
     const { index: dates } = volatility;
-    const realised: readonly Line[] = [
+    const realisedLines: readonly Line[] = [
       { id: 'draft', label: 'This draft', colour: 1, values: listValues(volatility) },
       ...(underlying === null
         ? []
@@ -150,7 +150,7 @@ function ExposureCharts({ sketch: { volatility, exposure }, target, underlying }
       exposure === null
         ? []
         : [{ id: 'exposure', label: 'Exposure', colour: 1, isFilled: true, values: listValues(exposure) }];
-    return [realised, shownLines];
+    return [realisedLines, shownLines];
   }, [volatility, exposure, target, underlying]);
   const dates = volatility.index.map(String);
   return (
@@ -193,11 +193,14 @@ function createLines(sketched: readonly SketchedLevel[]): {
 } {
   const knownLevels = sketched.flatMap(({ level, ...rest }) => (level === undefined ? [] : [{ ...rest, level }]));
   const dates = [...new Set(knownLevels.flatMap(({ level }) => level.index))].toSorted();
-  const first = knownLevels.reduce((latest, { level }) => (level.index[0]! > latest ? level.index[0]! : latest), '');
-  const shown = dates.filter((date) => date >= first);
+  const firstDate = knownLevels.reduce(
+    (latest, { level }) => (level.index[0]! > latest ? level.index[0]! : latest),
+    '',
+  );
+  const shownDates = dates.filter((date) => date >= firstDate);
   const reference = knownLevels.at(-1)?.id;
   const lines = knownLevels.map(({ id, label, colour, level }): Line => {
-    const values = shown.map((date) => findValueOn(level, date));
+    const values = shownDates.map((date) => findValueOn(level, date));
     const base = values[0] ?? null;
     return {
       id,
@@ -208,7 +211,7 @@ function createLines(sketched: readonly SketchedLevel[]): {
       values: values.map((value) => (value === null || base === null ? null : (100 * value) / base)),
     };
   });
-  return { dates: shown, lines };
+  return { dates: shownDates, lines };
 }
 
 /** Returns the value on a date, or the last value before it; null if there is none. */

@@ -48,7 +48,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
   const view = views.find(({ value }) => value === getParameter('view'))?.value ?? first!.value;
   const canPreview = isValid && asOf !== null;
   const urgent = findings.filter(({ severity }) => severity !== 'info');
-  const others = findings.filter(({ severity }) => severity === 'info');
+  const otherFindings = findings.filter(({ severity }) => severity === 'info');
   const isCurrent = !findings.some(({ severity }) => severity === 'error');
   // The service has neither accepted nor refused the draft.
   const isUnchecked = !isValid && isCurrent && asOf !== null;
@@ -56,7 +56,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
   const preview = useOneAtATime(canPreview && view === 'preview' ? `${asOf} ${text}` : null, () =>
     service.value.call('previewDocument', { body: { document: createBody(document), as_of: asOf } }),
   );
-  const compared = useOneAtATime(canPreview && view === 'change' && isStored ? `${asOf} ${text}` : null, () =>
+  const comparison = useOneAtATime(canPreview && view === 'change' && isStored ? `${asOf} ${text}` : null, () =>
     service.value.call('whatIf', {
       body: { index_id: String(document['id']), changed: createBody(document), as_of: asOf },
     }),
@@ -85,13 +85,13 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
         </Answer>
       )}
       {view === 'change' && (
-        <Answer latest={compared} isCurrent={isCurrent}>
+        <Answer latest={comparison} isCurrent={isCurrent}>
           {(data) => <WhatIf change={data} />}
         </Answer>
       )}
       {view === 'level' && <LevelView isValid={canPreview} isUnchecked={isUnchecked} shown={urgent} />}
       {view === 'json' && <JsonEditor />}
-      {others.length > 0 && <Findings findings={others} shown={4} isOpenForm />}
+      {otherFindings.length > 0 && <Findings findings={otherFindings} shown={4} isOpenForm />}
     </aside>
   );
 }

@@ -27,10 +27,10 @@ export function Overlay() {
       chosen === 'blend' && typeof beneath === 'string' ? { parts: [{ index_id: beneath, weight: 1 }] } : {};
     const first = draft.at([...OVERLAY_PATH, 'parts', 0, 'index_id']);
     const source = chosen === 'blend' ? {} : { source_index_id: beneath ?? first };
-    const proposed = isStored ? {} : rename(others, { from: String(type), to: chosen });
+    const proposedOverlay = isStored ? {} : rename(others, { from: String(type), to: chosen });
     draft.replace({
       ...others,
-      ...proposed,
+      ...proposedOverlay,
       ...source,
       overlay: { type: chosen, ...parts, ...listProposed(spec), ...createFirstMember(spec?.parameters ?? []) },
     });
@@ -135,8 +135,10 @@ type OverlayType = OverlayTypes['overlays'][number];
 /** Returns the required numbers of an overlay type's example. With them, a preview can be shown at once. */
 function listProposed(spec: OverlayType | undefined): JsonObject {
   const example = (spec?.example ?? {}) as JsonObject; // the example is a document
-  const required = (spec?.parameters ?? []).filter((one) => one.required && typeof example[one.name] === 'number');
-  return Object.fromEntries(required.map(({ name }) => [name, example[name]]));
+  const requiredParameters = (spec?.parameters ?? []).filter(
+    (one) => one.required && typeof example[one.name] === 'number',
+  );
+  return Object.fromEntries(requiredParameters.map(({ name }) => [name, example[name]]));
 }
 
 /** Parameters that few overlays change. Each group has a title. */
@@ -154,10 +156,10 @@ const OPEN_MAX = 6;
 /** Renders the parameters of an overlay. If there are many, only the main parameters are open at first. */
 function ParameterGroups({ parameters }: { readonly parameters: readonly ParameterSpec[] }) {
   if (parameters.length <= OPEN_MAX) return <Parameters parameters={parameters} />;
-  const folded = new Set(FOLDED.flatMap(({ names }) => names));
+  const foldedNames = new Set(FOLDED.flatMap(({ names }) => names));
   return (
     <>
-      <Parameters parameters={parameters.filter(({ name }) => !folded.has(name))} />
+      <Parameters parameters={parameters.filter(({ name }) => !foldedNames.has(name))} />
       {FOLDED.map(({ title, names }) => (
         <FoldedGroup key={title} title={title} parameters={parameters.filter(({ name }) => names.includes(name))} />
       ))}
@@ -196,16 +198,16 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
   if (choice === undefined) return <Fields fields={parameters} within={OVERLAY_PATH} />;
   const members = Object.keys(choice.members);
   const isGiven = (name: string) => (draft.at([...OVERLAY_PATH, name]) ?? null) !== null;
-  const chosen = members.find(isGiven) ?? members[0]!; // an alternative has members
-  const others = members.filter((name) => name !== chosen);
+  const chosenMember = members.find(isGiven) ?? members[0]!; // an alternative has members
+  const otherMembers = members.filter((name) => name !== chosenMember);
   // A document that contains several of the members is invalid. All their fields are shown, so that the user can remove
   // one.
-  const hidden = new Set(others.filter((name) => !isGiven(name)));
+  const hiddenMembers = new Set(otherMembers.filter((name) => !isGiven(name)));
   const position = parameters.findIndex(({ name }) => members.includes(name));
   const choose = (name: string) => {
     const overlay = draft.at(OVERLAY_PATH);
-    const kept = Object.entries(isObject(overlay) ? overlay : {}).filter(([own]) => !members.includes(own));
-    draft.set(OVERLAY_PATH, { ...Object.fromEntries(kept), [name]: choice.members[name]!.first }); // one of the members
+    const keptEntries = Object.entries(isObject(overlay) ? overlay : {}).filter(([own]) => !members.includes(own));
+    draft.set(OVERLAY_PATH, { ...Object.fromEntries(keptEntries), [name]: choice.members[name]!.first }); // one of the members
   };
   return (
     <>
@@ -219,12 +221,15 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
             words: Object.fromEntries(members.map((name) => [name, choice.members[name]!.text])),
             isRequired: true,
           }}
-          value={chosen}
+          value={chosenMember}
           findings={[]}
           onChange={(name) => typeof name === 'string' && choose(name)}
         />
       </Fields>
-      <Fields fields={parameters.slice(position).filter(({ name }) => !hidden.has(name))} within={OVERLAY_PATH} />
+      <Fields
+        fields={parameters.slice(position).filter(({ name }) => !hiddenMembers.has(name))}
+        within={OVERLAY_PATH}
+      />
     </>
   );
 }
@@ -251,12 +256,12 @@ const createSuffixes = (type: string): { readonly id: string; readonly name: str
 /** Replaces the proposed id and name after the overlay type was changed. An id or name that was edited is kept. */
 function rename(document: JsonObject, { from, to }: { readonly from: string; readonly to: string }): JsonObject {
   const [before, after] = [createSuffixes(from), createSuffixes(to)];
-  const named = (['id', 'name'] as const).flatMap((member) => {
+  const namedMembers = (['id', 'name'] as const).flatMap((member) => {
     const text = document[member];
     if (typeof text !== 'string' || !text.endsWith(before[member])) return [];
     return [[member, text.slice(0, text.length - before[member].length) + after[member]] as const];
   });
-  return Object.fromEntries(named);
+  return Object.fromEntries(namedMembers);
 }
 
 /** Fee of a new overlay, in percent per year. */

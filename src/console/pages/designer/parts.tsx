@@ -91,11 +91,11 @@ export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
   };
   const put = (name: string, next: Json | undefined) => {
     // Adding a member to an object returns an object.
-    const changed = addValue(isObject(value) ? { ...left.current, ...value } : value, [name], next) as JsonObject;
-    const written = addFirstPart(changed, value, fields);
-    const kept = removeInapplicable(fields, written) as JsonObject; // removing members from an object returns an object
-    left.current = Object.fromEntries(Object.entries(written).filter(([own]) => !(own in kept)));
-    draft.set(within, kept);
+    const changedValue = addValue(isObject(value) ? { ...left.current, ...value } : value, [name], next) as JsonObject;
+    const nextDocument = addFirstPart(changedValue, value, fields);
+    const keptDocument = removeInapplicable(fields, nextDocument) as JsonObject; // removing members from an object returns an object
+    left.current = Object.fromEntries(Object.entries(nextDocument).filter(([own]) => !(own in keptDocument)));
+    draft.set(within, keptDocument);
   };
   return (
     <FieldGrid>

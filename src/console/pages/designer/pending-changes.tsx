@@ -34,15 +34,15 @@ export function PendingChanges({ id, pending, saving, note }: PendingChangesProp
   const { effective_from: from, ...others } = terms;
   const date = typeof from === 'string' && isDate(from) ? from : null;
   const reason = note === '' && typeof terms['reason'] === 'string' ? terms['reason'] : note;
-  const closes = countValues(published.closes, 'published close');
-  const shown = date === null ? amendable : listAmendedFields(date, pending);
+  const closesText = countValues(published.closes, 'published close');
+  const differences = date === null ? amendable : listAmendedFields(date, pending);
   return (
     <FormDialog title={`Amend ${id} from a date`} onClose={saving.dropPending}>
       <p>
-        The index has {closes}, {published.first} to {published.through}. An amendment keeps them: the first review on
-        or after its date follows the new definition.
+        The index has {closesText}, {published.first} to {published.through}. An amendment keeps them: the first review
+        on or after its date follows the new definition.
       </p>
-      <ChangeTable label="Changed fields" changes={[...shown, ...fixed].map(toDocumentChange)} document={after} />
+      <ChangeTable label="Changed fields" changes={[...differences, ...fixed].map(toDocumentChange)} document={after} />
       {fixed.length > 0 && (
         <Banner kind="warning" title="Some fields cannot change from a date.">
           <p>
@@ -74,7 +74,7 @@ export function PendingChanges({ id, pending, saving, note }: PendingChangesProp
           </Button>
         )}
       </div>
-      <WholeHistory closes={closes} isDisabled={saving.isSaving} onChange={() => saving.saveWhole(note)} />
+      <WholeHistory closes={closesText} isDisabled={saving.isSaving} onChange={() => saving.saveWhole(note)} />
     </FormDialog>
   );
 }

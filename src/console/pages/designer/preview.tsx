@@ -55,11 +55,11 @@ export function Preview({ preview, shown }: PreviewProps) {
     resolved_date: date,
     limits,
   } = preview;
-  const held = assets.filter(isHeld);
-  const decided = date === null ? 'no data' : `decided on ${date}`;
+  const heldAssets = assets.filter(isHeld);
+  const decisionText = date === null ? 'no data' : `decided on ${date}`;
   const findings = all.filter((finding) => !shown.some((other) => isSameFinding(other, finding)));
   const facts = useNames(
-    held.slice(0, SHOWN).map(({ identifier }) => identifier),
+    heldAssets.slice(0, SHOWN).map(({ identifier }) => identifier),
     date ?? undefined,
   );
   const riskSource = formatRiskWindow(draft.at(['derivation', 'risk_model']), useSchemas().data);
@@ -68,7 +68,7 @@ export function Preview({ preview, shown }: PreviewProps) {
       <Metrics
         label="Figures of the preview"
         metrics={[
-          { term: 'Constituents', value: formatCount(held.length), note: decided },
+          { term: 'Constituents', value: formatCount(heldAssets.length), note: decisionText },
           ...(solve === null
             ? [
                 { term: 'Sum of weights', value: formatPercent(total) },
@@ -87,7 +87,7 @@ export function Preview({ preview, shown }: PreviewProps) {
       <h3>Largest weights</h3>
       <Bars
         label="Largest weights"
-        bars={held.slice(0, SHOWN).map(({ identifier, weight, capped }) => ({
+        bars={heldAssets.slice(0, SHOWN).map(({ identifier, weight, capped }) => ({
           label: `${labelWithName(identifier, facts)}${capped ? ' (cap)' : ''}`,
           value: weight ?? 0,
         }))}
@@ -142,17 +142,17 @@ const listSolvedFigures = (
 
 /** Renders the largest differences between the weights and the weights of the parent. */
 function Moves({ from, assets }: { readonly from: string; readonly assets: PreviewResponse['assets'] }) {
-  const moved = assets
+  const movedAssets = assets
     .filter(({ weight_delta: by }) => by !== null && by !== 0)
     .toSorted((a, b) => Math.abs(b.weight_delta!) - Math.abs(a.weight_delta!)) // non-null after the filter
     .slice(0, SHOWN);
-  if (moved.length === 0) return null;
+  if (movedAssets.length === 0) return null;
   return (
     <>
       <h3>Largest differences from {from}</h3>
       <Bars
         label={`Largest differences from ${from}`}
-        bars={moved.map(({ identifier, weight, weight_delta: by }) => ({
+        bars={movedAssets.map(({ identifier, weight, weight_delta: by }) => ({
           label: weight === null ? `${identifier} (not held)` : identifier,
           value: by!, // non-null after the filter
         }))}

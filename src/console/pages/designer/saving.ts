@@ -146,11 +146,11 @@ export function useSaving({ draft, opened, onReload }: SavingInput): SaveState {
       setTrouble(null);
     },
     saveOver({ theirs, etag }, document, note) {
-      const over = { document: theirs, etag, isStored: true };
-      setSeen(over);
+      const replacedDocument = { document: theirs, etag, isStored: true };
+      setSeen(replacedDocument);
       setClash(null);
       draft.replace(document);
-      void storeOrAsk(document, over, note);
+      void storeOrAsk(document, replacedDocument, note);
     },
     takeTheirs() {
       keepDraft(getId(opened), null);

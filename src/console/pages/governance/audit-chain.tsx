@@ -52,7 +52,7 @@ function State({ verdict }: { readonly verdict: AuditVerdict | null }) {
         <Badge kind="bad">broken</Badge> {fault}
       </>
     );
-  const signed = isSigned
+  const signedText = isSigned
     ? ' and the latest signature'
     : seal === null
       ? '; none of them is the end of a signed part'
@@ -60,7 +60,7 @@ function State({ verdict }: { readonly verdict: AuditVerdict | null }) {
   return (
     <>
       <Badge kind="good">verified</Badge> the hashes of {countValues(sound, 'entry', 'entries')}
-      {signed}
+      {signedText}
     </>
   );
 }

@@ -55,7 +55,7 @@ export const auditRegister: Register<AuditEntry> = {
       .map(({ at }) => at)
       .toSorted()
       .at(-1);
-    const ended = last === undefined ? { value: MISSING_TEXT } : createMomentFigure(last);
+    const endFigure = last === undefined ? { value: MISSING_TEXT } : createMomentFigure(last);
     return [
       {
         term: 'Entries',
@@ -64,7 +64,7 @@ export const auditRegister: Register<AuditEntry> = {
       },
       { term: 'Authors', value: formatCount(new Set(rows.map(({ author }) => author)).size) },
       { term: 'Documents', value: formatCount(new Set(rows.map(({ kind, id }) => `${kind} ${id}`)).size) },
-      { term: 'Latest entry', ...ended },
+      { term: 'Latest entry', ...endFigure },
     ];
   },
   actions: (range) => <Button onClick={() => void attempt(() => saveExtract(range))}>Download the extract</Button>,

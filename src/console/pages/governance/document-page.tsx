@@ -33,13 +33,13 @@ interface DocumentPageProps {
 /** Page of one document of a register. Its form is generated from its schema. */
 export function DocumentPage({ part, family, id }: DocumentPageProps) {
   const { kind, scope, idMember, fresh, read, write, remove } = family;
-  const opened = useResource(
+  const openedDocument = useResource(
     `${kind} ${id} ${getParameter('kind')}`,
     async (signal) => (id === null ? { document: await createFresh(fresh, signal), etag: null } : read(id, signal)),
     { follows: false },
   );
   return (
-    <Answered resource={opened} what={`the ${kind}`}>
+    <Answered resource={openedDocument} what={`the ${kind}`}>
       {(first) => (
         <Editor
           title={id === null ? `New ${kind}` : String(first.document['name'])}
@@ -58,10 +58,10 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
           remove={() => remove(id ?? '')}
           onSaved={(document) => {
             navigate(formatGovernanceAddress(part, String(document[idMember])));
-            opened.reload();
+            openedDocument.reload();
           }}
           onRemoved={() => navigate(formatGovernanceAddress(part))}
-          onReload={opened.reload}
+          onReload={openedDocument.reload}
         >
           {(edited) => (
             <>
@@ -221,13 +221,13 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
   const { data } = useDeliveries(client);
   if (data === undefined) return <FiguresSkeleton />;
   const files = data.deliveries.flatMap(({ files: sent }) => sent);
-  const done = files.filter(({ state }) => state === 'delivered').length;
+  const deliveredCount = files.filter(({ state }) => state === 'delivered').length;
   const last = data.deliveries.reduce<string | null>(
     (latest, { date }) => (date > (latest ?? '') ? date : latest),
     null,
   );
   const entitlements = listRows(document['entitlements']);
-  const entitled = entitlements.flatMap(({ indices }) => formatList(indices, 'every index'));
+  const entitledIndices = entitlements.flatMap(({ indices }) => formatList(indices, 'every index'));
   const tables = entitlements.flatMap((row) => formatList(row['tables'], 'every table'));
   const targets = listRows(document['targets']);
   const state = getClientState({ enabled: document['enabled'] !== false, entitlements, targets });
@@ -241,16 +241,19 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
           note: state.kind === 'warning' ? 'nothing can be delivered' : undefined,
         },
         { term: 'Latest delivery', value: last ?? 'none yet', note: 'session of the files' },
-        { term: 'Delivered files', value: formatCount(done), note: 'of the latest sessions' },
+        { term: 'Delivered files', value: formatCount(deliveredCount), note: 'of the latest sessions' },
         {
           term: 'Open files',
-          value: formatCount(files.length - done),
+          value: formatCount(files.length - deliveredCount),
           note: 'not delivered yet',
-          kind: files.length > done ? 'down' : '',
+          kind: files.length > deliveredCount ? 'down' : '',
         },
         {
           term: 'Entitled to',
-          value: entitled.length === 0 ? 'nothing' : [...new Set(entitled)].map((id) => <div key={id}>{id}</div>),
+          value:
+            entitledIndices.length === 0
+              ? 'nothing'
+              : [...new Set(entitledIndices)].map((id) => <div key={id}>{id}</div>),
           note: [...new Set(tables)].join(', ') || undefined,
         },
         {
@@ -265,10 +268,10 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
 }
 
 function LatestDeliveries({ client }: { readonly client: string }) {
-  const sent = useDeliveries(client);
+  const clientDeliveries = useDeliveries(client);
   return (
     <Section title="Latest deliveries">
-      <Answered resource={sent} what="the deliveries">
+      <Answered resource={clientDeliveries} what="the deliveries">
         {({ deliveries }) => <Deliveries records={deliveries} empty="This client has received no file." />}
       </Answered>
     </Section>

@@ -39,15 +39,15 @@ export const clientsRegister: Register<ListedClient> = {
   searchIn: ({ client_id: id, name, targets }) => `${id} ${name} ${targets.map((target) => target.name).join(' ')}`,
   actions: () => may('publish') && add('clients', 'New client'),
   summarise(rows) {
-    const sent = rows.flatMap(({ latest_delivery: latest }) => latest ?? []);
-    const newest = sent
+    const deliveries = rows.flatMap(({ latest_delivery: latest }) => latest ?? []);
+    const newest = deliveries
       .map(({ date }) => date)
       .toSorted()
       .at(-1);
-    const today = sent.filter(({ date }) => date === newest);
-    const sum = (readCount: (row: (typeof sent)[number]) => number) =>
+    const today = deliveries.filter(({ date }) => date === newest);
+    const sum = (readCount: (row: (typeof deliveries)[number]) => number) =>
       today.reduce((all, row) => all + readCount(row), 0);
-    const open = sum(({ files, delivered }) => files - delivered);
+    const openCount = sum(({ files, delivered }) => files - delivered);
     const ready = rows.filter((row) => getClientState(row).kind === 'good').length;
     const incomplete = rows.filter(isIncomplete).length;
     return [
@@ -64,7 +64,12 @@ export const clientsRegister: Register<ListedClient> = {
         note: `${countValues(today.length, 'client')} with files`,
       },
       { term: 'Delivered files', value: formatCount(sum(({ delivered }) => delivered)), note: 'of the latest session' },
-      { term: 'Open files', value: formatCount(open), kind: open > 0 ? 'down' : '', note: 'not delivered yet' },
+      {
+        term: 'Open files',
+        value: formatCount(openCount),
+        kind: openCount > 0 ? 'down' : '',
+        note: 'not delivered yet',
+      },
     ];
   },
   below: (rows) => (
@@ -181,7 +186,7 @@ export const proceduresRegister: Register<Procedure> = {
   searchIn: ({ procedure_id: id, name, kind }) => `${id} ${name} ${kind}`,
   actions: () => may('write') && add('procedures', 'New procedure'),
   summarise(rows) {
-    const due = rows.flatMap(({ review_by: date }) => date ?? []).toSorted();
+    const dueDates = rows.flatMap(({ review_by: date }) => date ?? []).toSorted();
     return [
       { term: 'Procedures', value: formatCount(rows.length) },
       {
@@ -194,7 +199,11 @@ export const proceduresRegister: Register<Procedure> = {
         value: formatCount(rows.filter(({ indices }) => indices === null).length),
         note: 'the others name their indices',
       },
-      { term: 'Next review by', value: due[0] ?? MISSING_TEXT, note: due.length === 0 ? 'no date is set' : '' },
+      {
+        term: 'Next review by',
+        value: dueDates[0] ?? MISSING_TEXT,
+        note: dueDates.length === 0 ? 'no date is set' : '',
+      },
     ];
   },
   below: (rows) => (
@@ -255,16 +264,16 @@ const Kinds = ({ procedures: all }: { readonly procedures: readonly Procedure[] 
     <Entries
       label="Kinds of procedures"
       entries={KINDS.map((kind) => {
-        const own = all.filter((one) => one.kind === kind);
+        const ownProcedures = all.filter((one) => one.kind === kind);
         return {
           key: kind,
           title: `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`,
-          aside: own.length === 0 && may('write') && <a href={addressNewProcedure(kind)}>Write</a>,
+          aside: ownProcedures.length === 0 && may('write') && <a href={addressNewProcedure(kind)}>Write</a>,
           badge:
-            own.length === 0 ? (
+            ownProcedures.length === 0 ? (
               <Badge kind="warning">missing</Badge>
             ) : (
-              <Badge kind="good">{countValues(own.length, 'procedure')}</Badge>
+              <Badge kind="good">{countValues(ownProcedures.length, 'procedure')}</Badge>
             ),
           text: KIND_TEXTS[kind],
         };

@@ -128,7 +128,7 @@ function Overview() {
   const overview = useGovernance();
   const stateByIndex = new Map(overview.data?.statements.map((state) => [state.index_id, state]));
   const behind = [...stateByIndex.values()].filter((state) => (state.sessions_behind ?? 0) > 0).length;
-  const published = [...stateByIndex.values()].filter(({ entries }) => entries !== 0).length;
+  const publishedCount = [...stateByIndex.values()].filter(({ entries }) => entries !== 0).length;
   return (
     <Page
       title="Governance"
@@ -141,7 +141,7 @@ function Overview() {
         title="Benchmark statements"
         aside={
           overview.data !== undefined &&
-          `${formatCount(published)} of ${countValues(stateByIndex.size, 'index', 'indices')} published, ${formatCount(behind)} behind the data`
+          `${formatCount(publishedCount)} of ${countValues(stateByIndex.size, 'index', 'indices')} published, ${formatCount(behind)} behind the data`
         }
       >
         <Answered resource={indices} what="the indices">

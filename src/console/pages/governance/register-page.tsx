@@ -80,11 +80,11 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
   const key = `register ${name}${hasRange ? ` ${range.from} ${range.to}` : ''}`;
   // A log with a range is not reloaded automatically, because the service records every time that the log is read.
   const rows = useResource(key, (signal) => read(range, signal), { follows: !hasRange });
-  const open = getParameter('entry');
+  const openEntry = getParameter('entry');
   return (
     <Answered resource={rows} what={label}>
       {(all) => {
-        const row = all.find((one) => getKey(one) === open);
+        const row = all.find((one) => getKey(one) === openEntry);
         const kind = getParameter('kind');
         return (
           <>
@@ -106,7 +106,7 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
                 sort={sort}
                 height={620}
                 empty={`${empty[0]}.`}
-                openKey={open}
+                openKey={openEntry}
                 {...(formatAddress === undefined
                   ? { onOpen: (one: R) => setParameters({ entry: getKey(one) }) }
                   : { formatAddress })}

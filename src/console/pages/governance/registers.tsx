@@ -42,7 +42,7 @@ const errorsRegister: Register<PublishedError> = {
   summarise(rows) {
     const filterRows = (wanted: PublishedError['decision']) => rows.filter(({ decision }) => decision === wanted);
     const sizes = rows.map(({ largest }) => Math.abs(largest?.change_bps ?? 0));
-    const again = rows.reduce((sum, { restated }) => sum + restated, 0);
+    const restatedCount = rows.reduce((sum, { restated }) => sum + restated, 0);
     return [
       {
         term: 'Errors',
@@ -55,7 +55,7 @@ const errorsRegister: Register<PublishedError> = {
       {
         term: 'Restated',
         value: formatCount(filterRows('restated').length),
-        note: `${countValues(again, 'close')} published again`,
+        note: `${countValues(restatedCount, 'close')} published again`,
       },
       { term: 'Announced', value: formatCount(filterRows('announced').length), note: 'material, closes stand' },
       { term: 'Left', value: formatCount(filterRows('left').length), note: 'immaterial, closes stand' },
@@ -143,8 +143,8 @@ const errorsRegister: Register<PublishedError> = {
 
 /** Removes the start of a reason that states the largest difference, because the table has a column for it. */
 function withoutSize(reason: string): string {
-  const rest = reason.replace(/^The largest difference is [\d.,]+ bp, /, '');
-  return rest.charAt(0).toUpperCase() + rest.slice(1);
+  const restText = reason.replace(/^The largest difference is [\d.,]+ bp, /, '');
+  return restText.charAt(0).toUpperCase() + restText.slice(1);
 }
 
 type Judgement = Judgements['judgements'][number];

@@ -19,7 +19,7 @@ export function SentFiles({ clients }: { readonly clients: readonly ListedClient
 
 function Files({ latest: { schedule_id: schedule, date } }: { readonly latest: SentFile }) {
   const params = { schedule_id: schedule, date };
-  const sent = useResource(`files of ${schedule} ${date}`, (signal) =>
+  const dayDeliveries = useResource(`files of ${schedule} ${date}`, (signal) =>
     service.value.call('listDayDeliveries', { params, signal }),
   );
   return (
@@ -27,7 +27,7 @@ function Files({ latest: { schedule_id: schedule, date } }: { readonly latest: S
       title={`Files of ${date}`}
       aside={<a href={formatAddress(formatScheduleAddress(schedule), { day: date })}>Day of {schedule}</a>}
     >
-      <Answered resource={sent} what="the files">
+      <Answered resource={dayDeliveries} what="the files">
         {({ deliveries }) => <Deliveries records={deliveries} empty="No client has received a file." isBrief />}
       </Answered>
     </Section>

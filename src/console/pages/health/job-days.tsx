@@ -55,17 +55,19 @@ const toIso = (time: number): string => new Date(time).toISOString();
 
 /** Draws the jobs of the last hours or days. A table contains the numbers by day. */
 function History({ jobs }: { readonly jobs: readonly JobStatus[] }) {
-  const ended = jobs.flatMap(({ finished_at: at, status }) => (at === null ? [] : [{ time: Date.parse(at), status }]));
-  const { name, bars, ms, format } = ended.every(({ time }) => time > Date.now() - DAY_MS) ? HOURS : DAYS;
+  const endedJobs = jobs.flatMap(({ finished_at: at, status }) =>
+    at === null ? [] : [{ time: Date.parse(at), status }],
+  );
+  const { name, bars, ms, format } = endedJobs.every(({ time }) => time > Date.now() - DAY_MS) ? HOURS : DAYS;
   const last = Math.floor(Date.now() / ms) * ms;
   const slots = Array.from({ length: bars }, (_, k) => {
     const from = last - (bars - 1 - k) * ms;
-    const own = ended.filter(({ time }) => time >= from && time < from + ms);
-    return { from, total: own.length, failed: own.filter(({ status }) => status === 'failed').length };
+    const slotJobs = endedJobs.filter(({ time }) => time >= from && time < from + ms);
+    return { from, total: slotJobs.length, failed: slotJobs.filter(({ status }) => status === 'failed').length };
   });
-  const most = Math.max(...slots.map(({ total }) => total));
-  if (most === 0) return null;
-  const computeShare = (jobs: number) => ({ height: `${(100 * jobs) / most}%` });
+  const largestTotal = Math.max(...slots.map(({ total }) => total));
+  if (largestTotal === 0) return null;
+  const computeShare = (jobs: number) => ({ height: `${(100 * jobs) / largestTotal}%` });
   return (
     <figure class="job-history" aria-hidden="true">
       <div>
@@ -79,7 +81,7 @@ function History({ jobs }: { readonly jobs: readonly JobStatus[] }) {
       <figcaption>
         <span>{format(slots[0]!.from)}</span>
         <span>
-          at most {countValues(most, 'job')} per {name}
+          at most {countValues(largestTotal, 'job')} per {name}
         </span>
         <span>{format(last)}</span>
       </figcaption>

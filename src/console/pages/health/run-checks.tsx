@@ -37,12 +37,12 @@ function Checks({ runs }: { readonly runs: readonly Run[] }) {
   const isWanted = useRef(true);
   const check = async () => {
     isWanted.current = true;
-    const found = new Map<string, Outcome>();
+    const checkOutcomes = new Map<string, Outcome>();
     // Runs are checked one after another, because a check reads and hashes a whole run.
     for (const [k, { index_id: id }] of runs.entries()) {
       setDone(k);
-      found.set(id, await readOutcome(id));
-      setOutcomes(new Map(found));
+      checkOutcomes.set(id, await readOutcome(id));
+      setOutcomes(new Map(checkOutcomes));
       if (!isWanted.current) break;
     }
     setDone(null);
@@ -97,10 +97,10 @@ async function readOutcome(id: string): Promise<Outcome> {
 const formatState = (outcome: Outcome): string => {
   if (outcome.view === null) return outcome.trouble ?? 'cannot be checked';
   const { checks } = outcome.view;
-  const failed = checks.filter(({ holds }) => !holds);
-  return failed.length === 0
+  const failedChecks = checks.filter(({ holds }) => !holds);
+  return failedChecks.length === 0
     ? `all ${checks.length} identities hold`
-    : `${failed.length} of ${checks.length} do not hold: ${failed.map(({ name }) => name).join(', ')}`;
+    : `${failedChecks.length} of ${checks.length} do not hold: ${failedChecks.map(({ name }) => name).join(', ')}`;
 };
 
 const COLUMNS: readonly Column<Row>[] = [

@@ -38,11 +38,11 @@ async function createExampleDocument(): Promise<JsonObject> {
 async function createExample(onRefusal: OnRefusal): Promise<void> {
   const body = await attempt(createExampleDocument, onRefusal);
   if (body === undefined) return;
-  const created = await attempt(
+  const createdIndex = await attempt(
     () => service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }), // the service validates the document
     onRefusal,
   );
-  if (created === undefined) return;
+  if (createdIndex === undefined) return;
   notifyChange();
   await runIndex(EXAMPLE_ID, {}, onRefusal);
   startTour(EXAMPLE_ID);

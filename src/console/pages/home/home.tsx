@@ -52,8 +52,8 @@ export function Home() {
     >
       <Answered resource={stores} what="the data stores">
         {({ stores: all, active }) => {
-          const served = all.find(({ store_id: id }) => id === active);
-          if (served !== undefined) return <ServedStore store={served} />;
+          const servedStore = all.find(({ store_id: id }) => id === active);
+          if (servedStore !== undefined) return <ServedStore store={servedStore} />;
           return isBeingRead() ? <BeingRead /> : <FirstSteps stores={all} />;
         }}
       </Answered>

@@ -38,13 +38,13 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
   const asking = useAsking();
   const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = indices.map((index): Row => {
-    const failed = failures.get(index.id);
+    const failedJob = failures.get(index.id);
     return {
       index,
       asking,
       run: byId.get(index.id) ?? null,
       isKnown: runs.data !== undefined,
-      failed: failed !== undefined && isLater(failed, index.run_at) ? failed : null,
+      failed: failedJob !== undefined && isLater(failedJob, index.run_at) ? failedJob : null,
     };
   });
   if (rows.length === 0) return hasData ? <NoIndex /> : null;

@@ -17,11 +17,11 @@ interface RunButtonProps {
 
 /** Renders a button that runs the index of a row. An error is shown in the row. */
 export function RunButton({ id, failed, asking }: RunButtonProps) {
-  const refused = asking.trouble === null ? null : findRefusal(formatRunSubject(id));
+  const refusal = asking.trouble === null ? null : findRefusal(formatRunSubject(id));
   return (
     <>
-      {refused !== null && (
-        <Badge kind="bad" title={refused.message}>
+      {refusal !== null && (
+        <Badge kind="bad" title={refusal.message}>
           refused
         </Badge>
       )}

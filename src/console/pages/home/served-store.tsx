@@ -19,10 +19,10 @@ const KINDS: Readonly<Record<DataStore['kind'], string>> = {
 /** Renders the number of securities, the dates and the data warnings of the served store. */
 export function ServedStore({ store }: { readonly store: DataStore }) {
   const { store_id: id, name, kind, identifiers, start, end, last_loaded_at: loadedAt, status } = store;
-  const whole = useResource(`store ${id}`, (signal) =>
+  const dataStore = useResource(`store ${id}`, (signal) =>
     service.value.call('getStore', { params: { store_id: id }, signal }),
   );
-  const findings = whole.data?.findings ?? [];
+  const findings = dataStore.data?.findings ?? [];
   /** Formats a figure. While a store is loading, it has neither dates nor counts. */
   function renderValue<T extends string | number>(
     value: T | null,

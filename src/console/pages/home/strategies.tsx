@@ -39,8 +39,13 @@ export function Strategies() {
         columns={COLUMNS}
         rows={all.map((stored): Row => {
           const run = byId.get(stored.strategy.id) ?? null;
-          const failed = failures.get(stored.strategy.id);
-          return { stored, run, asking, failed: failed !== undefined && isLater(failed, run?.run_at) ? failed : null };
+          const failedJob = failures.get(stored.strategy.id);
+          return {
+            stored,
+            run,
+            asking,
+            failed: failedJob !== undefined && isLater(failedJob, run?.run_at) ? failedJob : null,
+          };
         })}
         getKey={({ stored }) => stored.strategy.id}
         formatAddress={({ stored }) => formatIndexAddress(stored.strategy.id)}

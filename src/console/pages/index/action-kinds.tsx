@@ -19,14 +19,14 @@ export function Kinds({ actions, dividends }: KindsProps) {
   for (const { type } of actions) counts.set(type, (counts.get(type) ?? 0) + 1);
   const kinds = [...counts].toSorted(([, a], [, b]) => b - a);
   const separate = dividends === undefined ? KINDS_MAX : KINDS_BESIDE_POINTS;
-  const others = kinds.slice(separate).reduce((sum, [, number]) => sum + number, 0);
+  const otherCount = kinds.slice(separate).reduce((sum, [, number]) => sum + number, 0);
   return (
     <Metrics
       label="Corporate actions by kind"
       metrics={[
         ...(dividends === undefined ? [] : listDividendFigures(dividends)),
         ...kinds.slice(0, separate).map(([type, n]) => ({ term: formatKind(type), value: formatCount(n) })),
-        ...(others === 0 ? [] : [{ term: 'Other actions', value: formatCount(others) }]),
+        ...(otherCount === 0 ? [] : [{ term: 'Other actions', value: formatCount(otherCount) }]),
       ]}
     />
   );

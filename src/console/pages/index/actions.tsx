@@ -90,7 +90,7 @@ function ActionTable({
   const coming = actions.filter(({ state }) => state === 'coming').length;
   const names = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
   const facts = useNames(names, asOf);
-  const addressOfName = useNameAddress();
+  const formatNameAddress = useNameAddress();
   const columns = useMemo(() => createColumns(facts), [facts]);
   return (
     <Section
@@ -122,7 +122,7 @@ function ActionTable({
         columns={columns}
         rows={actions.filter(KIND_TESTS[kind])}
         getKey={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
-        formatAddress={({ identifier }) => addressOfName(identifier)}
+        formatAddress={({ identifier }) => formatNameAddress(identifier)}
         searchIn={({ ex_date: date, identifier, type, related }) =>
           `${date} ${identifier} ${facts.get(identifier)?.name ?? ''} ${type} ${related ?? ''}`
         }
@@ -179,13 +179,13 @@ const DECIDED_PHRASES: Readonly<Partial<Record<IndexAction['type'], typeof OFFER
 /** Renders the outcomes of pending elections, by choice. */
 function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]; readonly asOf: string }) {
   // A merger is left out, because both of its securities list the same choices.
-  const open = actions.filter(({ choices, type }) => choices.length > 0 && type !== 'MERGER');
-  const identifiers = open.map(({ identifier }) => identifier);
+  const openActions = actions.filter(({ choices, type }) => choices.length > 0 && type !== 'MERGER');
+  const identifiers = openActions.map(({ identifier }) => identifier);
   const facts = useNames(identifiers, asOf);
   const findCurrency = (identifier: string) => facts.get(identifier)?.currency ?? null;
   return (
     <>
-      {open.map(
+      {openActions.map(
         ({ identifier, ex_date: date, type, weight_before: before, shares_before: sharesBefore, choices, ...rest }) => (
           <section key={`${identifier} ${date} ${type}`} aria-label={`Decision about ${identifier}`}>
             <h3>

@@ -28,10 +28,10 @@ export function AttributionTotal({ view, groups }: AttributionTotalProps) {
   // The sectors of an overlay do not show its own parts, such as a fee.
   const usual = view.overlay_parts === null ? 'sector' : 'security';
   const by = hasSectors ? (STEPS_BY.find(({ value }) => value === getParameter('steps'))?.value ?? usual) : 'security';
-  const window = `${view.start.slice(0, 10)} to ${view.end.slice(0, 10)}`;
+  const windowText = `${view.start.slice(0, 10)} to ${view.end.slice(0, 10)}`;
   return (
     <>
-      <Metrics label={`Attribution from ${window}`} metrics={listMetrics(view)} />
+      <Metrics label={`Attribution from ${windowText}`} metrics={listMetrics(view)} />
       <Section
         title="Steps to the total"
         aside={

@@ -40,12 +40,12 @@ export function Attribution({ id, run }: AttributionProps) {
   const range = findChosenRange();
   const window = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const others = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
+  const otherIndices = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
   const performance = useResource(`performance ${formatRunKey(id)}`, (signal) =>
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   // The default benchmark is the benchmark of the run if that is an index.
-  const usual = others.find(({ id: other }) => other === performance.data?.benchmark)?.id ?? null;
+  const usual = otherIndices.find(({ id: other }) => other === performance.data?.benchmark)?.id ?? null;
   const requestedReference = getParameter('against');
   const against = requestedReference === NO_EFFECT ? null : (requestedReference ?? usual);
   const isKnown = requestedReference !== null || performance.data !== undefined || performance.trouble !== null;
@@ -76,7 +76,7 @@ export function Attribution({ id, run }: AttributionProps) {
             isLabelShown
             options={[
               { value: NO_EFFECT, text: 'nothing' },
-              ...others.map(({ id: other }) => ({ value: other, text: other })),
+              ...otherIndices.map(({ id: other }) => ({ value: other, text: other })),
             ]}
             value={against ?? NO_EFFECT}
             onChoose={(other) => setParameters({ against: other === (usual ?? NO_EFFECT) ? null : other })}
@@ -111,7 +111,7 @@ export function Attribution({ id, run }: AttributionProps) {
 type NameRow = ContributionPayload & { readonly company: string | null };
 
 function BySecurity({ view: { contributions, end } }: { readonly view: AttributionView }) {
-  const addressOfName = useNameAddress();
+  const formatNameAddress = useNameAddress();
   const facts = useNames(
     contributions.map(({ asset_id: name }) => name),
     end.slice(0, 10),
@@ -124,7 +124,7 @@ function BySecurity({ view: { contributions, end } }: { readonly view: Attributi
       columns={NAME_COLUMNS}
       rows={rows}
       getKey={({ asset_id: name }) => name}
-      formatAddress={({ asset_id: name }) => addressOfName(name)}
+      formatAddress={({ asset_id: name }) => formatNameAddress(name)}
       searchIn={({ asset_id: name, company }) => `${name} ${company ?? ''}`}
       sort={{ column: 'contribution', direction: 'desc' }}
       height={480}

@@ -24,12 +24,16 @@ interface ConstituentsProps {
 
 /** Renders the constituents on a date with their target weights. Each constituent links to its explanation. */
 export function Constituents({ id, run }: ConstituentsProps) {
-  const on = getParameter('on') ?? run.end;
-  const open = getParameter('name');
-  const weights = useResource(`weights ${formatRunKey(id)} ${on}`, createWeightsReader(id, on, false), { keeps: true });
+  const shownDate = getParameter('on') ?? run.end;
+  const openName = getParameter('name');
+  const weights = useResource(`weights ${formatRunKey(id)} ${shownDate}`, createWeightsReader(id, shownDate, false), {
+    keeps: true,
+  });
   // Risk is a separate request. It takes longer than the weights and fails for a short run.
-  const measured = useResource(`risk ${formatRunKey(id)} ${on}`, createWeightsReader(id, on, true), { keeps: true });
-  const withRisk = measured.data?.as_of === weights.data?.as_of ? measured.data : undefined;
+  const riskWeights = useResource(`risk ${formatRunKey(id)} ${shownDate}`, createWeightsReader(id, shownDate, true), {
+    keeps: true,
+  });
+  const withRisk = riskWeights.data?.as_of === weights.data?.as_of ? riskWeights.data : undefined;
   return (
     <div class="index-part">
       <div class="part-bar">
@@ -37,31 +41,31 @@ export function Constituents({ id, run }: ConstituentsProps) {
           <span class="quiet">On</span>
           <DateInput
             label="Date"
-            value={on}
+            value={shownDate}
             least={run.start}
             most={run.end}
             onChange={(date) => setParameters({ on: date === run.end ? null : date })}
           />
         </label>
-        <ExportMenu id={id} table="constituents" end={on} />
+        <ExportMenu id={id} table="constituents" end={shownDate} />
       </div>
       <Answered resource={weights} what="the constituents">
         {(view) => (
           <HeldSecurities
             id={id}
             view={withRisk ?? view}
-            isRiskAwaited={withRisk === undefined && measured.trouble === null}
-            open={open}
+            isRiskAwaited={withRisk === undefined && riskWeights.trouble === null}
+            open={openName}
           />
         )}
       </Answered>
-      {open !== null && (
+      {openName !== null && (
         <Explanation
           id={id}
-          identifier={open}
-          asOf={weights.data?.as_of ?? on}
+          identifier={openName}
+          asOf={weights.data?.as_of ?? shownDate}
           stale={run.stale}
-          uncappedInEffect={weights.data?.weights.find(({ identifier }) => identifier === open)?.raw_weight}
+          uncappedInEffect={weights.data?.weights.find(({ identifier }) => identifier === openName)?.raw_weight}
           onClose={() => setParameters({ name: null })}
         />
       )}

@@ -10,12 +10,12 @@ import { readNewestRun } from './run-terms.js';
  * @returns null while the run is unknown
  */
 export function useDefinitionRun(id: string, stale: StaleState | null): { readonly run_id?: string } | null {
-  const named = getParameter('run_id');
-  const isOld = named === null && stale?.definition === true;
+  const namedRun = getParameter('run_id');
+  const isOld = namedRun === null && stale?.definition === true;
   const newest = useResource(isOld ? `newest run ${id} of its definition` : null, (signal) =>
     readNewestRun(id, signal),
   );
-  if (named !== null) return { run_id: named };
+  if (namedRun !== null) return { run_id: namedRun };
   if (!isOld) return {};
   return newest.data == null ? null : { run_id: newest.data.run_id };
 }

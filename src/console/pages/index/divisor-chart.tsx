@@ -67,9 +67,9 @@ const DIGITS = 8;
 const DECIMALS_MAX = 12;
 
 function createUnit(divisor: readonly (number | null)[]): Unit {
-  const most = divisor.reduce<number>((high, value) => Math.max(high, value ?? 0), 0);
-  const whole = most === 0 ? 0 : Math.ceil(Math.log10(most));
-  return { of: 'number', digits: Math.min(DECIMALS_MAX, Math.max(2, DIGITS - whole)) };
+  const largestDivisor = divisor.reduce<number>((high, value) => Math.max(high, value ?? 0), 0);
+  const digits = largestDivisor === 0 ? 0 : Math.ceil(Math.log10(largestDivisor));
+  return { of: 'number', digits: Math.min(DECIMALS_MAX, Math.max(2, DIGITS - digits)) };
 }
 
 async function readDivisors(id: string, signal: AbortSignal): Promise<Divisors> {

@@ -19,7 +19,7 @@ interface Exit {
 
 /** Renders the securities that left between rebalances, with or without a corporate action. */
 export function Exits({ id }: { readonly id: string }) {
-  const addressOfName = useNameAddress();
+  const formatNameAddress = useNameAddress();
   const range = findChosenRange();
   const view = useResource(
     `exits of ${formatRunKey(id)} ${range?.from} ${range?.to}`,
@@ -41,7 +41,7 @@ export function Exits({ id }: { readonly id: string }) {
             columns={EXIT_COLUMNS}
             rows={exits}
             getKey={({ date, identifier }) => `${date} ${identifier}`}
-            formatAddress={({ identifier }) => addressOfName(identifier)}
+            formatAddress={({ identifier }) => formatNameAddress(identifier)}
             sort={{ column: 'date', direction: 'desc' }}
             height={320}
           />

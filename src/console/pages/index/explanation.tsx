@@ -65,8 +65,8 @@ interface ChainProps extends Pick<ExplanationProps, 'uncappedInEffect'> {
 
 function Chain({ explained, uncappedInEffect }: ChainProps) {
   const { identifier, included, excluded_by: rule, derivation } = explained;
-  const addressOfName = useNameAddress();
-  const quoted = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
+  const formatNameAddress = useNameAddress();
+  const quoteCurrency = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const currency = indices.data?.indices.find(({ id }) => id === explained.index_id)?.currency ?? null;
   return (
@@ -80,9 +80,9 @@ function Chain({ explained, uncappedInEffect }: ChainProps) {
         )}
         {!explained.in_universe && 'not in the universe'}
       </p>
-      <Placing explained={explained} quoted={quoted} />
+      <Placing explained={explained} quoted={quoteCurrency} />
       <p>
-        <a href={addressOfName(identifier)}>Prices, actions and reference data of {identifier}</a>
+        <a href={formatNameAddress(identifier)}>Prices, actions and reference data of {identifier}</a>
       </p>
       {derivation !== null && (
         <p>

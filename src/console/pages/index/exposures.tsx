@@ -26,7 +26,7 @@ export interface ExposuresProps {
  */
 export function Exposures({ id, run, query }: ExposuresProps) {
   const fields = useFieldsOfRun(id, run);
-  const numeric = fields.data?.fields.map(({ name }) => name) ?? [];
+  const numericFields = fields.data?.fields.map(({ name }) => name) ?? [];
   const field = getParameter('field') ?? 'DIVIDEND_YIELD';
   const benchmark = getParameter('benchmark');
   const request = {
@@ -56,7 +56,7 @@ export function Exposures({ id, run, query }: ExposuresProps) {
             }}
             value={field}
             findings={[]}
-            datapoints={numeric}
+            datapoints={numericFields}
             onChange={(value) => setParameters({ field: findText(value) })}
           />
           <Field

@@ -21,10 +21,10 @@ interface FailedRunProps {
 /** Renders why the last run failed. It is shown until the next run. */
 export function FailedRun({ id, isStrategy }: FailedRunProps) {
   const job = useFailedRuns().get(id);
-  const stored = useResource(job === undefined ? null : `run before the failure ${job.finished_at}`, (signal) =>
+  const storedRun = useResource(job === undefined ? null : `run before the failure ${job.finished_at}`, (signal) =>
     readNewestRun(id, signal),
   );
-  if (job === undefined || stored.data === undefined || !isLater(job, stored.data?.run_at)) return null;
+  if (job === undefined || storedRun.data === undefined || !isLater(job, storedRun.data?.run_at)) return null;
   const { error, finished_at: finished, job_id: jobId } = job;
   const findings = (error?.detail?.['findings'] ?? []) as readonly Finding[]; // validation errors of the contract have this member
   const message = error?.message ?? 'the job reports no reason.';
@@ -32,7 +32,7 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
   // If there is only one finding, the title often contains it already.
   const [first] = findings;
   const isStated = findings.length === 1 && first !== undefined && message.includes(first.message);
-  const unstated = isStated ? [] : findings;
+  const unstatedFindings = isStated ? [] : findings;
   const address = isStated && !isStrategy ? findAddress(first.path) : null;
   return (
     <Banner
@@ -46,8 +46,8 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
         )
       }
     >
-      {unstated.length > 0 && (
-        <Findings findings={unstated} shown={3} formatAddress={isStrategy ? undefined : findAddress} />
+      {unstatedFindings.length > 0 && (
+        <Findings findings={unstatedFindings} shown={3} formatAddress={isStrategy ? undefined : findAddress} />
       )}
       <p class="quiet">
         {address !== null && (
@@ -57,7 +57,7 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
         )}
         {finished !== null && `${formatMoment(finished)} · `}
         <a href={formatAddress('/console/jobs', { job: jobId })}>The job</a>
-        {stored.data !== null && ' · the previous run is shown'}
+        {storedRun.data !== null && ' · the previous run is shown'}
       </p>
     </Banner>
   );

@@ -23,14 +23,14 @@ interface Action {
 
 /** Renders the actions on an index. */
 export function IndexActions({ id, isOverlay }: { readonly id: string; readonly isOverlay: boolean }) {
-  const others = isOverlay
+  const otherActions = isOverlay
     ? []
     : [
         { address: formatAddress('/console/optimise', { index: id }), text: 'Optimise' },
         { address: formatAddress('/console/strategies/new', { index: id }), text: 'Follow' },
       ];
   const overlay = { address: formatAddress('/console/indices/new', { beneath: id }), text: 'Overlay' };
-  return <RunActions id={id} edit={`${formatIndexAddress(id)}/edit`} others={[...others, overlay]} />;
+  return <RunActions id={id} edit={`${formatIndexAddress(id)}/edit`} others={[...otherActions, overlay]} />;
 }
 
 interface RunActionsProps {

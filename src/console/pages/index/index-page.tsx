@@ -120,12 +120,12 @@ function SimilarIds({ id }: { readonly id: string }) {
     ...(indices.data?.indices ?? []).map((index) => index.id),
     ...(strategies.data?.strategies ?? []).map(({ strategy }) => strategy.id),
   ];
-  const nearest = listNearest(id, ids);
-  if (nearest.length === 0) return null;
+  const nearestIds = listNearest(id, ids);
+  if (nearestIds.length === 0) return null;
   return (
     <p>
       Similar ids:{' '}
-      {nearest.map((name, k) => (
+      {nearestIds.map((name, k) => (
         <>
           {k > 0 && ', '}
           <a href={formatIndexAddress(name)}>{name}</a>

@@ -53,17 +53,19 @@ const UNITS = [
 export function LevelChart(props: LevelChartProps) {
   const { id, tracked, underlying, performance, isNarrow } = props;
   const variant = getChosenVariant();
-  const others = listOthers(underlying, performance);
+  const otherIndices = listOthers(underlying, performance);
   const unit = getParameter('unit') === 'points' ? 'points' : 'rebased';
   const range = findChosenRange();
-  const { dates, lines, trouble } = useLines(props, unit, variant, unit === 'points' ? [] : others);
+  const { dates, lines, trouble } = useLines(props, unit, variant, unit === 'points' ? [] : otherIndices);
   const [first, last] = limitToRange(dates, range);
   const isLog = isLogarithmic(lines, first, last);
   const falls = performance?.drawdowns ?? NO_FALLS;
   const isShaded = getParameter('shade') === 'drawdowns';
   const bands = useMemo(() => (isShaded ? falls.map(createBand) : []), [isShaded, falls]);
   const marks = useRebalanceMarks(id);
-  const controls = <Controls {...{ id, others, unit, variant, isLog, lines }} hasDrawdowns={falls.length > 0} />;
+  const controls = (
+    <Controls {...{ id, others: otherIndices, unit, variant, isLog, lines }} hasDrawdowns={falls.length > 0} />
+  );
   return (
     <Section
       title="Level"
@@ -83,8 +85,8 @@ export function LevelChart(props: LevelChartProps) {
       {trouble !== null && <p role="alert">{trouble.message}</p>}
       {unit === 'points' && (
         <p class="quiet">
-          Points are those of {tracked} alone: {[...others, 'the portfolio', 'a benchmark'].join(', ')} are drawn when
-          rebased.
+          Points are those of {tracked} alone: {[...otherIndices, 'the portfolio', 'a benchmark'].join(', ')} are drawn
+          when rebased.
         </p>
       )}
       <Chart
@@ -102,7 +104,7 @@ export function LevelChart(props: LevelChartProps) {
         subject={id}
         hasBrush
         compares={unit === 'rebased'}
-        onRemoveLine={(removed) => removeOther(others, removed)}
+        onRemoveLine={(removed) => removeOther(otherIndices, removed)}
       />
       <RelativePane dates={dates} lines={lines} />
     </Section>
@@ -266,7 +268,7 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
 } {
   const dates = run.level.index;
   const [first] = limitToRange(dates, range);
-  const on = (series: Pick<Levels, 'index' | 'data'>) => {
+  const toRebased = (series: Pick<Levels, 'index' | 'data'>) => {
     const valueByDate = new Map(series.index.map((date, t) => [date, series.data[t] ?? null]));
     return dates.map((date) => valueByDate.get(date) ?? null);
   };
@@ -277,7 +279,7 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
   const lines = (unit === 'points' ? levels.slice(0, 1) : levels).map((series, k): Line => ({
     id: series.id,
     label: addReturn(k === 0 ? tracked : series.id, series.variant),
-    values: scaleValues(on(series)),
+    values: scaleValues(toRebased(series)),
     colour: k > 0 ? k + 3 : isStrategy ? 2 : 1,
     isDashed: k === 0 && isStrategy,
     isRemovable: k > 0,
@@ -304,7 +306,7 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
     lines.push({
       id: 'benchmark',
       label: addReturn(`Benchmark ${benchmark}`, read),
-      values: on(level),
+      values: toRebased(level),
       colour: 3,
       reference: benchmark,
     });

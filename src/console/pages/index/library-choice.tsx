@@ -19,20 +19,20 @@ export interface KnownScenarios {
 /** Returns the scenarios that apply to an index. Returns null if no store is served, and until they are known. */
 export function useKnownScenarios(id: string): KnownScenarios | null {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
-  const served = stores.data?.stores.find(({ active }) => active);
+  const servedStore = stores.data?.stores.find(({ active }) => active);
   const runWeights = useResource(`weights ${formatRunKey(id)}`, (signal) =>
     service.value.call('getWeights', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   // A generated market has no historical crises.
-  const isGenerated = served?.kind === 'synthetic';
-  const measured = useResource(isGenerated ? `drawdowns ${formatRunKey(id)}` : null, (signal) =>
+  const isGenerated = servedStore?.kind === 'synthetic';
+  const performance = useResource(isGenerated ? `drawdowns ${formatRunKey(id)}` : null, (signal) =>
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   const facts = useNames(runWeights.data?.weights.map(({ identifier }) => identifier) ?? [], runWeights.data?.as_of);
-  if (served?.start == null || served.end === null) return null;
+  if (servedStore?.start == null || servedStore.end === null) return null;
   // The reference data of the holdings is read after the holdings.
   if (runWeights.data === undefined || (facts.size === 0 && runWeights.data.weights.length > 0)) return null;
-  if (isGenerated && measured.data === undefined) return null;
+  if (isGenerated && performance.data === undefined) return null;
   const weights = new Map<string, number>();
   for (const { identifier, weight } of runWeights.data.weights) {
     const sector = facts.get(identifier)?.sector;
@@ -40,9 +40,9 @@ export function useKnownScenarios(id: string): KnownScenarios | null {
   }
   const sectors = [...weights].toSorted(([, a], [, b]) => b - a).map(([sector]) => sector);
   const windows =
-    measured.data === undefined
-      ? listWindows(served.start, served.end)
-      : listDrawdowns(measured.data.drawdowns.slice(0, WINDOWS_USUAL));
+    performance.data === undefined
+      ? listWindows(servedStore.start, servedStore.end)
+      : listDrawdowns(performance.data.drawdowns.slice(0, WINDOWS_USUAL));
   return { windows, shocks: listShocks('SECTOR', sectors) };
 }
 

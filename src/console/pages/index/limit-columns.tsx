@@ -22,11 +22,11 @@ export const createLimitColumns = (breaches: LimitsView['breaches']): readonly C
     width: 166,
     value: ({ row }) => findOpenBreach(breaches, row)?.begin ?? '',
     show: ({ row }) => {
-      const open = findOpenBreach(breaches, row);
-      return open === undefined ? (
+      const openBreach = findOpenBreach(breaches, row);
+      return openBreach === undefined ? (
         <Badge kind="good">within</Badge>
       ) : (
-        <Badge kind="bad">in breach since {open.begin}</Badge>
+        <Badge kind="bad">in breach since {openBreach.begin}</Badge>
       );
     },
   },

@@ -46,12 +46,12 @@ export function Limits({ id, run }: LimitsProps) {
     (signal) => readLimits(id, requestedRule, signal),
     { keeps: true },
   );
-  const chosen = requestedRule ?? view.data?.rule ?? null;
+  const chosenRule = requestedRule ?? view.data?.rule ?? null;
   return (
     <div class="index-part">
       <div class="part-bar limits-bar">
         <RangeBar start={run.start} end={run.end} />
-        {chosen !== null && (
+        {chosenRule !== null && (
           <Select
             label="Rule"
             isLabelShown
@@ -62,11 +62,11 @@ export function Limits({ id, run }: LimitsProps) {
                 text: `set ${set}`,
               })),
             ]}
-            value={chosen}
+            value={chosenRule}
             onChoose={(rule) => setParameters({ rule })}
           />
         )}
-        {chosen?.startsWith(SET_PREFIX) === false && <Issuers id={id} run={run} />}
+        {chosenRule?.startsWith(SET_PREFIX) === false && <Issuers id={id} run={run} />}
         {sets.data?.constraint_sets.length === 0 && (
           <p class="quiet">
             Constraint sets are monitored, too. Save them on the page{' '}
@@ -90,8 +90,8 @@ function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView 
   const columns = (fields.data?.fields ?? []).filter(
     ({ dataset, kind }) => dataset === 'reference' && kind === 'string',
   );
-  const chosen = getParameter('by') ?? ISSUER;
-  const names = [...new Set([ISSUER, chosen, 'IDENTIFIER', ...columns.map(({ name }) => name)])];
+  const chosenGrouping = getParameter('by') ?? ISSUER;
+  const names = [...new Set([ISSUER, chosenGrouping, 'IDENTIFIER', ...columns.map(({ name }) => name)])];
   return (
     <Select
       label="Group securities by"
@@ -100,7 +100,7 @@ function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView 
         value: name,
         text: name === 'IDENTIFIER' ? 'none: each security separately' : name.toLowerCase().replaceAll('_', ' '),
       }))}
-      value={chosen}
+      value={chosenGrouping}
       onChoose={(by) => setParameters({ by: by === ISSUER ? null : by })}
     />
   );
@@ -120,16 +120,16 @@ async function readLimits(id: string, chosen: string | null, signal: AbortSignal
       query: { ...query, ...(chosen === null ? {} : { rule: chosen as Rule }), by: getParameter('by') ?? ISSUER },
       signal,
     });
-  const set = chosen.slice(SET_PREFIX.length);
+  const setId = chosen.slice(SET_PREFIX.length);
   const { constraints: rows } = await service.value.call('getConstraintSet', {
-    params: { constraint_set_id: set },
+    params: { constraint_set_id: setId },
     signal,
   });
   return service.value.call('watchLimits', { params, query, body: { rows }, signal });
 }
 
 function WatchedRules({ id, view }: { readonly id: string; readonly view: LimitsView }) {
-  const addressOfName = useNameAddress();
+  const formatNameAddress = useNameAddress();
   const { sessions, breached_sessions: breached, findings, rows, rows_total: total, breaches } = view;
   const columns = useMemo(() => createLimitColumns(breaches), [breaches]);
   return (
@@ -142,7 +142,7 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
           { term: 'Breached', value: formatCount(breached), kind: breached > 0 ? 'down' : '', note: 'sessions' },
           { term: 'Limits', value: formatCount(total) },
           ...headroomFigures(view),
-          ...listBreachFigures(view, addressOfName),
+          ...listBreachFigures(view, formatNameAddress),
         ]}
       />
       <Headroom view={view} />
@@ -190,9 +190,11 @@ const areAllWeights = ({ rows }: LimitsView): boolean => rows.every(({ unit }) =
  * breach.
  */
 function listBreachFigures({ breaches, distance }: LimitsView, formatAddressOf: (name: string) => string): Metric[] {
-  const open = breaches.find(({ end }) => end === null);
-  if (open !== undefined)
-    return [{ term: 'In breach', value: open.row, kind: 'down', note: `since ${open.begin}`, isLong: true }];
+  const openBreach = breaches.find(({ end }) => end === null);
+  if (openBreach !== undefined)
+    return [
+      { term: 'In breach', value: openBreach.row, kind: 'down', note: `since ${openBreach.begin}`, isLong: true },
+    ];
   if (distance === null) return [];
   return [
     {

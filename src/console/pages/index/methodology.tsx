@@ -46,7 +46,7 @@ interface TextProps {
 function Text({ id, sentences, store }: TextProps) {
   // In a narrow window, the contents are above the text and would fill the screen. They are folded.
   const [isOpen] = useState(() => matchMedia('(width >= 900px)').matches);
-  const used = (Object.keys(SECTION_TITLES) as SectionName[]).filter((name) =>
+  const usedSections = (Object.keys(SECTION_TITLES) as SectionName[]).filter((name) =>
     sentences.some(({ section }) => section === name),
   );
   return (
@@ -55,7 +55,7 @@ function Text({ id, sentences, store }: TextProps) {
         <details open={isOpen}>
           <summary>Contents</summary>
           <ol>
-            {used.map((name) => (
+            {usedSections.map((name) => (
               <li key={name}>
                 <Button kind="bare" onClick={() => showSection(name)}>
                   {SECTION_TITLES[name]}
@@ -68,7 +68,7 @@ function Text({ id, sentences, store }: TextProps) {
         <a href={formatGovernanceAddress('statements', id)}>Benchmark statement</a>
       </nav>
       <div>
-        {used.map((name) => (
+        {usedSections.map((name) => (
           <Part key={name} name={name} sentences={sentences.filter(({ section }) => section === name)} store={store} />
         ))}
       </div>
@@ -91,8 +91,8 @@ interface PartProps {
 
 function Part({ name, sentences, store }: PartProps) {
   const exchanges = useExchanges();
-  const listed = useFields(store).data;
-  const fields = new Set(listed?.fields.map((field) => field.name));
+  const fieldList = useFields(store).data;
+  const fields = new Set(fieldList?.fields.map((field) => field.name));
   return (
     <section class="methodology-part">
       <h2 id={`methodology-${name}`} tabIndex={-1}>

@@ -18,16 +18,16 @@ export interface MoreProps {
 /** Renders monthly returns, drawdowns, the distribution of returns, and comparisons. */
 export function MoreFigures({ view, run, subject }: MoreProps) {
   const { benchmark, benchmark_variant: variant } = view;
-  const window = `${subject}, ${view.start} to ${view.end}`;
+  const windowText = `${subject}, ${view.start} to ${view.end}`;
   const relative = createBenchmarkFigures(view);
   const parent = createParentFigures(run);
   return (
     <>
-      <Section title="Returns by month" aside={window}>
+      <Section title="Returns by month" aside={windowText}>
         <Heatmap label="Returns by month" values={view.monthly_returns} totals={view.annual_returns} />
       </Section>
       {relative.length > 0 && benchmark !== null && (
-        <Section title={`Against the benchmark ${addReturn(benchmark, variant)}`} aside={window}>
+        <Section title={`Against the benchmark ${addReturn(benchmark, variant)}`} aside={windowText}>
           <Metrics label="Figures against the benchmark" metrics={relative} />
         </Section>
       )}
@@ -39,11 +39,11 @@ export function MoreFigures({ view, run, subject }: MoreProps) {
           <Metrics label="Figures against the parent" metrics={parent} />
         </Section>
       )}
-      <Section title="Daily returns" aside={window}>
+      <Section title="Daily returns" aside={windowText}>
         <Metrics label="Statistics of the daily returns" metrics={createStatistics(view)} />
       </Section>
       {view.drawdowns.length > 0 && (
-        <Section title="Deepest drawdowns" aside={window}>
+        <Section title="Deepest drawdowns" aside={windowText}>
           <Table
             label="deepest drawdowns"
             name="falls"

@@ -152,7 +152,7 @@ function IndexPreview({ id, figures: { index, end, preview, sketch }, hasFailed 
   if (index === null || end === null) return null;
   const levels = sketch.data?.level;
   const [first = null] = levels?.data ?? [];
-  const earned = first === null || levels === undefined ? null : (levels.data.at(-1) ?? first) / first - 1;
+  const levelReturn = first === null || levels === undefined ? null : (levels.data.at(-1) ?? first) / first - 1;
   if (isPending(preview) || isPending(sketch)) return <FiguresSkeleton />;
   const trouble = hasFailed ? null : (preview.trouble ?? sketch.trouble);
   const steps = preview.data?.steps ?? null;
@@ -176,8 +176,8 @@ function IndexPreview({ id, figures: { index, end, preview, sketch }, hasFailed 
             : [
                 {
                   term: 'Return',
-                  value: formatChange(earned),
-                  kind: getSignClass(earned),
+                  value: formatChange(levelReturn),
+                  kind: getSignClass(levelReturn),
                   note: `${levels.index[0]} to ${levels.index.at(-1)}`,
                 },
                 {
@@ -235,19 +235,19 @@ function PreviewedLevel({ id, levels: { index: dates, data: values } }: Previewe
 }
 
 function Largest({ holdings, asOf }: { readonly holdings: readonly Asset[]; readonly asOf: string }) {
-  const shown = holdings.slice(0, usePhone() ? SHOWN_ON_PHONE : SHOWN);
+  const shownHoldings = holdings.slice(0, usePhone() ? SHOWN_ON_PHONE : SHOWN);
   const facts = useNames(
-    shown.map(({ identifier }) => identifier),
+    shownHoldings.map(({ identifier }) => identifier),
     asOf,
   );
   return (
     <Section
       title="Largest weights"
-      aside={`${formatCount(shown.length)} of ${formatCount(holdings.length)} on ${asOf}`}
+      aside={`${formatCount(shownHoldings.length)} of ${formatCount(holdings.length)} on ${asOf}`}
     >
       <Bars
         label="Largest weights"
-        bars={shown.map(({ identifier, weight }) => ({
+        bars={shownHoldings.map(({ identifier, weight }) => ({
           label: labelWithName(identifier, facts),
           value: weight ?? 0,
         }))}

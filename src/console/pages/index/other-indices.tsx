@@ -15,15 +15,16 @@ const NO_OTHERS = 'none';
  * benchmark.
  */
 export function listOthers(underlying: string | null, performance: PerformanceView | null): readonly string[] {
-  const chosen = getParameter('with');
-  if (chosen !== null) return chosen === NO_OTHERS ? [] : chosen.split(',').filter(Boolean).slice(0, OTHERS_MAX);
+  const chosenText = getParameter('with');
+  if (chosenText !== null)
+    return chosenText === NO_OTHERS ? [] : chosenText.split(',').filter(Boolean).slice(0, OTHERS_MAX);
   return underlying === null || performance === null || performance.benchmark === underlying ? [] : [underlying];
 }
 
 /** Removes one of the other indices from the chart. */
 export function removeOther(others: readonly string[], removed: string): void {
-  const rest = others.filter((other) => other !== removed);
-  setParameters({ with: rest.length === 0 ? NO_OTHERS : rest.join(',') });
+  const remainingIds = others.filter((other) => other !== removed);
+  setParameters({ with: remainingIds.length === 0 ? NO_OTHERS : remainingIds.join(',') });
 }
 
 /** Renders a selector that adds another index with a run. */

@@ -54,21 +54,21 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
   const measuredVariant = MEASURED_OPTIONS.find(({ value }) => value === getParameter('of'))?.value ?? usual;
   const variant = getChosenVariant();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
-  const measured = useResource(
+  const performance = useResource(
     `performance ${formatRunKey(id)} ${range?.from} ${range?.to} ${measuredVariant} ${variant}`,
     (signal) => measure({ id, of: measuredVariant, variant, query, signal }),
     { keeps: true, isLater: true },
   );
-  const control = useRiskControl({ id, stale: run.stale, overlay, date: measured.data?.end ?? null });
-  const whole = useRef<HTMLDivElement>(null);
+  const control = useRiskControl({ id, stale: run.stale, overlay, date: performance.data?.end ?? null });
+  const element = useRef<HTMLDivElement>(null);
   // In a narrow window the chart comes before the figures. Its line is then on the first screen.
-  const isNarrow = useWidth(whole) < NARROW;
+  const isNarrow = useWidth(element) < NARROW;
   const figuresBar = (
     <>
-      {measured.data !== undefined && (
+      {performance.data !== undefined && (
         <p class="part-subject quiet">
-          {formatSubject(measured.data, tracked)}
-          <Instead view={measured.data} variant={variant} />
+          {formatSubject(performance.data, tracked)}
+          <Instead view={performance.data} variant={variant} />
         </p>
       )}
       <Choice
@@ -80,31 +80,31 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
     </>
   );
   const figures = (
-    <Answered key="figures" resource={measured} what="the figures of the range" skeleton={<FiguresSkeleton />}>
+    <Answered key="figures" resource={performance} what="the figures of the range" skeleton={<FiguresSkeleton />}>
       {(view) => (
         <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={createFigures(view, tracked, control)} />
       )}
     </Answered>
   );
-  const chart = measured.trouble === null && (
-    <LevelChart key="chart" {...{ id, tracked, underlying, run, isNarrow }} performance={measured.data ?? null} />
+  const chart = performance.trouble === null && (
+    <LevelChart key="chart" {...{ id, tracked, underlying, run, isNarrow }} performance={performance.data ?? null} />
   );
   return (
-    <div class="index-part" ref={whole}>
+    <div class="index-part" ref={element}>
       <div class="part-bar">
         <RangeBar start={run.start} end={run.end} />
         {!isNarrow && figuresBar}
       </div>
-      {isNarrow && <CurrentLevel view={measured.data} />}
+      {isNarrow && <CurrentLevel view={performance.data} />}
       {isNarrow && chart}
       {isNarrow && <div class="part-bar">{figuresBar}</div>}
       {figures}
       {!isNarrow && chart}
-      {measured.data !== undefined && measured.trouble === null && (
+      {performance.data !== undefined && performance.trouble === null && (
         <>
-          <Drawdown view={measured.data} subject={formatSubject(measured.data, tracked)} />
+          <Drawdown view={performance.data} subject={formatSubject(performance.data, tracked)} />
           {tracked === id && <DivisorChart id={id} />}
-          <More view={measured.data} run={run} subject={formatSubject(measured.data, tracked)} />
+          <More view={performance.data} run={run} subject={formatSubject(performance.data, tracked)} />
         </>
       )}
     </div>

@@ -96,7 +96,7 @@ function Figures({ rebalances }: RebalancesOf) {
   const sum = (readValue: (row: RebalanceRow) => number | null) =>
     later.reduce((total, row) => total + (readValue(row) ?? 0), 0);
   const formatMean = (readValue: (row: RebalanceRow) => number) => formatDecimal(sum(readValue) / later.length, 1);
-  const most = later.reduce((best, row) => ((row.turnover ?? 0) > (best.turnover ?? 0) ? row : best));
+  const largestRebalance = later.reduce((best, row) => ((row.turnover ?? 0) > (best.turnover ?? 0) ? row : best));
   const hasCosts = later.some((row) => row.cost_fraction !== null);
   return (
     <Metrics
@@ -108,7 +108,7 @@ function Figures({ rebalances }: RebalancesOf) {
           value: formatPercent(computeYearlySum(rebalances, (row) => row.turnover)),
           help: 'One-way, after the first',
         },
-        { term: 'Largest turnover', value: formatPercent(most.turnover), note: most.date },
+        { term: 'Largest turnover', value: formatPercent(largestRebalance.turnover), note: largestRebalance.date },
         { term: 'Added each time', value: formatMean((row) => row.added), help: 'Mean after the first' },
         { term: 'Removed each time', value: formatMean((row) => row.removed), help: 'Mean after the first' },
         ...(hasCosts
@@ -157,22 +157,22 @@ function Upcoming({ id, after, end }: UpcomingProps) {
   const ahead = useSchedule(id, after === undefined || after > yesterday ? after : yesterday);
   const first = behind?.upcoming[0];
   const last = ahead?.recent[0];
-  const upcoming = ahead?.upcoming ?? [];
+  const upcomingDates = ahead?.upcoming ?? [];
   return (
     <>
-      {upcoming.length > 0 && (
+      {upcomingDates.length > 0 && (
         <Section title="Next rebalances" aside={`${ahead?.frequency}, sessions of ${ahead?.calendar}`}>
           <Metrics
             label={`Next rebalances of ${id}`}
-            metrics={upcoming.map((date) => {
-              const decided = ahead?.announcements?.[date];
+            metrics={upcomingDates.map((date) => {
+              const decisionDate = ahead?.announcements?.[date];
               return {
                 term: `In effect ${countDaysTo(date)}`,
                 value: `${formatWeekday(date)} ${date}`,
                 note:
-                  decided === undefined
+                  decisionDate === undefined
                     ? 'decided on the same day'
-                    : `decided ${formatWeekday(decided)} ${decided}, ${countDaysTo(decided)}`,
+                    : `decided ${formatWeekday(decisionDate)} ${decisionDate}, ${countDaysTo(decisionDate)}`,
               };
             })}
           />

@@ -106,22 +106,22 @@ function useReference(id: string): Reference {
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   const benchmark = performance.data?.benchmark === id ? null : (performance.data?.benchmark ?? null);
-  const stored = (indices.data?.indices ?? []).map(({ id: other }) => other).filter((other) => other !== id);
+  const storedIds = (indices.data?.indices ?? []).map(({ id: other }) => other).filter((other) => other !== id);
   return {
     isKnown: performance.data !== undefined || performance.trouble !== null,
     against: getParameter('against') ?? benchmark,
-    others: [...new Set([...(benchmark === null ? [] : [benchmark]), ...stored])],
+    others: [...new Set([...(benchmark === null ? [] : [benchmark]), ...storedIds])],
   };
 }
 
 /** Renders the securities with the largest contributions to volatility. */
 function Contributions({ id }: { readonly id: string }) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
-  const stored = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
-  const chosen = getParameter('risk_model');
-  const query = { ...readShownRun(), risk: true, ...(chosen === null ? {} : { risk_model: chosen }) };
+  const storedModels = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
+  const chosenModel = getParameter('risk_model');
+  const query = { ...readShownRun(), risk: true, ...(chosenModel === null ? {} : { risk_model: chosenModel }) };
   const holdings = useResource(
-    `weights risk ${formatRunKey(id)} ${chosen}`,
+    `weights risk ${formatRunKey(id)} ${chosenModel}`,
     (signal) => service.value.call('getWeights', { params: { index_id: id }, query, signal }),
     { keeps: true },
   );
@@ -137,12 +137,12 @@ function Contributions({ id }: { readonly id: string }) {
             isLabelShown
             options={[
               { value: '', text: 'the window of the run' },
-              ...[...new Set([...stored, ...(chosen === null ? [] : [chosen])])].map((model) => ({
+              ...[...new Set([...storedModels, ...(chosenModel === null ? [] : [chosenModel])])].map((model) => ({
                 value: model,
                 text: `model ${model}`,
               })),
             ]}
-            value={chosen ?? ''}
+            value={chosenModel ?? ''}
             onChoose={(model) => setParameters({ risk_model: model === '' ? null : model })}
           />
         </>
@@ -206,10 +206,10 @@ interface FactorsProps {
 
 /** Renders the active risk relative to the reference index, split by factor. */
 function Factors({ id, against }: FactorsProps) {
-  const stored = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const storedModels = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const models: readonly { readonly value: string; readonly text: string }[] = [
     ...MODELS,
-    ...(stored.data?.risk_models ?? [])
+    ...(storedModels.data?.risk_models ?? [])
       .filter(({ estimator }) => FACTOR_ESTIMATORS.has(estimator))
       .map(({ model_id: modelId }) => ({ value: `${STORED_PREFIX}${modelId}`, text: modelId })),
   ];

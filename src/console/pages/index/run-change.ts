@@ -29,7 +29,7 @@ export function formatRunChange(run: StoredRun, before: StoredRun | undefined): 
   if (before === undefined) return null;
   if (run.run_hash === before.run_hash) return IDENTICAL;
   const differs = (read: (one: StoredRun) => unknown) => JSON.stringify(read(run)) !== JSON.stringify(read(before));
-  const changed = INPUTS.filter(([, read]) => differs(read)).map(([name]) => name);
+  const changedInputs = INPUTS.filter(([, read]) => differs(read)).map(([name]) => name);
   // The index that a strategy or an overlay follows is one of its inputs.
-  return changed.length === 0 ? 'underlying index' : changed.join(', ');
+  return changedInputs.length === 0 ? 'underlying index' : changedInputs.join(', ');
 }

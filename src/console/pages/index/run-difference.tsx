@@ -79,7 +79,7 @@ interface DifferenceProps {
 }
 
 function Difference({ found, of: { id, version } }: DifferenceProps) {
-  const stored = useResource(version === null ? null : `version index ${id} ${version}`, (signal) =>
+  const storedVersion = useResource(version === null ? null : `version index ${id} ${version}`, (signal) =>
     readVersion({ kind: 'index', id }, version!, signal),
   );
   const { same_levels: isSame, first_difference: first, largest, effects, total_return: total } = found;
@@ -121,7 +121,7 @@ function Difference({ found, of: { id, version } }: DifferenceProps) {
         <ChangeTable
           label="Changes of the definition"
           changes={definition}
-          document={stored.data as JsonObject | undefined}
+          document={storedVersion.data as JsonObject | undefined}
         />
       )}
       {request.length > 0 && <h3>Terms of the run</h3>}

@@ -74,16 +74,16 @@ const ROUNDING = 1e-9;
 
 function draw(first: Levels, second: Levels) {
   const dates = [...new Set([...first.index, ...second.index])].toSorted();
-  const on = ({ index, data }: Levels) => {
+  const toRebased = ({ index, data }: Levels) => {
     const levelByDate = new Map(index.map((date, t) => [date, data[t] ?? null]));
     return dates.map((date) => levelByDate.get(date) ?? null);
   };
-  const [earlier, later] = [on(first), on(second)];
-  const shared = Math.max(
+  const [earlier, later] = [toRebased(first), toRebased(second)];
+  const firstSharedPosition = Math.max(
     0,
     earlier.findIndex((value, t) => value !== null && later[t] !== null),
   );
-  const [from, to] = [rebase(earlier, shared), rebase(later, shared)];
+  const [from, to] = [rebase(earlier, firstSharedPosition), rebase(later, firstSharedPosition)];
   const levels: readonly Line[] = [
     { id: 'later', label: 'Later run', values: to, colour: 1 },
     { id: 'earlier', label: 'Earlier run', values: from, colour: 2, isDashed: true },

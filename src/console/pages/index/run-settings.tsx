@@ -44,10 +44,10 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
   // Suggested values of the form.
   const series = useResource(isOpen ? 'series' : null, (signal) => service.value.call('listSeries', { signal }));
   const indices = useResource(isOpen ? 'indices' : null, (signal) => service.value.call('listIndices', { signal }));
-  const taken = newest.data == null ? null : getTerms(newest.data);
-  const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : taken) ?? {});
+  const newestTerms = newest.data == null ? null : getTerms(newest.data);
+  const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : newestTerms) ?? {});
   const findings = findRefusal(formatRunSubject(id))?.findings ?? [];
-  const isSame = taken !== null && isSameRun({ asked, taken, isStrategy }, schemas.data);
+  const isSame = newestTerms !== null && isSameRun({ asked, taken: newestTerms, isStrategy }, schemas.data);
   // After a run with the terms in the address, removes these terms from the address. Does not react to editing: terms
   // can briefly equal those of the run while the user edits them.
   useEffect(() => {
@@ -56,7 +56,7 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
     setOpen(false);
   }, [newest.data?.run_id, isRunning, schemas.data]);
   if (newest.data === undefined) return null;
-  const isOther = isAsked && taken !== null && !isSame;
+  const isOther = isAsked && newestTerms !== null && !isSame;
   return (
     <details
       class="run-settings"
@@ -136,9 +136,9 @@ interface Terms {
 function isSameRun({ asked, taken, isStrategy }: Terms, schemas: Schemas | undefined): boolean {
   if (schemas === undefined) return false;
   return createFields(schemas, SCHEMA_NAME).every(({ name, otherwise }) => {
-    const given = toReference(asked[name] ?? undefined);
-    if (OMITTED_MEMBERS.includes(name) || (isStrategy && given === undefined)) return true;
+    const reference = toReference(asked[name] ?? undefined);
+    if (OMITTED_MEMBERS.includes(name) || (isStrategy && reference === undefined)) return true;
     const usual = (otherwise ?? undefined) as Json | undefined; // a schema default is plain JSON
-    return listDifferences(given ?? usual, toReference(taken[name] ?? undefined) ?? usual).length === 0;
+    return listDifferences(reference ?? usual, toReference(taken[name] ?? undefined) ?? usual).length === 0;
   });
 }

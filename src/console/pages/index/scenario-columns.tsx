@@ -54,7 +54,7 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
   const { rows, isPhone, isAwaited, edited, onEdit, onRemove } = terms;
   const isUsed = (column: Column<ScenarioRow>) => rows.some((row) => column.value(row) !== null);
   const isPartial = rows.some(({ result }) => (result?.covered_weight ?? 1) < WHOLE);
-  const most = Math.max(...rows.map((row) => Math.abs(getReturn(row) ?? 0)));
+  const largestReturn = Math.max(...rows.map((row) => Math.abs(getReturn(row) ?? 0)));
   return [
     { id: 'name', title: 'Scenario', width: 150, grow: 1, value: ({ name }) => name },
     {
@@ -69,7 +69,7 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
           <ValueSkeleton />
         ) : (
           <span class="scenario-return">
-            {!isPhone && <SignedBar value={getReturn(row) ?? 0} most={most} />}
+            {!isPhone && <SignedBar value={getReturn(row) ?? 0} most={largestReturn} />}
             {addSign(getReturn(row))}
           </span>
         ),

@@ -31,33 +31,36 @@ interface Row {
 /** Renders the returns of several indices under the same scenarios. Each scenario is a row, and each index a column. */
 export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
-  const free = (runs.data?.backtests ?? []).map(({ index_id: one }) => one).filter((one) => one !== id);
-  const others = (getParameter('beside') ?? free.slice(0, OTHERS_USUAL).join())
+  const freeIds = (runs.data?.backtests ?? []).map(({ index_id: one }) => one).filter((one) => one !== id);
+  const otherIds = (getParameter('beside') ?? freeIds.slice(0, OTHERS_USUAL).join())
     .split(',')
-    .filter((one) => free.includes(one))
+    .filter((one) => freeIds.includes(one))
     .slice(0, OTHERS_MAX);
   const results = useResource(
-    others.length === 0 ? null : `scenarios of ${others.join()} ${JSON.stringify(asked)}`,
-    (signal) => Promise.all(others.map((one) => readResults(one, asked, signal))),
+    otherIds.length === 0 ? null : `scenarios of ${otherIds.join()} ${JSON.stringify(asked)}`,
+    (signal) => Promise.all(otherIds.map((one) => readResults(one, asked, signal))),
     { keeps: true },
   );
-  if (free.length === 0) return null;
+  if (freeIds.length === 0) return null;
   return (
     <Section title="Indices by scenarios" aside="each with its newest holdings">
       <Toggles
         label="Other indices"
-        values={free.slice(0, 40)}
-        chosen={others}
+        values={freeIds.slice(0, 40)}
+        chosen={otherIds}
         onChoose={(next) => setParameters({ beside: next.slice(0, OTHERS_MAX).join() })}
       />
-      {others.length > 0 && (
+      {otherIds.length > 0 && (
         <Answered resource={results} what="the scenarios of the other indices">
           {(all) => (
             <Matrix
-              ids={[id, ...others]}
+              ids={[id, ...otherIds]}
               scenarios={own.map(({ name, return: earned }) => ({
                 name,
-                returns: new Map([[id, earned], ...others.map((one, k) => [one, all[k]?.get(name) ?? null] as const)]),
+                returns: new Map([
+                  [id, earned],
+                  ...otherIds.map((one, k) => [one, all[k]?.get(name) ?? null] as const),
+                ]),
               }))}
             />
           )}

@@ -21,7 +21,7 @@ type NameRow = ScenarioResult['by_name'][number] & { readonly company: string | 
 /** Renders the contributions to the return of one scenario. */
 export function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
   const facts = useNames(result?.by_name.map(({ identifier }) => identifier) ?? [], asOf);
-  const addressOfName = useNameAddress();
+  const formatNameAddress = useNameAddress();
   if (result === undefined) return null;
   const { name, by_name: names, by_group: groups, proxied } = result;
   if (result.return === null) return <p class="quiet">{name} has no return: the store does not cover its dates.</p>;
@@ -48,7 +48,7 @@ export function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
           columns={isEstimated ? SECURITY_COLUMNS : SECURITY_COLUMNS.filter(({ id }) => id !== 'error')}
           rows={rows}
           getKey={({ identifier }) => identifier}
-          formatAddress={({ identifier }) => addressOfName(identifier)}
+          formatAddress={({ identifier }) => formatNameAddress(identifier)}
           searchIn={({ identifier, company }) => `${identifier} ${company ?? ''}`}
           sort={{ column: 'contribution', direction: 'asc' }}
           height={360}

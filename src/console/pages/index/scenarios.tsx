@@ -42,43 +42,45 @@ export function Scenarios({ id, run }: ScenariosProps) {
   const requestedScenarios =
     text === null ? (knownScenarios === null ? [] : selectDefaultScenarios(knownScenarios)) : parseScenarios(text);
   const [edited, setEdited] = useState<number | null>(null);
-  const on = getParameter('on') ?? run.end;
-  const set = (next: readonly JsonObject[]) => setParameters({ scenarios: JSON.stringify(next) });
+  const date = getParameter('on') ?? run.end;
+  const setScenarios = (next: readonly JsonObject[]) => setParameters({ scenarios: JSON.stringify(next) });
   const add = (scenario: JsonObject, isEdited: boolean) => {
-    set([...requestedScenarios, scenario]);
+    setScenarios([...requestedScenarios, scenario]);
     setEdited(isEdited ? requestedScenarios.length : null);
   };
   // A shock that has no entries yet is left out. The other scenarios can then be computed.
-  const written = requestedScenarios.filter((scenario) => !isEmptyShock(scenario));
-  const isWritten = written.length > 0;
-  const answer = useOneAtATime(isWritten ? `${formatRunKey(id)} ${on} ${JSON.stringify(written)}` : null, () =>
-    service.value.call('runScenarios', {
-      params: { index_id: id },
-      query: readShownRun(),
-      body: createBody(written, on),
-    }),
+  const filledScenarios = requestedScenarios.filter((scenario) => !isEmptyShock(scenario));
+  const isWritten = filledScenarios.length > 0;
+  const answer = useOneAtATime(
+    isWritten ? `${formatRunKey(id)} ${date} ${JSON.stringify(filledScenarios)}` : null,
+    () =>
+      service.value.call('runScenarios', {
+        params: { index_id: id },
+        query: readShownRun(),
+        body: createBody(filledScenarios, date),
+      }),
   );
   const { data, trouble, isBehind } = answer;
-  const opened = edited === null ? undefined : requestedScenarios[edited];
+  const openedScenario = edited === null ? undefined : requestedScenarios[edited];
   return (
     <div class="index-part">
       <Adding
         run={run}
-        on={on}
+        on={date}
         asked={requestedScenarios}
         onAdd={(scenario) => add(scenario, true)}
-        onClear={() => set([])}
+        onClear={() => setScenarios([])}
       >
         <Library known={knownScenarios} asked={requestedScenarios} onAdd={(scenario) => add(scenario, false)} />
       </Adding>
-      {text !== null && requestedScenarios.length === 0 && <NoScenarios isUnreadable={text !== '[]'} on={on} />}
-      {opened !== undefined && (
+      {text !== null && requestedScenarios.length === 0 && <NoScenarios isUnreadable={text !== '[]'} on={date} />}
+      {openedScenario !== undefined && (
         <ScenarioForm
           key={edited}
-          scenario={opened}
+          scenario={openedScenario}
           findings={isWritten ? (trouble?.findings ?? []) : []}
-          path={`scenarios[${written.indexOf(opened)}]`}
-          onChange={(next) => set(requestedScenarios.map((own, i) => (i === edited ? next : own)))}
+          path={`scenarios[${filledScenarios.indexOf(openedScenario)}]`}
+          onChange={(next) => setScenarios(requestedScenarios.map((own, i) => (i === edited ? next : own)))}
           onClose={() => setEdited(null)}
         />
       )}
@@ -92,16 +94,16 @@ export function Scenarios({ id, run }: ScenariosProps) {
           asked={requestedScenarios}
           view={isWritten && trouble === null ? data : undefined}
           isAwaited={isWritten && isBehind}
-          on={on}
+          on={date}
           edited={edited}
           onEdit={setEdited}
           onRemove={(position) => {
-            set(requestedScenarios.toSpliced(position, 1));
+            setScenarios(requestedScenarios.toSpliced(position, 1));
             setEdited(null);
           }}
         />
       )}
-      {isWritten && data !== undefined && trouble === null && <Results id={id} view={data} asked={written} />}
+      {isWritten && data !== undefined && trouble === null && <Results id={id} view={data} asked={filledScenarios} />}
     </div>
   );
 }
@@ -138,11 +140,11 @@ interface ResultsProps {
 
 /** Renders the returns of other indices in each scenario, and the contributions in the open scenario. */
 function Results({ id, view, asked }: ResultsProps) {
-  const open = findOpenResult(view.scenarios);
+  const openResult = findOpenResult(view.scenarios);
   return (
     <>
       <ScenarioMatrix id={id} own={view.scenarios} asked={asked} />
-      <OpenedScenario result={open} by={view.by} asOf={view.as_of} />
+      <OpenedScenario result={openResult} by={view.by} asOf={view.as_of} />
     </>
   );
 }
@@ -208,7 +210,7 @@ function Returns({ asked, view, on, ...terms }: ReturnsProps) {
     const name = String(scenario['name'] ?? '');
     return { at: position, name, scenario, result: view?.scenarios.find((result) => result.name === name) };
   });
-  const open = findOpenResult(view?.scenarios ?? []);
+  const openResult = findOpenResult(view?.scenarios ?? []);
   const isPhone = usePhone();
   return (
     <>
@@ -221,7 +223,7 @@ function Returns({ asked, view, on, ...terms }: ReturnsProps) {
             rows={rows}
             getKey={({ at }) => String(at)}
             onOpen={({ name }) => setParameters({ scenario: name })}
-            openKey={String(rows.findIndex(({ result }) => result !== undefined && result === open))}
+            openKey={String(rows.findIndex(({ result }) => result !== undefined && result === openResult))}
             height={420}
           />
         </div>

@@ -32,22 +32,22 @@ interface StaleProps {
 /** Renders why the run on this page is stale. Buttons make it current or replace it. */
 export function Stale({ id, version, stale, store, isStrategy }: StaleProps) {
   // If an index names no store, its run becomes current again when the store of the run is served.
-  const made = store === null ? stale.store_id : null;
+  const storeId = store === null ? stale.store_id : null;
   const isPhone = usePhone();
   const why = (
     <>
       <Reasons {...{ id, version }} reasons={stale.reasons} />
-      {made !== null && (
+      {storeId !== null && (
         <p>
           {isStrategy ? 'Its index' : id} is assigned to no data store and is therefore computed on the served one:
-          serve {made}, {isStrategy ? 'assign the index to it' : `assign ${id} to it`}, or run again on the served
+          serve {storeId}, {isStrategy ? 'assign the index to it' : `assign ${id} to it`}, or run again on the served
           store.
         </p>
       )}
     </>
   );
   // On a phone, several reasons are folded. The data then starts on the first screen.
-  const isFolded = isPhone && (stale.reasons.length > 1 || made !== null);
+  const isFolded = isPhone && (stale.reasons.length > 1 || storeId !== null);
   return (
     <Banner
       kind="warning"
@@ -63,19 +63,19 @@ export function Stale({ id, version, stale, store, isStrategy }: StaleProps) {
       }
       action={
         <>
-          {made !== null && may('data') && (
-            <ActionButton kind="main" act={(onRefusal) => activateStore(made, onRefusal)}>
-              Serve {made}
+          {storeId !== null && may('data') && (
+            <ActionButton kind="main" act={(onRefusal) => activateStore(storeId, onRefusal)}>
+              Serve {storeId}
             </ActionButton>
           )}
-          {made !== null && !isStrategy && may('write') && (
-            <ActionButton act={(onRefusal) => assignStore(id, made, onRefusal)}>
-              Assign {id} to {made}
+          {storeId !== null && !isStrategy && may('write') && (
+            <ActionButton act={(onRefusal) => assignStore(id, storeId, onRefusal)}>
+              Assign {id} to {storeId}
             </ActionButton>
           )}
           {may('run') && (
             <ActionButton
-              kind={made === null ? 'main' : 'plain'}
+              kind={storeId === null ? 'main' : 'plain'}
               about={formatRunSubject(id)}
               act={(onRefusal) => runAgain(id, onRefusal)}
             >

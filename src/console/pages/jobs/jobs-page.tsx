@@ -31,7 +31,7 @@ export function JobsPage() {
   const [limit, setLimit] = useState(LIMIT_DEFAULT);
   const kind = (Object.keys(KINDS) as Kind[]).find((known) => known === getParameter('kind'));
   const status = STATES.find((known) => known === getParameter('state'));
-  const open = getParameter('job');
+  const openJob = getParameter('job');
   const jobs = useResource(
     `jobs ${kind} ${status} ${limit}`,
     (signal) =>
@@ -86,7 +86,7 @@ export function JobsPage() {
                 height={680}
                 searches
                 onOpen={(id) => setParameters({ job: id })}
-                openKey={open}
+                openKey={openJob}
               />
               {all.length === limit && limit < JOBS_MAX && (
                 <div>
@@ -97,7 +97,7 @@ export function JobsPage() {
           )
         }
       </Answered>
-      {open !== null && <JobPanel key={open} id={open} onClose={() => setParameters({ job: null })} />}
+      {openJob !== null && <JobPanel key={openJob} id={openJob} onClose={() => setParameters({ job: null })} />}
     </Page>
   );
 }
@@ -107,17 +107,17 @@ const FAILED_MAX = 3;
 
 /** Renders the newest failed jobs with their reasons. */
 function FailedJobs({ jobs }: { readonly jobs: readonly JobStatus[] }) {
-  const failed = jobs.map((job) => getJob(job.job_id) ?? job).filter((job) => job.status === 'failed');
-  if (failed.length === 0) return null;
+  const failedJobs = jobs.map((job) => getJob(job.job_id) ?? job).filter((job) => job.status === 'failed');
+  if (failedJobs.length === 0) return null;
   return (
-    <Banner kind="bad" title={countValues(failed.length, 'failed job')}>
-      {failed.slice(0, FAILED_MAX).map((job) => (
+    <Banner kind="bad" title={countValues(failedJobs.length, 'failed job')}>
+      {failedJobs.slice(0, FAILED_MAX).map((job) => (
         <p key={job.job_id}>
           <a href={addQuery({ job: job.job_id })}>{formatJobTitle(job)}</a>: {job.error?.message}{' '}
           {may('run') && <JobAct job={job} />}
         </p>
       ))}
-      {failed.length > FAILED_MAX && <a href={addQuery({ state: 'failed' })}>All failed jobs</a>}
+      {failedJobs.length > FAILED_MAX && <a href={addQuery({ state: 'failed' })}>All failed jobs</a>}
     </Banner>
   );
 }
@@ -130,7 +130,7 @@ function Counts({ jobs }: { readonly jobs: readonly JobStatus[] }) {
     )
     .toSorted((a, b) => a - b);
   const median = took[Math.floor(took.length / 2)];
-  const failed = countJobs('failed');
+  const failedCount = countJobs('failed');
   const withoutResult = jobs.filter(isWithoutResult).length;
   return (
     <Metrics
@@ -146,7 +146,7 @@ function Counts({ jobs }: { readonly jobs: readonly JobStatus[] }) {
               ? `${formatCount(withoutResult)} more without a result`
               : `of ${formatCount(jobs.length)} listed`,
         },
-        { term: 'Failed', value: formatCount(failed), kind: failed > 0 ? 'down' : '' },
+        { term: 'Failed', value: formatCount(failedCount), kind: failedCount > 0 ? 'down' : '' },
         { term: 'Median duration', value: median === undefined ? MISSING_TEXT : formatDuration(median) },
         { term: 'Longest', value: took.length === 0 ? MISSING_TEXT : formatDuration(took.at(-1)!) },
       ]}
@@ -161,11 +161,11 @@ function addLiveJobs(
   status: State | undefined,
 ): readonly JobStatus[] {
   const ids = new Set(listed.map(({ job_id: id }) => id));
-  const others = liveJobs.value.filter(
+  const otherJobs = liveJobs.value.filter(
     (job) =>
       !ids.has(job.job_id) &&
       (kind === undefined || job.kind === kind) &&
       (status === undefined || job.status === status),
   );
-  return [...others, ...listed];
+  return [...otherJobs, ...listed];
 }

@@ -24,10 +24,10 @@ export async function readYear(
   store?: string,
   adjust: Adjustment = 'total',
 ): Promise<YearPrices> {
-  const first = subtractMonths(end, 12);
+  const firstDate = subtractMonths(end, 12);
   const { prices } = await service.value.call('getPrices', {
     params: { identifier },
-    query: { start: subtractMonths(first, 1), end, columns: ['CLOSE'], adjust, ...storeQuery(store) },
+    query: { start: subtractMonths(firstDate, 1), end, columns: ['CLOSE'], adjust, ...storeQuery(store) },
     signal,
   });
   const knownCloses = prices.data.flatMap(([close], at) =>
@@ -36,7 +36,7 @@ export async function readYear(
   const year = knownCloses.slice(
     Math.max(
       0,
-      knownCloses.findLastIndex(({ date }) => date <= first),
+      knownCloses.findLastIndex(({ date }) => date <= firstDate),
     ),
   );
   return { dates: year.map(({ date }) => date), closes: year.map(({ close }) => close) };

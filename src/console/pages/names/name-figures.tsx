@@ -31,14 +31,14 @@ export function NameFigures({ identifier, store, currency }: SecurityProps) {
       query: { q: identifier.slice(0, 64), limit: 1000, ...storeQuery(store) },
       signal,
     });
-    const found = identifiers.find((one) => one.identifier === identifier);
-    if (found === undefined || found.end === null) return null;
-    const { end } = found;
+    const foundSecurity = identifiers.find((one) => one.identifier === identifier);
+    if (foundSecurity === undefined || foundSecurity.end === null) return null;
+    const { end } = foundSecurity;
     const [year, prices] = await Promise.all([
       readYear(identifier, end, signal, store),
       readYear(identifier, end, signal, store, 'splits'),
     ]);
-    return { ...found, end, year, extremes: findExtremes(prices) };
+    return { ...foundSecurity, end, year, extremes: findExtremes(prices) };
   });
   if (!facts.data) return facts.data === undefined && facts.trouble === null ? <FiguresSkeleton /> : null;
   const { close, end, year, extremes, market_cap: cap } = facts.data;

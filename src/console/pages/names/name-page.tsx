@@ -42,8 +42,8 @@ export function NamePage({ params }: PageProps) {
   );
   const company = reference.data?.fields['NAME'];
   const sector = reference.data?.fields['SECTOR'];
-  const priced = reference.data?.fields['CURRENCY'];
-  const currency = typeof priced === 'string' ? priced : null;
+  const priceCurrency = reference.data?.fields['CURRENCY'];
+  const currency = typeof priceCurrency === 'string' ? priceCurrency : null;
   const exit = actions.data?.actions.findLast(({ type }) => EXIT_PHRASES.has(type));
   return (
     <Page
@@ -149,16 +149,16 @@ const COUNT_UNIT: Unit = { of: 'number', digits: 0 };
 function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps) {
   const { index, columns, data } = view.prices;
   const dates = useMemo(() => index.map(String), [view]);
-  const others = columns.filter((column) => column !== 'CLOSE');
-  const below =
-    others.find((column) => column === getParameter('below')) ?? others.find((one) => one === 'VOLUME') ?? others[0];
+  const names = columns.filter((column) => column !== 'CLOSE');
+  const lowerColumn =
+    names.find((name) => name === getParameter('below')) ?? names.find((name) => name === 'VOLUME') ?? names[0];
   const lines = useMemo(
     () => [{ ...createLine(view, 'CLOSE', 1), label: `${formatMoney('Close', currency)}, ${PRICE_BASIS[basis]}` }],
     [view, basis, currency],
   );
   const range = findChosenRange();
   const [first, last] = limitToRange(dates, range);
-  const lower = useMemo(() => createLowerChart(view, below, last - first + 1), [view, below, last - first]);
+  const lower = useMemo(() => createLowerChart(view, lowerColumn, last - first + 1), [view, lowerColumn, last - first]);
   const marks = useMemo(() => createMarks(actions, currency), [actions, currency]);
   const jumps = useMemo(() => createJumps(basis, actions), [basis, actions]);
   const [start, end] = [dates[0], dates.at(-1)];
@@ -180,17 +180,17 @@ function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps
         range={range}
         onRange={chooseRange}
       />
-      {below !== undefined && (
+      {lowerColumn !== undefined && (
         <>
           <Select
             label="Below"
             isLabelShown
-            options={others.map((column) => ({ value: column, text: formatLabel(column.toLowerCase()) }))}
-            value={below}
+            options={names.map((column) => ({ value: column, text: formatLabel(column.toLowerCase()) }))}
+            value={lowerColumn}
             onChoose={(column) => setParameters({ below: column })}
           />
           <Chart
-            label={`${below} of ${view.identifier}`}
+            label={`${lowerColumn} of ${view.identifier}`}
             dates={lower.dates}
             lines={lower.lines}
             height={120}
@@ -198,7 +198,7 @@ function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps
             sync="name"
             range={range}
             onRange={chooseRange}
-            unit={below === 'VOLUME' ? COUNT_UNIT : { of: 'number', digits: 4 }}
+            unit={lowerColumn === 'VOLUME' ? COUNT_UNIT : { of: 'number', digits: 4 }}
           />
         </>
       )}

@@ -29,16 +29,16 @@ export function sumSectors(rows: readonly Row[]): readonly SectorSum[] {
  * current price.
  */
 export function SecurityFigures({ rows }: { readonly rows: readonly Row[] }) {
-  const last = rows.reduce((latest, { end }) => (end !== null && end > latest ? end : latest), '');
-  const traded = rows.filter(({ end }) => end === last);
-  const sized = traded
+  const lastDate = rows.reduce((latest, { end }) => (end !== null && end > latest ? end : latest), '');
+  const tradedRows = rows.filter(({ end }) => end === lastDate);
+  const sizedRows = tradedRows
     .filter((row): row is Row & { readonly market_cap: number } => row.market_cap !== null)
     .toSorted((a, b) => b.market_cap - a.market_cap);
-  const [first] = sized;
-  const currencies = new Set(sized.map(({ currency }) => currency));
+  const [first] = sizedRows;
+  const currencies = new Set(sizedRows.map(({ currency }) => currency));
   if (first === undefined || currencies.size > 1) return null;
-  const total = sized.reduce((sum, { market_cap: cap }) => sum + cap, 0);
-  const [sector] = sumSectors(sized).toSorted((a, b) => b.cap - a.cap);
+  const total = sizedRows.reduce((sum, { market_cap: cap }) => sum + cap, 0);
+  const [sector] = sumSectors(sizedRows).toSorted((a, b) => b.cap - a.cap);
   const writeCap = (cap: number) => formatMoney(formatCompact(cap), first.currency);
   const writeShare = (cap: number) => `${formatPercent(cap / total, 1)} of the market cap`;
   return (
@@ -47,12 +47,12 @@ export function SecurityFigures({ rows }: { readonly rows: readonly Row[] }) {
       metrics={[
         {
           term: 'Traded',
-          value: formatCount(traded.length),
-          note: `on ${last}`,
+          value: formatCount(tradedRows.length),
+          note: `on ${lastDate}`,
           help: `Of ${formatCount(rows.length)} securities; the last session of the others is earlier.`,
         },
         { term: 'Market cap', value: writeCap(total), note: 'sum' },
-        { term: 'Median market cap', value: writeCap(computeMedian(sized.map(({ market_cap: cap }) => cap))) },
+        { term: 'Median market cap', value: writeCap(computeMedian(sizedRows.map(({ market_cap: cap }) => cap))) },
         { term: 'Largest security', value: first.identifier, note: writeShare(first.market_cap) },
         ...(sector === undefined
           ? []

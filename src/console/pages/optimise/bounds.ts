@@ -40,8 +40,8 @@ export function formatOtherExcesses(exceeded: readonly ExceededLimit[], rows?: r
     .filter(({ type }) => type !== 'TrackingError' && type !== 'Turnover')
     .map((excess) => formatExcess(excess, rows));
   if (excesses.length === 0) return null;
-  const rest = excesses.length - NAMED_MAX;
-  return [...excesses.slice(0, NAMED_MAX), ...(rest > 0 ? [`${rest} more`] : [])].join('; ');
+  const restCount = excesses.length - NAMED_MAX;
+  return [...excesses.slice(0, NAMED_MAX), ...(restCount > 0 ? [`${restCount} more`] : [])].join('; ');
 }
 
 /** Maximum number of bounds in a sentence, and of members if a bound has too many to name all. */
@@ -59,8 +59,8 @@ export const countBindingConstraints = (labels: readonly string[]): number =>
 
 /** Returns the labels of the bounds that hold a solution back: the binding bounds without the violated soft bounds. */
 export function removeExceeded(labels: readonly string[], exceeded: readonly ExceededLimit[]): readonly string[] {
-  const violated = new Set(exceeded.map(({ label }) => label));
-  return labels.filter((label) => !violated.has(label));
+  const violatedLabels = new Set(exceeded.map(({ label }) => label));
+  return labels.filter((label) => !violatedLabels.has(label));
 }
 
 /**

@@ -44,8 +44,8 @@ export function computePointTurnover(
   rows: readonly Pick<WeightRow, 'identifier' | 'index_weight'>[],
 ): number | null {
   if (weights === undefined) return null;
-  const moved = rows.map(({ identifier, index_weight: index }) => Math.abs((weights[identifier] ?? 0) - index));
-  return moved.reduce((sum, change) => sum + change, 0) / 2;
+  const moves = rows.map(({ identifier, index_weight: index }) => Math.abs((weights[identifier] ?? 0) - index));
+  return moves.reduce((sum, change) => sum + change, 0) / 2;
 }
 
 /** Maximum difference of two weights that count as equal. Solutions are more exact. */

@@ -39,8 +39,8 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   });
   const findField = ({ type, parameter }: Remedy) => {
     const spec = types.data?.specs.find((one) => one.type === type);
-    const found = spec?.parameters.find(({ name }) => name === parameter);
-    return found && createField(found);
+    const parameterSpec = spec?.parameters.find(({ name }) => name === parameter);
+    return parameterSpec && createField(parameterSpec);
   };
   const findUnit = (remedy: Remedy) => findField(remedy)?.unit;
   const getName = (remedy: Remedy) => findField(remedy)?.label.toLowerCase() ?? remedy.parameter;

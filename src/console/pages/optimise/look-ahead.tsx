@@ -30,16 +30,16 @@ export function LookAhead({ message, detail, indexId, onModel }: LookAheadProps)
   useEffect(() => {
     if (isDone && asked !== null) onModel(asked);
   }, [isDone]);
-  const model = String(detail?.['model_id']);
+  const modelId = String(detail?.['model_id']);
   const date = String(detail?.['decision_date']);
-  const id = formatIdUpTo(model, date);
+  const id = formatIdUpTo(modelId, date);
   const estimate = async (onRefusal: OnRefusal) => {
-    const body = await requestUpTo(model, date, indexId);
+    const body = await requestUpTo(modelId, date, indexId);
     const params = { model_id: id };
-    const started = await start(() => service.value.call('estimateRiskModel', { params, body }), onRefusal);
-    if (started !== undefined) setAsked(id);
+    const startedJob = await start(() => service.value.call('estimateRiskModel', { params, body }), onRefusal);
+    if (startedJob !== undefined) setAsked(id);
   };
-  const form = formatAddress('/console/risk-models', {
+  const formAddress = formatAddress('/console/risk-models', {
     id,
     estimate: JSON.stringify({ index_id: indexId, end: date }),
   });
@@ -50,8 +50,8 @@ export function LookAhead({ message, detail, indexId, onModel }: LookAheadProps)
       action={may('run') && <ActionButton act={estimate}>{`Estimate up to ${date}`}</ActionButton>}
     >
       <p>
-        A decision must not use returns after its date. The model {id} has the settings of {model} and ends on {date};{' '}
-        <a href={form}>other settings</a>.
+        A decision must not use returns after its date. The model {id} has the settings of {modelId} and ends on {date};{' '}
+        <a href={formAddress}>other settings</a>.
       </p>
       {job !== undefined && <JobState job={job} />}
     </Banner>

@@ -50,8 +50,8 @@ export function OptimisePage() {
       <Answered resource={indices} what="the indices">
         {({ indices: all }) => {
           const ids = all.map(({ id }) => id);
-          const ruled = all.filter(({ kind }) => kind === 'rule').map(({ id }) => id);
-          const id = getParameter('index') ?? findLastVisit(ruled.length > 0 ? ruled : ids);
+          const ruleIds = all.filter(({ kind }) => kind === 'rule').map(({ id }) => id);
+          const id = getParameter('index') ?? findLastVisit(ruleIds.length > 0 ? ruleIds : ids);
           if (id === undefined)
             return (
               <EmptyState title="No index yet">An optimisation starts from an index. Create one first.</EmptyState>
@@ -119,12 +119,13 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
         {(document) => (
           <Answered resource={sets} what="the constraint sets">
             {({ constraint_sets: all }) => {
-              const wanted = getParameter('set');
-              const set = all.find(({ id: setId }) => setId === wanted);
+              const requestedSet = getParameter('set');
+              const constraintSet = all.find(({ id: setId }) => setId === requestedSet);
               // A cached list may not contain the set yet. The form waits for the current list. Otherwise the list
               // would replace the form after the user started to edit it.
-              if (wanted !== null && set === undefined && !isRead.current) return <Wait what="the constraint set" />;
-              return <Rows key={set?.id} parent={document} set={set} specs={specs} />;
+              if (requestedSet !== null && constraintSet === undefined && !isRead.current)
+                return <Wait what="the constraint set" />;
+              return <Rows key={constraintSet?.id} parent={document} set={constraintSet} specs={specs} />;
             }}
           </Answered>
         )}
@@ -228,25 +229,25 @@ function TooLong() {
 
 /** Keeps edited rows and their id in the address while they differ from the stored set. */
 function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
-  const written = useAddressed('rows');
-  const isFirst = written.text === null && isExample();
+  const addressedRows = useAddressed('rows');
+  const isFirst = addressedRows.text === null && isExample();
   const first = useMemo(() => (isFirst ? EXAMPLE.rows : asRows(set?.constraints ?? [])), [set, isFirst]);
   const rows = useMemo(
-    () => (written.text === null ? first : listRows(parseJson(written.text))),
-    [written.text, first],
+    () => (addressedRows.text === null ? first : listRows(parseJson(addressedRows.text))),
+    [addressedRows.text, first],
   );
   const ownName = set?.id ?? `${parent.id}-limits`;
   return {
     rows,
     setRows: (next: readonly JsonObject[]) => {
       const text = JSON.stringify(next);
-      if (text === JSON.stringify(first)) return written.put(null);
+      if (text === JSON.stringify(first)) return addressedRows.put(null);
       if (isFirst) setParameters({ terms: JSON.stringify(EXAMPLE.terms) });
-      return written.put(text);
+      return addressedRows.put(text);
     },
     name: getParameter('as') ?? ownName,
     setName: (typed: string) => setParameters({ as: typed === ownName ? null : typed }),
-    isTooLong: written.isTooLong,
+    isTooLong: addressedRows.isTooLong,
   };
 }
 
@@ -287,13 +288,13 @@ async function validate(set: ConstraintSetBody, document: IndexDocumentBody): Pr
  */
 const derive = (parentId: string, terms: Terms) => async (id: string, name: string, rows: readonly JsonObject[]) => {
   const body = { ...asTerms(terms), id, name, constraints: asConstraints(rows) };
-  let refused: Trouble | null = null;
-  const saved = await attempt(
+  let refusal: Trouble | null = null;
+  const savedIndex = await attempt(
     () => service.value.call('optimiseIndex', { params: { index_id: parentId }, body }),
     (trouble) => {
-      refused = trouble;
+      refusal = trouble;
     },
   );
-  if (saved !== undefined) navigate(formatIndexAddress(saved.index.id));
-  return refused;
+  if (savedIndex !== undefined) navigate(formatIndexAddress(savedIndex.index.id));
+  return refusal;
 };

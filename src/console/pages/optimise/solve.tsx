@@ -151,8 +151,8 @@ function SolvedPortfolio({ preview, model, constraints }: SolvedPortfolioProps) 
     moves.map(({ identifier }) => identifier),
     solve?.rebalance_date,
   );
-  const uncovered = useMemo(() => listUncoveredSecurities(solve?.binding ?? []), [solve]);
-  const columns = useMemo(() => moveColumns(facts, uncovered), [facts, uncovered]);
+  const uncoveredSecurities = useMemo(() => listUncoveredSecurities(solve?.binding ?? []), [solve]);
+  const columns = useMemo(() => moveColumns(facts, uncoveredSecurities), [facts, uncoveredSecurities]);
   if (solve === null) return null;
   const rows = [...solve.constraints.map(({ label }) => label), ...solve.binding];
   const binding = removeExceeded(solve.binding, solve.exceeded);
@@ -166,7 +166,7 @@ function SolvedPortfolio({ preview, model, constraints }: SolvedPortfolioProps) 
           ...(measure === undefined ? [] : createComparedTiles(solve, measure)),
           { term: 'Constituents', value: formatCount(holdingCount), note: `rebalance of ${solve.rebalance_date}` },
           ...(Math.abs((total ?? 1) - 1) < SHOWN_MIN ? [] : [{ term: 'Sum of weights', value: formatPercent(total) }]),
-          ...createExcludedTile(assets, uncovered),
+          ...createExcludedTile(assets, uncoveredSecurities),
           {
             term: 'Binding constraints',
             value: `${formatCount(countBindingConstraints(binding))} of ${formatCount(constraints.length)}`,

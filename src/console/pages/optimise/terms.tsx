@@ -104,11 +104,11 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
 
 /** Renders the uncertainty sets of expected returns and covariances for a robust objective. */
 function Uncertainty({ value, findings, path, onChange }: RiskModelProps) {
-  const whole = isObject(value) ? value : {};
+  const terms = isObject(value) ? value : {};
   const selectPart = (name: string) => {
-    const { [name]: _, ...others } = whole;
+    const { [name]: _, ...others } = terms;
     return {
-      value: isObject(whole[name]) ? whole[name] : {},
+      value: isObject(terms[name]) ? terms[name] : {},
       findings,
       path: [...path, name],
       onChange(objective: JsonObject) {
@@ -188,13 +188,13 @@ interface ClassFieldProps {
 
 /** Renders the selection of a catalogue class and the parameters of the class. */
 function ClassField({ label, otherwise, types, value, findings, path, datapoints, onChange }: ClassFieldProps) {
-  const given: JsonObject = typeof value === 'string' ? { type: value } : isObject(value) ? value : {};
-  const type = typeof given['type'] === 'string' ? given['type'] : undefined;
+  const givenTerms: JsonObject = typeof value === 'string' ? { type: value } : isObject(value) ? value : {};
+  const type = typeof givenTerms['type'] === 'string' ? givenTerms['type'] : undefined;
   const spec = types.find((known) => known.type === (type ?? otherwise));
   const text = formatPath(path);
   const put = (name: string, memberValue: Json | undefined) => {
-    const whole: JsonObject = { ...given, type: type ?? otherwise ?? '' };
-    const { [name]: _, ...others } = whole;
+    const fullTerms: JsonObject = { ...givenTerms, type: type ?? otherwise ?? '' };
+    const { [name]: _, ...others } = fullTerms;
     onChange(memberValue === undefined ? others : { ...others, [name]: memberValue });
   };
   return (
@@ -217,7 +217,7 @@ function ClassField({ label, otherwise, types, value, findings, path, datapoints
         <AnyField
           key={parameter.name}
           spec={createField(parameter)}
-          value={given[parameter.name]}
+          value={givenTerms[parameter.name]}
           findings={findings}
           path={[...path, parameter.name]}
           datapoints={datapoints}

@@ -32,16 +32,16 @@ export function useSolution({ parent, rows, terms, isValid }: SolutionQuery): So
   const { start = null, end = null } = stores.data?.stores.find(({ active }) => active) ?? {};
   const asOf = getParameter('on') ?? end;
   const body = { ...asTerms(terms), index_id: parent.id, constraints: asConstraints(rows), as_of: asOf };
-  const solved = useOneAtATime(isValid && asOf !== null ? JSON.stringify(body) : null, () =>
+  const solution = useOneAtATime(isValid && asOf !== null ? JSON.stringify(body) : null, () =>
     service.value.call('previewOptimisation', { body }),
   );
   const extent = start === null || end === null ? null : { start, end };
   return {
-    ...solved,
+    ...solution,
     hasStores: stores.data !== undefined,
     asOf,
     extent,
-    findings: solved.isBehind ? [] : (solved.trouble?.findings ?? []),
+    findings: solution.isBehind ? [] : (solution.trouble?.findings ?? []),
   };
 }
 

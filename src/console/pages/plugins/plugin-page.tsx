@@ -22,9 +22,9 @@ import './plugins.css';
 /** Page of one plug-in: its inputs, its parameters and its source. */
 export function PluginPage({ params }: PageProps) {
   const id = params['id'] ?? null;
-  const opened = useResource(`plug-in ${id}`, (signal) => readPlugin(id, signal), { follows: false });
+  const openedDocument = useResource(`plug-in ${id}`, (signal) => readPlugin(id, signal), { follows: false });
   return (
-    <Answered resource={opened} what="the plug-in">
+    <Answered resource={openedDocument} what="the plug-in">
       {(first) => (
         <Editor
           title={id ?? 'New plug-in'}
@@ -41,10 +41,10 @@ export function PluginPage({ params }: PageProps) {
           remove={() => service.value.call('deletePlugin', { params: { plugin_id: id ?? '' } })}
           onSaved={(document) => {
             navigate(formatPluginAddress(String(document['id'])));
-            opened.reload();
+            openedDocument.reload();
           }}
           onRemoved={() => navigate('/console/plugins')}
-          onReload={opened.reload}
+          onReload={openedDocument.reload}
         >
           {(edited) => <Form edited={edited} isStored={id !== null} />}
         </Editor>
@@ -101,9 +101,16 @@ const PARAMETER_FIELDS: readonly FieldSpec[] = [
 function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
   const isFixed = !may('admin');
-  const fixed = isFixed ? ['name', 'description', 'kind'] : [];
+  const fixedFields = isFixed ? ['name', 'description', 'kind'] : [];
   const renderFields = (names: readonly string[]) => (
-    <SchemaForm schema="PluginUpsert" names={names} value={document} findings={findings} fixed={fixed} onChange={set} />
+    <SchemaForm
+      schema="PluginUpsert"
+      names={names}
+      value={document}
+      findings={findings}
+      fixed={fixedFields}
+      onChange={set}
+    />
   );
   const getMember = (name: string) => ({
     value: document[name],
@@ -112,7 +119,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
     isDisabled: isFixed,
     onChange: (value: JsonObject) => set({ ...document, [name]: value }),
   });
-  const previewed = usePreview(document, !isFixed);
+  const preview = usePreview(document, !isFixed);
   return (
     <div class="form-card">
       <div class="field-grid is-joined">
@@ -127,7 +134,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
       </div>
       <div class="plugin-parts">
         <div class="plugin-form">
-          <Source edited={edited} isFixed={isFixed} tried={previewed?.preview?.findings ?? []} />
+          <Source edited={edited} isFixed={isFixed} tried={preview?.preview?.findings ?? []} />
           <div>
             <NamedRows
               label="Inputs"
@@ -145,7 +152,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
             />
           </div>
         </div>
-        {!isFixed && <PluginValues previewed={previewed} shown={findings} kind={String(document['kind'])} />}
+        {!isFixed && <PluginValues previewed={preview} shown={findings} kind={String(document['kind'])} />}
       </div>
       {renderFields(['description'])}
       <p>
@@ -176,10 +183,10 @@ function Source({ edited, isFixed, tried }: SourceProps) {
   const { document, findings, set } = edited;
   const id = useId();
   const wrong = findings.filter(({ path }) => path === 'source');
-  const others = tried.filter(
+  const otherFindings = tried.filter(
     ({ path, message }) => path === 'source' && !wrong.some((own) => own.message === message),
   );
-  const marked = [...wrong, ...others];
+  const markedFindings = [...wrong, ...otherFindings];
   // Makes the editor the field of errors in the source. If a save is refused, the error then leads to the marked line.
   useFindingField(wrong, { id, member: 'source', label: 'Source' });
   return (
@@ -192,7 +199,7 @@ function Source({ edited, isFixed, tried }: SourceProps) {
         lines={Math.min(LINES_MAX, Math.max(LINES_MIN, String(document['source'] ?? '').split('\n').length + 2))}
         isReadOnly={isFixed}
         value={String(document['source'] ?? '')}
-        marks={marked.map(({ message }) => ({ line: parseLine(message), message }))}
+        marks={markedFindings.map(({ message }) => ({ line: parseLine(message), message }))}
         onChange={(source) => set({ ...document, source })}
       />
     </div>

@@ -81,12 +81,13 @@ function Answer({
       <Problem trouble={trouble} />
     );
   const { findings, values, valued, securities, as_of: session } = preview;
-  const others = findings.filter(({ message }) => !shown.some((own) => own.message === message));
-  if (findings.length > others.length) return <p class="quiet">The values are shown once the errors are corrected.</p>;
-  if (others.length > 0)
+  const otherFindings = findings.filter(({ message }) => !shown.some((own) => own.message === message));
+  if (findings.length > otherFindings.length)
+    return <p class="quiet">The values are shown once the errors are corrected.</p>;
+  if (otherFindings.length > 0)
     return (
       <ul class="field-findings">
-        {others.map((finding) => (
+        {otherFindings.map((finding) => (
           <li key={`${finding.path} ${finding.message}`} class="down">
             {formatMessage(finding)}
           </li>
@@ -123,19 +124,19 @@ interface Counts {
 }
 
 function createFacts(kind: string, values: readonly Value[], { valued, securities }: Counts) {
-  const covered = [
+  const groups = [
     'With a value',
     `${formatCount(valued)} of ${countValues(securities, 'security', 'securities')}`,
   ] as const;
   if (kind === 'selection') {
     const stay = values.filter(({ value }) => value !== 0).length;
-    return [covered, ['Stay', formatCount(stay)] as const, ['Excluded', formatCount(values.length - stay)] as const];
+    return [groups, ['Stay', formatCount(stay)] as const, ['Excluded', formatCount(values.length - stay)] as const];
   }
-  if (values.length === 0) return [covered];
+  if (values.length === 0) return [groups];
   const [largest, smallest] = [values[0]!.value, values.at(-1)!.value]; // values are sorted in descending order
   const median = values[Math.floor(values.length / 2)]!.value;
   const write = createValueWriter(values);
-  return [covered, ['Smallest, median, largest', [smallest, median, largest].map(write).join(', ')] as const];
+  return [groups, ['Smallest, median, largest', [smallest, median, largest].map(write).join(', ')] as const];
 }
 
 /** Returns the function that formats all values. They have the same number of decimals. */

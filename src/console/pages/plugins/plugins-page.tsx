@@ -56,14 +56,14 @@ export function PluginsPage() {
 function Plugins({ all }: { readonly all: readonly ListedPlugin[] }) {
   const formatKindCount = (wanted: ListedPlugin['kind']) =>
     formatCount(all.filter(({ kind }) => kind === wanted).length);
-  const unused = all.filter(({ used_by: users }) => users.length === 0).length;
+  const unusedCount = all.filter(({ used_by: users }) => users.length === 0).length;
   const users = new Set(all.flatMap(({ used_by: ids }) => ids));
   return (
     <>
       <Metrics
         label="Figures of the plug-ins"
         metrics={[
-          { term: 'Plug-ins', value: formatCount(all.length), note: `${formatCount(unused)} unused` },
+          { term: 'Plug-ins', value: formatCount(all.length), note: `${formatCount(unusedCount)} unused` },
           { term: 'Indices that use them', value: formatCount(users.size) },
           { term: 'Datapoints', value: formatKindCount('datapoint') },
           { term: 'Selection rules', value: formatKindCount('selection') },
@@ -120,8 +120,8 @@ function Newest({ all }: { readonly all: readonly ListedPlugin[] }) {
 /** Renders the values of a stored plug-in on the latest session. */
 function Previewed({ plugin }: { readonly plugin: ListedPlugin }) {
   const { plugin_id: _id, sha256: _hash, updated_at: _at, used_by: _users, ...document } = plugin;
-  const previewed = usePreview(document as unknown as JsonObject, true); // a stored plug-in is plain JSON
-  return <PluginValues previewed={previewed} shown={NO_FINDINGS} kind={plugin.kind} height={VALUES_HEIGHT} />;
+  const preview = usePreview(document as unknown as JsonObject, true); // a stored plug-in is plain JSON
+  return <PluginValues previewed={preview} shown={NO_FINDINGS} kind={plugin.kind} height={VALUES_HEIGHT} />;
 }
 
 const NO_FINDINGS: readonly Finding[] = [];

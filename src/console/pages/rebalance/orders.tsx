@@ -100,8 +100,8 @@ function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isC
         <Button
           onClick={() => {
             const accounts = listAccounts(asked);
-            const added = { name: `Account ${accounts.length + 1}`, cash: 0, holdings: [] };
-            setAsked({ ...asked, accounts: [...accounts, added] });
+            const addedAccount = { name: `Account ${accounts.length + 1}`, cash: 0, holdings: [] };
+            setAsked({ ...asked, accounts: [...accounts, addedAccount] });
           }}
         >
           Add an account
@@ -179,8 +179,8 @@ interface PackedOrdersProps {
 }
 
 function PackedOrders({ pack, currency }: PackedOrdersProps) {
-  const chosen = getParameter('account');
-  const account = pack.accounts.find(({ name }) => name === chosen) ?? pack.accounts[0];
+  const chosenAccount = getParameter('account');
+  const account = pack.accounts.find(({ name }) => name === chosenAccount) ?? pack.accounts[0];
   const { days_to_trade: days, liquidation, capacity, findings, basis, effective, reconciliation } = pack;
   return (
     <>
@@ -238,7 +238,7 @@ function listSellingDays(liquidation: RebalancePack['liquidation']): RebalancePa
 }
 
 function Trades({ account, currency }: { readonly account: PackState; readonly currency: string }) {
-  const addressOfName = useNameAddress();
+  const formatNameAddress = useNameAddress();
   return (
     <Section title={`Orders of ${account.name}`}>
       <Metrics
@@ -260,7 +260,7 @@ function Trades({ account, currency }: { readonly account: PackState; readonly c
         columns={addCurrency(COLUMNS, ['value', 'cost'], currency)}
         rows={account.trades}
         getKey={({ identifier }) => identifier}
-        formatAddress={({ identifier }) => addressOfName(identifier)}
+        formatAddress={({ identifier }) => formatNameAddress(identifier)}
         searchIn={({ identifier, side, reason }) => `${identifier} ${side} ${reason}`}
         sort={{ column: 'value', direction: 'desc' }}
         height={420}

@@ -33,7 +33,7 @@ export function RebalancePage({ params }: PageProps) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   // Only an index has orders. A strategy trades under its own terms.
   const index = indices.data?.indices.find(({ id: indexId }) => indexId === id);
-  const open = getParameter('name');
+  const openName = getParameter('name');
   return (
     <Page
       title={`Rebalance ${view.data?.date ?? date}`}
@@ -58,7 +58,7 @@ export function RebalancePage({ params }: PageProps) {
             )}
             <RebalanceFigures view={rebalance} />
             <Rules id={id} view={rebalance} />
-            <Names view={rebalance} open={open} currency={index?.currency ?? ''} />
+            <Names view={rebalance} open={openName} currency={index?.currency ?? ''} />
             <Notes view={rebalance} currency={index?.currency ?? ''} />
             {index !== undefined && (
               <Orders
@@ -70,10 +70,10 @@ export function RebalancePage({ params }: PageProps) {
                 isChanged={rebalance.stale?.definition === true}
               />
             )}
-            {open !== null && (
+            {openName !== null && (
               <Explanation
                 id={id}
-                identifier={open}
+                identifier={openName}
                 asOf={rebalance.date}
                 stale={rebalance.stale}
                 onClose={() => setParameters({ name: null })}
@@ -176,8 +176,8 @@ function Names({ view, open, currency }: NamesProps) {
     view.names.map(({ identifier }) => identifier),
     view.date,
   );
-  const shown = ROW_FILTERS.find(({ value }) => value === getParameter('show'))?.value ?? 'all';
-  const rows = view.names.filter(ROW_TESTS[shown]).map((name): Row => {
+  const shownFilter = ROW_FILTERS.find(({ value }) => value === getParameter('show'))?.value ?? 'all';
+  const rows = view.names.filter(ROW_TESTS[shownFilter]).map((name): Row => {
     const { name: company = null, sector = null } = facts.get(name.identifier) ?? {};
     return { ...name, company, sector };
   });
@@ -188,7 +188,7 @@ function Names({ view, open, currency }: NamesProps) {
         <Choice
           label="Securities shown"
           options={ROW_FILTERS}
-          value={shown}
+          value={shownFilter}
           onChoose={(chosen) => setParameters({ show: chosen === 'all' ? null : chosen })}
         />
       }

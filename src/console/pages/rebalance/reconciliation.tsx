@@ -17,24 +17,24 @@ interface ReconciliationProps {
 
 /** Renders the orders at the announcement next to the current orders. They differ because prices have changed. */
 export function Reconciliation({ reconciliation: { announced, accounts }, account, currency }: ReconciliationProps) {
-  const found = accounts.find(({ name }) => name === account);
-  const addressOfName = useNameAddress();
-  if (found === undefined) return null;
-  const moved = found.orders.filter(({ change: by }) => by !== 0).length;
+  const accountResult = accounts.find(({ name }) => name === account);
+  const formatNameAddress = useNameAddress();
+  if (accountResult === undefined) return null;
+  const orderCount = accountResult.orders.filter(({ change: by }) => by !== 0).length;
   return (
     <Section
       title="Since the announcement"
-      aside={`${formatCount(moved)} of ${formatCount(found.orders.length)} orders differ from those of ${announced}`}
+      aside={`${formatCount(orderCount)} of ${formatCount(accountResult.orders.length)} orders differ from those of ${announced}`}
     >
       <p class="quiet">
-        Worth {formatDecimal(found.value_announced, 0)} {currency} at the closes of {announced}.
+        Worth {formatDecimal(accountResult.value_announced, 0)} {currency} at the closes of {announced}.
       </p>
       <Table
         label={`orders of ${account} since the announcement`}
         columns={addCurrency(COLUMNS, ['price-announced', 'price'], currency)}
-        rows={found.orders}
+        rows={accountResult.orders}
         getKey={({ identifier }) => identifier}
-        formatAddress={({ identifier }) => addressOfName(identifier)}
+        formatAddress={({ identifier }) => formatNameAddress(identifier)}
         searchIn={({ identifier }) => identifier}
         sort={{ column: 'change', direction: 'desc' }}
         height={360}

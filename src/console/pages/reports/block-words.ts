@@ -16,18 +16,22 @@ export const formatBlockKind = (kind: string): string => KIND_WORDS[kind] ?? for
 /** Returns the title of a block, for example `Largest constituents`. If it has none, describes its content. */
 export function formatBlockTitle({ kind, title, subtitle, source, lines }: JsonObject): string {
   const words = [title, kind === 'header' ? subtitle : null, source, Array.isArray(lines) ? lines[0] : null];
-  const found = words.find((word) => typeof word === 'string' && word !== '');
-  return found === undefined ? '' : found === title || found === subtitle ? found : formatLabel(found);
+  const firstWord = words.find((word) => typeof word === 'string' && word !== '');
+  return firstWord === undefined
+    ? ''
+    : firstWord === title || firstWord === subtitle
+      ? firstWord
+      : formatLabel(firstWord);
 }
 
 /** Summarises a block, for example `Contributors and detractors: contributions, half of the width, CORE-40`. */
 export function formatBlockSummary(block: JsonObject, hasIndex: boolean): string {
   const { title, source, lines, width, index_id: index } = block;
-  const shown = [source, ...(Array.isArray(lines) ? lines : [])]
+  const shownText = [source, ...(Array.isArray(lines) ? lines : [])]
     .filter((word) => typeof word === 'string')
     .map((word) => String(word).replaceAll('_', ' '))
     .join(', ');
-  const words = [shown, width === 'half' ? 'half of the width' : '', hasIndex ? String(index ?? '') : '']
+  const words = [shownText, width === 'half' ? 'half of the width' : '', hasIndex ? String(index ?? '') : '']
     .filter(Boolean)
     .join(', ');
   const head = typeof title === 'string' ? title : '';

@@ -5,9 +5,9 @@ export function usePdfAddress(pdf: Uint8Array | undefined): string | null {
   const [address, setAddress] = useState<string | null>(null);
   useEffect(() => {
     if (pdf === undefined) return undefined;
-    const created = URL.createObjectURL(new Blob([pdf as Uint8Array<ArrayBuffer>], { type: 'application/pdf' })); // the client returns an ArrayBuffer that is not shared
-    setAddress(created);
-    return () => URL.revokeObjectURL(created);
+    const createdUrl = URL.createObjectURL(new Blob([pdf as Uint8Array<ArrayBuffer>], { type: 'application/pdf' })); // the client returns an ArrayBuffer that is not shared
+    setAddress(createdUrl);
+    return () => URL.revokeObjectURL(createdUrl);
   }, [pdf]);
   return address;
 }

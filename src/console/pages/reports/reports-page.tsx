@@ -32,23 +32,23 @@ export function ReportsPage() {
   const renders = useResource('jobs render', (signal) =>
     service.value.call('listJobs', { query: { kind: ['render'], limit: LISTED_MAX }, signal }),
   );
-  const open = getParameter('render');
+  const openRender = getParameter('render');
   const content = (
     <Answered resource={templates} what="the templates">
       {(all) => (
         <>
-          {may('run') && (open === null ? <NewReport templates={all} /> : <FoldedNewReport templates={all} />)}
+          {may('run') && (openRender === null ? <NewReport templates={all} /> : <FoldedNewReport templates={all} />)}
           <Answered resource={renders} what="the reports">
-            {({ jobs }) => <Renders jobs={jobs} open={open} template={all.built_in[0]} />}
+            {({ jobs }) => <Renders jobs={jobs} open={openRender} template={all.built_in[0]} />}
           </Answered>
           <Templates templates={all} />
         </>
       )}
     </Answered>
   );
-  if (open !== null)
+  if (openRender !== null)
     return (
-      <OpenReport key={open} ident={open}>
+      <OpenReport key={openRender} ident={openRender}>
         {content}
       </OpenReport>
     );
@@ -81,7 +81,7 @@ function NewReport({ templates: { templates, built_in: builtIn } }: NewReportPro
   const requestedIndex = getParameter('index');
   const index = requestedIndex !== null && ids.includes(requestedIndex) ? requestedIndex : ids[0];
   const run = isBuiltIn && requestedIndex === index ? getParameter('run_id') : null;
-  const others = isBuiltIn ? listOtherIndices(ids, index) : [];
+  const otherIndices = isBuiltIn ? listOtherIndices(ids, index) : [];
   if (template === undefined) return null;
   if (runs.data !== undefined && ids.length === 0)
     return (
@@ -92,7 +92,7 @@ function NewReport({ templates: { templates, built_in: builtIn } }: NewReportPro
   const render = async (onRefusal: OnRefusal) => {
     const body = {
       template_id: template,
-      ...(isBuiltIn && index !== undefined ? createIndices(index, others) : {}),
+      ...(isBuiltIn && index !== undefined ? createIndices(index, otherIndices) : {}),
       ...(run === null || index === undefined ? {} : { run_ids: { [index]: run } }),
     };
     const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
@@ -120,7 +120,7 @@ function NewReport({ templates: { templates, built_in: builtIn } }: NewReportPro
         />
       )}
       {isBuiltIn && index !== undefined && ids.length > 1 && (
-        <OtherTemplates others={others} free={ids.filter((id) => id !== index && !others.includes(id))} />
+        <OtherTemplates others={otherIndices} free={ids.filter((id) => id !== index && !otherIndices.includes(id))} />
       )}
       <ActionButton kind="main" disabled={isBuiltIn && index === undefined} act={render}>
         Render
@@ -132,8 +132,8 @@ function NewReport({ templates: { templates, built_in: builtIn } }: NewReportPro
 
 /** Returns the other indices of the report in the address: all except the first. */
 function listOtherIndices(ids: readonly string[], first: string | undefined): readonly string[] {
-  const named = getParameter('and')?.split(',') ?? [];
-  return [...new Set(named)].filter((id) => id !== first && ids.includes(id));
+  const namedIds = getParameter('and')?.split(',') ?? [];
+  return [...new Set(namedIds)].filter((id) => id !== first && ids.includes(id));
 }
 
 const createIndices = (first: string, others: readonly string[]) =>
@@ -193,15 +193,20 @@ function Renders({ jobs, open, template }: RendersProps) {
   const renders = useResource('renders', (signal) =>
     service.value.call('listRenders', { query: { limit: LISTED_MAX }, signal }),
   );
-  const unfinished = jobs.filter(({ status }) => status !== 'succeeded' && status !== 'cancelled');
-  const finished = renders.data?.renders ?? [];
+  const unfinishedJobs = jobs.filter(({ status }) => status !== 'succeeded' && status !== 'cancelled');
+  const renderResults = renders.data?.renders ?? [];
   return (
     <>
       {renders.data !== undefined && (
-        <ReportStates renders={finished} total={renders.data.total} template={template} hasFigures={open === null} />
+        <ReportStates
+          renders={renderResults}
+          total={renders.data.total}
+          template={template}
+          hasFigures={open === null}
+        />
       )}
-      {(renders.data !== undefined || unfinished.length > 0) && (
-        <Finished unfinished={unfinished} finished={finished} open={open} />
+      {(renders.data !== undefined || unfinishedJobs.length > 0) && (
+        <Finished unfinished={unfinishedJobs} finished={renderResults} open={open} />
       )}
     </>
   );

@@ -27,14 +27,14 @@ import './reports.css';
 export function TemplatePage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const [from, index] = [getParameter('from'), getParameter('index')];
-  const opened = useResource(
+  const openedDocument = useResource(
     `template ${id} ${from} ${index}`,
     (signal) => (id === null ? createTemplate(from, index, signal) : load(id, signal)),
     { follows: false },
   );
   const render = getParameter('render');
   return (
-    <Answered resource={opened} what="the template">
+    <Answered resource={openedDocument} what="the template">
       {(first) => (
         <Editor
           title={id ?? 'New template'}
@@ -49,7 +49,7 @@ export function TemplatePage({ params }: PageProps) {
           remove={() => service.value.call('deleteTemplate', { params: { template_id: id ?? '' } })}
           onSaved={(document) => navigate(formatTemplateAddress(String(document['template_id'])))}
           onRemoved={() => navigate('/console/reports')}
-          onReload={opened.reload}
+          onReload={openedDocument.reload}
         >
           {(edited) => (
             <div class="designer">
@@ -102,14 +102,14 @@ async function load(id: string, signal?: AbortSignal): Promise<OpenedDocument> {
 async function createTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<OpenedDocument> {
   if (from === null) {
     const { templates } = await service.value.call('listTemplates', { signal });
-    const taken = new Set(templates.map((template) => template.template_id));
-    const id = findFreeId({ id: 'MONTHLY', index_ids: ['MONTHLY'] }, taken);
+    const takenIds = new Set(templates.map((template) => template.template_id));
+    const id = findFreeId({ id: 'MONTHLY', index_ids: ['MONTHLY'] }, takenIds);
     return { document: { template_id: id, name: 'Monthly report', blocks: [] }, etag: null };
   }
   const { answer } = await service.value.callWithEtag('getTemplate', { params: { template_id: from }, signal });
   const { backtests } = await service.value.call('listBacktests', { signal });
-  const shown = index ?? backtests[0]?.index_id ?? null;
-  const blocks = answer.blocks.map((block) => ({ ...block, index_id: shown })) as unknown as Json[]; // the response is plain JSON
+  const shownIndex = index ?? backtests[0]?.index_id ?? null;
+  const blocks = answer.blocks.map((block) => ({ ...block, index_id: shownIndex })) as unknown as Json[]; // the response is plain JSON
   return { document: { ...(answer as unknown as JsonObject), template_id: `MY-${from}`, blocks }, etag: null };
 }
 

@@ -39,11 +39,11 @@ export function Thumbnail({ blocks, page }: { readonly blocks: readonly Block[];
   const isWide = page?.orientation === 'landscape';
   const [width, height] = isWide ? [WIDTH * ratio, WIDTH] : [WIDTH, WIDTH * ratio];
   const shapes: { kind: string; x: number; y: number; w: number; h: number }[] = [];
-  const whole = width - 2 * MARGIN;
+  const fullWidth = width - 2 * MARGIN;
   let y = MARGIN;
   for (let k = 0; k < blocks.length && y < height - MARGIN - 3; k++) {
     const row = isHalf(blocks[k]!) && blocks[k + 1] !== undefined && isHalf(blocks[k + 1]!) ? [k, ++k] : [k];
-    const w = isHalf(blocks[k]!) ? (whole - GAP) / 2 : whole;
+    const w = isHalf(blocks[k]!) ? (fullWidth - GAP) / 2 : fullWidth;
     const h = Math.min(Math.max(...row.map((at) => computeHeight(blocks[at]!))), height - MARGIN - y);
     shapes.push(...row.map((at, place) => ({ kind: blocks[at]!.kind, x: MARGIN + place * (w + GAP), y, w, h })));
     y += h + GAP;

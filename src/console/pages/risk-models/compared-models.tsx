@@ -27,8 +27,8 @@ const SECURITIES_MAX = 200;
 
 /** Renders the volatilities of the same securities in each model, and the correlations in one of the models. */
 export function ComparedModels({ all }: { readonly all: readonly ModelSummary[] }) {
-  const compared = all.filter(({ assets }) => assets <= SECURITIES_MAX).slice(0, MODELS_MAX);
-  const ids = compared.map(({ model_id: id }) => id);
+  const comparedModels = all.filter(({ assets }) => assets <= SECURITIES_MAX).slice(0, MODELS_MAX);
+  const ids = comparedModels.map(({ model_id: id }) => id);
   const views = useResource(ids.length === 0 ? null : `risk models ${ids.join(' ')}`, (signal) =>
     Promise.all(ids.map((id) => service.value.call('getRiskModel', { params: { model_id: id }, signal }))),
   );
@@ -43,7 +43,7 @@ export function ComparedModels({ all }: { readonly all: readonly ModelSummary[] 
         </p>
       )}
       <Answered resource={views} what="the risk models">
-        {(known) => <Comparison views={known} summaries={compared} />}
+        {(known) => <Comparison views={known} summaries={comparedModels} />}
       </Answered>
     </>
   );
@@ -56,8 +56,8 @@ interface ComparisonProps {
 
 function Comparison({ views, summaries }: ComparisonProps) {
   const securities = useMemo(() => [...new Set(views.flatMap((view) => view.asset_ids))].toSorted(), [views]);
-  const common = securities.filter((id) => views.every((view) => id in view.volatilities));
-  const rows = (common.length === 0 ? securities : common).map((identifier) => ({ identifier }));
+  const commonIds = securities.filter((id) => views.every((view) => id in view.volatilities));
+  const rows = (commonIds.length === 0 ? securities : commonIds).map((identifier) => ({ identifier }));
   const end = views
     .map((view) => view.observed_end)
     .toSorted()
@@ -67,18 +67,21 @@ function Comparison({ views, summaries }: ComparisonProps) {
     () => [nameColumn(facts), ...views.map((view) => createModelColumn(view, summaries))],
     [facts, views, summaries],
   );
-  const shown = views.find((view) => view.model_id === getParameter('model')) ?? views[0]!; // at least one model
+  const shownView = views.find((view) => view.model_id === getParameter('model')) ?? views[0]!; // at least one model
   return (
     <div class="side-by-side">
       <div class="notes">
-        {common.length > 1 && (
+        {commonIds.length > 1 && (
           <Section
             title="Volatility of an equally weighted portfolio"
-            aside={`per year, ${formatCount(common.length)} ${views.length > 1 ? 'common ' : ''}securities`}
+            aside={`per year, ${formatCount(commonIds.length)} ${views.length > 1 ? 'common ' : ''}securities`}
           >
             <Bars
               label="Volatility of an equally weighted portfolio by model"
-              bars={views.map((view) => ({ label: view.model_id, value: computeEqualWeightVolatility(view, common) }))}
+              bars={views.map((view) => ({
+                label: view.model_id,
+                value: computeEqualWeightVolatility(view, commonIds),
+              }))}
               format={(value) => formatPercent(value)}
               isPlain
             />
@@ -98,13 +101,13 @@ function Comparison({ views, summaries }: ComparisonProps) {
         </Section>
       </div>
       <CorrelationMap
-        view={shown}
-        chosen={shown.asset_ids.find((id) => id === getParameter('name'))}
+        view={shownView}
+        chosen={shownView.asset_ids.find((id) => id === getParameter('name'))}
         choice={
           <Select
             label="Shown model"
             options={views.map(({ model_id: id }) => ({ value: id, text: id }))}
-            value={shown.model_id}
+            value={shownView.model_id}
             onChoose={(chosen) => setParameters({ model: chosen, name: null })}
           />
         }

@@ -39,18 +39,19 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
       order[Math.max(0, Math.min(names.length - 1, Math.floor((offset / size) * names.length)))]!;
     return [computeCell(event.clientY - top, height), computeCell(event.clientX - left, width)];
   };
-  const framed = chosen === undefined ? -1 : order.indexOf(names.indexOf(chosen));
+  const framedPosition = chosen === undefined ? -1 : order.indexOf(names.indexOf(chosen));
   const share = 100 / names.length;
   // If rows are lower than a line of text, only some names are drawn. The name of the framed row is always drawn.
   const interval = Math.max(1, Math.ceil((LINE_HEIGHT * names.length) / width));
-  const isNamed = (row: number) => row === framed || (row % interval === 0 && Math.abs(row - framed) >= interval);
+  const isNamed = (row: number) =>
+    row === framedPosition || (row % interval === 0 && Math.abs(row - framedPosition) >= interval);
   return (
     <Section title="Correlations" aside={choice ?? 'similar securities next to each other'}>
       <div class="correlation-map">
         {names.length <= NAMED_MAX && (
           <ol class="correlation-names" aria-hidden="true">
             {order.map((at, row) => (
-              <li key={at} class={row === framed ? 'is-framed' : undefined}>
+              <li key={at} class={row === framedPosition ? 'is-framed' : undefined}>
                 {isNamed(row) && names[at]}
               </li>
             ))}
@@ -67,7 +68,9 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
             onPointerLeave={() => setAt(null)}
             onClick={(event) => setParameters({ name: names[findCell(event)[0]]! })}
           />
-          {framed >= 0 && <span class="correlation-frame" style={{ top: `${framed * share}%`, height: `${share}%` }} />}
+          {framedPosition >= 0 && (
+            <span class="correlation-frame" style={{ top: `${framedPosition * share}%`, height: `${share}%` }} />
+          )}
         </div>
       </div>
       <p class="correlation-legend" ref={swatches}>
@@ -135,9 +138,13 @@ const NO_RANGE: CorrelationRange = { least: 0, most: 0, limit: 1 };
 function createRange(matrix: readonly (readonly number[])[]): CorrelationRange {
   const pairs = matrix.flatMap((row, i) => row.filter((_, j) => j < i));
   const least = pairs.reduce((found, value) => Math.min(found, value), Infinity);
-  const most = pairs.reduce((found, value) => Math.max(found, value), -Infinity);
+  const largest = pairs.reduce((found, value) => Math.max(found, value), -Infinity);
   if (pairs.length === 0) return NO_RANGE;
-  return { least, most, limit: Math.max(0.1, Math.ceil(10 * Math.max(Math.abs(least), Math.abs(most))) / 10) };
+  return {
+    least,
+    most: largest,
+    limit: Math.max(0.1, Math.ceil(10 * Math.max(Math.abs(least), Math.abs(largest))) / 10),
+  };
 }
 
 /**

@@ -104,8 +104,8 @@ export function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
 /** Removes settings from a request that its estimator ignores. */
 function removeUnusedSettings<R extends Readonly<Record<string, unknown>>>(request: R): R {
   const { estimator = 'shrinkage' } = request as unknown as RiskModelRequest; // the service validates the value
-  const used = listSettings(estimator);
+  const usedSettings = listSettings(estimator);
   return Object.fromEntries(
-    Object.entries(request).filter(([name]) => !(name in SETTING_HELP) || used.includes(name)),
+    Object.entries(request).filter(([name]) => !(name in SETTING_HELP) || usedSettings.includes(name)),
   ) as R; // only optional members are removed
 }

@@ -133,7 +133,7 @@ export function ModelFigures({ view }: { readonly view: RiskModelView }) {
   const rows = names.map((identifier): Name => ({ identifier, volatility: volatilities[identifier] ?? 0 }));
   // First row of the table. It is selected at first.
   const [first] = rows.toSorted((a, b) => b.volatility - a.volatility);
-  const chosen = names.find((name) => name === getParameter('name')) ?? first?.identifier;
+  const chosenName = names.find((name) => name === getParameter('name')) ?? first?.identifier;
   const facts = useNames(names, view.observed_end ?? undefined);
   const columns = useMemo(() => [nameColumn(facts), VOLATILITY], [facts]);
   return (
@@ -149,16 +149,16 @@ export function ModelFigures({ view }: { readonly view: RiskModelView }) {
               columns={columns}
               rows={rows}
               getKey={({ identifier }) => identifier}
-              openKey={chosen ?? null}
+              openKey={chosenName ?? null}
               onOpen={({ identifier }) => setParameters({ name: identifier })}
               searchIn={({ identifier }) => labelWithName(identifier, facts)}
               sort={{ column: 'volatility', direction: 'desc' }}
               height={260}
             />
           </Section>
-          {chosen !== undefined && <Partners view={view} name={chosen} facts={facts} />}
+          {chosenName !== undefined && <Partners view={view} name={chosenName} facts={facts} />}
         </div>
-        <CorrelationMap view={view} chosen={chosen} />
+        <CorrelationMap view={view} chosen={chosenName} />
       </div>
       <Facts facts={[['Content', <code title={view.content_hash}>{view.content_hash.slice(0, 16)}…</code>]]} />
     </>
@@ -240,12 +240,13 @@ function Partners({
     .map((identifier, k) => ({ identifier, label: labelWithName(identifier, facts), value: Number(row[k]) }))
     .filter(({ identifier }) => identifier !== name)
     .toSorted((a, b) => b.value - a.value);
-  const shown = all.length <= PARTNERS_MAX ? all : [...all.slice(0, PARTNERS_MAX / 2), ...all.slice(-PARTNERS_MAX / 2)];
+  const shownPairs =
+    all.length <= PARTNERS_MAX ? all : [...all.slice(0, PARTNERS_MAX / 2), ...all.slice(-PARTNERS_MAX / 2)];
   return (
     <Section title={`Correlations with ${name}`} aside={<a href={formatSecurityAddress(name, store)}>{name}</a>}>
       <Bars
         label={`Largest and smallest correlations with ${name}`}
-        bars={shown}
+        bars={shownPairs}
         format={(value) => formatDecimal(value)}
         isPlain
       />

@@ -43,18 +43,18 @@ export function DayHistory({
   formatAddress = (date) => addQuery({ day: date }),
 }: DayHistoryProps) {
   const scroller = useRef<HTMLDivElement>(null);
-  const shown = days.slice(0, SESSIONS_MAX).toReversed();
+  const shownDays = days.slice(0, SESSIONS_MAX).toReversed();
   const width = useWidth(scroller);
   useLayoutEffect(() => {
     if (scroller.current !== null) showNewest(scroller.current);
-  }, [shown.length, width]);
-  if (shown.length === 0) return null;
+  }, [shownDays.length, width]);
+  if (shownDays.length === 0) return null;
   const indices = schedule.indices.slice(0, INDICES_MAX);
-  const cells = shown.map((day) => createCells(day, indices));
+  const cells = shownDays.map((day) => createCells(day, indices));
   return (
     <Section
       title={title}
-      aside={`the latest ${shown.length} sessions${indices.length < schedule.indices.length ? `, the first ${indices.length} indices` : ''}`}
+      aside={`the latest ${shownDays.length} sessions${indices.length < schedule.indices.length ? `, the first ${indices.length} indices` : ''}`}
     >
       <div
         ref={scroller}
@@ -67,7 +67,7 @@ export function DayHistory({
           <thead>
             <tr class="day-months" aria-hidden="true">
               <td />
-              {groupByMonth(shown).map(({ month, sessions }) => (
+              {groupByMonth(shownDays).map(({ month, sessions }) => (
                 <td key={month} colSpan={sessions}>
                   <span>{month}</span>
                 </td>
@@ -75,7 +75,7 @@ export function DayHistory({
             </tr>
             <tr>
               <th scope="col">Index</th>
-              {shown.map(({ date }) => (
+              {shownDays.map(({ date }) => (
                 <th key={date} scope="col">
                   <a href={formatAddress(date)} title={`${date} ${formatWeekday(date)}`}>
                     <span class="unseen">{date}</span>
@@ -91,7 +91,7 @@ export function DayHistory({
                 <th scope="row">
                   <a href={formatIndexAddress(index)}>{index}</a>
                 </th>
-                {shown.map(({ date }, k) => (
+                {shownDays.map(({ date }, k) => (
                   <State key={date} date={date} cell={cells[k]!.get(index)!} />
                 ))}
               </tr>
@@ -120,10 +120,10 @@ function showNewest(scroller: HTMLElement): void {
 
 /** Renders the meanings of the symbols that occur in the table. */
 function Key({ states }: { readonly states: readonly StateLabel[] }) {
-  const shown = new Map(states.map((state) => [state.text, state]));
+  const shownStates = new Map(states.map((state) => [state.text, state]));
   return (
     <p class="day-key quiet" aria-hidden="true">
-      {[...shown.values()].map(({ text, kind }) => (
+      {[...shownStates.values()].map(({ text, kind }) => (
         <span key={text}>
           <span class={`badge ${kind}`}>{SIGNS[text]}</span> {text}
         </span>

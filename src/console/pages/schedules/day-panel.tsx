@@ -39,7 +39,9 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
   const key = `${schedule.schedule_id} ${date}`;
   const day = useResource(`day ${key}`, (signal) => service.value.call('getScheduleDay', { params, signal }));
   const requests = useWaiverRequests();
-  const sent = useResource(`sent ${key}`, (signal) => service.value.call('listDayDeliveries', { params, signal }));
+  const dayDeliveries = useResource(`sent ${key}`, (signal) =>
+    service.value.call('listDayDeliveries', { params, signal }),
+  );
   return (
     <SidePanel
       title={`${schedule.name}, ${date}`}
@@ -57,7 +59,7 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
         )}
       </Answered>
       <h3>Deliveries</h3>
-      <Answered resource={sent} what="the deliveries">
+      <Answered resource={dayDeliveries} what="the deliveries">
         {({ deliveries }) => <Deliveries records={deliveries} empty="No client has a file of this day." />}
       </Answered>
       <Records schedule={schedule.schedule_id} date={date} />
@@ -73,20 +75,20 @@ interface DayIndicesProps {
 /** Renders the open indices with their findings, and the completed indices. */
 function DayIndices({ day, indices }: DayIndicesProps) {
   const states = listStates(day, indices);
-  const open = states.filter(({ state }) => state !== 'done').map((index) => createIndexEntry(index, day));
-  const done = states.filter(({ state }) => state === 'done').map((index) => createIndexEntry(index, day));
+  const openEntries = states.filter(({ state }) => state !== 'done').map((index) => createIndexEntry(index, day));
+  const doneEntries = states.filter(({ state }) => state === 'done').map((index) => createIndexEntry(index, day));
   return (
     <>
-      {open.length > 0 && (
+      {openEntries.length > 0 && (
         <>
           <h3>Open indices</h3>
-          <Entries label="Open indices" entries={open} />
+          <Entries label="Open indices" entries={openEntries} />
         </>
       )}
-      {done.length > 0 && (
+      {doneEntries.length > 0 && (
         <>
           <h3>Completed indices</h3>
-          <Entries label="Completed indices" entries={done} />
+          <Entries label="Completed indices" entries={doneEntries} />
         </>
       )}
     </>
@@ -125,7 +127,7 @@ function Records({ schedule, date }: { readonly schedule: string; readonly date:
 }
 
 function DayFacts({ day }: { readonly day: ScheduleDay }) {
-  const earlier = listBlockedSince(day);
+  const earlierDates = listBlockedSince(day);
   return (
     <Facts
       facts={[
@@ -133,7 +135,7 @@ function DayFacts({ day }: { readonly day: ScheduleDay }) {
         // The reasons of indices are shown at the indices.
         ['Reason', findOwnReason(day)],
         ['Held back', day.held.length === 0 ? null : countValues(day.held.length, 'index', 'indices')],
-        ['Held back since', earlier.length === 0 ? null : <DayLinks dates={earlier} />],
+        ['Held back since', earlierDates.length === 0 ? null : <DayLinks dates={earlierDates} />],
         ['Due', formatMoment(day.due_at)],
         ['Ended', day.finished_at === null ? null : formatMoment(day.finished_at)],
         ['Next attempt', day.next_attempt_at === null ? null : formatMoment(day.next_attempt_at)],

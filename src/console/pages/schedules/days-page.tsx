@@ -55,7 +55,7 @@ const LISTED_MAX = 260;
 
 function Days({ schedule }: { readonly schedule: Schedule }) {
   const { schedule_id: id } = schedule;
-  const open = getParameter('day');
+  const openDay = getParameter('day');
   const requests = useWaiverRequests();
   const days = useResource(`days ${id}`, (signal) =>
     service.value.call('listScheduleDays', { params: { schedule_id: id }, query: { limit: LISTED_MAX }, signal }),
@@ -79,7 +79,7 @@ function Days({ schedule }: { readonly schedule: Schedule }) {
                 searchIn={({ date, reason }) => `${date} ${reason ?? ''}`}
                 sort={{ column: 'date', direction: 'desc' }}
                 onOpen={({ date }) => setParameters({ day: date })}
-                openKey={open}
+                openKey={openDay}
                 height={620}
                 empty="No day yet. The first one begins after its session if the schedule is enabled."
               />
@@ -87,8 +87,8 @@ function Days({ schedule }: { readonly schedule: Schedule }) {
           </>
         )}
       </Answered>
-      {open !== null && (
-        <DayPanel key={open} schedule={schedule} date={open} onClose={() => setParameters({ day: null })} />
+      {openDay !== null && (
+        <DayPanel key={openDay} schedule={schedule} date={openDay} onClose={() => setParameters({ day: null })} />
       )}
     </>
   );
@@ -103,7 +103,7 @@ interface SummaryProps {
 
 function Summary({ schedule, rows, next, requests }: SummaryProps) {
   const countDays = (state: string) => rows.filter((day) => describeDay(day).text === state).length;
-  const blocked = rows.filter(isBlocked).length;
+  const blockedCount = rows.filter(isBlocked).length;
   const late = rows.filter((day) => day.is_late).length;
   const hasDeadline = schedule.deadline_minutes !== null || rows.some((day) => day.deadline_at !== null);
   return (
@@ -118,12 +118,12 @@ function Summary({ schedule, rows, next, requests }: SummaryProps) {
         { term: 'Done', value: formatCount(countDays('done')), note: `of ${formatCount(rows.length)} days` },
         {
           term: 'Blocked',
-          value: formatCount(blocked),
-          kind: blocked > 0 ? 'down' : '',
+          value: formatCount(blockedCount),
+          kind: blockedCount > 0 ? 'down' : '',
           note:
-            blocked === 0
+            blockedCount === 0
               ? ''
-              : describeDecisions(blocked, rows.flatMap((day) => listDayRequests(requests, day)).length),
+              : describeDecisions(blockedCount, rows.flatMap((day) => listDayRequests(requests, day)).length),
         },
         {
           term: 'Waiting or held back',
@@ -144,11 +144,11 @@ function Summary({ schedule, rows, next, requests }: SummaryProps) {
 /** Renders a summary of the schedule: its start, its indices and its steps. */
 function Plan({ schedule }: { readonly schedule: Schedule }) {
   const { at, calendar, day_offset: offset, time_zone: zone, indices, steps } = schedule;
-  const days = offset === 0 ? '' : offset === 1 ? ', the day after' : `, ${offset} days after`;
+  const daysText = offset === 0 ? '' : offset === 1 ? ', the day after' : `, ${offset} days after`;
   return (
     <Facts
       facts={[
-        ['Begins', `${at}${days}, after each session of ${calendar}${zone === null ? '' : ` (${zone})`}`],
+        ['Begins', `${at}${daysText}, after each session of ${calendar}${zone === null ? '' : ` (${zone})`}`],
         [
           'Indices',
           <span class="schedule-indices">

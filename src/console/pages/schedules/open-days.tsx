@@ -26,13 +26,13 @@ interface OpenDaysProps {
 
 /** Renders the open days with their reasons. Days that need a decision come first. */
 export function OpenDays({ days, requests, aside, formatTitle = ({ date }) => date }: OpenDaysProps) {
-  const open = days.filter(isOpenDay).toSorted(compareOpen).slice(0, OPEN_MAX);
-  if (open.length === 0) return null;
+  const openDays = days.filter(isOpenDay).toSorted(compareOpen).slice(0, OPEN_MAX);
+  if (openDays.length === 0) return null;
   return (
     <Section title="Open days" aside={aside}>
       <Entries
         label="Open days"
-        entries={open.map((day) => createEntry(day, formatTitle(day), listDayRequests(requests, day)))}
+        entries={openDays.map((day) => createEntry(day, formatTitle(day), listDayRequests(requests, day)))}
       />
     </Section>
   );

@@ -18,13 +18,13 @@ import { StepList } from './step-list.js';
 export function SchedulePage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const index = getParameter('index');
-  const opened = useResource(
+  const openedDocument = useResource(
     `schedule ${id} ${index}`,
     (signal) => (id === null ? createSchedule(index, signal) : load(id, signal)),
     { follows: false },
   );
   return (
-    <Answered resource={opened} what="the schedule">
+    <Answered resource={openedDocument} what="the schedule">
       {(first) => (
         <Editor
           title={id === null ? 'New schedule' : 'Edit'}
@@ -42,7 +42,7 @@ export function SchedulePage({ params }: PageProps) {
           remove={() => service.value.call('deleteSchedule', { params: { schedule_id: id ?? '' } })}
           onSaved={(document) => navigate(formatScheduleAddress(String(document['schedule_id'])))}
           onRemoved={() => navigate('/console/schedules')}
-          onReload={opened.reload}
+          onReload={openedDocument.reload}
         >
           {(edited) => (
             <ReadOnly unless="write">

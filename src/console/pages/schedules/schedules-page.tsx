@@ -124,25 +124,25 @@ interface SumsProps {
 }
 
 function Sums({ rows, requests }: SumsProps) {
-  const open = rows.flatMap(({ open: days }) => days);
-  const countDays = (state: string) => open.filter((day) => describeDay(day).text === state).length;
-  const blocked = open.filter(isBlocked).length;
+  const openDays = rows.flatMap(({ open: days }) => days);
+  const countDays = (state: string) => openDays.filter((day) => describeDay(day).text === state).length;
+  const blockedCount = openDays.filter(isBlocked).length;
   const due = rows.flatMap(({ next }) => (next === null ? [] : [next.due_at])).toSorted()[0];
-  const enabled = rows.filter(({ schedule }) => schedule.enabled).length;
+  const enabledCount = rows.filter(({ schedule }) => schedule.enabled).length;
   const begin = due === undefined ? { value: MISSING_TEXT, note: 'no schedule is enabled' } : createMomentFigure(due);
   return (
     <Metrics
       label="Days of all schedules"
       metrics={[
-        { term: 'Schedules', value: formatCount(rows.length), note: `${enabled} enabled` },
+        { term: 'Schedules', value: formatCount(rows.length), note: `${enabledCount} enabled` },
         {
           term: 'Blocked days',
-          value: formatCount(blocked),
-          kind: blocked > 0 ? 'down' : '',
+          value: formatCount(blockedCount),
+          kind: blockedCount > 0 ? 'down' : '',
           note:
-            blocked === 0
+            blockedCount === 0
               ? `of the last ${EXAMINED_DAYS}`
-              : describeDecisions(blocked, open.flatMap((day) => listDayRequests(requests, day)).length),
+              : describeDecisions(blockedCount, openDays.flatMap((day) => listDayRequests(requests, day)).length),
         },
         { term: 'Held back days', value: formatCount(countDays('held back')), note: 'wait for an earlier day' },
         {

@@ -19,10 +19,10 @@ import type { AnsweredQuery } from './sql-page.js';
 /** Renders the rows of a query result and a chart of its numbers by date. A row opens to its full values. */
 export function Answer({ query, result, seconds }: AnsweredQuery) {
   const { columns, data, rows, truncated } = result;
-  const listed = useMemo(() => data.map((values, no): Row => ({ no, values })), [result]);
-  const shown = useMemo(() => createResultColumns(result), [result]);
+  const resultRows = useMemo(() => data.map((values, no): Row => ({ no, values })), [result]);
+  const shownColumns = useMemo(() => createResultColumns(result), [result]);
   const [open, setOpen] = useState<Row | null>(null);
-  const row = open !== null && listed.includes(open) ? open : null;
+  const row = open !== null && resultRows.includes(open) ? open : null;
   return (
     <Section
       title="Result"
@@ -39,8 +39,8 @@ export function Answer({ query, result, seconds }: AnsweredQuery) {
       <ResultChart result={result} />
       <Table
         label="result"
-        columns={shown}
-        rows={listed}
+        columns={shownColumns}
+        rows={resultRows}
         getKey={({ no }) => String(no)}
         searchIn={({ values }) => values.join(' ')}
         onOpen={(one) => setOpen(one)}
@@ -99,14 +99,14 @@ const POINTS_MIN = 3;
 function ResultChart({ result: { columns, data } }: { readonly result: SqlResult }) {
   const datePosition = columns.findIndex(({ type }) => type === 'date');
   const drawn = useMemo(() => {
-    const sorted = data.toSorted((a, b) => (String(a[datePosition]) < String(b[datePosition]) ? -1 : 1));
+    const sortedRows = data.toSorted((a, b) => (String(a[datePosition]) < String(b[datePosition]) ? -1 : 1));
     const lines = columns.flatMap(({ name, type }, k): readonly Line[] =>
       type === 'number'
-        ? [{ id: `c${k}`, label: name, values: sorted.map((row) => row[k] as number | null), colour: 1 }]
+        ? [{ id: `c${k}`, label: name, values: sortedRows.map((row) => row[k] as number | null), colour: 1 }]
         : [],
     );
     return {
-      dates: sorted.map((row) => String(row[datePosition])),
+      dates: sortedRows.map((row) => String(row[datePosition])),
       lines: lines.slice(0, LINES_MAX).map((line, k) => ({ ...line, colour: k + 1 })),
     };
   }, [data]);
@@ -122,12 +122,14 @@ const BARS_MAX = 24;
 
 /** Renders one bar per row for its first number. The texts of the first column must differ. */
 function ResultBars({ columns, data }: Pick<SqlResult, 'columns' | 'data'>) {
-  const at = columns.findIndex(({ type }) => type === 'number');
+  const position = columns.findIndex(({ type }) => type === 'number');
   const labels = data.map(([label]) => String(label));
   const isNamed = columns[0]?.type === 'text' && new Set(labels).size === labels.length;
-  if (at < 0 || !isNamed || labels.length < 2 || labels.length > BARS_MAX) return null;
-  const bars = data.flatMap((row, k) => (typeof row[at] === 'number' ? [{ label: labels[k]!, value: row[at] }] : []));
-  const { name } = columns[at]!; // the column was found
+  if (position < 0 || !isNamed || labels.length < 2 || labels.length > BARS_MAX) return null;
+  const bars = data.flatMap((row, k) =>
+    typeof row[position] === 'number' ? [{ label: labels[k]!, value: row[position] }] : [],
+  );
+  const { name } = columns[position]!; // the column was found
   const write = createNumberWriter(
     name,
     bars.map(({ value }) => value),

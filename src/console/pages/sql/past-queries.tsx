@@ -5,12 +5,12 @@ import { forgetQueries, pastQueries } from './history.js';
 
 /** Renders a menu of the queries run in this browser, newest first. */
 export function PastQueries({ onChoose }: { readonly onChoose: (query: string) => void }) {
-  const past = pastQueries.value.toReversed();
-  if (past.length === 0) return null;
+  const queries = pastQueries.value.toReversed();
+  if (queries.length === 0) return null;
   return (
     <div class="sql-history">
       <Menu label="History of queries" title="History">
-        {past.map(({ query, at, rows, seconds }) => (
+        {queries.map(({ query, at, rows, seconds }) => (
           <li key={at}>
             <button type="button" title={query} onClick={() => onChoose(query)}>
               <code>{query.replaceAll(/\s+/g, ' ')}</code>

@@ -17,14 +17,14 @@ import './strategies.css';
 /** Page of a strategy: a portfolio that follows an index under its own terms. */
 export function StrategyPage({ params }: PageProps) {
   const id = params['id'] ?? null;
-  const followed = getParameter('index');
-  const opened = useResource(
-    `strategy ${id} ${followed}`,
-    (signal) => (id === null ? createStrategy(followed, signal) : load(id, signal)),
+  const followedIndex = getParameter('index');
+  const openedDocument = useResource(
+    `strategy ${id} ${followedIndex}`,
+    (signal) => (id === null ? createStrategy(followedIndex, signal) : load(id, signal)),
     { follows: false },
   );
   return (
-    <Answered resource={opened} what="the strategy">
+    <Answered resource={openedDocument} what="the strategy">
       {(first) => (
         <Editor
           title={id === null ? 'New strategy' : `Edit ${id}`}
@@ -52,7 +52,7 @@ export function StrategyPage({ params }: PageProps) {
           remove={() => service.value.call('deleteStrategy', { params: { strategy_id: id ?? '' } })}
           onSaved={(document) => navigate(formatIndexAddress(String(document['id'])))}
           onRemoved={() => navigate('/')}
-          onReload={opened.reload}
+          onReload={openedDocument.reload}
         >
           {(edited) => <Form edited={edited} isStored={id !== null} />}
         </Editor>

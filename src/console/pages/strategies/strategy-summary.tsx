@@ -41,23 +41,24 @@ export function StrategyFigures({ document, index, isStored, hasOrigin = true }:
   const hasRun = isStored && strategies.data?.strategies.find(({ strategy }) => strategy.id === id)?.has_run === true;
   const ofIndex = usePerformance(index?.has_run === true ? index.id : null, 'index');
   const ofStrategy = usePerformance(hasRun ? id : null, 'portfolio');
-  const shown = hasRun ? ofStrategy : ofIndex;
-  const rebalances = useResource(shown === undefined ? null : `rebalances ${shown.index_id}`, (signal) =>
-    service.value.call('listRebalances', { params: { index_id: shown!.index_id }, signal }),
+  const shownPerformance = hasRun ? ofStrategy : ofIndex;
+  const rebalances = useResource(
+    shownPerformance === undefined ? null : `rebalances ${shownPerformance.index_id}`,
+    (signal) => service.value.call('listRebalances', { params: { index_id: shownPerformance!.index_id }, signal }),
   );
-  if (index === undefined || !isKnown || shown === undefined) return null;
+  if (index === undefined || !isKnown || shownPerformance === undefined) return null;
   return (
     <>
-      {hasOrigin && <Origin run={shown} idle={hasRun ? null : isStored ? id : 'The strategy'} />}
+      {hasOrigin && <Origin run={shownPerformance} idle={hasRun ? null : isStored ? id : 'The strategy'} />}
       <Metrics
-        label={`Figures of ${shown.index_id}`}
+        label={`Figures of ${shownPerformance.index_id}`}
         metrics={[
           {
             term: `Return ${hasRun ? 'after' : 'before'} costs`,
-            value: formatChange(shown.metrics.total_return),
-            note: `${formatChange(shown.metrics.annualised_return)} per year`,
+            value: formatChange(shownPerformance.metrics.total_return),
+            note: `${formatChange(shownPerformance.metrics.annualised_return)} per year`,
           },
-          { term: 'Volatility', value: formatPercent(shown.metrics.volatility), note: 'per year' },
+          { term: 'Volatility', value: formatPercent(shownPerformance.metrics.volatility), note: 'per year' },
           ...listTradingFigures(rebalances.data?.rebalances ?? [], readNumber(document['transaction_cost_bps'], 0)),
         ]}
       />
@@ -128,10 +129,10 @@ function Levels({ ofIndex, ofStrategy }: LevelsProps) {
     const levels = views.map(
       ({ level }) => new Map(level.index.map((date, t) => [String(date), Number(level.data[t])])),
     );
-    const common = [...levels[0]!.keys()].filter((date) => levels.every((level) => level.has(date))); // at least one run
+    const commonDates = [...levels[0]!.keys()].filter((date) => levels.every((level) => level.has(date))); // at least one run
     const drawn = views.map(({ index_id: id }, k): Line => {
-      const base = levels[k]!.get(common[0] ?? '') ?? 1; // a level per run
-      const values = common.map((date) => (100 * levels[k]!.get(date)!) / base);
+      const base = levels[k]!.get(commonDates[0] ?? '') ?? 1; // a level per run
+      const values = commonDates.map((date) => (100 * levels[k]!.get(date)!) / base);
       const isIndex = id === ofIndex.index_id;
       return {
         id,
@@ -141,7 +142,7 @@ function Levels({ ofIndex, ofStrategy }: LevelsProps) {
         ...(isIndex ? { reference: id } : {}),
       };
     });
-    return [common, drawn];
+    return [commonDates, drawn];
   }, [ofIndex, ofStrategy]);
   if (dates.length < 2) return null;
   return (
@@ -161,13 +162,13 @@ const readNumber = (value: Json | undefined, otherwise: number): number =>
 
 /** Formats the terms of a strategy as a sentence. */
 function formatSentence(document: JsonObject, { id, name, base_date: base, currency }: IndexSummary): string {
-  const capital = formatCount(readNumber(document['initial_capital'], EXAMPLE_CAPITAL));
+  const capitalText = formatCount(readNumber(document['initial_capital'], EXAMPLE_CAPITAL));
   const exposure = readNumber(document['exposure'], 1);
   const cost = readNumber(document['transaction_cost_bps'], 0);
   const tolerance = document['drift_tolerance'];
   const { start, end, rebalance, constraint_set_id: constraints } = document;
   return [
-    `A portfolio of ${capital} ${currency} follows ${name} (${id}) from ${typeof start === 'string' ? start : base}`,
+    `A portfolio of ${capitalText} ${currency} follows ${name} (${id}) from ${typeof start === 'string' ? start : base}`,
     typeof end === 'string' ? ` to ${end}` : '',
     exposure === 1 ? ', fully invested' : `, ${formatAtMost(exposure * 100, 2)}% invested`,
     cost === 0 ? ', without trading costs.' : `, and pays ${formatAtMost(cost, 2)} bp for each trade.`,

@@ -11,10 +11,10 @@ interface Base {
  * @param patch values by JSON pointer (RFC 6901), as in the sweep
  */
 export function getPatchBase(base: Base, patch: JsonObject): Base {
-  let whole: Json = { document: base.document, request: base.request };
+  let target: Json = { document: base.document, request: base.request };
   for (const [pointer, value] of Object.entries(patch))
-    whole = setAtPointer(whole, splitPointer(pointer), value ?? null);
-  return whole as unknown as Base; // only existing members are replaced
+    target = setAtPointer(target, splitPointer(pointer), value ?? null);
+  return target as unknown as Base; // only existing members are replaced
 }
 
 const splitPointer = (pointer: string): readonly string[] =>

@@ -71,15 +71,15 @@ function FirstVariants({ rows }: { readonly rows: readonly Row[] }) {
     .slice(0, DRAWN_MAX);
   const key = drawn.map(({ job }) => job.job_id).join();
   const { dates, lines } = useMemo(() => {
-    const all = [...new Set(drawn.flatMap(({ fan }) => fan.index))].toSorted();
+    const allDates = [...new Set(drawn.flatMap(({ fan }) => fan.index))].toSorted();
     return {
-      dates: all,
+      dates: allDates,
       lines: drawn.map(({ job, fan }, k): Line => {
         const levels = new Map(fan.index.map((date, at) => [date, fan.first?.[at] ?? null]));
         return {
           id: job.job_id,
           label: `${describeSubject(job)} ${formatShortId(job)}`,
-          values: all.map((date) => levels.get(date) ?? null),
+          values: allDates.map((date) => levels.get(date) ?? null),
           colour: k + 1,
         };
       }),
@@ -103,11 +103,11 @@ function FirstVariants({ rows }: { readonly rows: readonly Row[] }) {
 
 /** Renders the values that the first variant sets. */
 function FirstValues({ view }: { readonly view: SweepView }) {
-  const told = useParameterLabels(view.index_id);
+  const labels = useParameterLabels(view.index_id);
   const first = view.rows.find(({ rank }) => rank === 1);
-  if (first === undefined || told === undefined) return MISSING_TEXT;
+  if (first === undefined || labels === undefined) return MISSING_TEXT;
   const text = Object.entries(first.patch)
-    .map(([pointer, value]) => `${told(pointer).label} ${formatWithUnit(value as Json, told(pointer).unit)}`) // patch values are plain JSON
+    .map(([pointer, value]) => `${labels(pointer).label} ${formatWithUnit(value as Json, labels(pointer).unit)}`) // patch values are plain JSON
     .join(', ');
   return <span title={text}>{text}</span>;
 }

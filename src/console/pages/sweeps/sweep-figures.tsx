@@ -99,6 +99,7 @@ export function useParameterLabels(id: string): ParameterLabels | undefined {
   const isKnown = types.data !== undefined && index.data !== undefined;
   if ((types.data === undefined && types.trouble === null) || (index.data === undefined && index.trouble === null))
     return undefined;
-  const varied = isKnown ? listVariedParameters(index.data as unknown as JsonObject, types.data!, 0) : []; // the response is plain JSON
-  return (pointer) => varied.find((one) => one.pointer === pointer) ?? { label: formatPointer(pointer), unit: null };
+  const variedParameters = isKnown ? listVariedParameters(index.data as unknown as JsonObject, types.data!, 0) : []; // the response is plain JSON
+  return (pointer) =>
+    variedParameters.find((one) => one.pointer === pointer) ?? { label: formatPointer(pointer), unit: null };
 }

@@ -12,9 +12,9 @@ type Choice = SweepFoldsView['choices'][number];
 export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
   const write = folds.select_by === 'sharpe_ratio' ? (value: number | null) => formatDecimal(value, 3) : formatPercent;
   const outside = folds.over_paths[folds.select_by];
-  const metric = formatMetric(folds.select_by);
+  const metricText = formatMetric(folds.select_by);
   return (
-    <Section title="Out of sample" aside={`chosen by ${metric}, ${folds.method.replaceAll('_', ' ')}`}>
+    <Section title="Out of sample" aside={`chosen by ${metricText}, ${folds.method.replaceAll('_', ' ')}`}>
       <Metrics
         label="The choice out of sample"
         metrics={[
@@ -31,7 +31,7 @@ export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
           {
             term: 'Nine of ten paths',
             value: `${write(outside.percentiles['0.05'] ?? null)} to ${write(outside.percentiles['0.95'] ?? null)}`,
-            help: `From the 5th to the 95th percentile of the ${metric} of the paths`,
+            help: `From the 5th to the 95th percentile of the ${metricText} of the paths`,
           },
           { term: 'Losing paths', value: formatPercent(folds.probability_of_loss) },
           { term: 'Variants chosen', value: formatCount(folds.chosen.length), note: formatChosen(folds) },

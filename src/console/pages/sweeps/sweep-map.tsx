@@ -41,13 +41,13 @@ const METRICS = [
  * variant.
  */
 export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: SweepMapProps) {
-  const across = pointers.find((pointer) => pointer === getParameter('across')) ?? pointers[0] ?? '';
-  const down = pointers.find((pointer) => pointer === getParameter('down')) ?? pointers[1] ?? '';
+  const acrossPointer = pointers.find((pointer) => pointer === getParameter('across')) ?? pointers[0] ?? '';
+  const downPointer = pointers.find((pointer) => pointer === getParameter('down')) ?? pointers[1] ?? '';
   const metric = METRICS.find((one) => one === getParameter('metric')) ?? rankBy;
-  const columns = listValues(rows, across);
+  const columns = listValues(rows, acrossPointer);
   // If there is only one parameter, its values are rows, because there is space for any number of rows.
-  const isSingle = down === '';
-  const lines = isSingle ? columns : listValues(rows, down);
+  const isSingle = downPointer === '';
+  const lines = isSingle ? columns : listValues(rows, downPointer);
   const knownMetrics = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
   const scale = {
     least: Math.min(...knownMetrics),
@@ -55,16 +55,21 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
     most: Math.max(...knownMetrics),
   };
   const write = (value: number | null) => (metric === 'sharpe_ratio' ? formatDecimal(value, 3) : formatPercent(value));
-  const fixed = parseJson(getParameter('fixed'));
-  const hidden = listHiddenParameters(rows, pointers, { across, down, fixed: isObject(fixed) ? fixed : {} });
+  const fixedValues = parseJson(getParameter('fixed'));
+  const hiddenParameters = listHiddenParameters(rows, pointers, {
+    across: acrossPointer,
+    down: downPointer,
+    fixed: isObject(fixedValues) ? fixedValues : {},
+  });
   const equals = new Map(identical.flatMap((group) => group.map((variant) => [variant, group] as const)));
-  const findShown = (column: string, line: string) => findShownVariant(rows, { across, down, column, line, hidden });
+  const findShown = (column: string, line: string) =>
+    findShownVariant(rows, { across: acrossPointer, down: downPointer, column, line, hidden: hiddenParameters });
   return (
     <Section
       title={metric === 'sharpe_ratio' ? 'Sharpe ratio, annualised' : formatLabel(metric)}
-      aside={<MapChoices {...{ pointers, across, down, metric, told }} />}
+      aside={<MapChoices {...{ pointers, across: acrossPointer, down: downPointer, metric, told }} />}
     >
-      <Hidden {...{ rows, hidden, told, rankBy }} />
+      <Hidden {...{ rows, hidden: hiddenParameters, told, rankBy }} />
       <div
         class="sweep-map"
         data-part="Map"
@@ -73,11 +78,11 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
         aria-label={`${formatMetric(metric)} by parameters`}
       >
         <table>
-          <MapHead {...{ rows, across, down, columns, told, metric }} />
+          <MapHead {...{ rows, across: acrossPointer, down: downPointer, columns, told, metric }} />
           <tbody>
             {lines.map((line) => (
               <tr key={line}>
-                <th scope="row">{formatValue(rows, isSingle ? across : down, line, told)}</th>
+                <th scope="row">{formatValue(rows, isSingle ? acrossPointer : downPointer, line, told)}</th>
                 {(isSingle ? [line] : columns).map((column) => {
                   const variant = findShown(column, line);
                   const value = variant?.metrics?.[metric] ?? null;
@@ -87,7 +92,7 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
                       variant={variant}
                       text={write(value)}
                       colour={getColourAt(value, scale)}
-                      title={variant && formatHidden(variant, hidden, told)}
+                      title={variant && formatHidden(variant, hiddenParameters, told)}
                       remark={variant && findRemark(variant, equals.get(variant.variant))}
                       onOpen={onOpen}
                     />
@@ -180,8 +185,8 @@ function findRemark({ variant, patch }: SweepRow, group: readonly number[] | und
       text: `The cap cannot be kept: all securities at it hold ${formatPercent(capacity, 0)}`,
       isInfeasible: true,
     };
-  const others = group.filter((one) => one !== variant).join(', ');
-  return { text: `Identical levels to variant ${others}`, isInfeasible: false };
+  const otherNames = group.filter((one) => one !== variant).join(', ');
+  return { text: `Identical levels to variant ${otherNames}`, isInfeasible: false };
 }
 
 interface RemarksProps {
@@ -192,11 +197,13 @@ interface RemarksProps {
 /** Explains the marks of cells. */
 function Remarks({ rows, equals }: RemarksProps) {
   const remarks = rows.flatMap((row) => findRemark(row, equals.get(row.variant)) ?? []);
-  const capped = remarks.find(({ isInfeasible }) => isInfeasible);
+  const infeasibleRemark = remarks.find(({ isInfeasible }) => isInfeasible);
   return (
     <>
-      {capped !== undefined && (
-        <p class="quiet">× {capped.text} of the index. The weights are then as for the lowest cap that can be kept.</p>
+      {infeasibleRemark !== undefined && (
+        <p class="quiet">
+          × {infeasibleRemark.text} of the index. The weights are then as for the lowest cap that can be kept.
+        </p>
       )}
       {remarks.some(({ isInfeasible }) => !isInfeasible) && (
         <p class="quiet">= The levels are identical to those of another variant; both count as one trial.</p>
@@ -241,14 +248,14 @@ interface MapChoicesProps extends MapAxes, Pick<SweepMapProps, 'pointers' | 'tol
 
 /** Renders selectors of the two parameters and the metric of the map. */
 function MapChoices({ pointers, across, down, metric, told }: MapChoicesProps) {
-  const named = pointers.map((pointer) => ({ value: pointer, text: told(pointer).label }));
+  const choices = pointers.map((pointer) => ({ value: pointer, text: told(pointer).label }));
   return (
     <>
       {pointers.length > 1 && (
         <Select
           label="Across"
           isLabelShown
-          options={named}
+          options={choices}
           value={across}
           onChoose={(chosen) => setParameters({ across: chosen })}
         />
@@ -257,7 +264,7 @@ function MapChoices({ pointers, across, down, metric, told }: MapChoicesProps) {
         <Select
           label="Down"
           isLabelShown
-          options={named}
+          options={choices}
           value={down}
           onChoose={(chosen) => setParameters({ down: chosen })}
         />
@@ -280,18 +287,18 @@ interface HiddenProps extends Pick<SweepMapProps, 'rows' | 'told' | 'rankBy'> {
 /** If the map leaves out parameters, explains the cells. Selectors fix the values of these parameters. */
 function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
   if (hidden.length === 0) return null;
-  const open = hidden.filter(({ fixed }) => fixed === null).map(({ pointer }) => told(pointer).label);
+  const openLabels = hidden.filter(({ fixed }) => fixed === null).map(({ pointer }) => told(pointer).label);
   const fixParameter = (pointer: string, value: string) => {
-    const chosen = hidden.map((one) => [one.pointer, one.pointer === pointer ? value : one.fixed] as const);
-    const next = Object.fromEntries(chosen.filter(([, one]) => one !== null && one !== ''));
+    const chosenValues = hidden.map((one) => [one.pointer, one.pointer === pointer ? value : one.fixed] as const);
+    const next = Object.fromEntries(chosenValues.filter(([, one]) => one !== null && one !== ''));
     setParameters({ fixed: Object.keys(next).length === 0 ? null : JSON.stringify(next) });
   };
   return (
     <>
       <p class="quiet">
-        {open.length === 0
+        {openLabels.length === 0
           ? 'Each cell shows one variant: the other parameters are fixed.'
-          : `Each cell shows the variant that ranks first by ${formatMetric(rankBy)} over ${open.join(', ')}. Fix a parameter to see one slice.`}
+          : `Each cell shows the variant that ranks first by ${formatMetric(rankBy)} over ${openLabels.join(', ')}. Fix a parameter to see one slice.`}
       </p>
       <div class="sweep-fixed">
         {hidden.map(({ pointer, values, fixed }) => (

@@ -97,7 +97,7 @@ function Result({ view, request }: ResultProps) {
   const sentences = (view.verdict ?? []).filter(
     (sentence) => identical.length === 0 || !IDENTICAL_MESSAGE.test(sentence),
   );
-  const open = rows.find(({ variant }) => String(variant) === getParameter('variant'));
+  const openRow = rows.find(({ variant }) => String(variant) === getParameter('variant'));
   const openVariant = (variant: number) => setParameters({ variant: String(variant) });
   return (
     <>
@@ -124,7 +124,7 @@ function Result({ view, request }: ResultProps) {
           rows={rows}
           getKey={({ variant }) => String(variant)}
           onOpen={({ variant }) => openVariant(variant)}
-          openKey={open === undefined ? null : String(open.variant)}
+          openKey={openRow === undefined ? null : String(openRow.variant)}
           sort={{ column: 'rank', direction: 'asc' }}
         />
       </Section>
@@ -136,10 +136,10 @@ function Result({ view, request }: ResultProps) {
           ))}
         </Section>
       )}
-      {open !== undefined && (
+      {openRow !== undefined && (
         <VariantPanel
-          key={open.variant}
-          row={open}
+          key={openRow.variant}
+          row={openRow}
           indexId={view.index_id}
           request={request}
           told={labels}
@@ -151,7 +151,7 @@ function Result({ view, request }: ResultProps) {
 }
 
 function createColumns(pointers: readonly string[], labels: ParameterLabels): readonly Column<SweepRow>[] {
-  const varied = pointers.map((pointer): Column<SweepRow> => ({
+  const variedColumns = pointers.map((pointer): Column<SweepRow> => ({
     id: pointer.replaceAll(/\W/g, '-'),
     title: labels(pointer).label,
     help: pointer,
@@ -166,7 +166,7 @@ function createColumns(pointers: readonly string[], labels: ParameterLabels): re
   return [
     { id: 'rank', title: 'Rank', width: 56, value: ({ rank }) => rank },
     SHARPE_COLUMN,
-    ...varied,
+    ...variedColumns,
     ...METRIC_COLUMNS,
     {
       id: 'variant',

@@ -155,7 +155,7 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const terms = isObject(asked['terms']) ? asked['terms'] : {};
   const costs = Number(terms['transaction_cost_bps'] ?? 0);
-  const varied = useMemo(
+  const variedParameters = useMemo(
     () => listVariedParameters(index as unknown as JsonObject, types, costs),
     [index, types, costs],
   );
@@ -167,14 +167,14 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
   const setAxes = (next: readonly Axis[]) =>
     put('axes', Object.fromEntries(next.map((one) => [one.pointer, one.text])));
   const listValues = ({ pointer, text }: Axis) =>
-    parseValues(text, varied.find((one) => one.pointer === pointer)?.unit ?? null);
+    parseValues(text, variedParameters.find((one) => one.pointer === pointer)?.unit ?? null);
   const listRefused = ({ pointer, text }: Axis): readonly Finding[] => {
-    const variedParameter = varied.find((one) => one.pointer === pointer);
-    const refused = variedParameter === undefined ? [] : listValueErrors(text, variedParameter);
-    return refused.map((message) => ({ severity: 'error', code: 'WRONG_TYPE', message, path: `grid${pointer}` }));
+    const variedParameter = variedParameters.find((one) => one.pointer === pointer);
+    const valueErrors = variedParameter === undefined ? [] : listValueErrors(text, variedParameter);
+    return valueErrors.map((message) => ({ severity: 'error', code: 'WRONG_TYPE', message, path: `grid${pointer}` }));
   };
   const variants = axes.reduce((product, axis) => product * listValues(axis).length, axes.length === 0 ? 0 : 1);
-  const free = varied.filter(({ pointer }) => !axes.some((axis) => axis.pointer === pointer));
+  const free = variedParameters.filter(({ pointer }) => !axes.some((axis) => axis.pointer === pointer));
   const submit = async () => {
     const body: SweepRequest = {
       index_id: index.id,
@@ -192,7 +192,7 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
         <AxisField
           key={axis.pointer}
           axis={axis}
-          varied={varied.find(({ pointer }) => pointer === axis.pointer)}
+          varied={variedParameters.find(({ pointer }) => pointer === axis.pointer)}
           findings={[...listRefused(axis), ...listFindingsAt(trouble?.findings ?? [], axis.pointer)]}
           onChange={(text) => setAxes(axes.map((own, i) => (i === k ? { ...own, text } : own)))}
           onRemove={() => setAxes(axes.filter((_, i) => i !== k))}
@@ -207,7 +207,7 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
           ]}
           value=""
           onChoose={(pointer) =>
-            pointer !== '' && setAxes([...axes, { pointer, text: suggestValues(varied, pointer) }])
+            pointer !== '' && setAxes([...axes, { pointer, text: suggestValues(variedParameters, pointer) }])
           }
         />
       )}
@@ -286,7 +286,7 @@ interface AxisFieldProps {
 function AxisField({ axis, varied, findings, onChange, onRemove }: AxisFieldProps) {
   const label = varied?.label ?? axis.pointer;
   const unit = varied?.unit ?? null;
-  const read = parseValues(axis.text, unit).map((value) => formatWithUnit(value, unit));
+  const readValues = parseValues(axis.text, unit).map((value) => formatWithUnit(value, unit));
   return (
     <div class="sweep-axis">
       <Field
@@ -295,7 +295,7 @@ function AxisField({ axis, varied, findings, onChange, onRemove }: AxisFieldProp
           label,
           kind: 'text',
           unit,
-          help: `Values, separated by commas; now ${formatWithUnit(varied?.now, unit)}.${isFraction(unit) && read.length > 0 && findings.length === 0 ? ` Read as ${read.join(', ')}.` : ''}`,
+          help: `Values, separated by commas; now ${formatWithUnit(varied?.now, unit)}.${isFraction(unit) && readValues.length > 0 && findings.length === 0 ? ` Read as ${readValues.join(', ')}.` : ''}`,
         }}
         value={axis.text}
         findings={findings}

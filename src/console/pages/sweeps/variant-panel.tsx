@@ -69,12 +69,12 @@ function SaveAs({ row: { variant, patch }, indexId, request }: Pick<VariantPanel
   const save = (onRefusal: OnRefusal) =>
     attempt(async () => {
       const document = await service.value.call('getIndex', { params: { index_id: indexId } });
-      const made = getPatchBase({ document: document as unknown as JsonObject, request }, patch as JsonObject); // the responses are plain JSON
-      const body = { ...made.document, id, name: `${document.name}, variant ${variant}` };
+      const base = getPatchBase({ document: document as unknown as JsonObject, request }, patch as JsonObject); // the responses are plain JSON
+      const body = { ...base.document, id, name: `${document.name}, variant ${variant}` };
       await service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }); // the service created the document
       notifyChange();
       showToast('good', `The index ${id} was saved.`);
-      if (may('run')) await runIndex(id, made.request as Parameters<typeof runIndex>[1], onRefusal);
+      if (may('run')) await runIndex(id, base.request as Parameters<typeof runIndex>[1], onRefusal);
       navigate(formatIndexAddress(id));
     }, onRefusal);
   return (

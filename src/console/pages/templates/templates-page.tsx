@@ -20,7 +20,7 @@ export function TemplatesPage() {
     service.value.call('listMethodologyTemplates', { signal }),
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const taken = new Set(indices.data?.indices.map(({ id }) => id));
+  const takenIds = new Set(indices.data?.indices.map(({ id }) => id));
   return (
     <Page
       title="Templates"
@@ -28,7 +28,7 @@ export function TemplatesPage() {
       subtitle="Published methodologies as index documents, with their level on the served store over the last three years."
     >
       <Answered resource={templates} what="the templates">
-        {({ templates: all }) => <Gallery templates={all} taken={taken} />}
+        {({ templates: all }) => <Gallery templates={all} taken={takenIds} />}
       </Answered>
     </Page>
   );
@@ -51,16 +51,16 @@ function Gallery({ templates, taken }: GalleryProps) {
   const [typed, setTyped] = useState('');
   const kind = KINDS.find(({ value }) => value === getParameter('kind'))?.value ?? '';
   const isRunnable = getParameter('runs') === 'yes';
-  const found = templates.filter(
+  const foundTemplates = templates.filter(
     (template) =>
       holdsWords(template, typed) &&
       (kind === '' || template.kind === kind) &&
       (!isRunnable || template.can_run === true),
   );
-  const groups = GROUPS.map((group) => ({ ...group, cards: listRunnableFirst(found, group.value) }));
-  const ordered = groups.flatMap(({ cards }) => cards);
-  const first = new Set(ordered.slice(0, FIRST_SCREEN));
-  const requested = ordered
+  const groups = GROUPS.map((group) => ({ ...group, cards: listRunnableFirst(foundTemplates, group.value) }));
+  const orderedTemplates = groups.flatMap(({ cards }) => cards);
+  const first = new Set(orderedTemplates.slice(0, FIRST_SCREEN));
+  const requestedTemplates = orderedTemplates
     .filter(({ id, can_run: canRun }) => canRun === true && !answered.has(id))
     .slice(0, REQUESTS);
   return (
@@ -89,7 +89,7 @@ function Gallery({ templates, taken }: GalleryProps) {
           Only those that can run
         </label>
         <span class="quiet">
-          {found.length} of {templates.length}
+          {foundTemplates.length} of {templates.length}
         </span>
       </div>
       {groups
@@ -102,7 +102,7 @@ function Gallery({ templates, taken }: GalleryProps) {
                   key={template.id}
                   template={template}
                   taken={taken}
-                  isAsked={requested.includes(template) || answered.has(template.id)}
+                  isAsked={requestedTemplates.includes(template) || answered.has(template.id)}
                   isFirst={first.has(template)}
                   onAnswer={() => setAnswered((before) => new Set([...before, template.id]))}
                 />
@@ -110,7 +110,7 @@ function Gallery({ templates, taken }: GalleryProps) {
             </ul>
           </Section>
         ))}
-      {found.length === 0 && <p class="quiet">No template matches the search.</p>}
+      {foundTemplates.length === 0 && <p class="quiet">No template matches the search.</p>}
     </>
   );
 }
@@ -175,7 +175,7 @@ function Card({ template, taken, isAsked, isFirst, onAnswer }: CardProps) {
   useEffect(() => {
     if (isDone) onAnswer();
   }, [isDone]);
-  const use = formatAddress('/console/indices/new', { template: id, id: findFreeId(template, taken) });
+  const address = formatAddress('/console/indices/new', { template: id, id: findFreeId(template, taken) });
   const problem = level.data?.problem ?? level.trouble?.message ?? null;
   return (
     <li class="template" aria-busy={isFirst && isAsked && !isDone}>
@@ -197,7 +197,7 @@ function Card({ template, taken, isAsked, isFirst, onAnswer }: CardProps) {
       <footer>
         {template.can_run === true && !isDone && <span class="skeleton template-waits" aria-hidden="true" />}
         <Thumbnail values={level.data?.level?.data ?? []} title={title} />
-        {may('write') && <LinkButton href={use}>Use</LinkButton>}
+        {may('write') && <LinkButton href={address}>Use</LinkButton>}
       </footer>
     </li>
   );

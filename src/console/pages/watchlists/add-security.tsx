@@ -19,14 +19,14 @@ interface AddSecurityProps {
 /** Renders an input for one or several identifiers with a button. It suggests identifiers and companies. */
 export function AddSecurity({ known, listed, isWide, onAdd }: AddSecurityProps) {
   const [typed, setTyped] = useState('');
-  const list = useId();
-  const added = parseTyped(typed, known).filter((identifier) => !listed.includes(identifier));
+  const listId = useId();
+  const addedIdentifiers = parseTyped(typed, known).filter((identifier) => !listed.includes(identifier));
   return (
     <form
       class={isWide ? 'form-actions is-wide' : 'form-actions'}
       onSubmit={(event) => {
         event.preventDefault();
-        if (added.length > 0) onAdd([...new Set(added)]);
+        if (addedIdentifiers.length > 0) onAdd([...new Set(addedIdentifiers)]);
         setTyped('');
       }}
     >
@@ -34,18 +34,18 @@ export function AddSecurity({ known, listed, isWide, onAdd }: AddSecurityProps) 
         class="control"
         aria-label="Security to add"
         placeholder="Security or company"
-        list={list}
+        list={listId}
         value={typed}
         onInput={({ currentTarget }) => setTyped(currentTarget.value)}
       />
-      <datalist id={list}>
+      <datalist id={listId}>
         {suggestionsFor(typed, known, listed).map(({ identifier, name }) => (
           <option key={identifier} value={identifier}>
             {name}
           </option>
         ))}
       </datalist>
-      <Button type="submit" disabled={added.length === 0}>
+      <Button type="submit" disabled={addedIdentifiers.length === 0}>
         <Icon name="plus" /> Add
       </Button>
     </form>
@@ -62,11 +62,11 @@ function parseTyped(typed: string, securities: readonly Security[]): readonly st
     .map((text) => text.trim())
     .filter((text) => text !== '')
     .map((text) => {
-      const wanted = text.toLowerCase();
-      const found = securities.find(
-        ({ identifier, name }) => identifier.toLowerCase() === wanted || name?.toLowerCase() === wanted,
+      const wantedText = text.toLowerCase();
+      const foundSecurities = securities.find(
+        ({ identifier, name }) => identifier.toLowerCase() === wantedText || name?.toLowerCase() === wantedText,
       );
-      return found?.identifier ?? text;
+      return foundSecurities?.identifier ?? text;
     });
 }
 

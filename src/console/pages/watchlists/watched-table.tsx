@@ -48,8 +48,8 @@ export function WatchedTable({ identifiers, onRemove }: WatchedTableProps) {
       {(all) => {
         const securities = selectChosen(all, identifiers);
         const listedIds = new Set(securities.map(({ identifier }) => identifier));
-        const missing = identifiers.filter((identifier) => !listedIds.has(identifier));
-        return <PricedTable securities={securities} missing={missing} onRemove={onRemove} />;
+        const missingIdentifiers = identifiers.filter((identifier) => !listedIds.has(identifier));
+        return <PricedTable securities={securities} missing={missingIdentifiers} onRemove={onRemove} />;
       }}
     </Answered>
   );
@@ -67,25 +67,25 @@ interface PricedTableProps extends Pick<WatchedTableProps, 'onRemove'> {
 }
 
 function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
-  const priced = securities.slice(0, PRICED_MAX);
+  const pricedSecurities = securities.slice(0, PRICED_MAX);
   /** Years that were already read. Only the years of added securities are requested. */
   const read = useRef(new Map<string, YearPrices>());
   const formatKey = ({ identifier, end }: Security) => `${identifier} ${end}`;
   const years = useResource(
-    `years ${priced.map(formatKey).join(' ')}`,
+    `years ${pricedSecurities.map(formatKey).join(' ')}`,
     async (signal) => {
-      const missing = priced.filter((security) => !read.current.has(formatKey(security)));
-      const found = await readYears(missing, signal);
+      const missing = pricedSecurities.filter((security) => !read.current.has(formatKey(security)));
+      const missingYears = await readYears(missing, signal);
       for (const security of missing) {
-        const year = found.get(security.identifier);
+        const year = missingYears.get(security.identifier);
         if (year !== undefined) read.current.set(formatKey(security), year);
       }
-      return new Map(priced.flatMap((one) => listEntries(one.identifier, read.current.get(formatKey(one)))));
+      return new Map(pricedSecurities.flatMap((one) => listEntries(one.identifier, read.current.get(formatKey(one)))));
     },
     { follows: false },
   );
   const isAwaited = years.data === undefined && years.trouble === null;
-  const pricedIds = new Set(priced.map(({ identifier }) => identifier));
+  const pricedIds = new Set(pricedSecurities.map(({ identifier }) => identifier));
   const rows = securities.map((security): Row => {
     const year = years.data?.get(security.identifier) ?? read.current.get(formatKey(security));
     return { ...security, year, isAwaited: isAwaited && year === undefined && pricedIds.has(security.identifier) };

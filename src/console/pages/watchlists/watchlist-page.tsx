@@ -30,9 +30,9 @@ interface OpenedList extends OpenedDocument {
 /** Page of one watchlist: its name, and its securities with their last closes. */
 export function WatchlistPage({ params }: PageProps) {
   const id = params['id'] ?? null;
-  const opened = useResource(`watchlist ${id}`, (signal) => readList(id, signal), { follows: false });
+  const openedList = useResource(`watchlist ${id}`, (signal) => readList(id, signal), { follows: false });
   return (
-    <Answered resource={opened} what="the watchlist">
+    <Answered resource={openedList} what="the watchlist">
       {(first) => (
         <Editor
           title={id === null ? 'New watchlist' : first.name}
@@ -49,10 +49,10 @@ export function WatchlistPage({ params }: PageProps) {
           remove={() => service.value.call('deleteWatchlist', { params: { watchlist_id: id ?? '' } })}
           onSaved={(document) => {
             navigate(formatWatchlistAddress(String(document['id'])));
-            opened.reload();
+            openedList.reload();
           }}
           onRemoved={() => navigate('/console/watchlists')}
-          onReload={opened.reload}
+          onReload={openedList.reload}
         >
           {(edited) => (
             <>

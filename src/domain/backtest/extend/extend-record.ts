@@ -52,14 +52,16 @@ export function extendRecord({ stored, description, rebalances, market, added }:
     dates: stored.dates,
     before: { target: countDates('target'), optimised: countDates('optimised'), benchmark: countDates('benchmark') },
   };
-  const plain = JSON_FIELDS.extend(before.plain, source, extension);
-  const rest = ARRAY_FIELDS.extend(before.rest, source, extension);
+  const jsonFields = JSON_FIELDS.extend(before.plain, source, extension);
+  const otherFields = ARRAY_FIELDS.extend(before.rest, source, extension);
   const extendedRebalances = REBALANCES.extend(JSON.parse(new TextDecoder().decode(rebalances)), source, extension);
   for (const array of pools.added.f64) assertFinite(array);
-  const benchmark = readMember(rest, 'benchmark');
+  const benchmark = readMember(otherFields, 'benchmark');
   const encoder = new TextEncoder();
   return {
-    description: encoder.encode(JSON.stringify({ identifiers, plain, rest } satisfies Description)),
+    description: encoder.encode(
+      JSON.stringify({ identifiers, plain: jsonFields, rest: otherFields } satisfies Description),
+    ),
     rebalances: encoder.encode(JSON.stringify(extendedRebalances)),
     added: pools.added,
     benchmark: benchmark === null ? null : readLevels(benchmark, extension),

@@ -38,12 +38,16 @@ export function packRecord(
 ): PackedRecord {
   const { identifiers } = record;
   const pools = createPools(record, blocks);
-  const plain = JSON_FIELDS.pack(record, pools.packing);
-  const rest = ARRAY_FIELDS.pack(record, pools.packing);
+  const jsonFields = JSON_FIELDS.pack(record, pools.packing);
+  const otherFields = ARRAY_FIELDS.pack(record, pools.packing);
   const packedRebalances = REBALANCES.pack(rebalances, pools.packing);
   for (const array of [...pools.arrays.f64, ...blocks.keys()]) if (array instanceof Float64Array) assertFinite(array);
   const usedColumns = collectUsedColumns(pools.positions, identifiers);
-  const description = { identifiers: Array.from(usedColumns.columns, (column) => identifiers[column]!), plain, rest };
+  const description = {
+    identifiers: Array.from(usedColumns.columns, (column) => identifiers[column]!),
+    plain: jsonFields,
+    rest: otherFields,
+  };
   const createPackedPool = (kind: NumberType): PackedPool => ({
     length: pools.arrays[kind].reduce((sum, { length }) => sum + length, 0),
     writeTo(block) {

@@ -54,8 +54,8 @@ export function createColumns(
   sizes: Sizes,
   { placed, earlier }: CreateOptions = {},
 ): ColumnsWriter {
-  const headerText = createHeaderWriter(header, earlier);
-  const least = roundUpToBlock(headerText(computeLayout(sizes, WIDEST_OFFSET, placed)).length);
+  const writeHeader = createHeaderWriter(header, earlier);
+  const least = roundUpToBlock(writeHeader(computeLayout(sizes, WIDEST_OFFSET, placed)).length);
   const start = placed?.values.byteOffset ?? PREAMBLE_BYTES + least;
   const headerBytes = start - PREAMBLE_BYTES;
   const layout = computeLayout(sizes, start, placed);
@@ -68,7 +68,7 @@ export function createColumns(
   bytes.set(new TextEncoder().encode(MAGIC));
   new DataView(bytes.buffer).setUint32(8, headerBytes, true);
   bytes.fill(0x20, PREAMBLE_BYTES, start);
-  bytes.set(headerText(layout), PREAMBLE_BYTES);
+  bytes.set(writeHeader(layout), PREAMBLE_BYTES);
   return createColumnsWriter(bytes, layout);
 }
 

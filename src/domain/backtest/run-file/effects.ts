@@ -147,11 +147,11 @@ export function listAppendedEffects(
     names,
     joined,
   } = source;
-  const onAdded = { from: from + 1, to: from + length };
+  const addedRange = { from: from + 1, to: from + length };
   const after = listEffectRows(source, layout, {
     table: createEffectTable(index.sm, createIndexTerms(index)),
     columnsOfRows: names,
-    ...onAdded,
+    ...addedRange,
   });
   if (joined.length === 0) return [Float64Array.from(after)];
   const table = createTableOfActions(source, source.actionsOf(joined));

@@ -1,5 +1,5 @@
 import type { ReturnVariant } from '../../market/market-data.js';
-import { UNTAXED_TWINS, resolveVariant, listVariants } from '../../market/price-basis.js';
+import { UNTAXED_VARIANTS, resolveVariant, listVariants } from '../../market/price-basis.js';
 import type { Continuation } from '../extend/continuation.js';
 import type { Numbers, NumberType } from '../../numbers/number-types.js';
 import type { Book } from '../../books/book.js';
@@ -78,7 +78,7 @@ function findVariantBook({ index, variants }: Continuation, variant: ReturnVaria
   } = index;
   const ownVariant = resolveVariant(market, treatment.dividends);
   const findBook = (otherVariant: ReturnVariant): Book =>
-    otherVariant === ownVariant ? index.book : (variants[otherVariant] ?? findBook(UNTAXED_TWINS[otherVariant]));
+    otherVariant === ownVariant ? index.book : (variants[otherVariant] ?? findBook(UNTAXED_VARIANTS[otherVariant]));
   return findBook(variant);
 }
 

@@ -38,12 +38,12 @@ export const liquidity = defineConstraintClass({
   }),
   example: { id: 'liquid', type: 'Liquidity', params: { notional: 50_000_000, participation: 0.2, days: 2 } },
   toRows: ({ notional, participation, days, window }, context) => {
-    const valuesTraded = context.medianValueTraded(window);
-    context.missing({ field: 'VALUE_TRADED', values: valuesTraded, effect: 'they are not traded' });
+    const tradedValues = context.medianValueTraded(window);
+    context.missing({ field: 'VALUE_TRADED', values: tradedValues, effect: 'they are not traded' });
     const from = context.reference('previous');
     if (from === null) return [];
     return context.identifiers.map((_, name) => {
-      const median = Number.isNaN(valuesTraded[name]!) ? 0 : valuesTraded[name]!;
+      const median = Number.isNaN(tradedValues[name]!) ? 0 : tradedValues[name]!;
       const slope = (days * median) / notional;
       return readTradeBounds(
         {

@@ -30,9 +30,9 @@ export const relativePositionBounds = defineConstraintClass({
     listSecuritiesInScope(identifiers, context).map((name) => {
       const weight = context.index[name]!;
       const least = createParameterLimit(lower * weight, 'lower', weight);
-      const most = createParameterLimit(upper * weight, 'upper', weight);
+      const upperLimit = createParameterLimit(upper * weight, 'upper', weight);
       // For a short position the larger multiple gives the lower bound.
-      const [below, above] = weight < 0 ? [most, least] : [least, most];
+      const [below, above] = weight < 0 ? [upperLimit, least] : [least, upperLimit];
       return { form: 'name', name, lower: below, upper: above, member: context.identifiers[name]! };
     }),
 });

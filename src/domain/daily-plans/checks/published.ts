@@ -36,8 +36,8 @@ export const publishedCheck = defineCheckKind({
       if (bps > largest.bps) largest = { bps, day };
     }
     if (count === 0) return [];
-    const closes = `${count} published ${count === 1 ? 'close' : 'closes'}`;
-    const message = `The run differs from ${closes}. The largest difference is ${Number(largest.bps.toPrecision(4))} bp, on ${formatDay(largest.day)}.`;
+    const closesText = `${count} published ${count === 1 ? 'close' : 'closes'}`;
+    const message = `The run differs from ${closesText}. The largest difference is ${Number(largest.bps.toPrecision(4))} bp, on ${formatDay(largest.day)}.`;
     return [{ identifier: null, message, measure: { value: largest.bps, limit: tolerance, unit: 'bp' } }];
   },
 });

@@ -25,10 +25,10 @@ const COMPARISONS_BY_SYMBOL: ReadonlyMap<string, Comparison> = new Map(
  * @cost O(length)
  */
 export function parseExpression(text: string): ParsedExpression {
-  const most = LIMITS.MAX_EXPRESSION_LENGTH;
-  if (text.length > most)
-    throw new SyntaxFault(`the text has ${text.length} characters; the maximum is ${most}`, {
-      start: most,
+  const lengthMax = LIMITS.MAX_EXPRESSION_LENGTH;
+  if (text.length > lengthMax)
+    throw new SyntaxFault(`the text has ${text.length} characters; the maximum is ${lengthMax}`, {
+      start: lengthMax,
       end: text.length,
     });
   const cursor = createCursor(tokenise(text));

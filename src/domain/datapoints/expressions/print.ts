@@ -78,8 +78,8 @@ function printArithmetic({ operator, operands }: ArithmeticNode): [level: number
   }
   const level = operator === '+' || operator === '-' ? LEVELS.sum : LEVELS.product;
   const [first, ...otherExpressionNodes] = operands;
-  const rest = otherExpressionNodes.map((operand) => ` ${operator} ${printNode(operand, level + 1)}`);
-  return [level, `${printNode(first!, level)}${rest.join('')}`];
+  const restTexts = otherExpressionNodes.map((operand) => ` ${operator} ${printNode(operand, level + 1)}`);
+  return [level, `${printNode(first!, level)}${restTexts.join('')}`];
 }
 
 function printComparison({ field, comparison, value }: ComparisonNode): string {

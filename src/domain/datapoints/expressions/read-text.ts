@@ -65,8 +65,8 @@ const QUOTED_MAX = 80;
 function locateProblem(text: string, { code, message, accepted }: NodeProblem, position: CharacterSpan): TextProblem {
   const excerpt = text.slice(position.start, position.end);
   const shortExcerpt = excerpt.length > QUOTED_MAX ? `${excerpt.slice(0, QUOTED_MAX)}...` : excerpt;
-  const report = `${shortExcerpt} ${message}${/[.?]$/.test(message) ? '' : '.'}`;
-  return { code, message: report, position, ...(accepted === undefined ? {} : { accepted }) };
+  const reportText = `${shortExcerpt} ${message}${/[.?]$/.test(message) ? '' : '.'}`;
+  return { code, message: reportText, position, ...(accepted === undefined ? {} : { accepted }) };
 }
 
 function findFieldSpan(

@@ -102,6 +102,6 @@ export function formatUnit(unit: Unit): string | null {
       .map(([name, value]) => (Math.abs(value) === 1 ? name : `${name}^${Math.abs(value)}`));
   const [above, below] = [formatPowers((value) => value > 0), formatPowers((value) => value < 0)];
   if (above.length === 0 && below.length === 0) return 'number';
-  const singular = below.map((name) => name.replace(/s$/, ''));
-  return [above.join(' x ') || '1', ...singular].join(' per ');
+  const singularNames = below.map((name) => name.replace(/s$/, ''));
+  return [above.join(' x ') || '1', ...singularNames].join(' per ');
 }

@@ -57,8 +57,8 @@ function listSharedBounds(sides: readonly RowSide[]): Set<string> {
   for (const { placed, side, isBinding } of sides) {
     const { row, origin } = placed;
     if (row.form !== 'name' || !isBinding || origin.index === null || origin.soft !== null) continue;
-    for (const each of side === 'eq' ? ['lower', 'upper'] : [side]) {
-      const key = `${each} ${row.name}`;
+    for (const bound of side === 'eq' ? ['lower', 'upper'] : [side]) {
+      const key = `${bound} ${row.name}`;
       if (seenKeys.has(key)) sharedBounds.add(key);
       seenKeys.add(key);
     }

@@ -75,7 +75,7 @@ export function computeSensitivities(
       repeatedSolution === WORK_LIMIT_REACHED
         ? null
         : convertToObjectiveTerms(problem, repeatedSolution.objective - solution.objective);
-    const change =
+    const changeText =
       repeatedSolution === WORK_LIMIT_REACHED
         ? 'was not solved: the work limit for explanations was reached'
         : describeChange(
@@ -85,7 +85,7 @@ export function computeSensitivities(
           );
     const heldPhrase =
       restriction === undefined || repeatedSolution === WORK_LIMIT_REACHED ? '' : ', with the same securities held';
-    const step = `${to > from ? 'Raising' : 'Lowering'} ${parameter} of ${origin.name} from ${formatValue(origin, from)} to ${formatValue(origin, to)}`;
+    const stepText = `${to > from ? 'Raising' : 'Lowering'} ${parameter} of ${origin.name} from ${formatValue(origin, from)} to ${formatValue(origin, to)}`;
     return [
       {
         id: origin.id,
@@ -97,7 +97,7 @@ export function computeSensitivities(
         change: to - from,
         effect,
         shadowPrice: bound.isDependent ? (computeSmallestSlope(bound) ?? bound.shadowPrice) : bound.shadowPrice,
-        sentence: `${step} ${change}${heldPhrase}.`,
+        sentence: `${stepText} ${changeText}${heldPhrase}.`,
       },
     ];
   });

@@ -246,7 +246,7 @@ function createTracer(
           : best,
       undefined,
     );
-  let lost = 0;
+  let lostValue = 0;
   return (target) => {
     const nearestPoint = findNearest(earlier, target);
     const before = nearestPoint === undefined ? undefined : resumePath(program, nearestPoint);
@@ -258,9 +258,9 @@ function createTracer(
     const answer = solver.solve(targetProgram, {
       warm: start.answer.state,
       follow: { program: start.program, ...start.answer },
-      pivots: lost < FAILED_PIVOTS_MAX ? PIVOTS : 0,
+      pivots: lostValue < FAILED_PIVOTS_MAX ? PIVOTS : 0,
     });
-    lost = answer.iterations <= PIVOTS ? 0 : lost + 1;
+    lostValue = answer.iterations <= PIVOTS ? 0 : lostValue + 1;
     return answer.status === 'solved' ? reuseResult({ target, program: targetProgram, answer }) : undefined;
   };
 

@@ -58,13 +58,13 @@ export function expandSolution(
   { program, answer }: Pick<WholeSolution, 'program' | 'answer'>,
   { lower, upper }: Program,
 ): WholeSolution | undefined {
-  const whole = { ...program, lower, upper };
+  const wholeProgram = { ...program, lower, upper };
   const { point, state } = answer;
-  const kkt = checkKkt(whole, point);
-  const pulledVariables = isOptimal(kkt) ? new Int32Array(0) : listPulledVariables(whole, point);
+  const kkt = checkKkt(wholeProgram, point);
+  const pulledVariables = isOptimal(kkt) ? new Int32Array(0) : listPulledVariables(wholeProgram, point);
   if (!isOptimal(kkt) && pulledVariables.length === 0) return undefined;
   const names = state.names.map((held, i) =>
     program.lower[i] === program.upper[i] && lower[i]! < upper[i]! ? (point.x[i] === upper[i] ? UPPER : LOWER) : held,
   );
-  return { program: whole, answer: { ...answer, state: { ...state, names }, kkt }, pulled: pulledVariables };
+  return { program: wholeProgram, answer: { ...answer, state: { ...state, names }, kkt }, pulled: pulledVariables };
 }

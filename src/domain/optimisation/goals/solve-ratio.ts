@@ -110,10 +110,10 @@ function computeNextPrice({ low, high, point, before }: Bracket): number {
     nextPrice = point.price - (here * (point.price - before.price)) / (here - there);
   }
   if (high === undefined) {
-    const most = raiseToPower(GROWTH, 3) * point.price;
-    return nextPrice > point.price && nextPrice < most
+    const largestPrice = raiseToPower(GROWTH, 3) * point.price;
+    return nextPrice > point.price && nextPrice < largestPrice
       ? nextPrice
-      : Math.min(Math.max(ratioPrice, GROWTH * point.price), most);
+      : Math.min(Math.max(ratioPrice, GROWTH * point.price), largestPrice);
   }
   const least = low?.price ?? 0;
   if (nextPrice > least && nextPrice < high.price) return nextPrice;

@@ -73,13 +73,13 @@ function solveModels(
 ): SeparableSolution | undefined {
   const options = effort === undefined ? {} : { effort };
   const computeMerit = (x: Float64Array) => computeObjective(base, x) + smooth.valueAt(x);
-  const plain = smooth.settle === undefined ? undefined : solver.solve(base, { warm, ...options });
-  const isSolved = plain?.status === 'solved';
-  let x = isSolved ? plain.point.x : start;
-  let modelCentre = isSolved ? settlePoint(plain, base, smooth.settle!) : start; // present, because `isSolved` requires it
-  let state = isSolved ? plain.state : warm;
+  const plainResult = smooth.settle === undefined ? undefined : solver.solve(base, { warm, ...options });
+  const isSolved = plainResult?.status === 'solved';
+  let x = isSolved ? plainResult.point.x : start;
+  let modelCentre = isSolved ? settlePoint(plainResult, base, smooth.settle!) : start; // present, because `isSolved` requires it
+  let state = isSolved ? plainResult.state : warm;
   let isFeasible = isSolved;
-  let iterations = plain?.iterations ?? 0;
+  let iterations = plainResult?.iterations ?? 0;
   let best: SeparableSolution | undefined;
   for (let k = 0; k < MODELS_MAX; k++) {
     let result = solver.solve(createModelProgram(base, smooth, { x, around: modelCentre, isBounded: true }), {
@@ -218,9 +218,9 @@ function setFirstNorm(
   { found, price, iterations }: PricedSolution,
 ): SeparableSolution | undefined {
   const { point, state } = found.answer;
-  const whole = { ...point, normMultipliers: Float64Array.of(price, ...point.normMultipliers) };
+  const newPoint = { ...point, normMultipliers: Float64Array.of(price, ...point.normMultipliers) };
   const stateWithNorm = { ...state, norms: Int8Array.of(price > 0 ? UPPER : IDLE, ...state.norms) };
-  const checkedSolution = checkSolution(base, smooth, whole, { ...found.answer, state: stateWithNorm }, iterations);
+  const checkedSolution = checkSolution(base, smooth, newPoint, { ...found.answer, state: stateWithNorm }, iterations);
   return checkedSolution.answer.status === 'solved' ? checkedSolution : undefined;
 }
 

@@ -135,18 +135,18 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
   for (let round = 0; round < ROUNDS_MAX && isWithin(); round++) {
     if (isGrowing) set = addNearScenarios(solver, { ...restrictedTerms, unit, isWithin }, set);
     const result = solveInUnits(solver, restrictedTerms, set, unit);
-    const whole = result === undefined || resting === null ? result : expandSolution(result, rows);
-    if (result === undefined || whole === undefined) break;
+    const wholeSolution = result === undefined || resting === null ? result : expandSolution(result, rows);
+    if (result === undefined || wholeSolution === undefined) break;
     const { x } = result.answer.point;
     const outcomes = computeOutcomes(goal, x);
     const value = computeTailAverage(outcomes, size);
     const worstSet = findWorstScenarios(goal, x, outcomes);
-    const pulledVariables = 'pulled' in whole ? whole.pulled : new Int32Array(0);
+    const pulledVariables = 'pulled' in wholeSolution ? wholeSolution.pulled : new Int32Array(0);
     const joinedSet = joinSets(set, worstSet);
     const isWhole = isSame(joinedSet, set);
     isGrowing = isExpensive(terms) || isMuchLarger(joinedSet, set);
     if (pulledVariables.length === 0) {
-      const { program, answer } = whole;
+      const { program, answer } = wholeSolution;
       const { bound, shares } = result;
       const least = goal.measure === 'drawdown' ? Math.max(bound, 0) : bound; // no drawdown is below zero
       best = selectBetter(
@@ -199,12 +199,12 @@ function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: n
   };
   if (goal.measure === 'drawdown' || tailSet.scenarios.length === goal.scenarios)
     return { set: tailSet, isFar: isExpensive({ goal, rows }) };
-  const set = findWorstScenarios(
+  const worstSet = findWorstScenarios(
     goal,
     solver.nearly(createTailProgram(goal, rows, tailSet, unit).program).slice(0, rows.n),
   );
-  const isNew = joinSets(tailSet, set).scenarios.length - tailSet.scenarios.length;
-  return { set, isFar: isNew > NEW_SCENARIOS_MAX * set.scenarios.length };
+  const isNew = joinSets(tailSet, worstSet).scenarios.length - tailSet.scenarios.length;
+  return { set: worstSet, isFar: isNew > NEW_SCENARIOS_MAX * worstSet.scenarios.length };
 }
 
 function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): ScenarioSetSolution | undefined {
@@ -338,13 +338,13 @@ function addNearScenarios(
   { goal, rows, unit, isWithin }: ApproximateSolveTerms,
   first: TailSet,
 ): TailSet {
-  let set = first;
+  let tailSet = first;
   for (let round = 0; round < ROUGH_ROUNDS_MAX && isWithin(); round++) {
-    const nearWeights = solver.nearly(createTailProgram(goal, rows, set, unit).program).slice(0, rows.n);
-    const joinedSet = joinSets(set, findWorstScenarios(goal, nearWeights));
-    const isMore = goal.measure === 'drawdown' ? !isSame(joinedSet, set) : isMuchLarger(joinedSet, set);
-    set = joinedSet;
+    const nearWeights = solver.nearly(createTailProgram(goal, rows, tailSet, unit).program).slice(0, rows.n);
+    const joinedSet = joinSets(tailSet, findWorstScenarios(goal, nearWeights));
+    const isMore = goal.measure === 'drawdown' ? !isSame(joinedSet, tailSet) : isMuchLarger(joinedSet, tailSet);
+    tailSet = joinedSet;
     if (!isMore) break;
   }
-  return set;
+  return tailSet;
 }

@@ -232,11 +232,13 @@ export function describeInfeasibility(
   { conflict, relaxations, exhaustive }: Pick<Infeasibility, 'conflict' | 'relaxations' | 'exhaustive'>,
   remaining: readonly UnresolvedConflict[] = [],
 ): string {
-  const more = relaxations.length - DESCRIBED_CHANGES_MAX;
+  const moreCount = relaxations.length - DESCRIBED_CHANGES_MAX;
   return [
     describeConflict(conflict),
     ...relaxations.slice(0, DESCRIBED_CHANGES_MAX).map(describeReach),
-    ...(more > 0 ? [`${more} more such ${more === 1 ? 'change is' : 'changes are'} in the detail.`] : []),
+    ...(moreCount > 0
+      ? [`${moreCount} more such ${moreCount === 1 ? 'change is' : 'changes are'} in the detail.`]
+      : []),
     ...remaining.map(describeRemaining),
     ...describeMissingSecurities(problem, conflict),
     ...describeParity(problem, conflict),
@@ -307,13 +309,13 @@ function describeReach(relaxation: Relaxation): string {
   const isShare = findConstraintClass(type)?.unit === 'fraction' && !NON_FRACTION_PARAMETERS.has(parameter);
   const formatNumber = (value: number) =>
     isShare ? `${Number((100 * value).toPrecision(DIGITS))}%` : String(Number(value.toPrecision(DIGITS)));
-  const request = SOLE_PARAMETERS.has(parameter) ? formatNumber(from) : `${parameter} ${formatNumber(from)}`;
+  const requestText = SOLE_PARAMETERS.has(parameter) ? formatNumber(from) : `${parameter} ${formatNumber(from)}`;
   const extremeWord = to > from ? 'lowest' : 'highest';
   const reachPhrase =
     bound === undefined
       ? `the ${extremeWord} that the other constraints allow is`
       : `the ${extremeWord} that was found to be sufficient is`;
-  return `${formatRowName(relaxation)} requires ${request}; ${reachPhrase} ${formatNumber(to)}.`;
+  return `${formatRowName(relaxation)} requires ${requestText}; ${reachPhrase} ${formatNumber(to)}.`;
 }
 
 /** Parameters of rows that have no other numeric parameter. */

@@ -258,8 +258,8 @@ export function roundMovesOutward(
 const SOLVER_ROUNDING = 1e-8;
 
 function roundToFewDigits(from: number, to: number): number {
-  const plain = Number(to.toPrecision(6));
-  return Math.abs(plain - to) <= SOLVER_ROUNDING * Math.abs(to) ? plain : roundUpwards(from, to, 0);
+  const roundedValue = Number(to.toPrecision(6));
+  return Math.abs(roundedValue - to) <= SOLVER_ROUNDING * Math.abs(to) ? roundedValue : roundUpwards(from, to, 0);
 }
 
 const moveOutward = (extra: number) => (from: number, to: number) => roundUpwards(from, to, extra);

@@ -69,9 +69,9 @@ function describeForcedSales({ type, params }: Origin, all: DerivedSolve['leaver
   const namedLeavers = leavers
     .slice(0, NAMED_MAX)
     .map(({ identifier, weight }) => `${identifier} ${roundDigits(weight)}`);
-  const rest = leavers.length - namedLeavers.length;
+  const restCount = leavers.length - namedLeavers.length;
   const total = leavers.reduce((sum, { weight }) => sum + Math.abs(weight), 0);
-  return ` Sold because they left the source index: ${namedLeavers.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; ${roundDigits(total)} in total.`;
+  return ` Sold because they left the source index: ${namedLeavers.join(', ')}${restCount > 0 ? ` and ${restCount} more` : ''}; ${roundDigits(total)} in total.`;
 }
 
 const roundDigits = (value: number): number => Number(value.toPrecision(6));

@@ -86,13 +86,13 @@ export function solvePricedTail(
   const size = countTailScenarios(goal);
   const unit = computeTailAverage(computeOutcomes(goal, x).map(Math.abs), Math.max(size, 1)) || 1;
   const planes: TailCut[] = [];
-  let set = findWorstScenarios(goal, x);
+  let worstSet = findWorstScenarios(goal, x);
   let last: PricedOptimum | undefined;
   const restingFlags = findSecuritiesAtBounds(bare.program, x);
   // If two corners are equally good, rounding decides if a solve converges. Other units are then tried.
   const units = bare.program.curvature === 0 ? VARIABLE_UNITS : VARIABLE_UNITS.slice(0, 1);
   const findOptimum = (price: number): PricedOptimum | undefined => {
-    const terms = units.map((times) => ({ goal, bare, set, unit: times * unit, price }));
+    const terms = units.map((times) => ({ goal, bare, set: worstSet, unit: times * unit, price }));
     return (
       findFirst(terms, (own) => solveWithFixedSecurities(solver, own, x, restingFlags)) ??
       findFirst(terms, (own) => solveAtPrice(solver, own, bare.program))
@@ -107,10 +107,11 @@ export function solvePricedTail(
         const { weights, plane } = result;
         const outcomes = computeOutcomes(goal, weights);
         const tail = computeTailAverage(outcomes, size);
-        const joinedSet = joinSets(set, findWorstScenarios(goal, weights, outcomes));
+        const joinedSet = joinSets(worstSet, findWorstScenarios(goal, weights, outcomes));
         const isWhole =
-          isSame(joinedSet, set) || tail - computeDotProduct(plane.slopes, weights) <= LIMIT_TOLERANCE * (1 + most);
-        set = joinedSet;
+          isSame(joinedSet, worstSet) ||
+          tail - computeDotProduct(plane.slopes, weights) <= LIMIT_TOLERANCE * (1 + most);
+        worstSet = joinedSet;
         if (isWhole) return { ...result, tail, cost: computeGoalCost(bare.program, weights) };
       }
       return undefined;
@@ -120,14 +121,14 @@ export function solvePricedTail(
     return { planes, ...createLimitSolution(bare, placed, interpolation) };
   }
   const attainedPrice = searchPrice({ first, most }, (price) => {
-    const tailSet = set;
+    const tailSet = worstSet;
     const result = findOptimum(price);
     if (result === undefined) return undefined;
     const tail = computeTailAverage(computeOutcomes(goal, result.weights), size);
     if (Math.abs(tail - most) <= LIMIT_TOLERANCE * (1 + most)) last = result;
     planes.push(result.plane);
-    set = joinSets(tailSet, findWorstScenarios(goal, result.weights));
-    return { tail, isWhole: isSame(set, tailSet) };
+    worstSet = joinSets(tailSet, findWorstScenarios(goal, result.weights));
+    return { tail, isWhole: isSame(worstSet, tailSet) };
   });
   for (const plane of planes) tails.hold(plane);
   return { planes, attained: attainedPrice, optimum: last === undefined ? null : addPlane(bare, placed, last) };

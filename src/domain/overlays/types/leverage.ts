@@ -77,15 +77,15 @@ export const leverage = defineOverlayType({
 /** Describes interest on borrowing or cash. */
 function describeCarry(factor: number, rate: string | null, days: number): string[] {
   if (factor === 1) return [];
-  const share = formatShare(Number(Math.abs(factor - 1).toPrecision(12)));
+  const shareText = formatShare(Number(Math.abs(factor - 1).toPrecision(12)));
   const positionPhrase =
-    factor > 1 ? `Its borrowing, ${share} of its value, costs` : `Its cash, ${share} of its value, earns`;
+    factor > 1 ? `Its borrowing, ${shareText} of its value, costs` : `Its cash, ${shareText} of its value, earns`;
   return [rate === null ? `${positionPhrase} nothing.` : `${positionPhrase} ${rate}, by calendar days over ${days}.`];
 }
 
 /** Returns the rate as text; null without interest. */
 function formatRate(series: string | null, spreadBps: number, factor: number): string | null {
   if (series === null && spreadBps === 0) return null;
-  const rate = series === null ? 'a rate of 0' : `the rate ${series}`;
-  return spreadBps === 0 ? rate : `${rate} ${factor > 1 ? 'plus' : 'minus'} ${spreadBps} basis points`;
+  const rateText = series === null ? 'a rate of 0' : `the rate ${series}`;
+  return spreadBps === 0 ? rateText : `${rateText} ${factor > 1 ? 'plus' : 'minus'} ${spreadBps} basis points`;
 }

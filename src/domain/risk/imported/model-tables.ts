@@ -89,7 +89,7 @@ const CELL_INTEGERS = 3;
 function createTable(path: string, pathOf: (place: number) => string): ModelTable {
   const rows = new Map<string, number>();
   const columns = new Map<string, number>();
-  let whole = new Int32Array(CELL_INTEGERS * INITIAL_CELLS);
+  let integers = new Int32Array(CELL_INTEGERS * INITIAL_CELLS);
   let values = new Float64Array(INITIAL_CELLS);
   let cells = 0;
   return {
@@ -99,18 +99,23 @@ function createTable(path: string, pathOf: (place: number) => string): ModelTabl
     columns,
     add({ row, column, value, place }) {
       if (cells === values.length) {
-        const [earlier, numbers] = [whole, values];
-        whole = new Int32Array(2 * earlier.length);
-        whole.set(earlier);
+        const [earlier, numbers] = [integers, values];
+        integers = new Int32Array(2 * earlier.length);
+        integers.set(earlier);
         values = new Float64Array(2 * numbers.length);
         values.set(numbers);
       }
-      whole.set([addName(rows, row), addName(columns, column), place], CELL_INTEGERS * cells);
+      integers.set([addName(rows, row), addName(columns, column), place], CELL_INTEGERS * cells);
       values[cells++] = value;
     },
     each(visit) {
       for (let k = 0, position = 0; k < cells; k++, position += CELL_INTEGERS)
-        visit({ row: whole[position]!, column: whole[position + 1]!, place: whole[position + 2]!, value: values[k]! });
+        visit({
+          row: integers[position]!,
+          column: integers[position + 1]!,
+          place: integers[position + 2]!,
+          value: values[k]!,
+        });
     },
   };
 }

@@ -33,14 +33,14 @@ export const categoryFilter = defineSelectionClass({
     const use = useCategory(field, 'field');
     const includedGroups = include === null ? null : new Set(include);
     const excludedGroups = new Set(exclude ?? []);
-    const conditions = [
+    const conditionsText = [
       ...(include === null ? [] : [`one of ${formatList(include)}`]),
       ...(exclude === null ? [] : [`none of ${formatList(exclude)}`]),
     ].join(' and ');
     return {
       reads: [use],
       remembers: false,
-      sentence: `Keep securities whose ${field} is ${conditions}; ${describeMissingPolicy(missing)}.`,
+      sentence: `Keep securities whose ${field} is ${conditionsText}; ${describeMissingPolicy(missing)}.`,
       select({ cross, columns }) {
         const { of, names } = cross.groups(use.field, columns);
         const isWantedGroup = (group: string | null): boolean =>
@@ -52,7 +52,7 @@ export const categoryFilter = defineSelectionClass({
         for (let i = 0; i < of.length; i++) keptFlags[i] = isKept[of[i]!] ? 1 : 0;
         return {
           kept: keptFlags,
-          because: (position) => createReason(`${field} ${conditions}`, { value: names[of[position]!]! }),
+          because: (position) => createReason(`${field} ${conditionsText}`, { value: names[of[position]!]! }),
         };
       },
     };

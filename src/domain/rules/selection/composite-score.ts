@@ -51,14 +51,14 @@ export const compositeScore = defineSelectionClass({
           `${direction} ${nameUsedField(uses[i]!)} (weight ${weight}, winsorised at ${winsorise})`,
       )
       .join(', ');
-    const limits = [
+    const limitsText = [
       ...(count === null ? [] : [`the ${count} best`]),
       ...(minimum === null ? [] : [`those scoring at least ${minimum}`]),
     ].join(' among ');
     return {
       reads: uses,
       remembers: false,
-      sentence: `Score securities by the weighted average z-score of ${termPhrases} and keep ${limits}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Score securities by the weighted average z-score of ${termPhrases} and keep ${limitsText}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const scores = new Float64Array(scope.columns.length);
         const total = terms.reduce((sum, { weight }) => sum + weight, 0);
@@ -97,10 +97,11 @@ function createBestScores(order: Int32Array, { scores, count, minimum }: ScoreLi
     (position) => !isScored(position) || minimum === null || scores[position]! >= minimum,
   );
   const scoredCount = eligiblePositions.filter(isScored).length;
-  const most: RankThreshold[] = count === null ? [] : [{ type: 'count', rank: count }];
+  const countThresholds: RankThreshold[] = count === null ? [] : [{ type: 'count', rank: count }];
   const least: RankThreshold[] = minimum === null ? [] : [{ type: 'minimum', rank: scoredCount, bound: minimum }];
   // The threshold that fewer securities satisfy comes first.
-  const scoredThresholds = count !== null && count <= scoredCount ? [...most, ...least] : [...least, ...most];
+  const scoredThresholds =
+    count !== null && count <= scoredCount ? [...countThresholds, ...least] : [...least, ...countThresholds];
   // Securities without a score rank after those below the minimum. They do not count towards the number.
   const belowCount = order.length - eligiblePositions.length;
   const unscoredThresholds: RankThreshold[] = [

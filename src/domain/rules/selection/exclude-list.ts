@@ -10,14 +10,15 @@ export const excludeList = defineSelectionClass({
   params: defineObject(() => ({ identifiers: parameters.identifiers })),
   example: { id: 'sanctioned', type: 'ExcludeList', params: { identifiers: ['XYZ'] } },
   behaviour({ identifiers: listed }) {
-    const set = new Set(listed);
+    const listedIdentifiers = new Set(listed);
     return {
       reads: [],
       remembers: false,
       sentence: `Remove these securities: ${formatList(listed)}.`,
       select: ({ columns, identifiers }) => ({
-        kept: Uint8Array.from(columns, (column) => (set.has(identifiers[column]!) ? 0 : 1)),
-        because: (position) => createReason('not on the list', { value: !set.has(identifiers[columns[position]!]!) }),
+        kept: Uint8Array.from(columns, (column) => (listedIdentifiers.has(identifiers[column]!) ? 0 : 1)),
+        because: (position) =>
+          createReason('not on the list', { value: !listedIdentifiers.has(identifiers[columns[position]!]!) }),
       }),
     };
   },

@@ -10,14 +10,15 @@ export const includeList = defineSelectionClass({
   params: defineObject(() => ({ identifiers: parameters.identifiers })),
   example: { id: 'approved', type: 'IncludeList', params: { identifiers: ['AAPL', 'MSFT', 'NVDA'] } },
   behaviour({ identifiers: listed }) {
-    const set = new Set(listed);
+    const listedIdentifiers = new Set(listed);
     return {
       reads: [],
       remembers: false,
       sentence: `Keep only these securities: ${formatList(listed)}.`,
       select: ({ columns, identifiers }) => ({
-        kept: Uint8Array.from(columns, (column) => (set.has(identifiers[column]!) ? 1 : 0)),
-        because: (position) => createReason('on the list', { value: set.has(identifiers[columns[position]!]!) }),
+        kept: Uint8Array.from(columns, (column) => (listedIdentifiers.has(identifiers[column]!) ? 1 : 0)),
+        because: (position) =>
+          createReason('on the list', { value: listedIdentifiers.has(identifiers[columns[position]!]!) }),
       }),
     };
   },

@@ -51,8 +51,8 @@ export const hierarchicalRiskParityWeight = defineWeightingClass({
       formula: 'product of (1 - variance / (variance + variance of the other half)) from the root to the leaf',
       weigh(scope) {
         const { columns } = scope;
-        const most = LIMITS.MAX_HIERARCHY_SECURITIES;
-        if (columns.length > most) return refuseTooMany(columns.length, most);
+        const securitiesMax = LIMITS.MAX_HIERARCHY_SECURITIES;
+        if (columns.length > securitiesMax) return refuseTooMany(columns.length, securitiesMax);
         const risk = modelId === null ? estimateSampleRisk(scope, window) : createStoredRisk(scope, modelId);
         if (risk.kind === 'refused') return risk;
         return computeWeights(risk, { linkage, distance }, columns.length);

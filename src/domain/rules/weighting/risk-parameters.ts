@@ -25,6 +25,6 @@ export interface RiskParameters {
 }
 
 export function describeRiskEstimate({ window, target, intensity }: RiskParameters): string {
-  const weight = intensity === null ? 'securities / (securities + observations)' : String(intensity);
-  return `a covariance of ${window} returns shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} (${target}) with intensity ${weight}`;
+  const weightText = intensity === null ? 'securities / (securities + observations)' : String(intensity);
+  return `a covariance of ${window} returns shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} (${target}) with intensity ${weightText}`;
 }

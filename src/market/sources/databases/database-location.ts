@@ -90,10 +90,10 @@ export function createDatabaseLocations({
     const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
     const port = url.port === '' ? DEFAULT_PORT : Number(url.port);
     if (!allowedHosts.has(formatKey({ host, port }))) return createNotAllowedProblem(HOST_NOT_ALLOWED);
-    const unknown = [...url.searchParams.keys()].filter((name) => !URL_PARAMETERS.has(name));
-    if (unknown.length > 0)
+    const unknownParameters = [...url.searchParams.keys()].filter((name) => !URL_PARAMETERS.has(name));
+    if (unknownParameters.length > 0)
       return createMalformedProblem(
-        `The parameter ${unknown[0]} of the URL is not accepted; the accepted set is ${[...URL_PARAMETERS].join(', ')}.`,
+        `The parameter ${unknownParameters[0]} of the URL is not accepted; the accepted set is ${[...URL_PARAMETERS].join(', ')}.`,
       );
     const mode = url.searchParams.get('sslmode') ?? 'disable';
     if (!SSL_MODES.includes(mode))

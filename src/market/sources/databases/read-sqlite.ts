@@ -45,15 +45,15 @@ export async function readSqlite(
       }
     }
     onProgress(0, 'copying the database');
-    const copy = join(folder, 'copy.db');
-    await copyFile(path, copy, constants.COPYFILE_FICLONE);
-    const digest = await digestFile(copy, 'database');
-    if (!(await toRollbackFile(copy))) {
+    const copyPath = join(folder, 'copy.db');
+    await copyFile(path, copyPath, constants.COPYFILE_FICLONE);
+    const digest = await digestFile(copyPath, 'database');
+    if (!(await toRollbackFile(copyPath))) {
       problems.error({ code: 'UNREADABLE_FILE', path: '', message: 'The file is not an SQLite database.' });
       return undefined;
     }
     const rows = createContentRows(problems, terms);
-    readTables(copy, { named, terms }, rows, problems, onProgress);
+    readTables(copyPath, { named, terms }, rows, problems, onProgress);
     const completeContent = rows.toContent();
     if (completeContent === undefined || problems.errors > 0) return undefined;
     return { ...completeContent, rows: countRowsByTable(rows.rowsOf), files: [digest] };

@@ -70,9 +70,9 @@ async function sampleSqlite(path: string, limit: number): Promise<TableSample[]>
   const { default: sqlite } = await import('node-sqlite3-wasm');
   const folder = await mkdtemp(join(tmpdir(), 'divisor-sqlite-'));
   try {
-    const copy = join(folder, 'copy.db');
-    await copyFile(path, copy, constants.COPYFILE_FICLONE);
-    const database = new sqlite.Database(copy, { readOnly: true, fileMustExist: true });
+    const copyPath = join(folder, 'copy.db');
+    await copyFile(path, copyPath, constants.COPYFILE_FICLONE);
+    const database = new sqlite.Database(copyPath, { readOnly: true, fileMustExist: true });
     try {
       const names = database
         .all(`SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY 1 LIMIT ${TABLES_MAX}`)

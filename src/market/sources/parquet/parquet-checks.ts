@@ -43,10 +43,10 @@ export async function reportColumns(
     return stem !== undefined && names.has(stem) ? [stem] : [];
   });
   if (renamedColumns.length === 0) return;
-  const twinColumns = await connection.runAndReadAll(
+  const repeatedColumns = await connection.runAndReadAll(
     `SELECT first(name), last(name), min(file_name) FROM (SELECT name, file_name FROM ${schema} WHERE lower(name) IN (${renamedColumns.map(quoteText).join(', ')})) GROUP BY file_name, lower(name) HAVING count(*) > 1 ORDER BY 3, 1 LIMIT ${LISTED_COLUMNS_MAX}`,
   );
-  for (const [name, other, path] of twinColumns.getRows())
+  for (const [name, other, path] of repeatedColumns.getRows())
     problems.error({
       code: 'DUPLICATE_KEY',
       path: `${findLabel(path)}.${String(other)}`,

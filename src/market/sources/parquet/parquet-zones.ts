@@ -32,9 +32,9 @@ export async function addZones<F extends ParquetFile>(
   const { files, columns } = addKeys(listed, ownTypedColumns, isKey);
   const moments = columns.flatMap(({ name, type }) => (type === ZONED_TYPE ? [name] : []));
   if (moments.length === 0) return { files, columns };
-  const paths = files.map(({ path }) => quoteText(path)).join(', ');
+  const pathsText = files.map(({ path }) => quoteText(path)).join(', ');
   const queryResult = await connection.runAndReadAll(
-    `SELECT file_name, decode(key), decode(value) FROM parquet_kv_metadata([${paths}]) WHERE decode(key) IN ('pandas', 'ARROW:schema')`,
+    `SELECT file_name, decode(key), decode(value) FROM parquet_kv_metadata([${pathsText}]) WHERE decode(key) IN ('pandas', 'ARROW:schema')`,
   );
   const metadataByFile = new Map<string, { pandas?: string; arrow?: string }>();
   for (const [path, key, value] of queryResult.getRows().map((row) => row.map(String) as [string, string, string])) {

@@ -34,9 +34,9 @@ const TIMESTAMP_TYPE = /^TIMESTAMP/;
  * as text. The hive partitioning of DuckDB is disabled, because its keys would replace columns of the files.
  */
 export function formatScan(files: readonly ParquetFile[], options: { readonly withRows: boolean }): string {
-  const paths = files.map(({ path }) => quoteText(path)).join(', ');
+  const pathsText = files.map(({ path }) => quoteText(path)).join(', ');
   const rows = options.withRows ? ', file_row_number = true, filename = true' : '';
-  const scan = `read_parquet([${paths}], union_by_name = true, hive_partitioning = false${rows})`;
+  const scan = `read_parquet([${pathsText}], union_by_name = true, hive_partitioning = false${rows})`;
   const localTimes = [...new Set(files.flatMap(({ zones }) => [...(zones?.keys() ?? [])]))].map(
     (column) => `${formatLocalTime(files, column)} AS ${quoteName(column)}`,
   );
@@ -62,11 +62,11 @@ function formatLocalTime(files: readonly ParquetFile[], column: string): string 
   const cases = [...new Set(files.map(formatZone))].map((zone) => {
     const zoneFiles = files.filter((file) => formatZone(file) === zone);
     const minutes = parseOffsetMinutes(zone);
-    const time =
+    const timeSql =
       minutes === undefined
         ? `timezone(${quoteText(zone)}, ${columnSql})`
         : `timezone('UTC', ${columnSql}) + INTERVAL (${minutes}) MINUTE`;
-    return { time, paths: zoneFiles.map(({ path }) => quoteText(path)).join(', ') };
+    return { time: timeSql, paths: zoneFiles.map(({ path }) => quoteText(path)).join(', ') };
   });
   if (cases.length === 1) return cases[0]!.time;
   return `CASE ${cases.map(({ time, paths }) => `WHEN filename IN (${paths}) THEN ${time}`).join(' ')} END`;

@@ -134,12 +134,12 @@ async function createRequestedOverrides(
   date: string,
 ): Promise<ReadonlyMap<string, Approval>> {
   const query = { action: 'override', subject: storeId, limit: OVERRIDES_READ_MAX } as const;
-  const open = [
+  const openApprovals = [
     ...(await approvals.list({ ...query, state: 'pending' })),
     ...(await approvals.list({ ...query, state: 'approved' })),
   ];
   return new Map(
-    open.flatMap((approval) => {
+    openApprovals.flatMap((approval) => {
       const { facts } = approval;
       return facts?.kind === 'override' && facts.date === date ? [[facts.identifier, approval] as const] : [];
     }),

@@ -63,7 +63,7 @@ function createSecurityRows({ columns, market }: FileSource, file: IndexFile): S
   const readNumbers = (readAt: (position: number) => number): Float64Array => Float64Array.from(positions, readAt);
   const getValue = (position: number): number => file.shares[position]! * file.price[position]! * file.fx[position]!;
   const totalValue = positions.reduce((sum, position) => sum + getValue(position), 0);
-  const counts = createCountReader(file, market);
+  const readCounts = createCountReader(file, market);
   const roundWeight = roundOnDay(columns, 'weights', file.day);
   return {
     count: positions.length,
@@ -73,10 +73,10 @@ function createSecurityRows({ columns, market }: FileSource, file: IndexFile): S
       ...createTexts(columns, { file, market, positions }),
       price: readNumbers((position) => file.price[position]!),
       fx: readNumbers((position) => file.fx[position]!),
-      shares: readNumbers((position) => counts(position).shares),
-      float: readNumbers((position) => counts(position).float),
+      shares: readNumbers((position) => readCounts(position).shares),
+      float: readNumbers((position) => readCounts(position).float),
       weighting_factor: readNumbers((position) => {
-        const { shares, float } = counts(position);
+        const { shares, float } = readCounts(position);
         return file.shares[position]! / (shares * float);
       }),
       index_shares: readNumbers((position) => file.shares[position]!),

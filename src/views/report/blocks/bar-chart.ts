@@ -21,7 +21,7 @@ interface Bars {
 /** Draws bars with their values. The bars are vertical for years that fit, otherwise horizontal. */
 export const drawBarChart: Drawing<'bar_chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
-  const result = BARS[block.source](block, context);
+  const result = BARS_BY_SOURCE[block.source](block, context);
   if (result === null) return { title: null, sections: [] };
   const { bars, isTime, note } = result;
   const title = createTitlePart(block.title, width, typesetter);
@@ -76,9 +76,9 @@ function computeUprightSize(bars: readonly Bar[], { width, typesetter }: Drawing
 }
 
 /** Function that returns the bars of a block. It returns null if nothing is printed, not even a title. */
-type Content = (block: BlockOf<'bar_chart'>, context: DrawingContext) => Bars | null;
+type CreateBars = (block: BlockOf<'bar_chart'>, context: DrawingContext) => Bars | null;
 
-const BARS: Record<BarSource, Content> = {
+const BARS_BY_SOURCE: Record<BarSource, CreateBars> = {
   annual_returns: ({ limit }, context) => ({
     bars: createAnnualBars(requireFigures(context), limit),
     isTime: true,

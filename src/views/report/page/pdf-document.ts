@@ -74,13 +74,13 @@ const DECODED_TABLES = new WeakMap<Uint8Array, Readonly<Record<string, unknown>>
 const DIGITS = '0123456789';
 
 export function createFontSet(pdf: PDFKit.PDFDocument): FontSet {
-  const unopened = new Map<FontName, Uint8Array>();
+  const fontFiles = new Map<FontName, Uint8Array>();
   function open(name: FontName): OpenedFont['_font']['font'] {
     const openedFont = (pdf.font(name) as unknown as OpenedFont)._font;
     const { font } = openedFont;
-    const bytes = unopened.get(name);
+    const bytes = fontFiles.get(name);
     if (bytes === undefined) return font;
-    unopened.delete(name);
+    fontFiles.delete(name);
     const decodedTables = DECODED_TABLES.get(bytes);
     if (decodedTables === undefined) DECODED_TABLES.set(bytes, font._tables);
     else font._tables = decodedTables;
@@ -90,7 +90,7 @@ export function createFontSet(pdf: PDFKit.PDFDocument): FontSet {
   return {
     register(name, bytes) {
       pdf.registerFont(name, bytes);
-      unopened.set(name, bytes);
+      fontFiles.set(name, bytes);
     },
     covers: (name, codePoint) => open(name).hasGlyphForCodePoint(codePoint),
     measure(name, text) {

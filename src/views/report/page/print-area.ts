@@ -50,9 +50,9 @@ export function drawFoot(
   const style = { size: SIZE.footer };
   const right = left + innerWidth;
   const baseline = height - Math.max(10, Math.min(top, 48) * 0.5);
-  const numbers = `Page ${page} of ${pages}`;
+  const pageText = `Page ${page} of ${pages}`;
   const stampWidth = typesetter.width(stamp, style);
-  const textWidth = innerWidth - typesetter.width(numbers, style) - 24;
+  const textWidth = innerWidth - typesetter.width(pageText, style) - 24;
   canvas.artifact(() => {
     canvas.line([left, baseline - SIZE.footer - 4], [right, baseline - SIZE.footer - 4], {
       colour: HAIRLINE,
@@ -63,7 +63,7 @@ export function drawFoot(
       const [line] = typesetter.fit(name, { ...style, maxWidth: nameWidth, linesMax: 1 });
       canvas.text(line!, { x: left, y: baseline, ...style, colour: MUTED_INK });
       canvas.text(stamp, {
-        x: right - typesetter.width(numbers, style) - 24,
+        x: right - typesetter.width(pageText, style) - 24,
         y: baseline,
         ...style,
         colour: MUTED_INK,
@@ -73,6 +73,6 @@ export function drawFoot(
       const [line] = typesetter.fit(stamp, { ...style, maxWidth: textWidth, linesMax: 1 });
       canvas.text(line!, { x: left, y: baseline, ...style, colour: MUTED_INK });
     }
-    canvas.text(numbers, { x: right, y: baseline, ...style, colour: MUTED_INK, align: 'right' });
+    canvas.text(pageText, { x: right, y: baseline, ...style, colour: MUTED_INK, align: 'right' });
   }, 'Pagination');
 }

@@ -94,7 +94,7 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
   function measureUnitWidth(text: string, weight: Weight): number {
     if (FIGURES.test(text)) {
       let width = 0;
-      for (const figure of text) width += measureCachedWidth(figure, weight);
+      for (const character of text) width += measureCachedWidth(character, weight);
       return width;
     }
     return measureCachedWidth(text, weight);

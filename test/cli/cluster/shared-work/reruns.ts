@@ -20,9 +20,9 @@ export function describeReruns(work: SharedWork): void {
     beforeAll(async () => {
       cluster = work.cluster();
       while (work.workers.length < 2) work.workers.push(await cluster.startWorker());
-      await putIndices(cluster.front, IDS);
-      await cluster.front.ask('POST', '/analytics/reruns', { rerun_id: 'first', ids: IDS });
-      expect((await cluster.front.finished('rerun:first')).result).toMatchObject({ stored: IDS.length });
+      await putIndices(cluster.frontEnd, IDS);
+      await cluster.frontEnd.ask('POST', '/analytics/reruns', { rerun_id: 'first', ids: IDS });
+      expect((await cluster.frontEnd.waitForJob('rerun:first')).result).toMatchObject({ stored: IDS.length });
     });
 
     const findWorker = (node: string): ListeningProcess => work.workers.find(({ home }) => node.endsWith(home))!;
@@ -30,7 +30,7 @@ export function describeReruns(work: SharedWork): void {
     /** Starts a job that runs all indices again after a change of the data. Another node claims some of its parts. */
     async function startPausedRerun(name: string) {
       const before = (await cluster.nodes())[0]!.market;
-      await prepare(cluster.front, [], { ...MARKET, store_id: `market${++seed}`, seed });
+      await prepare(cluster.frontEnd, [], { ...MARKET, store_id: `market${++seed}`, seed });
       // A worker cannot fetch a market while the object store is blocked, so each worker fetches it first.
       const isFetched = ({ market }: { readonly market: string | null }) => market !== null && market !== before;
       const isAlive = ({ node }: { readonly node: string }) => work.workers.some(({ home }) => node.endsWith(home));
@@ -39,7 +39,7 @@ export function describeReruns(work: SharedWork): void {
       return startHeldParts(cluster, {
         workerAt: findWorker,
         async start() {
-          const { status, body } = await cluster.front.ask<{ job_id: string }>('POST', '/analytics/reruns', {
+          const { status, body } = await cluster.frontEnd.ask<{ job_id: string }>('POST', '/analytics/reruns', {
             rerun_id: name,
           });
           expect(status).toBe(202);
@@ -49,14 +49,14 @@ export function describeReruns(work: SharedWork): void {
     }
 
     const readRuns = async (id: string) =>
-      (await cluster.front.ask<StoredRuns>('GET', `/analytics/${id}/runs`)).body.runs;
+      (await cluster.frontEnd.ask<StoredRuns>('GET', `/analytics/${id}/runs`)).body.runs;
 
     /**
      * Checks that every index has one new run, that the run has the same files as a single backtest, and that no part
      * is left.
      */
     async function assertWhole(jobId: string, before: ReadonlyMap<string, readonly string[]>): Promise<void> {
-      const { status, error, result } = await cluster.front.finished(jobId);
+      const { status, error, result } = await cluster.frontEnd.waitForJob(jobId);
       expect([status, error]).toEqual(['succeeded', null]);
       const { rows, ...counts } = result as RerunView;
       expect(counts).toMatchObject({ indices: IDS.length, stored: IDS.length, current: 0, refused: 0 });
@@ -66,8 +66,8 @@ export function describeReruns(work: SharedWork): void {
         expect((await readLevels(id)).status).toBe(200);
       }
       const [sharedLevels, sharedHash] = [(await readLevels(IDS[9]!)).body, (await readRuns(IDS[9]!))[0]!.run_hash];
-      await cluster.front.ask('POST', `/analytics/${IDS[9]!}/backtest`);
-      await cluster.front.finished(`backtest:${IDS[9]!}`);
+      await cluster.frontEnd.ask('POST', `/analytics/${IDS[9]!}/backtest`);
+      await cluster.frontEnd.waitForJob(`backtest:${IDS[9]!}`);
       expect([(await readLevels(IDS[9]!)).body, (await readRuns(IDS[9]!))[0]!.run_hash]).toEqual([
         sharedLevels,
         sharedHash,
@@ -75,7 +75,7 @@ export function describeReruns(work: SharedWork): void {
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     }
 
-    const readLevels = (id: string) => cluster.front.ask('GET', `/analytics/${id}/exports/levels?format=json`);
+    const readLevels = (id: string) => cluster.frontEnd.ask('GET', `/analytics/${id}/exports/levels?format=json`);
 
     /** Returns objects that no document references. */
     async function listUnreferenced(): Promise<string[]> {

@@ -35,7 +35,7 @@ async function startSweep({ ask }: RunningService, name: string): Promise<string
 
 /** Returns the table of a finished sweep without its id. */
 async function readTable(service: RunningService, jobId: string): Promise<object> {
-  const { status, error, result } = await service.finished(jobId);
+  const { status, error, result } = await service.waitForJob(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
   const { sweep_id: _, ...table } = result as RankedSweep; // the id differs between sweeps
   expect(table.rows).toHaveLength(VARIANTS);
@@ -53,7 +53,7 @@ async function startSimulation({ ask }: RunningService): Promise<string> {
 
 /** Returns the result of a finished simulation. */
 async function readPaths(service: RunningService, jobId: string): Promise<unknown> {
-  const { status, error, result } = await service.finished(jobId);
+  const { status, error, result } = await service.waitForJob(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
   return result;
 }
@@ -75,7 +75,7 @@ async function startStudy({ ask }: RunningService): Promise<string> {
 
 /** Returns the rows of a finished study, with the result of each run. */
 async function readStudy(service: RunningService, jobId: string): Promise<readonly unknown[]> {
-  const { status, error, result } = await service.finished(jobId);
+  const { status, error, result } = await service.waitForJob(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
   const { rows, ...counts } = result as { readonly rows: readonly { readonly run_id: string | null }[] };
   expect(counts).toMatchObject({ runs: STUDY.length, solved: STUDY.length - 1, refused: 1 });
@@ -98,7 +98,7 @@ async function prepareRun(service: RunningService): Promise<void> {
     constraints: createBounds(0.001),
   });
   await service.ask('POST', '/analytics/RUN/backtest', {});
-  expect((await service.finished('backtest:RUN')).status).toBe('succeeded');
+  expect((await service.waitForJob('backtest:RUN')).status).toBe('succeeded');
 }
 
 export function describeSweeps(work: SharedWork): void {
@@ -116,17 +116,17 @@ export function describeSweeps(work: SharedWork): void {
       expectedStudy = await readStudy(embeddedService, await startStudy(embeddedService));
       await embeddedService.close();
       cluster = work.cluster();
-      await prepareRun(cluster.front);
+      await prepareRun(cluster.frontEnd);
       await waitForServedStores();
     });
-    afterAll(() => cluster?.front.ask('DELETE', '/indices/RUN'));
+    afterAll(() => cluster?.frontEnd.ask('DELETE', '/indices/RUN'));
 
     /** Resolves after every worker has fetched the market. */
     const waitForServedStores = () =>
       waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
     const findWorker = (node: string): ListeningProcess => work.workers.find(({ home }) => node.endsWith(home))!;
     const startHeldJob = (start: () => Promise<string>) => startHeldParts(cluster, { workerAt: findWorker, start });
-    const startPausedSweep = (name: string) => startHeldJob(() => startSweep(cluster.front, name));
+    const startPausedSweep = (name: string) => startHeldJob(() => startSweep(cluster.frontEnd, name));
 
     async function kill(worker: ListeningProcess): Promise<void> {
       worker.child.kill('SIGKILL');
@@ -138,35 +138,35 @@ export function describeSweeps(work: SharedWork): void {
       const { jobId, own, other } = await startPausedSweep('all');
       expect(other).not.toBe(own);
       cluster.s3.isHeld = false;
-      expect(await readTable(cluster.front, jobId)).toEqual(expected);
+      expect(await readTable(cluster.frontEnd, jobId)).toEqual(expected);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
     test('divides a simulation in the same way', async () => {
-      const { jobId } = await startHeldJob(() => startSimulation(cluster.front));
+      const { jobId } = await startHeldJob(() => startSimulation(cluster.frontEnd));
       cluster.s3.isHeld = false;
-      expect(await readPaths(cluster.front, jobId)).toEqual(expectedPaths);
+      expect(await readPaths(cluster.frontEnd, jobId)).toEqual(expectedPaths);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
     test('divides an optimisation study in the same way', async () => {
-      const { jobId } = await startHeldJob(() => startStudy(cluster.front));
+      const { jobId } = await startHeldJob(() => startStudy(cluster.frontEnd));
       cluster.s3.isHeld = false;
-      expect(await readStudy(cluster.front, jobId)).toEqual(expectedStudy);
+      expect(await readStudy(cluster.frontEnd, jobId)).toEqual(expectedStudy);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
     test('ends on all of them when it is cancelled', async () => {
       const { jobId } = await startPausedSweep('cancelled');
-      await cluster.front.ask('DELETE', `/jobs/${jobId}`);
+      await cluster.frontEnd.ask('DELETE', `/jobs/${jobId}`);
       expect(await cluster.row(jobId)).toMatchObject({ status: 'cancelled' });
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
       cluster.s3.isHeld = false;
       // Every worker is free, so the next job is shared again.
-      await cluster.front.ask('DELETE', `/jobs/${(await startPausedSweep('next')).jobId}`);
+      await cluster.frontEnd.ask('DELETE', `/jobs/${(await startPausedSweep('next')).jobId}`);
       cluster.s3.isHeld = false;
     });
 
@@ -174,7 +174,7 @@ export function describeSweeps(work: SharedWork): void {
       const { jobId, other } = await startPausedSweep('helper');
       await kill(findWorker(other));
       cluster.s3.isHeld = false;
-      expect(await readTable(cluster.front, jobId)).toEqual(expected);
+      expect(await readTable(cluster.frontEnd, jobId)).toEqual(expected);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
       work.workers.push(await cluster.startWorker());
       await waitForServedStores();
@@ -187,17 +187,17 @@ export function describeSweeps(work: SharedWork): void {
       expect(secondAttempt).toMatchObject({ crashes: 0, losses: 1 });
       expect(secondAttempt.node).not.toBe(own);
       cluster.s3.isHeld = false;
-      expect(await readTable(cluster.front, jobId)).toEqual(expected);
+      expect(await readTable(cluster.frontEnd, jobId)).toEqual(expected);
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
     test.runIf(IS_SOAK)('restarts a study when its own worker is killed, and stores each result once', async () => {
       work.workers.push(await cluster.startWorker());
       await waitForServedStores();
-      const { jobId, own } = await startHeldJob(() => startStudy(cluster.front));
+      const { jobId, own } = await startHeldJob(() => startStudy(cluster.frontEnd));
       await kill(findWorker(own));
       cluster.s3.isHeld = false;
-      expect(await readStudy(cluster.front, jobId)).toEqual(expectedStudy);
+      expect(await readStudy(cluster.frontEnd, jobId)).toEqual(expectedStudy);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 2, crashes: 0, losses: 1 });
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
@@ -205,10 +205,10 @@ export function describeSweeps(work: SharedWork): void {
     test.runIf(IS_SOAK)('continues a study after another worker is killed', async () => {
       work.workers.push(await cluster.startWorker());
       await waitForServedStores();
-      const { jobId, other } = await startHeldJob(() => startStudy(cluster.front));
+      const { jobId, other } = await startHeldJob(() => startStudy(cluster.frontEnd));
       await kill(findWorker(other));
       cluster.s3.isHeld = false;
-      expect(await readStudy(cluster.front, jobId)).toEqual(expectedStudy);
+      expect(await readStudy(cluster.frontEnd, jobId)).toEqual(expectedStudy);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
     });
   });

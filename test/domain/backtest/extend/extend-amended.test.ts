@@ -38,9 +38,9 @@ test('runs whose methodology is amended have the same bits when they are extende
       fc.array(fc.integer({ min: 1, max: DAYS_ADDED }), { minLength: 1, maxLength: 4 }),
       ({ market }, drawn, request, changes, { at, atOnce, rows }, steps) => {
         const { reinvestment } = drawn.pipeline!.treatment;
-        const unamended = { ...drawn, amendments: undefined };
+        const unamendedIndex = { ...drawn, amendments: undefined };
         const document = IndexDocument.parse({
-          ...unamended,
+          ...unamendedIndex,
           amendments: [
             {
               effective_from: formatDay(market.dates[Math.min(at, market.dates.length - 1)]!),

@@ -133,7 +133,7 @@ test('an optimised index, or a strategy under constraints, looks back no further
     name: 'X',
     derivation: { source_index_id: 'P', objective: 'min_tracking_error', constraints },
   });
-  const styled = IndexDocument.parse({
+  const index = IndexDocument.parse({
     ...document,
     derivation: {
       ...document.derivation,
@@ -148,22 +148,22 @@ test('an optimised index, or a strategy under constraints, looks back no further
     constraints,
   };
   const steps = [1, 22, 52];
-  for (const followed of [
+  for (const followedCase of [
     { document, request: { documents: { P: parent } }, steps },
-    { document: styled, request: { documents: { P: parent } }, steps: [22] },
+    { document: index, request: { documents: { P: parent } }, steps: [22] },
     { document: parent, request: { strategy }, steps },
   ]) {
     const tally = createTally();
     expectResumes({
       market,
-      document: followed.document,
-      request: { ...followed.request, createDecider: indexDecider },
+      document: followedCase.document,
+      request: { ...followedCase.request, createDecider: indexDecider },
       rows: 690,
-      steps: followed.steps,
+      steps: followedCase.steps,
       tally,
       calendars,
     });
-    expect(tally).toMatchObject({ extended: followed.steps.length, joined: 0, wholes: 0, reasons: {} });
-    expect(tally.rebalanced).toBeGreaterThanOrEqual(Math.ceil(followed.steps.length / 2));
+    expect(tally).toMatchObject({ extended: followedCase.steps.length, joined: 0, wholes: 0, reasons: {} });
+    expect(tally.rebalanced).toBeGreaterThanOrEqual(Math.ceil(followedCase.steps.length / 2));
   }
 });

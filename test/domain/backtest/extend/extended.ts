@@ -136,8 +136,11 @@ export function readContent(columns: RunColumns) {
     .map(([name, block]) => {
       const width = ROW_WIDTHS[name];
       const values = columns[block!.type](name as never);
-      const read = width === undefined ? values : sortRowsByName([...values], width);
-      return [name, Buffer.from(read.buffer, read.byteOffset, read.byteLength).toString('base64')];
+      const sortedValues = width === undefined ? values : sortRowsByName([...values], width);
+      return [
+        name,
+        Buffer.from(sortedValues.buffer, sortedValues.byteOffset, sortedValues.byteLength).toString('base64'),
+      ];
     });
   return {
     header,

@@ -219,11 +219,11 @@ function convertToVersion2(bytes: Uint8Array): Uint8Array {
     });
     return JSON.stringify({ ...header, version: 2, blocks: Object.fromEntries(movedBlocks), base: 'base.art' });
   };
-  const room = 8 * Math.ceil((formatText(1 << 20).length + 16) / 8);
-  const oldFile = new Uint8Array(16 + room + bytes.length - body).fill(0x20);
+  const headerBytes = 8 * Math.ceil((formatText(1 << 20).length + 16) / 8);
+  const oldFile = new Uint8Array(16 + headerBytes + bytes.length - body).fill(0x20);
   oldFile.set(bytes.subarray(0, 8));
-  new DataView(oldFile.buffer).setUint32(8, room, true);
-  oldFile.set(new TextEncoder().encode(formatText(16 + room - body)), 16);
-  oldFile.set(bytes.subarray(body), 16 + room);
+  new DataView(oldFile.buffer).setUint32(8, headerBytes, true);
+  oldFile.set(new TextEncoder().encode(formatText(16 + headerBytes - body)), 16);
+  oldFile.set(bytes.subarray(body), 16 + headerBytes);
   return oldFile;
 }

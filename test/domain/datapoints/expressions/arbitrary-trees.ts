@@ -57,7 +57,7 @@ function createArithmetic(operand: Tree): Tree {
 
 /** Returns random conditions on numbers and strings. */
 export function createCondition(below: Tree, depth: number): Tree {
-  const compared = fc.oneof(
+  const comparisonNode = fc.oneof(
     fc
       .tuple(
         below.filter(({ node }) => node !== 'value'),
@@ -82,11 +82,11 @@ export function createCondition(below: Tree, depth: number): Tree {
       value: ['x', 'z'],
     })),
   );
-  if (depth === 0) return compared;
+  if (depth === 0) return comparisonNode;
   const inner = createCondition(below, depth - 1);
   const conditions = fc.array(inner, { minLength: 2, maxLength: 3 });
   return fc.oneof(
-    compared,
+    comparisonNode,
     conditions.map((operands): ExpressionNode => ({ node: 'all', operands })),
     conditions.map((operands): ExpressionNode => ({ node: 'any', operands })),
     inner.map((operand): ExpressionNode => ({ node: 'not', operand })),
@@ -116,7 +116,7 @@ export function createExpressions(depth = 2): Tree {
   const crossSection = fc
     .tuple(fc.constantFrom(...CROSS), operand, set)
     .map(([name, x, options]): ExpressionNode => ({ node: 'function', name, operands: [x], ...options }));
-  const winsorised = fc
+  const winsorisation = fc
     .tuple(operand, set, fc.constantFrom({ k: 1.5 }, { low: 0.1, high: 0.8 }))
     .map(([x, options, { k, ...percentiles }]: [ExpressionNode, object, { k?: number }]): ExpressionNode => ({
       node: 'function',
@@ -125,6 +125,6 @@ export function createExpressions(depth = 2): Tree {
       ...percentiles,
       ...options,
     }));
-  const leaf = fc.oneof(simple, overTime, crossSection, winsorised);
+  const leaf = fc.oneof(simple, overTime, crossSection, winsorisation);
   return depth === 0 ? leaf : fc.oneof(leaf, createArithmetic(fc.oneof(leaf, field)));
 }

@@ -235,9 +235,9 @@ function spreadLags(node: ExpressionNode): ExpressionNode {
 }
 
 const computeMedian = (values: readonly number[]): number => {
-  const sorted = values.toSorted((a, b) => a - b);
-  const half = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
+  const sortedValues = values.toSorted((a, b) => a - b);
+  const half = sortedValues.length >> 1;
+  return sortedValues.length % 2 === 1 ? sortedValues[half]! : (sortedValues[half - 1]! + sortedValues[half]!) / 2;
 };
 
 const CROSS = new Set([
@@ -254,11 +254,11 @@ const CROSS = new Set([
 ]);
 
 function evaluateAcross(call: Call, tables: Tables, point: EvaluationPoint & { readonly security: number }): number {
-  const set = call.over === 'universe' ? point.universe : point.selection;
+  const positions = call.over === 'universe' ? point.universe : point.selection;
   const findGroup = (security: number): string | null =>
     call.by === undefined ? '' : tables.texts[call.by]![security]!;
-  const peers = set.filter((security) => findGroup(security) === findGroup(point.security));
-  const scope = { ...point, selection: set };
+  const peers = positions.filter((security) => findGroup(security) === findGroup(point.security));
+  const scope = { ...point, selection: positions };
   const evaluateOperand = (security: number): number =>
     interpretExpression(call.operands[0]!, tables, { ...scope, security });
   const values = peers.map(evaluateOperand).filter((value) => !Number.isNaN(value));
@@ -288,10 +288,10 @@ function evaluateAcross(call: Call, tables: Tables, point: EvaluationPoint & { r
       return toFinite(values.filter((value) => value >= ownValue).reduce((sum, value) => sum + value, 0) / total);
     default: {
       const k = (call.operands[1] as { value: number } | undefined)?.value;
-      const sorted = values.toSorted((a, b) => a - b);
+      const sortedValues = values.toSorted((a, b) => a - b);
       const computeQuantile = (share: number): number => {
         const position = share * (n - 1);
-        const [low, high] = [sorted[Math.floor(position)]!, sorted[Math.ceil(position)]!];
+        const [low, high] = [sortedValues[Math.floor(position)]!, sortedValues[Math.ceil(position)]!];
         return low + (position - Math.floor(position)) * (high - low);
       };
       const low = k === undefined ? computeQuantile(call.low ?? 0) : mean - k * deviation;

@@ -24,8 +24,8 @@ test('brackets around every operand and other spaces change nothing', () => {
   fc.assert(
     fc.property(trees, fc.constantFrom('', ' ', '\n\t'), (tree, space) => {
       const text = printExpression(tree);
-      const spaced = `${space}(${text.replaceAll(' ', ' ' + space)})${space}`;
-      expect(parseExpression(spaced).tree).toEqual(parseExpression(text).tree);
+      const spacedText = `${space}(${text.replaceAll(' ', ' ' + space)})${space}`;
+      expect(parseExpression(spacedText).tree).toEqual(parseExpression(text).tree);
     }),
   );
 });

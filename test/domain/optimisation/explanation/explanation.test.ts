@@ -85,8 +85,8 @@ describe.each(OBJECTIVES)('the rows of %j', (objective) => {
     const costs = computeRowCosts(solvers, input);
     expect(costs.map(({ id }) => id)).toEqual(ROWS.map(({ id }) => id));
     for (const { id, cost, without } of costs) {
-      const rest = computeValue({ ...market, rows: ROWS.filter((row) => row.id !== id) });
-      expect(Math.abs(without! - rest), id).toBeLessThan(1e-9 * Math.max(1, Math.abs(rest)));
+      const otherValue = computeValue({ ...market, rows: ROWS.filter((row) => row.id !== id) });
+      expect(Math.abs(without! - otherValue), id).toBeLessThan(1e-9 * Math.max(1, Math.abs(otherValue)));
       expect(cost, id).toBeGreaterThanOrEqual(-1e-12);
     }
     expect(costs.find(({ id }) => id === 'loose')!.cost).toBe(0);
@@ -170,9 +170,10 @@ test('rows are evaluated within the counted work, always the same ones, and the 
       if (effect === null) expect(sentence).toContain('was not solved');
       else expect(step).toEqual(steps[k]);
     });
-    const unsolved = movedSensitivities.filter(({ effect }) => effect === null).length + isSpent.filter(Boolean).length;
-    if (workMax === 0) expect(unsolved).toBe(movedSensitivities.length + costs.length);
-    if (workMax === 1e10) expect(unsolved).toBe(0);
+    const unsolvedCount =
+      movedSensitivities.filter(({ effect }) => effect === null).length + isSpent.filter(Boolean).length;
+    if (workMax === 0) expect(unsolvedCount).toBe(movedSensitivities.length + costs.length);
+    if (workMax === 1e10) expect(unsolvedCount).toBe(0);
   }
 });
 
@@ -221,7 +222,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
     expect(findShadowPrice('GroupBounds[sec]:upper:S0')).toBe(0);
     // If only one of the two caps is loosened, the group row is satisfied and the other security changes.
     for (const name of wantedIdentifiers.slice(0, 2)) {
-      const loosened = createBaseRows(upperBound, 2 * upperBound).flatMap((row): Row[] =>
+      const rows = createBaseRows(upperBound, 2 * upperBound).flatMap((row): Row[] =>
         row.id !== 'pos'
           ? [row]
           : wantedIdentifiers.slice(0, 2).map((each) => ({
@@ -230,7 +231,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
               params: { upper: each === name ? upperBound + step : upperBound, identifiers: [each] },
             })),
       );
-      const slope = (computeValue({ ...createMarket(upperBound, 2 * upperBound), rows: loosened }) - value) / step;
+      const slope = (computeValue({ ...createMarket(upperBound, 2 * upperBound), rows }) - value) / step;
       expect(isClose(findShadowPrice(`PositionBounds[pos]:upper:${name}`), slope), name).toBe(true);
     }
   });

@@ -65,9 +65,12 @@ describe('the return of a session', () => {
 
 test('factors, specific and other returns of months add up to the total return, and costs are part of the other return', () => {
   const [plainAttribution, costlyAttribution] = [0, 0.0005].map((cost) => attributePeriods('styles', [300, 360], cost));
-  for (const one of [plainAttribution!, costlyAttribution!]) {
-    expect(one.reconciles).toBe(true);
-    expect(sum(one.contributions) + one.specific + one.other).toBeCloseTo(one.totalReturn, 12);
+  for (const attribution of [plainAttribution!, costlyAttribution!]) {
+    expect(attribution.reconciles).toBe(true);
+    expect(sum(attribution.contributions) + attribution.specific + attribution.other).toBeCloseTo(
+      attribution.totalReturn,
+      12,
+    );
   }
   expect(plainAttribution!.other).toBeCloseTo(0, 12);
   expect(costlyAttribution!.other).toBeLessThan(-0.02);

@@ -135,10 +135,10 @@ describe('a style model', () => {
     expect(risk.totalVariance).toBeCloseTo(variance, 12);
     expect(risk.factors).toEqual(model.factors);
     const K = model.factors.length;
-    for (const factor of ['SIZE', 'MOMENTUM', 'Sector 1']) {
-      const k = model.factors.indexOf(factor);
+    for (const factorName of ['SIZE', 'MOMENTUM', 'Sector 1']) {
+      const k = model.factors.indexOf(factorName);
       const exposure = activeWeights.reduce((sum, a, i) => sum + a * model.exposures[i * K + k]!, 0);
-      expect(risk.exposures[factor]).toBeCloseTo(exposure, 12);
+      expect(risk.exposures[factorName]).toBeCloseTo(exposure, 12);
     }
   });
 

@@ -42,16 +42,16 @@ test('forecasts of a sample covariance have the statistics that numpy computes',
   const { portfolios, days } = validateModel(returns, { terms: { sessions, horizon, random: 0 } });
   expect(days).toHaveLength(24);
   expect(portfolios.map(({ family, number }) => `${family} ${number}`)).toEqual(Object.keys(expected));
-  for (const one of portfolios) {
-    const expectedValues = expected[`${one.family} ${one.number}`]!;
+  for (const portfolio of portfolios) {
+    const expectedValues = expected[`${portfolio.family} ${portfolio.number}`]!;
     const shownValues: Record<string, number | null> = {
-      observations: one.observations,
-      bias: one.bias,
-      rolling_deviation: one.rollingDeviation,
-      q_statistic: one.qStatistic,
-      qlike: one.qlike,
-      forecast_volatility: one.forecastVolatility,
-      realised_volatility: one.realisedVolatility,
+      observations: portfolio.observations,
+      bias: portfolio.bias,
+      rolling_deviation: portfolio.rollingDeviation,
+      q_statistic: portfolio.qStatistic,
+      qlike: portfolio.qlike,
+      forecast_volatility: portfolio.forecastVolatility,
+      realised_volatility: portfolio.realisedVolatility,
     };
     for (const [name, value] of Object.entries(expectedValues)) expect(shownValues[name], name).toBeCloseTo(value, 10);
   }

@@ -36,8 +36,8 @@ export function describeExplanations(): void {
           1e-12,
         );
         expect(explanation.weight).toBeCloseTo(weight, 14);
-        const joined = rounds.findIndex(({ capped }) => capped.includes(name));
-        expect(joined >= 0).toBe(explanation.capping!.capped);
+        const round = rounds.findIndex(({ capped }) => capped.includes(name));
+        expect(round >= 0).toBe(explanation.capping!.capped);
         expect(explanation.datapoints).toContainEqual({
           path: 'pipeline.selection[0].params.field',
           field: 'MARKET_CAP',
@@ -105,7 +105,7 @@ export function describeExplanations(): void {
       await service.ok('PUT', '/indices/RUN-FEW', fewDocument);
       expect((await service.job('/analytics/RUN-FEW/backtest')).error).toBeNull();
       const { runs } = await service.ok<StoredRuns>('GET', '/analytics/RUN-FEW/runs');
-      const run = runs[0]!.run_id;
+      const runId = runs[0]!.run_id;
       const request = { as_of: '2024-01-08' };
       const readExplanations = async (which: { run_id?: string }) => ({
         ...(await service.ok<PreviewResponse>('POST', '/indices/RUN-FEW/preview', { ...request, ...which })),
@@ -126,7 +126,7 @@ export function describeExplanations(): void {
         [4, 3],
         [2, 1],
       ]);
-      expect(await readExplanations({ run_id: run })).toEqual(before);
+      expect(await readExplanations({ run_id: runId })).toEqual(before);
       for (const path of ['explain/B?run_id=0123456789abcdef', 'explain/B?run_id=newest'])
         expect((await requestRefusal('GET', `/indices/RUN-FEW/${path}`)).status).toBe(
           path.endsWith('newest') ? 422 : 404,

@@ -141,8 +141,8 @@ export function describePreviews(): void {
         createDocument('G', {}, { weighting: { type: 'MarketCapWeight', ...rest } });
       const { weights } = await previewBody(createWeighting({ group_caps: [{ field: 'SECTOR', cap: 0.6 }] }));
       expect(weights['A']! + weights['B']!).toBeCloseTo(0.6, 12);
-      const floored = await previewBody(createWeighting({ floor: 0.1 }));
-      expect(Math.min(...Object.values(floored.weights))).toBeCloseTo(0.1, 14);
+      const flooredPreview = await previewBody(createWeighting({ floor: 0.1 }));
+      expect(Math.min(...Object.values(flooredPreview.weights))).toBeCloseTo(0.1, 14);
       expect(
         listFindings(
           await requestRefusal('POST', '/indices/preview', {

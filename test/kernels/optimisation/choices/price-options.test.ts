@@ -28,8 +28,8 @@ function enumerate({ starts, costs, amounts, lower, upper }: OptionProblem): num
   for (let code = 0; code < 3 ** items; code++) {
     const sums = new Float64Array(LIMITS);
     let cost = 0;
-    for (let i = 0, rest = code; i < items; i++, rest = Math.floor(rest / 3)) {
-      const option = 3 * i + (rest % 3);
+    for (let i = 0, remainder = code; i < items; i++, remainder = Math.floor(remainder / 3)) {
+      const option = 3 * i + (remainder % 3);
       cost += costs[option]!;
       for (let r = 0; r < LIMITS; r++) sums[r]! += amounts[option * LIMITS + r]!;
     }

@@ -48,8 +48,10 @@ test('parts are not negative, and the remainder is convex between points of equa
   for (const { pairs, diagonal, shares, state } of [first, second]) {
     expect(Math.min(...pairs, ...diagonal)).toBe(0);
     expect(pairs.every((part, e) => part === pairs[(e % N) * N + Math.floor(e / N)])).toBe(true);
-    const rest = problem.matrix.map((value, e) => value - pairs[e]! - (e % (N + 1) === 0 ? diagonal[e / (N + 1)]! : 0));
-    expect(computeSmallestRemainder(rest, state.open)).toBeGreaterThan(-1e-3);
+    const restMatrix = problem.matrix.map(
+      (value, e) => value - pairs[e]! - (e % (N + 1) === 0 ? diagonal[e / (N + 1)]! : 0),
+    );
+    expect(computeSmallestRemainder(restMatrix, state.open)).toBeGreaterThan(-1e-3);
     // With pairs, more variance can be split off than without. Without pairs, the smallest eigenvalue limits equal
     // parts of all securities.
     expect(diagonal.reduce((sum, part) => sum + part, 0)).toBeGreaterThan(

@@ -18,12 +18,12 @@ describe('passes over the loadings of securities', () => {
       const b = createPanel(rows * columns, 2);
       const x = createPanel(factors * columns, 3);
       const sums = x.slice();
-      const rest = b.slice();
+      const residuals = b.slice();
       for (let p = 0; p < rows; p++)
         for (let f = 0; f < factors; f++)
           for (let c = 0; c < columns; c++) {
             sums[f * columns + c]! += loadings[p * factors + f]! * b[p * columns + c]!;
-            rest[p * columns + c]! -= loadings[p * factors + f]! * x[f * columns + c]!;
+            residuals[p * columns + c]! -= loadings[p * factors + f]! * x[f * columns + c]!;
           }
       const shape = { loadings, rows, factors, columns };
       const sumOfPasses = x.slice();
@@ -31,7 +31,7 @@ describe('passes over the loadings of securities', () => {
       const residual = b.slice();
       subtractLoaded(shape, x, residual);
       expect([...sumOfPasses]).toEqual([...sums]);
-      expect([...residual]).toEqual([...rest]);
+      expect([...residual]).toEqual([...residuals]);
     },
   );
 });

@@ -15,7 +15,7 @@ test('a saliency is the cost of dropping the security if only the budget constra
   const positions = Int32Array.from(centre.keys());
   const cost = computeSaliencies(plainAlgebra, metric, positions, centre);
   const solver = createSolver(plainAlgebra);
-  const unbounded = { lower: new Float64Array(n).fill(-Infinity), upper: new Float64Array(n).fill(Infinity) };
+  const bounds = { lower: new Float64Array(n).fill(-Infinity), upper: new Float64Array(n).fill(Infinity) };
   const rows = {
     count: 1,
     coefficients: new Float64Array(n).fill(1),
@@ -24,8 +24,8 @@ test('a saliency is the cost of dropping the security if only the budget constra
     penalty: Float64Array.of(Infinity),
   };
   for (const i of positions) {
-    const lower = unbounded.lower.slice();
-    const upper = unbounded.upper.slice();
+    const lower = bounds.lower.slice();
+    const upper = bounds.upper.slice();
     lower[i] = upper[i] = 0;
     const program = {
       ...createRandomProgram(1),

@@ -34,15 +34,15 @@ function createFeasibleProgram(seed: number): Program | undefined {
   const coefficients = new Float64Array(withTarget.count * n);
   coefficients.set(program.rows.coefficients);
   coefficients.set(target, program.rows.count * n);
-  const at = target.reduce((sum, value, i) => sum + value * program.centre[i]!, 0);
+  const centreValue = target.reduce((sum, value, i) => sum + value * program.centre[i]!, 0);
   return {
     ...program,
     ridge: 1e-8,
     rows: {
       count: withTarget.count,
       coefficients,
-      lower: Float64Array.of(...program.rows.lower, at),
-      upper: Float64Array.of(...program.rows.upper, at),
+      lower: Float64Array.of(...program.rows.lower, centreValue),
+      upper: Float64Array.of(...program.rows.upper, centreValue),
       penalty: Float64Array.of(...softPenalties, Infinity),
     },
   };

@@ -51,7 +51,7 @@ describe('checkKkt', () => {
   });
 
   test('a kink balances forces up to its slopes', () => {
-    const kinked: Program = {
+    const kinkedProgram: Program = {
       ...program,
       rows: {
         ...program.rows,
@@ -73,7 +73,7 @@ describe('checkKkt', () => {
       ],
     };
     const checkAtMultiplier = (multiplier: number) =>
-      checkKkt(kinked, {
+      checkKkt(kinkedProgram, {
         ...createPoint([0.7, 0.2], 0),
         rowMultipliers: new Float64Array(0),
         kinkMultipliers: Float64Array.of(multiplier),

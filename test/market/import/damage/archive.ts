@@ -26,20 +26,20 @@ function createFalseZip({
   size?: number;
 }): Uint8Array {
   const packedContent = method === 8 ? deflateRawSync(content) : content;
-  const label = Buffer.from(name);
+  const nameBytes = Buffer.from(name);
   const fields = Buffer.alloc(26);
   [20, flags, method, 0, 0x21].forEach((value, i) => fields.writeUInt16LE(value, 2 * i));
   fields.writeUInt32LE(crc, 10);
   fields.writeUInt32LE(packedContent.length, 14);
   fields.writeUInt32LE(size, 18);
-  fields.writeUInt16LE(label.length, 22);
-  const localHeader = Buffer.concat([Buffer.from('PK\u0003\u0004', 'latin1'), fields, label, packedContent]);
+  fields.writeUInt16LE(nameBytes.length, 22);
+  const localHeader = Buffer.concat([Buffer.from('PK\u0003\u0004', 'latin1'), fields, nameBytes, packedContent]);
   const entry = Buffer.concat([
     Buffer.from('PK\u0001\u0002', 'latin1'),
     Buffer.from([20, 0]),
     fields,
     Buffer.alloc(14),
-    label,
+    nameBytes,
   ]);
   const end = Buffer.alloc(22);
   end.write('PK\u0005\u0006', 0, 'latin1');

@@ -6,7 +6,7 @@ import { createTemporaryFolder } from '../../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../../store-folder.js';
 
 /** Creates a folder for damaged files. */
-export const folderFor = createTemporaryFolder;
+export const createFolder = createTemporaryFolder;
 
 export interface Outcome {
   readonly isRead: boolean;
@@ -20,7 +20,7 @@ export interface Outcome {
 export type Damage = readonly [kind: string, expected: readonly string[], read: () => Promise<Outcome>];
 
 export const createFiles = (made: Readonly<Record<string, string | Uint8Array>>) => async (): Promise<Outcome> => {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, made);
   const { read, findings } = await readFolder(folder);
   expect(JSON.stringify(findings)).not.toContain(folder);

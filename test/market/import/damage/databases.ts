@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
-import { type Damage, type Outcome, folderFor, changeBytes, fillBytes } from './damage.js';
+import { type Damage, type Outcome, createFolder, changeBytes, fillBytes } from './damage.js';
 import { VALID_COLUMNS } from './parquet.js';
 import { ROWS } from './damage.js';
 import { expect } from 'vitest';
@@ -13,7 +13,7 @@ import { writeFiles } from '../../store-folder.js';
 const createDatabase =
   (kind: 'sqlite' | 'duckdb', make: () => Promise<Uint8Array>, beside: Readonly<Record<string, string>> = {}) =>
   async (): Promise<Outcome> => {
-    const folder = await folderFor();
+    const folder = await createFolder();
     await writeFiles(folder, { 'market.db': await make(), ...beside });
     const problems = createProblems();
     const read = await readDatabase({ kind, path: join(folder, 'market.db') }, {}, problems, () => {});
@@ -22,7 +22,7 @@ const createDatabase =
   };
 
 async function createSqliteFile(statements: readonly string[]): Promise<Buffer> {
-  const path = join(await folderFor(), 'made.db');
+  const path = join(await createFolder(), 'made.db');
   const database = new sqlite.Database(path);
   for (const statement of statements) database.exec(statement);
   database.close();
@@ -30,7 +30,7 @@ async function createSqliteFile(statements: readonly string[]): Promise<Buffer> 
 }
 
 async function createDuckDbFile(statements: readonly string[]): Promise<Buffer> {
-  const path = join(await folderFor(), 'made.duckdb');
+  const path = join(await createFolder(), 'made.duckdb');
   const instance = await DuckDBInstance.create(path);
   const connection = await instance.connect();
   for (const statement of statements) await connection.run(statement);

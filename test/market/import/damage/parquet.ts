@@ -6,13 +6,13 @@ import { expect } from 'vitest';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { readFolder } from '../../store-folder.js';
-import { type Outcome, type Damage, folderFor, createFiles, changeBytes, fillBytes, ROWS } from './damage.js';
+import { type Outcome, type Damage, createFolder, createFiles, changeBytes, fillBytes, ROWS } from './damage.js';
 
 /** Returns the rows of a query as a Parquet file that another program writes. Some of its bytes are changed. */
 const createParquet =
   (query: string, change: (bytes: Buffer) => Uint8Array = (bytes) => bytes, options = '') =>
   async (): Promise<Outcome> => {
-    const folder = await folderFor();
+    const folder = await createFolder();
     const path = join(folder, 'market.parquet');
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     await connection.run(`COPY (${query}) TO '${path}' (FORMAT parquet${options})`);
@@ -31,7 +31,7 @@ const createOwnParquet = (change: (bytes: Buffer) => Uint8Array) => async (): Pr
   createFiles({ 'market.parquet': change(await copyBytes()) })();
 
 export async function copyBytes(): Promise<Buffer> {
-  const folder = await folderFor();
+  const folder = await createFolder();
   const identifiers = Array.from({ length: 40 }, (_, n) => `NAME${String(n).padStart(2, '0')}`);
   const close = allocateEmptyPanel(200 * 40);
   close.forEach((_, i) => (close[i] = 1 + i));

@@ -5,7 +5,7 @@ import { createDatabaseLocations } from '#market/sources/databases/database-loca
 import { createLocations } from '#market/sources/locations.js';
 import { openTemporaryFolders } from '../../../store/temporary-folder.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 describe('the places of databases', () => {
   const createPlaces = (hosts: readonly string[], root = '/nowhere') =>
@@ -89,7 +89,7 @@ describe('the places of databases', () => {
   });
 
   test('of files below a root are their real paths', async () => {
-    const folder = await folderFor();
+    const folder = await createFolder();
     writeFileSync(join(folder, 'a b.db'), '');
     expect(await createPlaces([], folder).resolve(`sqlite://${folder}/a%20b.db`)).toEqual({
       place: { kind: 'sqlite', path: join(folder, 'a b.db') },

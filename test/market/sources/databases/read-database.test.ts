@@ -15,7 +15,7 @@ import { readContentHash, formatFindingPaths, writeFiles } from '../../store-fol
 import { hasPostgresql, startPostgresql } from '../../../postgresql/postgresql-server.js';
 import { openTestDatabase, type TestDatabase } from '../../../postgresql/shared-postgresql.js';
 
-const folderFor = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 
 /** Tables of one store as statements that every database accepts. `FILES` has the same tables as files. */
 const TABLES = [
@@ -40,7 +40,7 @@ const FILES = {
 };
 
 async function readExpectedHash(): Promise<string> {
-  const folder = await folderFor();
+  const folder = await createFolder();
   await writeFiles(folder, FILES);
   return readContentHash(folder);
 }
@@ -53,7 +53,7 @@ async function read(location: DatabaseLocation, tables: TableNames = {}) {
 
 describe('a SQLite file', () => {
   async function createDatabase(statements: readonly string[]): Promise<string> {
-    const path = join(await folderFor(), 'market.db');
+    const path = join(await createFolder(), 'market.db');
     const database = new sqlite.Database(path);
     for (const statement of statements) database.exec(statement);
     database.close();
@@ -107,7 +107,7 @@ describe('a SQLite file', () => {
     ['nothing', Buffer.alloc(0)],
     ['a header alone', Buffer.from('SQLite format 3\0'.padEnd(100, '\u0001'))],
   ])('that is %s is one finding', async (_what, bytes) => {
-    const path = join(await folderFor(), 'x.db');
+    const path = join(await createFolder(), 'x.db');
     writeFileSync(path, bytes);
     expect((await read({ kind: 'sqlite', path })).reported).toEqual(['UNREADABLE_FILE ']);
   });
@@ -115,7 +115,7 @@ describe('a SQLite file', () => {
 
 describe('a DuckDB file', () => {
   async function createDatabase(statements: readonly string[]): Promise<string> {
-    const path = join(await folderFor(), 'market.duckdb');
+    const path = join(await createFolder(), 'market.duckdb');
     const instance = await DuckDBInstance.create(path);
     const connection = await instance.connect();
     for (const statement of statements) await connection.run(statement);
@@ -155,7 +155,7 @@ describe('a DuckDB file', () => {
   });
 
   test('that is something else is one finding without a path', async () => {
-    const path = join(await folderFor(), 'x.duckdb');
+    const path = join(await createFolder(), 'x.duckdb');
     writeFileSync(path, 'no database at all');
     const { reported, findings } = await read({ kind: 'duckdb', path });
     expect(reported).toEqual(['UNREADABLE_FILE ']);
@@ -236,9 +236,9 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
   });
 
   test('whose server dies during a read is reported, without the password', async () => {
-    const own = await startPostgresql();
+    const ownServer = await startPostgresql();
     // Rows before the first progress report. When the server is killed, it is still processing the last row.
-    await own.query(
+    await ownServer.query(
       `CREATE VIEW market AS
         SELECT 'N' || (i % 500) AS identifier, DATE '2000-01-01' + (i / 500) AS date, 1.0::float8 AS "CLOSE"
         FROM generate_series(0, 269999) i
@@ -246,15 +246,15 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     );
     const problems = createProblems();
     const reading = readDatabase(
-      { ...place(), port: own.port, database: 'postgres' } as DatabaseLocation,
+      { ...place(), port: ownServer.port, database: 'postgres' } as DatabaseLocation,
       {},
       problems,
       (fraction) => {
-        if (fraction > 0.05) own.kill();
+        if (fraction > 0.05) ownServer.kill();
       },
     );
     expect(await reading).toBeUndefined();
-    await own.stop();
+    await ownServer.stop();
     expect(formatFindingPaths(problems.findings())).toEqual(['UNREADABLE_FILE ']);
     expect(JSON.stringify(problems.findings())).not.toContain('secret-of-the-test');
   });
@@ -273,10 +273,10 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     const locker = new Client(server.url);
     await locker.connect();
     await locker.query('BEGIN; LOCK TABLE market IN ACCESS EXCLUSIVE MODE');
-    const locked = await read(place());
+    const result = await read(place());
     await locker.query('ROLLBACK');
     await locker.end();
-    expect(locked.findings).toMatchObject([
+    expect(result.findings).toMatchObject([
       { code: 'UNREADABLE_FILE', message: 'The database cannot be read: canceling statement due to lock timeout' },
     ]);
   });

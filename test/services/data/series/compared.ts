@@ -24,14 +24,14 @@ export function describeCompared({ days, computePrice, on, ...service }: SeriesS
       'compare?ids=LISTED&benchmark=SPX',
     ];
     const overlays = views.map((path) => path.replace('LISTED', 'FEE'));
-    const all = [...views, ...overlays];
+    const allPaths = [...views, ...overlays];
     /** Responses of each view for a series and for a security. The stores are changed once. */
     let answersByStore: Readonly<Record<'apart' | 'among', ReadonlyMap<string, object>>>;
     beforeAll(async () => {
       const readAnswers = async () => {
         for (const id of ['LISTED', 'FEE']) await run(id);
         const results = new Map<string, object>();
-        for (const path of all) {
+        for (const path of allPaths) {
           const view = await get(`/analytics/${path}`);
           expect(await get(`/analytics/${path.replace('benchmark=', 'benchmark=identifier:')}`)).toEqual(view);
           results.set(path, view);
@@ -40,7 +40,7 @@ export function describeCompared({ days, computePrice, on, ...service }: SeriesS
       };
       answersByStore = { apart: await on('apart', readAnswers), among: await on('among', readAnswers) };
     });
-    test.each(all)('%s returns the same for a series and for a security with its prices', (path) => {
+    test.each(allPaths)('%s returns the same for a series and for a security with its prices', (path) => {
       const [separateAnswer, jointAnswer] = [answersByStore.apart.get(path)!, answersByStore.among.get(path)!];
       expectSameNumbers(separateAnswer, jointAnswer);
       expect(JSON.stringify(separateAnswer)).toContain('SPX');

@@ -11,7 +11,7 @@ export function describeActivating(): void {
       await registerStore('two', ['TWO']);
       const { status, body } = await service.ask<JobStatus>('POST', '/data/stores/two/activate');
       expect([status, body.job_id, body.kind]).toEqual([202, 'load:two', 'load']);
-      const job = await service.finished('load:two');
+      const job = await service.waitForJob('load:two');
       expect(job).toMatchObject({ status: 'succeeded', result: { store_id: 'two', active: true, status: 'ready' } });
       expect(await readActiveStore()).toBe('two');
       expect((await findStore('one')).active).toBe(false);
@@ -36,7 +36,7 @@ export function describeActivating(): void {
       const spoiltStore = await registerStore('spoilt', ['X']);
       await writeFile(join(spoiltStore.location!, 'market.csv'), 'identifier,date,CLOSE\nX,2024-01-02,text\n');
       await service.ask('POST', '/data/stores/spoilt/activate');
-      const job = await service.finished('load:spoilt');
+      const job = await service.waitForJob('load:spoilt');
       expect(job).toMatchObject({ status: 'failed', result: null, error: { code: 'STORE_READ_FAILED' } });
       expect(listFindings(job.error!)).toEqual(['NOT_A_NUMBER market[row 1].CLOSE']);
       expect(await findStore('spoilt')).toMatchObject({
@@ -47,7 +47,7 @@ export function describeActivating(): void {
       expect(await readActiveStore()).toBe('good');
       await writeFile(join(spoiltStore.location!, 'market.csv'), formatMarketCsv(['X']));
       await service.ask('POST', '/data/stores/spoilt/activate');
-      expect((await service.finished('load:spoilt')).status).toBe('succeeded');
+      expect((await service.waitForJob('load:spoilt')).status).toBe('succeeded');
       expect(await findStore('spoilt')).toMatchObject({ status: 'ready', error: null });
     });
 

@@ -51,11 +51,13 @@ export function describeChanging(): void {
         message: expect.not.stringContaining(service.root),
         detail: { store_id: 'taken' },
       });
-      const next = await createFolderWith('next', { 'market.csv': formatMarketCsv(['A']) });
-      expect((await service.ask<DataStore>('PATCH', '/data/stores/taker', { source: next })).body.source).toBe(next);
-      expect((await service.ask('PATCH', '/data/stores/taker', { source: next })).status).toBe(200);
+      const nextFolder = await createFolderWith('next', { 'market.csv': formatMarketCsv(['A']) });
+      expect((await service.ask<DataStore>('PATCH', '/data/stores/taker', { source: nextFolder })).body.source).toBe(
+        nextFolder,
+      );
+      expect((await service.ask('PATCH', '/data/stores/taker', { source: nextFolder })).status).toBe(200);
       expect(
-        await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: next }),
+        await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: nextFolder }),
       ).toMatchObject({
         status: 409,
         code: 'FOLDER_REGISTERED',

@@ -22,7 +22,7 @@ export function describeDatabases(): void {
       database.exec("INSERT INTO bars VALUES ('A', '2024-01-03', 2)");
       database.close();
       await service.ask('POST', '/data/stores/bars/refresh');
-      expect(await service.finished('refresh:bars')).toMatchObject({
+      expect(await service.waitForJob('refresh:bars')).toMatchObject({
         status: 'succeeded',
         result: { rows_added: 1, end: '2024-01-03' },
       });
@@ -79,7 +79,7 @@ export function describeDatabases(): void {
           }),
         ).toMatchObject({ status: 409, detail: { store_id: `${kind}-us` } });
         await service.ask('POST', `/data/stores/${kind}-uk/activate`);
-        expect(await service.finished(`load:${kind}-uk`)).toMatchObject({ status: 'succeeded' });
+        expect(await service.waitForJob(`load:${kind}-uk`)).toMatchObject({ status: 'succeeded' });
         expect((await service.ask('GET', '/data/prices/C')).status).toBe(200);
         // A source stays in use as long as another store reads it with the same tables.
         expect((await service.ask('PATCH', `/data/stores/${kind}-uk`, { source: location })).status).toBe(200);

@@ -23,7 +23,7 @@ export function describeImporting(): void {
         store: { kind: 'imported', managed: true, refreshable: false, source: null, active: false },
       });
       await service.ask('POST', '/data/stores/imported/activate');
-      expect(await service.finished('load:imported')).toMatchObject({
+      expect(await service.waitForJob('load:imported')).toMatchObject({
         status: 'succeeded',
         result: { content_hash: body.store.content_hash },
       });

@@ -27,7 +27,7 @@ export function describeRefreshing(): void {
       const before = await registerStore('daily', ['A', 'B'], true);
       await append('daily', 'A,2024-01-08,50\n');
       expect((await service.ask<JobStatus>('POST', '/data/stores/daily/refresh')).status).toBe(202);
-      expect(await service.finished('refresh:daily')).toMatchObject({
+      expect(await service.waitForJob('refresh:daily')).toMatchObject({
         status: 'succeeded',
         result: {
           store_id: 'daily',
@@ -47,7 +47,7 @@ export function describeRefreshing(): void {
       const file = join(before.location!, 'market.csv');
       await writeFile(file, (await readFile(file, 'utf8')).replace('A,2024-01-02,10', 'A,2024-01-02,10.5'));
       await service.ask('POST', '/data/stores/daily/refresh', { full: true });
-      expect((await service.finished('refresh:daily')).result).toMatchObject({
+      expect((await service.waitForJob('refresh:daily')).result).toMatchObject({
         rows_changed: 1,
         restatements: [{ identifier: 'A', date: '2024-01-02', column: 'CLOSE', before: 10, after: 10.5 }],
       });
@@ -59,7 +59,7 @@ export function describeRefreshing(): void {
       await registerStore('synced', ['A'], true);
       await append('synced', 'A,2024-01-09,60\n');
       expect((await service.ask<JobStatus>('POST', '/data/sync', {})).body.job_id).toBe('sync:synced');
-      expect(await service.finished('sync:synced')).toMatchObject({
+      expect(await service.waitForJob('sync:synced')).toMatchObject({
         kind: 'sync',
         status: 'succeeded',
         result: { rows_added: 1 },
@@ -70,7 +70,7 @@ export function describeRefreshing(): void {
       await registerStore('turns-bad', ['A'], true);
       await append('turns-bad', 'A,2024-01-09,text\n');
       await service.ask('POST', '/data/stores/turns-bad/refresh');
-      expect(await service.finished('refresh:turns-bad')).toMatchObject({
+      expect(await service.waitForJob('refresh:turns-bad')).toMatchObject({
         status: 'failed',
         error: { code: 'STORE_READ_FAILED' },
       });
@@ -100,7 +100,10 @@ export function describeRefreshing(): void {
       expect((await service.ask('GET', '/data/prices/A?store_id=idle')).status).toBe(200);
       await append('idle', 'A,2024-01-09,12\n');
       await service.ask('POST', '/data/stores/idle/refresh');
-      expect(await service.finished('refresh:idle')).toMatchObject({ status: 'succeeded', result: { dates_added: 1 } });
+      expect(await service.waitForJob('refresh:idle')).toMatchObject({
+        status: 'succeeded',
+        result: { dates_added: 1 },
+      });
       const after = await findStore('idle');
       expect([after.active, after.end, after.content_hash === hash]).toEqual([false, '2024-01-09', false]);
       expect(await readActiveStore()).toBe(before);
@@ -117,9 +120,9 @@ export function describeRefreshing(): void {
         end: '2020-06-30',
         activate: false,
       });
-      await service.finished('generate:grown');
+      await service.waitForJob('generate:grown');
       await service.ask('POST', '/data/stores/grown/refresh', { until: '2020-12-31' });
-      expect(await service.finished('refresh:grown')).toMatchObject({
+      expect(await service.waitForJob('refresh:grown')).toMatchObject({
         status: 'succeeded',
         result: { rows_changed: 0, restatements_total: 0, start: '2020-01-02', end: '2020-12-31' },
       });

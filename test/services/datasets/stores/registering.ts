@@ -54,9 +54,14 @@ export function describeRegistering(): void {
           location: `${location}/../once`,
         }),
       ).toMatchObject({ status: 409, code: 'FOLDER_REGISTERED' });
-      const other = await createFolderWith('once-more', { 'market.csv': formatMarketCsv(['A']) });
+      const otherFolder = await createFolderWith('once-more', { 'market.csv': formatMarketCsv(['A']) });
       expect(
-        await service.refusal('POST', '/data/stores', { store_id: 'once', name: 'x', kind: 'folder', location: other }),
+        await service.refusal('POST', '/data/stores', {
+          store_id: 'once',
+          name: 'x',
+          kind: 'folder',
+          location: otherFolder,
+        }),
       ).toMatchObject({ status: 409, code: 'STORE_EXISTS' });
     });
 

@@ -9,16 +9,16 @@ export function describeSynthetic(): void {
     const smallMarket = { assets: 5, start: '2020-01-01', end: '2020-12-31' };
 
     test('is listed while it is written, then served', async () => {
-      const goOn = pauseReaders();
-      onTestFinished(goOn);
+      const resumeReaders = pauseReaders();
+      onTestFinished(resumeReaders);
       const { status, body } = await service.ask<JobStatus>('POST', '/data/synthetic', {
         store_id: 'made',
         ...smallMarket,
       });
       expect([status, body.job_id]).toEqual([202, 'generate:made']);
       expect(await findStore('made')).toMatchObject({ kind: 'synthetic', managed: true, active: false });
-      goOn();
-      expect(await service.finished('generate:made')).toMatchObject({
+      resumeReaders();
+      expect(await service.waitForJob('generate:made')).toMatchObject({
         status: 'succeeded',
         result: { store_id: 'made', status: 'ready', active: true, start: '2020-01-02', end: '2020-12-31' },
       });
@@ -29,7 +29,7 @@ export function describeSynthetic(): void {
       const first = await findStore('made');
       const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...smallMarket, activate: false });
       expect(body.job_id).toBe('generate:synthetic-42-1');
-      await service.finished(body.job_id);
+      await service.waitForJob(body.job_id);
       expect(await findStore('synthetic-42-1')).toMatchObject({
         content_hash: first.content_hash,
         active: false,
@@ -56,7 +56,7 @@ export function describeSynthetic(): void {
         'generate:synthetic-77-3',
       ]);
       for (const { body } of answers)
-        expect(await service.finished(body.job_id)).toMatchObject({ status: 'succeeded' });
+        expect(await service.waitForJob(body.job_id)).toMatchObject({ status: 'succeeded' });
     });
 
     test('that is cancelled leaves nothing', async () => {

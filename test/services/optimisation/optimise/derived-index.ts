@@ -25,7 +25,7 @@ async function createDerivedFromMoving(id: string, priority: object) {
     constraints: [{ id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous', ...priority } }],
   };
   expect((await service.ask('POST', '/indices/MOVING/optimise', body)).status).toBe(200);
-  const { result, error } = await service.finished(
+  const { result, error } = await service.waitForJob(
     (await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {})).body.job_id,
   );
   expect(error, JSON.stringify(error)).toBeNull();
@@ -102,7 +102,7 @@ export function describeDerivedIndex(): void {
     test('previews with every row, and a run holds at each rebalance the weights of the preview', async () => {
       expect([200, 409]).toContain((await derive('CORE')).status);
       const { body: job } = await service.ask<JobStatus>('POST', '/analytics/CORE/backtest', {});
-      const finishedJob = await service.finished(job.job_id);
+      const finishedJob = await service.waitForJob(job.job_id);
       expect(finishedJob.error, JSON.stringify(finishedJob.error)).toBeNull();
       const run = finishedJob.result as z.infer<typeof BacktestRunResult>;
       const snapshots =
@@ -149,7 +149,7 @@ export function describeDerivedIndex(): void {
           .status,
       ).toBe(200);
       const run = async (id: string) =>
-        service.finished((await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {})).body.job_id);
+        service.waitForJob((await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {})).body.job_id);
       const heldFindings = (
         (await run('STILL')).result as { findings: { code: string; severity: string }[] }
       ).findings.filter(({ code }) => code === 'REBALANCE_HELD');

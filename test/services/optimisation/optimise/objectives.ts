@@ -19,7 +19,7 @@ export async function runToEnd(request: object): Promise<JobStatus> {
   const body = { index_id: 'BROAD', constraint_set_id: 'caps', ...request };
   const { status, body: job } = await service.ask<JobStatus>('POST', '/optimise/runs', body);
   expect(status, JSON.stringify(job)).toBe(202);
-  return service.finished(job.job_id);
+  return service.waitForJob(job.job_id);
 }
 
 export async function requireSolution(request: object): Promise<Result> {
@@ -209,7 +209,7 @@ export function describeObjectives(): void {
       service.ask('POST', '/indices/BROAD/optimise', { id, name: id, ...body });
     const runBacktestJob = async (id: string) => {
       const { body } = await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {});
-      const { result, error } = await service.finished(body.job_id);
+      const { result, error } = await service.waitForJob(body.job_id);
       expect(error, JSON.stringify(error)).toBeNull();
       return result as unknown as z.infer<typeof BacktestRunResult>;
     };

@@ -47,7 +47,7 @@ export function describeRiskAndCandidates(): void {
       const equalSolution = await requireSolution({ ...wideTerms, risk_model: identity });
       for (const { weight } of equalSolution.weights) expect(weight).toBeCloseTo(1 / 11, 10);
       expect((await service.ask('POST', '/analytics/BROAD/backtest', {})).status).toBe(202);
-      await service.finished('backtest:BROAD');
+      await service.waitForJob('backtest:BROAD');
       // A stored risk model with equal settings, which is estimated over the same window.
       for (const settings of [
         { target: 'constant_correlation', intensity: 0 },
@@ -61,7 +61,7 @@ export function describeRiskAndCandidates(): void {
         const run = await requireSolution({ ...wideTerms, risk_model: settings });
         const body = { index_id: 'BROAD', start: run.start, end: run.end, ...settings };
         expect((await service.ask('POST', '/risk-models/same/estimate', body)).status).toBe(202);
-        expect(await service.finished('risk:same')).toMatchObject({ status: 'succeeded' });
+        expect(await service.waitForJob('risk:same')).toMatchObject({ status: 'succeeded' });
         const { body: model } = await service.ask<RiskModel>('GET', '/risk-models/same');
         const isTargeted = !('estimator' in settings);
         expect([model.diagnostics.intensity !== null, model.diagnostics.target !== null]).toEqual([

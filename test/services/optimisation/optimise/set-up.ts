@@ -84,7 +84,7 @@ export async function runOptimisation(constraints: unknown[], rest: object = {})
     ...rest,
   });
   expect(status, JSON.stringify(body)).toBe(202);
-  return service.finished(body.job_id);
+  return service.waitForJob(body.job_id);
 }
 
 export async function requireSolution(constraints: unknown[], rest: object = {}): Promise<OptimisationRunResult> {

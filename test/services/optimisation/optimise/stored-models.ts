@@ -23,7 +23,7 @@ const FIRST = '2023-03-01';
 /** Estimates a model of securities over the sessions up to a day. @returns the covariance in the response */
 async function estimate(id: string, request: object): Promise<RiskModel['covariance']> {
   const { body } = await service.ask<JobStatus>('POST', `/risk-models/${id}/estimate`, request);
-  expect((await service.finished(body.job_id)).error).toBeNull();
+  expect((await service.waitForJob(body.job_id)).error).toBeNull();
   return (await service.ask<RiskModel>('GET', `/risk-models/${id}`)).body.covariance;
 }
 
@@ -51,7 +51,7 @@ const derive = (id: string, body: object) =>
 async function runBacktestJob(id: string): Promise<JobStatus> {
   const { status, body } = await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {});
   expect(status, JSON.stringify(body)).toBe(202);
-  return service.finished(body.job_id);
+  return service.waitForJob(body.job_id);
 }
 
 const listStaleReasons = async (id: string) => {
@@ -61,7 +61,7 @@ const listStaleReasons = async (id: string) => {
 
 const rerunOptimisation = async (id: string) => {
   const { body } = await service.ask<JobStatus>('POST', `/analytics/${id}/replay`);
-  return (await service.finished(body.job_id)).result;
+  return (await service.waitForJob(body.job_id)).result;
 };
 
 export function describeStoredModels(): void {
@@ -208,7 +208,7 @@ export function describeStoredModels(): void {
         grid: { '/document/derivation/risk_model': ['early', 'other'] },
       });
       expect(status, JSON.stringify(body)).toBe(202);
-      const { result, error } = await service.finished(body.job_id);
+      const { result, error } = await service.waitForJob(body.job_id);
       expect(error).toBeNull();
       const { refused, identical_variants: alike } = result as unknown as SweepView;
       expect([refused, alike]).toEqual([0, []]);

@@ -21,7 +21,7 @@ export function describeStudies(): void {
       ];
       const { status, body } = await service.ask<JobStatus>('POST', '/optimise/studies', { study_id: 'S', runs });
       expect([status, body]).toEqual([202, expect.anything()]);
-      const { result } = await service.finished(body.job_id);
+      const { result } = await service.waitForJob(body.job_id);
       expect(result).toMatchObject({ study_id: 'S', runs: 10, solved: 8, refused: 2 });
       const block = await service.ask<{ rows: readonly StudyRow[] }>('GET', '/optimise/studies/S/rows');
       const { rows } = result as { readonly rows: readonly StudyRow[] };

@@ -67,7 +67,7 @@ export function describeUncertainty(): void {
       const derivedIndex = { id: 'CAREFUL', name: 'Careful', ...UTILITY, uncertainty };
       expect((await service.ask('POST', '/indices/BROAD/optimise', derivedIndex)).status).toBe(200);
       const { body: job } = await service.ask<JobStatus>('POST', '/analytics/CAREFUL/backtest', {});
-      const { result } = await service.finished(job.job_id);
+      const { result } = await service.waitForJob(job.job_id);
       const { rebalances } = result as unknown as z.infer<typeof BacktestRunResult>;
       const { date: day, weights } = rebalances.at(-1)!;
       const { body: preview } = await service.ask<PreviewResponse>('POST', '/indices/CAREFUL/preview', { as_of: day });

@@ -90,7 +90,7 @@ export function describeDated(): void {
         const { status, body: derived } = await service.ask('POST', '/indices/BROAD/optimise', body);
         expect(status, JSON.stringify(derived)).toBe(200);
         const { body: submitted } = await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {});
-        const { result, error } = await service.finished(submitted.job_id);
+        const { result, error } = await service.waitForJob(submitted.job_id);
         expect(error, JSON.stringify(error)).toBeNull();
         type Rebalance = { readonly date: string; readonly weights: Readonly<Record<string, number>> };
         return (result as unknown as { readonly rebalances: readonly Rebalance[] }).rebalances;
@@ -110,7 +110,7 @@ export function describeDated(): void {
 
     test('held weights are measured by the model in force on their date', async () => {
       await service.ask('POST', '/analytics/BROAD/backtest', {});
-      await service.finished('backtest:BROAD');
+      await service.waitForJob('backtest:BROAD');
       const createUncorrelated = (variance: number): Frame => ({
         index: NAMES,
         columns: NAMES,

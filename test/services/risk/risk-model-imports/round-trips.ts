@@ -57,7 +57,7 @@ export function describeRoundTrips(): void {
       const window = { start: '2023-06-01', end: '2024-03-01' };
       const insideSolution = await requireSolution({ ...window, candidates: 'parent', risk_model: settings });
       await service.ask('POST', '/analytics/BROAD/backtest', {});
-      await service.finished('backtest:BROAD');
+      await service.waitForJob('backtest:BROAD');
       await estimateToEnd('window', {
         index_id: 'BROAD',
         start: insideSolution.start,
@@ -142,8 +142,8 @@ export function describeRoundTrips(): void {
       expect((await readModel('wide')).covariance).toEqual(covariance);
       // The metadata of the response contains the date of the last return.
       const answer = await fetch(`${service.url()}/risk-models/inside`, { headers: { accept: ARROW } });
-      const asServed = await sendFile('served', 'units=annual', ARROW, new Uint8Array(await answer.arrayBuffer()));
-      expect(asServed.body.imported?.dates.map(({ date }) => date)).toEqual([EARLY_DATE]);
+      const servedAnswer = await sendFile('served', 'units=annual', ARROW, new Uint8Array(await answer.arrayBuffer()));
+      expect(servedAnswer.body.imported?.dates.map(({ date }) => date)).toEqual([EARLY_DATE]);
       expect((await readModel('served')).covariance).toEqual(covariance);
     });
   });

@@ -56,7 +56,7 @@ export const exportModel = async (id: string) =>
 
 export async function estimateToEnd(id: string, request: object): Promise<void> {
   const { body } = await service.ask<JobStatus>('POST', `/risk-models/${id}/estimate`, request);
-  expect((await service.finished(body.job_id)).error).toBeNull();
+  expect((await service.waitForJob(body.job_id)).error).toBeNull();
 }
 
 export const LEAST_VARIANCE = {
@@ -70,7 +70,7 @@ export async function runJob(request: object): Promise<JobStatus> {
   await put('capped', [{ type: 'PositionBounds', params: { upper: 0.3 } }]);
   const { status, body } = await service.ask<JobStatus>('POST', '/optimise/runs', { ...LEAST_VARIANCE, ...request });
   expect(status, JSON.stringify(body)).toBe(202);
-  return service.finished(body.job_id);
+  return service.waitForJob(body.job_id);
 }
 
 export async function requireSolution(request: object): Promise<OptimisationRunResult> {

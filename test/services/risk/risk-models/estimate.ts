@@ -75,9 +75,9 @@ export function describeEstimate(): void {
       const response = await service.ask('GET', '/risk-models/core');
       const text = JSON.stringify(response.body); // Parsing would reorder digit keys numerically, so the text is checked.
       expect(text).toContain('"700"');
-      const raw = await fetchText('/risk-models/core');
-      expect(raw.indexOf('"1398":', raw.indexOf('"volatilities"'))).toBeLessThan(
-        raw.indexOf('"700":', raw.indexOf('"volatilities"')),
+      const rawText = await fetchText('/risk-models/core');
+      expect(rawText.indexOf('"1398":', rawText.indexOf('"volatilities"'))).toBeLessThan(
+        rawText.indexOf('"700":', rawText.indexOf('"volatilities"')),
       );
     });
 

@@ -18,7 +18,7 @@ export function describeIndexModels(): void {
       };
       expect((await service.ask('POST', '/indices', index)).status).toBe(200);
       const run = await service.ask<JobStatus>('POST', '/analytics/PAIR/backtest');
-      expect(await service.finished(run.body.job_id)).toMatchObject({ status: 'succeeded' });
+      expect(await service.waitForJob(run.body.job_id)).toMatchObject({ status: 'succeeded' });
       const job = await estimateToEnd('pair', { index_id: 'PAIR', identifiers: [] });
       expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded' });
       const model = await readView('pair');

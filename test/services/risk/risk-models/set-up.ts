@@ -103,7 +103,7 @@ afterAll(() => service.close());
 export async function estimateToEnd(modelId: string, body?: unknown): Promise<JobStatus> {
   const { status, body: job } = await service.ask<JobStatus>('POST', `/risk-models/${modelId}/estimate`, body);
   expect(status, JSON.stringify(job)).toBe(202);
-  return service.finished(job.job_id);
+  return service.waitForJob(job.job_id);
 }
 
 export async function readView(modelId: string): Promise<View> {

@@ -10,7 +10,7 @@ export function describeValidate(): void {
     const validateToEnd = async (modelId: string, body: unknown) => {
       const { status, body: job } = await service.ask<JobStatus>('POST', `/risk-models/${modelId}/validate`, body);
       expect(status, JSON.stringify(job)).toBe(202);
-      return service.finished(job.job_id);
+      return service.waitForJob(job.job_id);
     };
 
     test('forecasts with the model of the returns up to each day, and compares the forecast with the returns after it', async () => {
@@ -33,12 +33,10 @@ export function describeValidate(): void {
       const growths = NAMES.map((name) => prices[name]![t + 10]! / prices[name]![t]! - 1);
       expect(readCell(row, 'equal_weight_return')).toBeCloseTo(growths.reduce((sum, value) => sum + value, 0) / 4, 12);
 
-      const standardised = data.map(
-        (_, k) => readCell(k, 'equal_weight_return') / readCell(k, 'equal_weight_forecast'),
-      );
-      const mean = standardised.reduce((sum, z) => sum + z, 0) / standardised.length;
-      const squares = standardised.reduce((sum, z) => sum + (z - mean) ** 2, 0);
-      expect(view.portfolios[0]!.bias).toBeCloseTo(Math.sqrt(squares / (standardised.length - 1)), 12);
+      const zScores = data.map((_, k) => readCell(k, 'equal_weight_return') / readCell(k, 'equal_weight_forecast'));
+      const mean = zScores.reduce((sum, z) => sum + z, 0) / zScores.length;
+      const squares = zScores.reduce((sum, z) => sum + (z - mean) ** 2, 0);
+      expect(view.portfolios[0]!.bias).toBeCloseTo(Math.sqrt(squares / (zScores.length - 1)), 12);
     });
 
     test('of a model of an index has the holdings of the index as a portfolio', async () => {

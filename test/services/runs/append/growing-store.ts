@@ -36,7 +36,7 @@ export function describeGrowingStore(): void {
         const shownViews = await readViews();
         if (rows === 424) {
           const replayedAnswer = await service.ask<{ job_id: string }>('POST', '/analytics/GROWS/replay');
-          expect((await service.finished(replayedAnswer.body.job_id)).result).toMatchObject({
+          expect((await service.waitForJob(replayedAnswer.body.job_id)).result).toMatchObject({
             equal: true,
             inputs_equal: true,
             first_difference: null,
@@ -66,11 +66,11 @@ export function describeGrowingStore(): void {
       await put(cutMarket(414));
       const before = listArtifacts(); // includes the earlier content of the store
       expect(await startBacktest()).toMatchObject({ extended_from: formatDateAt(412) });
-      const results = listArtifacts().filter((name) => !before.includes(name));
-      expect(results.length).toBeGreaterThanOrEqual(5);
+      const newArtifacts = listArtifacts().filter((name) => !before.includes(name));
+      expect(newArtifacts.length).toBeGreaterThanOrEqual(5);
       expect((await service.ask('DELETE', '/indices/GROWS')).status).toBeLessThan(300);
       await restart(); // unreferenced files are removed a minute later, or when the service stops
-      expect(listArtifacts().filter((name) => results.includes(name))).toEqual([]);
+      expect(listArtifacts().filter((name) => newArtifacts.includes(name))).toEqual([]);
       expect((await service.ask('POST', '/indices', INDEX)).status).toBe(200);
     });
 
@@ -108,12 +108,12 @@ export function describeGrowingStore(): void {
         expect(last.full_run_reason).toBeNull();
         expect((await startBacktest('HALF', {})).full_run_reason).toBeNull();
       }
-      const joined = [...listRebalanceNames(last.rebalances)].filter((name) => !knownNames.has(name));
-      expect(joined.length).toBeGreaterThan(1);
+      const joinedNames = [...listRebalanceNames(last.rebalances)].filter((name) => !knownNames.has(name));
+      expect(joinedNames.length).toBeGreaterThan(1);
       const readLaterViews = async () => ({
         ...(await readViews('JOINS')),
         half: await readViews('HALF'),
-        assets: await Promise.all(joined.map((name) => readText(`/analytics/JOINS/assets/${name}`))),
+        assets: await Promise.all(joinedNames.map((name) => readText(`/analytics/JOINS/assets/${name}`))),
         rolling: await readText('/analytics/JOINS/rolling'),
       });
       const shownViews = await readLaterViews();
@@ -122,7 +122,7 @@ export function describeGrowingStore(): void {
       );
       for (const id of ['JOINS', 'HALF']) {
         const { body } = await service.ask<{ job_id: string }>('POST', `/analytics/${id}/replay`);
-        expect((await service.finished(body.job_id)).result).toMatchObject({ equal: true, first_difference: null });
+        expect((await service.waitForJob(body.job_id)).result).toMatchObject({ equal: true, first_difference: null });
         expect(JSON.parse(await readText(`/analytics/${id}/reconcile`)).reconciles).toBe(true);
       }
       await runWhole('JOINS');
@@ -237,10 +237,10 @@ export function describeGrowingStore(): void {
     test('runs whole if a bit of a stored weight differs, whether the new run begins in the file or copies it', async () => {
       /** Returns the file to which a run was written. If the run continues other files, it is the smallest new file. */
       const formatNewColumns = (before: readonly string[]): string => {
-        const results = listArtifacts()
+        const newArtifacts = listArtifacts()
           .filter((name) => !before.includes(name))
           .map((name) => join(service.root, 'home', 'artifacts', name));
-        return results
+        return newArtifacts
           .filter((path) => readFileSync(path, 'latin1').startsWith('DVSRUN'))
           .toSorted((a, b) => statSync(a).size - statSync(b).size)[0]!;
       };

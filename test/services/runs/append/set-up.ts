@@ -65,7 +65,7 @@ export async function put(content: MarketContent, body: object = {}): Promise<vo
   await writeMarket(folder, content, () => {});
   const { status, body: refreshing } = await service.ask('POST', '/data/stores/desk/refresh', body);
   expect(status, JSON.stringify(refreshing)).toBe(202);
-  expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded' });
+  expect(await service.waitForJob('refresh:desk')).toMatchObject({ status: 'succeeded' });
   sessions = content.dates.length;
 }
 
@@ -78,7 +78,7 @@ export type Body = any;
 
 export async function startBacktest(id = 'GROWS', request: object = REQUEST): Promise<Body> {
   expect((await service.ask('POST', `/analytics/${id}/backtest`, request)).status).toBe(202);
-  const { error, result } = await service.finished(`backtest:${id}`);
+  const { error, result } = await service.waitForJob(`backtest:${id}`);
   expect(error).toBeNull();
   return result;
 }
@@ -98,12 +98,12 @@ export const formatNumbers = (json: string): string =>
   json.replace(/"run_at":"[^"]*"/, '').replace(/"extended_from":[^,]*,"full_run_reason":[^}]*}/, '');
 
 export async function readViews(id = 'GROWS'): Promise<Record<string, string>> {
-  const mid = formatDateAt(300);
+  const middleDate = formatDateAt(300);
   const paths = {
     record: 'record',
     overview: 'overview',
     attribution: 'attribution',
-    window: `attribution?start=${mid}`,
+    window: `attribution?start=${middleDate}`,
     levels: 'levels?variant=net',
     weights: 'weights?risk=true&benchmark=EQUAL',
     asset: `assets/${WHOLE_CONTENT.identifiers[0]}`,
@@ -136,7 +136,7 @@ beforeAll(async () => {
       })
     ).status,
   ).toBeLessThan(300);
-  await service.finished('load:desk');
+  await service.waitForJob('load:desk');
   for (const document of [
     INDEX,
     { ...DEFINITION, id: 'EQUAL', name: 'Equal', pipeline: { weighting: { type: 'EqualWeight' } } },

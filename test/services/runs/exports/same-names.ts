@@ -27,8 +27,8 @@ interface NamedTable {
 }
 
 async function readTables(id: string): Promise<NamedTable[]> {
-  const last = String((await readJson({ id, table: 'levels' })).at(-1)!['date']);
-  const dateRowsByLast = (rows: readonly Row[]): Row[] => rows.map((row) => ({ date: last, ...row }));
+  const lastDate = String((await readJson({ id, table: 'levels' })).at(-1)!['date']);
+  const dateRowsByLast = (rows: readonly Row[]): Row[] => rows.map((row) => ({ date: lastDate, ...row }));
   const tables: NamedTable[] = [];
   // Files of an index have weights before the trades of their session. They are computed from index shares.
   for (const table of EXPORT_NAMES.filter((name) => !(name in INDEX_FILE_TABLES))) {

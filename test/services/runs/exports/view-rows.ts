@@ -18,11 +18,11 @@ export function describeViewRows(): void {
       expect(listColumn('index_level')).toEqual(result['index_level']!.data);
       expect(listColumn('return')).toEqual([null, ...result['returns']!.data]);
       expect(listColumn('drawdown')).toEqual(result['drawdown']!.data);
-      const first = String(rows[0]!['date']);
+      const firstDate = String(rows[0]!['date']);
       for (const variant of ['price', 'total', 'net']) {
         const view = await service.ok<{ levels: { data: number[] }; divisor: { data: number[] } }>(
           'GET',
-          `/analytics/${id}/levels?variant=${variant}&start=${first}`,
+          `/analytics/${id}/levels?variant=${variant}&start=${firstDate}`,
         );
         expect(listColumn(variant)).toEqual(view.levels.data);
         if (variant === 'total') expect(listColumn('divisor')).toEqual(view.divisor.data);

@@ -66,8 +66,8 @@ export function describeBatches(service: () => LiveService): void {
       expect(storedRequest).toMatchObject({ ...terms, benchmark: { id: 'A', kind: 'identifier' } });
       await service().ok('PUT', '/indices/RIVAL', rival);
       // A single submission returns the same job.
-      const one = await service().ask<JobStatus>('POST', '/analytics/RIVAL/backtest', { if_stale: true });
-      expect([one.status, one.body.request]).toMatchObject([202, after]);
+      const firstAnswer = await service().ask<JobStatus>('POST', '/analytics/RIVAL/backtest', { if_stale: true });
+      expect([firstAnswer.status, firstAnswer.body.request]).toMatchObject([202, after]);
       expect(await waitForJob('backtest:RIVAL')).toBe('succeeded');
     });
 

@@ -104,8 +104,8 @@ export function describeOtherViews(): void {
       const folder = join(service.home, 'artifacts');
       const files = readdirSync(folder).map((name) => join(folder, name));
       const isPlan = (text: string) => text.startsWith('{"documents":') && text.includes('"runId":"MAIN"');
-      const plan = files.find((path) => isPlan(readFileSync(path, 'latin1')))!;
-      const storedPlan = readFileSync(plan);
+      const planFile = files.find((path) => isPlan(readFileSync(path, 'latin1')))!;
+      const storedPlan = readFileSync(planFile);
       const listFailingChecks = async (): Promise<string[]> => {
         const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
         const names = body.checks
@@ -117,9 +117,9 @@ export function describeOtherViews(): void {
       for (const change of ['first', 'last'] as const) {
         const changedPlan = Uint8Array.from(storedPlan);
         changedPlan[change === 'first' ? 0 : changedPlan.length - 1]! ^= 1;
-        writeFileSync(plan, changedPlan);
+        writeFileSync(planFile, changedPlan);
         expect(await listFailingChecks()).toEqual(['stored plan']);
-        writeFileSync(plan, storedPlan);
+        writeFileSync(planFile, storedPlan);
         expect(await listFailingChecks()).toEqual([]);
       }
     });

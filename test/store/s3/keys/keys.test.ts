@@ -13,12 +13,12 @@ import { createS3Client, type S3Client } from '#store/s3/s3-client.js';
 import { openTemporaryFolders } from '../../temporary-folder.js';
 import { IDENTITY_TOKEN, startKeyService, type KeyService } from './key-service.js';
 
-const newFolder = openTemporaryFolders();
+const createFolder = openTemporaryFolders();
 let service: KeyService;
 let folder: string;
 beforeEach(async () => {
   service = await startKeyService();
-  folder = await newFolder();
+  folder = await createFolder();
 });
 afterEach(() => service.stop());
 

@@ -89,12 +89,16 @@ export function describeFigures(): void {
       const columns = openColumns((from, to) => sample.columns.subarray(from, to));
       const { text } = renderBuiltIn('REBALANCE-A4', sample);
       const days = columns.i32('days');
-      const at = days.length - 1;
-      const weights = columns.f64('weights', at * columns.header.names.length, (at + 1) * columns.header.names.length);
+      const lastPosition = days.length - 1;
+      const weights = columns.f64(
+        'weights',
+        lastPosition * columns.header.names.length,
+        (lastPosition + 1) * columns.header.names.length,
+      );
       const [first, second] = [...weights].toSorted((a, b) => b - a) as [number, number];
-      const above = weights.reduce((sum, weight) => sum + (weight > 0.05 ? weight : 0), 0);
+      const largeSum = weights.reduce((sum, weight) => sum + (weight > 0.05 ? weight : 0), 0);
       const headroomBlock = {
-        'UCITS 5/10/40': Math.min(0.1 - first, 0.4 - above),
+        'UCITS 5/10/40': Math.min(0.1 - first, 0.4 - largeSum),
         'UCITS 20/35': Math.min(0.35 - first, 0.2 - second),
       };
       for (const [label, headroom] of Object.entries(headroomBlock))
@@ -110,7 +114,7 @@ export function describeFigures(): void {
     test('risk of the holdings, summing to the volatility', () => {
       const columns = openColumns((from, to) => sample.columns.subarray(from, to));
       const shares = new Map(columns.header.names.map((name, i) => [name, 0.001 * (i + 1)]));
-      const measured = {
+      const measurement = {
         payload: {
           volatility: 0.42,
           covered_weight: 0.99,
@@ -125,7 +129,7 @@ export function describeFigures(): void {
       const figures = createRunFigures({
         columns,
         overview: sample.overview,
-        risk: { measured },
+        risk: { measured: measurement },
         terms: sample.figures.terms,
       });
       const { text } = readPdf(render({ template: createBuiltInTemplate('TEARSHEET-A4', 'SAMPLE'), figures }).bytes);
@@ -151,7 +155,7 @@ export function describeFigures(): void {
     });
     const columns = openColumns((from, to) => fewSample.columns.subarray(from, to));
     const { contributions } = createAttributionView(columns, { start: null, end: null });
-    const measured = {
+    const measurement = {
       payload: {
         volatility: 0.4,
         covered_weight: 1,
@@ -166,7 +170,7 @@ export function describeFigures(): void {
     const figures = createRunFigures({
       columns,
       overview: fewSample.overview,
-      risk: { measured },
+      risk: { measured: measurement },
       terms: fewSample.figures.terms,
     });
     const renderText = (block: object): string =>
@@ -182,8 +186,8 @@ export function describeFigures(): void {
       const text = renderText({ kind: 'table', source, limit: 2 });
       expect(text.match(/^N\d{4} /gm)).toHaveLength(2);
       const [, , third, fourth] = contributions.map(({ contribution }) => contribution);
-      const rest = source === 'attribution' ? formatPercent(third! + fourth!) : formatPercent(0.1 + 0.1 + 0.001);
-      expect(text).toMatch(new RegExp(`^2 others .*${rest.replace('.', '\\.')}`, 'm'));
+      const restText = source === 'attribution' ? formatPercent(third! + fourth!) : formatPercent(0.1 + 0.1 + 0.001);
+      expect(text).toMatch(new RegExp(`^2 others .*${restText.replace('.', '\\.')}`, 'm'));
     });
 
     test.each([
@@ -217,8 +221,8 @@ export function describeFigures(): void {
       };
       const namedWeights = formatWeights({ length: 4 }, 3);
       for (const { sector, weight } of sectors) expect(namedWeights).toContain(`${sector} ${formatPercent(weight)}`);
-      const rest = sectors[2]!.weight + sectors[3]!.weight;
-      expect(formatWeights({ length: 3 }, 2)).toContain(`2 others ${formatPercent(rest)}`);
+      const otherWeight = sectors[2]!.weight + sectors[3]!.weight;
+      expect(formatWeights({ length: 3 }, 2)).toContain(`2 others ${formatPercent(otherWeight)}`);
     });
   });
 

@@ -55,7 +55,7 @@ export const parse = (blocks: unknown[], page: object = {}) =>
   ReportTemplateDocument.parse({ template_id: 'T', name: 'Template', blocks, page });
 
 /** Checks requirements of every document. */
-export function assertSound(pdf: Pdf, margin = 0): void {
+export function assertPdfIsValid(pdf: Pdf, margin = 0): void {
   for (const page of pdf.pages) {
     expect(listOverlaps(page)).toEqual([]);
     expect(listTextsOutside(page, margin)).toEqual([]);

@@ -174,7 +174,7 @@ function Figures({ entries, run }: FiguresProps) {
   const ownPublication =
     VARIANTS.find(({ id }) => id === run.return_variant && latest?.[id] != null) ??
     VARIANTS.find(({ id }) => latest?.[id] != null);
-  const restated = entries.filter(({ kind }) => kind === 'restatement').length;
+  const restatedCount = entries.filter(({ kind }) => kind === 'restatement').length;
   return (
     <Metrics
       label="Figures of the published log"
@@ -185,8 +185,8 @@ function Figures({ entries, run }: FiguresProps) {
           value: formatDecimal((ownPublication && latest?.[ownPublication.id]) ?? null, 2),
           note: latest && ownPublication && `${returnText(ownPublication.id)}, ${latest.date}`,
         },
-        { term: 'Closes', value: formatCount(entries.length - restated) },
-        { term: 'Restatements', value: formatCount(restated), kind: restated > 0 ? 'down' : '' },
+        { term: 'Closes', value: formatCount(entries.length - restatedCount) },
+        { term: 'Restatements', value: formatCount(restatedCount), kind: restatedCount > 0 ? 'down' : '' },
         {
           term: 'Last published',
           value: last === undefined ? '–' : createMomentFigure(last.at).value,

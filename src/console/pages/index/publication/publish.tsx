@@ -46,11 +46,11 @@ export function Publish({ id, run, last }: PublishProps) {
         // Publishes the run on this page. The service validates the body.
         body: { ...readShownRun(), ...body } as PublishRequest,
       });
-      const again = restated === 0 ? '' : `, ${restated} again`;
-      const old = stale === null ? '' : ` The run is stale: ${stale.reasons.join(' ')}`;
+      const againText = restated === 0 ? '' : `, ${restated} again`;
+      const staleText = stale === null ? '' : ` The run is stale: ${stale.reasons.join(' ')}`;
       showToast(
         'good',
-        `${countValues(published, 'close')} published${again}; through ${through ?? 'no date yet'}.${old}`,
+        `${countValues(published, 'close')} published${againText}; through ${through ?? 'no date yet'}.${staleText}`,
       );
       setAsked({});
       notifyChange();
@@ -224,8 +224,8 @@ const toCome = (first: readonly string[] | null) =>
 
 function formatFirstPublication(first: readonly string[], isRestated: boolean): string {
   if (first.length === 0) return 'No other closes are published.';
-  const which = isRestated ? `Also published for the first time: ${formatSpan(first)}.` : `${formatSpan(first)}.`;
-  return `${which} They are signed and permanent: a published close can be restated but never removed.`;
+  const closesText = isRestated ? `Also published for the first time: ${formatSpan(first)}.` : `${formatSpan(first)}.`;
+  return `${closesText} They are signed and permanent: a published close can be restated but never removed.`;
 }
 
 /** Renders the published closes that differ from the run. */

@@ -68,8 +68,8 @@ type Signable = object & { readonly hash: string; readonly signature?: string };
  */
 export async function computeHash({ hash: _hash, signature: _signature, ...stated }: Signable): Promise<string> {
   const members = Object.entries(stated).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const text = new TextEncoder().encode(JSON.stringify(Object.fromEntries(members)));
-  return encodeHex(new Uint8Array(await crypto.subtle.digest('SHA-256', text)));
+  const textBytes = new TextEncoder().encode(JSON.stringify(Object.fromEntries(members)));
+  return encodeHex(new Uint8Array(await crypto.subtle.digest('SHA-256', textBytes)));
 }
 
 /**

@@ -4,12 +4,13 @@ import type { FunctionNode } from '../tree.js';
 import { DIMENSIONLESS, type Unit } from '../units.js';
 import type { SectionFunction } from './function-entry.js';
 
-type CrossSectionalEntry = Pick<SectionFunction, 'name' | 'help' | 'example' | 'across'> & Partial<SectionFunction>;
+type CrossSectionalFunctionDefinition = Pick<SectionFunction, 'name' | 'help' | 'example' | 'across'> &
+  Partial<SectionFunction>;
 
 const copyUnit = ([unit]: readonly Unit[]): Unit => unit!;
 
 /** Creates a function of one operand, with optional groups. */
-const defineAcross = (entry: CrossSectionalEntry): SectionFunction => ({
+const defineAcross = (entry: CrossSectionalFunctionDefinition): SectionFunction => ({
   form: 'cross_section',
   signature: `${entry.name}(x, by=COLUMN, over="selection")`,
   operands: ['number'],

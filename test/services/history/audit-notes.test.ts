@@ -46,7 +46,7 @@ test('the log has cancelled jobs, refused keys and reads of exports but no refus
     expect(await listNotes('read')).toEqual([]); // a refused request leaves no entry
     const small = { store_id: 's', seed: 1, assets: 3, start: '2024-01-02', end: '2024-06-28' };
     await service.ask('POST', '/data/synthetic', small, key);
-    expect((await service.finished('generate:s', key)).status).toBe('succeeded');
+    expect((await service.waitForJob('generate:s', key)).status).toBe('succeeded');
     type Identifiers = { readonly identifiers: readonly { readonly identifier: string }[] };
     const { body } = await service.ask<Identifiers>('GET', '/data/identifiers', undefined, key); // not an export
     const path = `/data/prices/${body.identifiers[0]!.identifier}`;

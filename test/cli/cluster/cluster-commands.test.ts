@@ -239,7 +239,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
       expect(await fetchStatus('/health/ready')).toBe(200);
       await proxy.close();
       await expect.poll(() => fetchStatus('/health/ready')).toBe(503);
-      const check = { name: 'database', ok: false, message: 'The database cannot be reached.' };
+      const check = { name: 'database', ok: false, warning: false, message: 'The database cannot be reached.' };
       const answer = await fetch(`${url}/health`);
       expect([answer.status, await answer.json()]).toMatchObject([
         200,

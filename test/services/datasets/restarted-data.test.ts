@@ -54,6 +54,7 @@ describe('after a restart', () => {
     expect(health.body.checks.find(({ name }) => name === 'data')).toEqual({
       name: 'data',
       ok: false,
+      warning: false,
       message: 'The data store held is loading after a restart.',
     });
     expect(prices.status).toBe(200);
@@ -104,7 +105,7 @@ describe('after a restart', () => {
     });
     expect(refusal.message).toContain(`The active data store held could not be read: ${store.body.error.message}`);
     expect((await service.ask('GET', '/health/ready')).status).toBe(200);
-    const check = { name: 'active_store', ok: false, message: refusal.message };
+    const check = { name: 'active_store', ok: false, warning: false, message: refusal.message };
     expect((await service.ask<Health>('GET', '/health')).body).toMatchObject({
       status: 'degraded',
       reason: 'Checks that fail: active_store.',

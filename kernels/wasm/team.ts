@@ -118,7 +118,7 @@ function awaitTicket(seen: i32, looks: i32): i32 {
   return atomic.load<i32>(board + TICKET);
 }
 
-/** Performs the next part of the task on the board; returns true if there was one. */
+/** Performs the next part of the shared task. Returns true if there was one. */
 function takePart(scratch: usize): bool {
   const ticket = atomic.load<i32>(board + TICKET);
   const parts = load<i32>(board + PARTS);

@@ -72,7 +72,7 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
     return { status: response.status, body: text === '' ? null : (JSON.parse(text) as unknown) };
   }
 
-  /** Sends a request that the scene requires to succeed. */
+  /** Sends a request. @throws Error if the service refuses it */
   async function requireSuccess(method: string, path: string, body?: unknown): Promise<void> {
     const { status, body: answer } = await ask(method, path, body);
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer).slice(0, 800)}`);

@@ -13,7 +13,7 @@ export interface AddressedText {
   put(text: string | null): void;
 }
 
-/** Returns a parameter of the address that can be changed while the user types. */
+/** Returns the text of an input whose value is a parameter of the address of the page. */
 export function useAddressed(name: string): AddressedText {
   const addressText = getParameter(name);
   const [long, setLong] = useState<string | null>(null);

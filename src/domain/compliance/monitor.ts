@@ -65,7 +65,7 @@ interface OpenBreach extends Omit<Breach, 'end' | 'worst'> {
 }
 
 export interface WatchOptions {
-  /** Index of the first reported date. Earlier dates only show when a breach began. */
+  /** Index of the first reported date. Breaches that began on earlier dates keep their start. */
   readonly from: number;
   readonly withDistances?: boolean | undefined;
 }

@@ -43,7 +43,7 @@ export function readDefaultStaleSessions({ actions }: Pick<MarketData, 'actions'
   return sessions;
 }
 
-/** Returns a treatment with the defaults that follow from the store. */
+/** Returns a treatment with the defaults that depend on the corporate actions of the store. */
 export function applyStoreDefaults(treatment: DatedTreatment, market: Pick<MarketData, 'actions'>): DatedTreatment {
   const isWhole = ({ max_stale_sessions: sessions }: StaleTreatment): boolean => sessions !== undefined;
   if (isWhole(treatment) && (treatment.amended ?? []).every((amendedTreatment) => isWhole(amendedTreatment.treatment)))

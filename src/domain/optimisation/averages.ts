@@ -16,7 +16,7 @@ export interface AverageLinearisation {
 export type LinearisedAverages = ReadonlyMap<LinearRow, AverageLinearisation>;
 
 /**
- * Returns the linearised averages that movable parameters change.
+ * Returns linear approximations of the averages whose bounds may be relaxed.
  * @param toOf returns the bound at which a parameter's average is linearised
  */
 export function lineariseAverages(

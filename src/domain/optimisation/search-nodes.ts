@@ -12,7 +12,10 @@ import type { ConvexSolution } from './solve-convex.js';
 export interface Node {
   /** [N] */
   readonly names: Uint8Array;
-  /** Shares of the certified bound at the parent node, [N]. */
+  /**
+   * Choice of each security in the certified bound of the parent node, from 0 to 1, [N]. The bound of this node starts
+   * from it.
+   */
   readonly shares: Float64Array | undefined;
   /** Decisions on exceeding the trigger, [N] for each concentration row, in order. */
   readonly large: readonly Uint8Array[];

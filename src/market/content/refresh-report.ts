@@ -39,7 +39,7 @@ export interface RefreshOptions {
 export interface RefreshReport {
   /** Number of new rows of all datasets. */
   readonly rows_added: number;
-  /** Number of stored rows of all datasets that changed or were removed. */
+  /** Number of changed or removed stored rows, over all datasets. */
   readonly rows_changed: number;
   readonly datasets: Readonly<Record<TableKind, RowCounts>>;
   readonly dates_added: number;

@@ -17,7 +17,7 @@ const UNITS_PER_DAY: Readonly<Record<(typeof EPOCH_FORMATS)[number], number>> = 
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-/** First two-digit year of the 20th century, as in POSIX. */
+/** Two-digit years from this one on belong to the 20th century, lower ones to the 21st, as in POSIX. */
 const CENTURY_PIVOT = 69;
 
 type Part = 'year' | 'month' | 'day';

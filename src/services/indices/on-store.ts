@@ -41,7 +41,7 @@ export async function runOnStoreOf<T>(
 }
 
 /**
- * Returns the store that a definition names, or that an index names to which it refers. Returns null for the active
+ * Returns the data store of a definition: its own, or that of an index to which it refers. Returns null for the active
  * store.
  * @param storeId store in the request
  * @throws Refusal VALIDATION_FAILED if they name several stores

@@ -13,7 +13,7 @@ export interface ListedScenarios {
   readonly findings: readonly Finding[];
 }
 
-/** Returns a table of scenarios as a complete file, with the rows of the response. */
+/** Returns a table of scenarios as a complete file. It has the same rows as the JSON response. */
 export function createScenariosFile(
   { index_id: runId, scenarios, findings }: ListedScenarios,
   table: ScenarioTable,

@@ -20,7 +20,7 @@ import { createRandomProgram } from './random-programs.js';
 
 const solver = createSolver(plainAlgebra);
 
-/** Returns the programme with correlations in its objective. Its norms keep the original metric. */
+/** Returns the program with correlations in place of covariances in its objective. Constraints are unchanged. */
 function onCorrelations(program: Program): Program {
   const { metric, n } = program;
   const matrix = createMetricMatrix(metric!);

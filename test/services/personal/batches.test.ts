@@ -269,7 +269,7 @@ describe('a batch of accounts', () => {
     const sentAnswer = await world.service.download(`/optimise/batches?${query}`, {
       method: 'POST',
       headers: { 'content-type': 'text/csv' },
-      // If an acquisition date is after the end of the data, it is moved into the range of the data.
+      // The data ends in June 2024: acquisition dates of its last months are moved to 2023.
       body: text.replaceAll('2024-1', '2023-1'),
     });
     expect(sentAnswer.status).toBe(202);

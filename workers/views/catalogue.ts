@@ -24,7 +24,7 @@ import { showExposures } from './exposures.js';
 import { showFactorAttribution } from './factor-attribution.js';
 import { showFactorRisk } from './factor-risk.js';
 import { showGroups } from './groups.js';
-import { selectMeasured } from './measured.js';
+import { selectMeasuredSeries } from './measured.js';
 import { showReconciliation } from './reconciliation.js';
 import { showRollingRisk } from './rolling-risk.js';
 import { createWindow, createObjectView, type RunView } from './run-view.js';
@@ -50,7 +50,7 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   closes: { show: (query) => computeRunView(query, createClosesView) },
   performance: {
     show: (query) =>
-      computeRunView(query, (run) => createPerformanceView(run, { ...selectMeasured(query), ...createWindow(query) })),
+      computeRunView(query, (run) => createPerformanceView(run, { ...selectMeasuredSeries(query), ...createWindow(query) })),
   },
   rebalances: { show: (query) => computeRunView(query, listRebalances) },
   rebalance: { show: (query) => computeRunView(query, (run) => createRebalanceView(run, query.date)) },

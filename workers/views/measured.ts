@@ -6,7 +6,7 @@ import type { InputOfView } from '#jobs/tasks/views.js';
  * portfolio.
  * @throws Refusal VALIDATION_FAILED for a variant of the portfolio
  */
-export function selectMeasured({ of, variant }: Pick<InputOfView<'performance'>, 'of' | 'variant'>) {
+export function selectMeasuredSeries({ of, variant }: Pick<InputOfView<'performance'>, 'of' | 'variant'>) {
   if (of === 'portfolio' && variant !== undefined) {
     const message = `The portfolio has only the return of its run; variant ${variant} belongs to the index.`;
     const finding = { severity: 'error', code: 'NOT_IN_CHOICES', message, path: 'of', accepted: ['index'] } as const;

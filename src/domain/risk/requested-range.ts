@@ -16,8 +16,8 @@ export function estimateOverRange<T>(
   try {
     return estimate();
   } catch (failure) {
-    const isTold = start === null && end === null;
-    if (!(failure instanceof Refusal) || failure.code !== 'RISK_INSUFFICIENT_DATA' || isTold) throw failure;
+    const isWholeRange = start === null && end === null;
+    if (!(failure instanceof Refusal) || failure.code !== 'RISK_INSUFFICIENT_DATA' || isWholeRange) throw failure;
     const [first, last] = [formatDay(dates[0]!), formatDay(dates.at(-1)!)]; // every market has dates
     const bounds = [start === null ? '' : `start ${start}`, end === null ? '' : `end ${end}`].filter(Boolean);
     const message = `${failure.message} Requested: ${bounds.join(' and ')}; the data covers ${first} to ${last}.`;

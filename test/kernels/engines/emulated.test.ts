@@ -9,7 +9,7 @@ import { createKernelImports } from '#kernels/engines/kernel-imports.js';
 import { compileKernelModule } from '#kernels/engines/kernel-module.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { IS_SOAK } from '../../soak.js';
-import { hashSolution, listProblems, listSetsHere, type Problem } from './native-problems.js';
+import { hashSolution, listProblems, listSupportedSets, type Problem } from './native-problems.js';
 
 interface Build {
   readonly compile: (
@@ -42,8 +42,8 @@ test('the sample has problems of every kernel', () => {
 const isInstalled = (command: string): boolean => spawnSync(command, ['--version']).status === 0;
 
 /** Instruction sets of this processor. `native.test.ts` tests every problem on them without an emulator. */
-const SETS_HERE = listSetsHere();
-const EMULATED_SETS = MACHINES.filter(({ set }) => IS_SOAK || !SETS_HERE.includes(set));
+const SUPPORTED_SETS = listSupportedSets();
+const EMULATED_SETS = MACHINES.filter(({ set }) => IS_SOAK || !SUPPORTED_SETS.includes(set));
 
 describe.each(EMULATED_SETS)('on an emulator, native kernels of $set', ({ set, architecture, compiler, emulator }) => {
   test('are bit-identical to WebAssembly', { timeout: 300_000 }, async ({ skip }) => {

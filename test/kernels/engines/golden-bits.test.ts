@@ -72,7 +72,7 @@ function hashExtremes(engine: Engine, n: number): string {
   return computeHash(smallest, largest);
 }
 
-function listSetsHere() {
+function listSupportedSets() {
   try {
     return listNativeSets();
   } catch (failure) {
@@ -81,7 +81,7 @@ function listSetsHere() {
   }
 }
 
-const sets = listSetsHere();
+const sets = listSupportedSets();
 
 describe.skipIf(sets.length === 0)('golden results by native kernels', () => {
   const plainEngine = openWasmEngine();

@@ -4,7 +4,7 @@ import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { createRandomDefinite, createRandomPanel } from './random-matrices.js';
 
 /** Returns the instruction sets that this processor supports. The list is empty without a native library. */
-export function listSetsHere(): readonly NativeSet[] {
+export function listSupportedSets(): readonly NativeSet[] {
   try {
     return listNativeSets();
   } catch (failure) {

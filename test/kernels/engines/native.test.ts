@@ -9,7 +9,7 @@ import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { expectEqual } from '../../equal.js';
 import { FEWER_ORDERS, testAgreement } from './agreement.js';
-import { hashSolution, listProblems, listSetsHere } from './native-problems.js';
+import { hashSolution, listProblems, listSupportedSets } from './native-problems.js';
 import { createRandomDefinite, createRandomPanel, createRandomSymmetric } from './random-matrices.js';
 
 const arena = createArena();
@@ -20,7 +20,7 @@ test('the WebAssembly kernels give the bits with which native kernels are checke
   testBits(plainInstance, arena);
 });
 
-const sets = listSetsHere();
+const sets = listSupportedSets();
 
 for (const instructionSet of ['avx512', 'avx2', 'neon'] as const)
   if (!sets.includes(instructionSet))

@@ -8,7 +8,7 @@ import { createNameTable } from '#market/formats/short-names.js';
  */
 const SPELLINGS = ['A', 'ABCDEFGHIJKL', 'ÄÖ', 'B', ' B ', 'BRK.B', 'US0378331005'];
 const COLUMNS = [0, 1, 5, 2, 2, 3, 4];
-const POSITIONS = new Map(SPELLINGS.map((text, s) => [text, COLUMNS[s]!]));
+const COLUMN_BY_SPELLING = new Map(SPELLINGS.map((text, s) => [text, COLUMNS[s]!]));
 
 /**
  * Identifiers of rows in three orders: mixed, all rows of one identifier together, and all identifiers of one day
@@ -24,12 +24,12 @@ test('names are found by the bytes that DuckDB keeps them in, whatever their ord
   const rows = ROWS.flatMap((text, i) => (i % 50 === 49 ? [text, 'ABCDEFGHIJK', 'ABCDEFGHIJKLM'] : [text]));
   const duck = await openDuckDb({});
   try {
-    const findPosition = createNameTable(POSITIONS)!();
+    const findPosition = createNameTable(COLUMN_BY_SPELLING)!();
     const positions: number[] = [];
     const sql = `SELECT unnest([${rows.map(quoteText).join(', ')}])`;
     for await (const chunk of streamChunks(duck.connection, sql, ['text']))
       positions.push(...findPosition(readTexts(chunk, 0)).subarray(0, chunk.rowCount));
-    expect(positions).toEqual(rows.map((text) => POSITIONS.get(text) ?? -1));
+    expect(positions).toEqual(rows.map((text) => COLUMN_BY_SPELLING.get(text) ?? -1));
   } finally {
     duck.close();
   }

@@ -11,13 +11,13 @@ const BARS = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';
 async function createInspectedFolder(files: Readonly<Record<string, string>>) {
   const location = await createTemporaryFolder();
   for (const [name, text] of Object.entries(files)) writeFileSync(join(location, name), text);
-  const inspectData = createDatasetInspections({
+  const inspections = createDatasetInspections({
     locations: createLocations([location]),
     databases: { resolve: () => Promise.reject(new Error('no database is asked for')) },
     readers: (read) => read(),
     closing: new AbortController().signal,
   });
-  return inspectData(InspectRequest.parse({ location }), { client: null, signal: new AbortController().signal });
+  return inspections(InspectRequest.parse({ location }), { client: null, signal: new AbortController().signal });
 }
 
 test('an empty file of bars causes a question, an empty table in addition refuses the folder', async () => {

@@ -10,7 +10,7 @@ import type { ChartContent } from './chart-file.js';
 import { ChartMenu } from './chart-menu.js';
 import { ChartTable } from './chart-table.js';
 import { CursorTable } from './cursor-table.js';
-import { Legend, MarkKey } from './legend.js';
+import { Legend, MarkLegend } from './legend.js';
 import { NoteMenu } from './note-menu.js';
 import type { Band, Flag } from './overlays.js';
 import { createPlot, markAt, type PlotOptions } from './plot.js';
@@ -173,7 +173,7 @@ function ChartHead(props: ChartHeadProps) {
         ) : (
           <Legend date={dates[at]} {...{ at, lines, unit, mark, marksAre }} />
         )}
-        {compares && marksAre !== undefined && <MarkKey text={marksAre} />}
+        {compares && marksAre !== undefined && <MarkLegend text={marksAre} />}
         {compares && mark !== undefined && <a href={mark.address}>{mark.label}</a>}
         {notes.map(({ id, text }) => (
           <p key={id} class="chart-note">

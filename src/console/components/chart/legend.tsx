@@ -21,14 +21,14 @@ export function Legend({ date, at, lines, unit, mark, marksAre }: LegendProps) {
           {label} <span class="number">{formatValueAt(values, at, unit)}</span>
         </span>
       ))}
-      {marksAre !== undefined && <MarkKey text={marksAre} />}
+      {marksAre !== undefined && <MarkLegend text={marksAre} />}
       {mark !== undefined && <a href={mark.address}>{mark.label}</a>}
     </div>
   );
 }
 
 /** Renders the meaning of the triangles on the date axis. */
-export const MarkKey = ({ text }: { readonly text: string }) => (
+export const MarkLegend = ({ text }: { readonly text: string }) => (
   <span class="legend-line mark-key">
     <span aria-hidden="true">▲</span> {text}
   </span>

@@ -17,7 +17,7 @@ import {
 import { formatType } from '../actions/action-states.js';
 import { Effects } from '../actions/effects.js';
 import { Sources } from '../actions/sources.js';
-import { checkWords } from '../schedules/step-words.js';
+import { formatCheck } from '../schedules/step-words.js';
 
 type RequestFacts = NonNullable<Approval['facts']>;
 type FactsOf<K extends RequestFacts['kind']> = Extract<RequestFacts, { readonly kind: K }>;
@@ -176,7 +176,7 @@ function WaiverFacts({ facts }: { readonly facts: FactsOf<'waive'> }) {
     <>
       <Facts
         facts={[
-          ['Check', checkWords(check)],
+          ['Check', formatCheck(check)],
           ['Index', index ?? 'every index of the schedule'],
           ['Security', identifier],
           ['Session', date],

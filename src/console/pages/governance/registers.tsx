@@ -6,7 +6,7 @@ import { service } from '../../state/service.js';
 import { formatApprovalAddress, formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatCount, countValues, formatDecimal, MISSING_TEXT } from '../../words/numbers.js';
-import { checkWords } from '../schedules/step-words.js';
+import { formatCheck } from '../schedules/step-words.js';
 import { auditRegister } from './audit-register.js';
 import { BySchedule, DECISION_COLUMNS } from './decisions.js';
 import { clientsRegister, proceduresRegister } from './document-registers.js';
@@ -209,7 +209,7 @@ const judgementsRegister: Register<Judgement> = {
     { id: 'schedule', title: 'Schedule', width: 84, priority: 5, value: (row) => row.schedule_id },
     { id: 'date', title: 'Session', width: 96, priority: 2, value: ({ date }) => date },
     { id: 'index', title: 'Index', width: 84, priority: 4, value: (row) => row.index_id },
-    { id: 'check', title: 'Check', width: 130, priority: 5, value: ({ check }) => check && checkWords(check) },
+    { id: 'check', title: 'Check', width: 130, priority: 5, value: ({ check }) => check && formatCheck(check) },
     {
       id: 'reason',
       title: 'Reason',
@@ -225,7 +225,7 @@ const judgementsRegister: Register<Judgement> = {
     ['Decided', `${formatMoment(at)} by ${author}`],
     ['Approved', renderApprover(approval)],
     ['Day', <a href={formatAddress(formatScheduleAddress(schedule), { day: date })}>{`${schedule}, ${date}`}</a>],
-    ['Check', check && checkWords(check)],
+    ['Check', check && formatCheck(check)],
     ['Index', action === 'waive' ? (index ?? 'every index of the schedule') : null],
     ['Security', identifier],
   ],

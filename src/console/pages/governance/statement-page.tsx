@@ -15,7 +15,7 @@ import { formatMoment } from '../../words/dates.js';
 import { formatCount, formatDecimal, formatFigure, MISSING_TEXT } from '../../words/numbers.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 import { ACTION_WORDS } from '../approvals/approval-states.js';
-import { checkWords } from '../schedules/step-words.js';
+import { formatCheck } from '../schedules/step-words.js';
 import { DECISION_WORDS } from './registers.js';
 import './statement.css';
 
@@ -179,7 +179,7 @@ function Discretion({ approvals, judgements, overrides }: BenchmarkStatement['di
           heads={['Session', 'Decision', 'By', 'Reason']}
           rows={judgements.map(({ date, action, check, author, approved_by: approvers, reason, findings }) => [
             date,
-            check === null ? DECISION_WORDS[action] : `accepted: ${checkWords(check)}`,
+            check === null ? DECISION_WORDS[action] : `accepted: ${formatCheck(check)}`,
             formatPersons(author, approvers),
             [reason, ...findings.map(({ index_id: index, message }) => `${index}: ${message}`)].join(' '),
           ])}

@@ -14,7 +14,7 @@ import { showToast } from '../../state/toasts.js';
 import { countValues } from '../../words/numbers.js';
 import { findFirstDecision, findOwnReason, listFindings, type DayFinding } from './day-states.js';
 import { RequestNote } from './open-days.js';
-import { checkWords } from './step-words.js';
+import { formatCheck } from './step-words.js';
 import { findIndexRequest, type WaiverRequest } from './waiver-requests.js';
 
 type Waiver = Operations['waiveScheduleCheck']['request']['body'];
@@ -135,8 +135,8 @@ function Acceptance(props: AcceptanceProps) {
   const hasList = indices.length > BUTTONS_MAX;
   const subjects = hasList ? [chosen] : [...open, ...(indices.length > 1 ? [ALL_INDICES] : [])];
   return (
-    <div class="acceptance" role="group" aria-label={`Findings of ${checkWords(check)}`}>
-      {isNamed && <p>{checkWords(check)}</p>}
+    <div class="acceptance" role="group" aria-label={`Findings of ${formatCheck(check)}`}>
+      {isNamed && <p>{formatCheck(check)}</p>}
       {requests.map((request) => (
         <p key={request.approval_id}>
           <RequestNote request={request} />
@@ -144,7 +144,7 @@ function Acceptance(props: AcceptanceProps) {
       ))}
       {hasList && (
         <Select
-          label={`Index of ${checkWords(check)}`}
+          label={`Index of ${formatCheck(check)}`}
           options={[
             { value: '', text: 'Choose an index' },
             ...indices.map((value) => ({ value, text: value })),
@@ -178,7 +178,7 @@ function AcceptButton({
   return (
     <ActionButton
       disabled={!isReady || index === '' || isRequested}
-      act={decide(waive(body), `The findings of ${checkWords(check)} are accepted for ${indexText}.`)}
+      act={decide(waive(body), `The findings of ${formatCheck(check)} are accepted for ${indexText}.`)}
     >
       {index === '' ? 'Accept' : `Accept ${countValues(count, 'finding')} for ${indexText}`}
     </ActionButton>

@@ -24,7 +24,7 @@ import {
 } from './day-states.js';
 import { Deliveries } from './deliveries.js';
 import { Findings } from './findings.js';
-import { checkWords, stepWords } from './step-words.js';
+import { formatCheck, stepWords } from './step-words.js';
 import { listDayRequests, useWaiverRequests } from './waiver-requests.js';
 
 interface DayPanelProps {
@@ -162,7 +162,7 @@ const StateBadge = ({ text, kind }: StateLabel) => <Badge kind={kind}>{text}</Ba
 /** Formats a waiver as its check. If it is not for all, the index or security is added: `Unexplained moves (CORE)`. */
 function formatWaiver({ check, index_id: index, identifier }: ScheduleDay['waivers'][number]): string {
   const subject = [index, identifier].filter(Boolean).join(', ');
-  return subject === '' ? checkWords(check) : `${checkWords(check)} (${subject})`;
+  return subject === '' ? formatCheck(check) : `${formatCheck(check)} (${subject})`;
 }
 
 /**

@@ -6,7 +6,7 @@ import { Section } from '../../components/page.js';
 import { formatAddress } from '../../state/location.js';
 import { formatApprovalAddress, formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
 import { describeDay, findOwnReason, isBlocked } from './day-states.js';
-import { checkWords, stepWords } from './step-words.js';
+import { formatCheck, stepWords } from './step-words.js';
 import { findIndexRequest, listDayRequests, type WaiverRequest } from './waiver-requests.js';
 
 /** Maximum number of open days listed. */
@@ -103,7 +103,7 @@ function Reasons({ day, requests }: { readonly day: ScheduleDaySummary; readonly
 /** Renders a note that the findings of a check will be accepted when a request is approved. */
 export const RequestNote = ({ request }: { readonly request: WaiverRequest }) => (
   <>
-    {request.index_id ?? 'Every index'}: accepting {checkWords(request.check).toLowerCase()} awaits approval,{' '}
+    {request.index_id ?? 'Every index'}: accepting {formatCheck(request.check).toLowerCase()} awaits approval,{' '}
     <a href={formatApprovalAddress(request.approval_id)}>request {request.approval_id}</a>.
   </>
 );

@@ -31,4 +31,4 @@ export const CHECK_WORDS: Readonly<Record<string, string>> = {
   published: 'Published closes',
 };
 
-export const checkWords = (name: string): string => CHECK_WORDS[name] ?? name;
+export const formatCheck = (name: string): string => CHECK_WORDS[name] ?? name;

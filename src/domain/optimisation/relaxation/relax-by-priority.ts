@@ -45,11 +45,11 @@ export function relaxByPriority(
     problem,
     origins,
   };
-  const isChoice = outcome.kind === 'no-choice';
-  const joint = isChoice
+  const hasNoChoice = outcome.kind === 'no-choice';
+  const joint = hasNoChoice
     ? undefined
     : (relaxRowsJointly(relaxationContext, movableParameters) ?? relaxRowsJointly(relaxationContext, wide));
-  return joint ?? relaxSingleRow(relaxationContext, isChoice) ?? relaxByTrial(relaxationContext, wide);
+  return joint ?? relaxSingleRow(relaxationContext, hasNoChoice) ?? relaxByTrial(relaxationContext, wide);
 }
 
 /**

@@ -75,10 +75,10 @@ export function describeCompared({ days, computePrice, on, ...service }: SeriesS
           sharpe_ratio: expect.closeTo((252 * mean) / Math.sqrt(252 * variance), 10) as number,
           max_drawdown: expect.closeTo(Math.min(...depths), 12) as number,
         });
-        const aloneView = await get<{ metrics: { volatility: number } }>(
+        const singleIndexView = await get<{ metrics: { volatility: number } }>(
           `/analytics/LISTED/performance?start=${days[from]}`,
         );
-        expect(indexEntry!.volatility).toBeCloseTo(aloneView.metrics.volatility, 12);
+        expect(indexEntry!.volatility).toBeCloseTo(singleIndexView.metrics.volatility, 12);
       }));
 
     test('compares an index from its definition like its own run', () =>

@@ -6,9 +6,16 @@ import { formatCount } from '../words/numbers.js';
 import { Badge } from './badge.js';
 import './funnel.css';
 
+interface SelectionRule {
+  readonly id?: string | null | undefined;
+  readonly params?: object | null | undefined;
+}
+
 interface FunnelProps {
   readonly steps: readonly PreviewStep[];
   readonly assets: readonly PreviewAsset[];
+  /** Selection rules of the definition, whose parameters are shown; absent if they are on the same page. */
+  readonly rules?: readonly SelectionRule[];
   /** Opens the explanation of a security. */
   onName?(identifier: string): void;
 }
@@ -20,12 +27,20 @@ const SHOWN_MAX = 200;
  * Renders the number of securities after each step, from the universe through the rules to the holdings. A step can be
  * opened to show the securities that it excluded.
  */
-export function Funnel({ steps, assets, onName }: FunnelProps) {
+export function Funnel({ steps, assets, rules = [], onName }: FunnelProps) {
   const openStep = getParameter('step');
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,
   });
-  const findLabel = (type: string) => types.data?.selection.find((own) => own.type === type)?.label ?? type;
+  const describeRule = (type: string, id: string | null): string => {
+    const spec = types.data?.selection.find((own) => own.type === type);
+    const parameters = Object.entries(rules.find((rule) => rule.id === id)?.params ?? {}).flatMap(([name, value]) =>
+      ['number', 'string'].includes(typeof value)
+        ? [`${spec?.parameters.find((one) => one.name === name)?.label ?? name} ${String(value)}`]
+        : [],
+    );
+    return [spec?.label ?? type, ...parameters].join(' · ');
+  };
   const largestCount = Math.max(1, ...steps.map(({ remaining }) => remaining));
   const heldCount = assets.filter(({ included }) => included).length;
   const last = steps.at(-1)?.remaining ?? 0;
@@ -47,7 +62,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
             onClick={() => setParameters({ step: openStep === String(position) ? null : String(position) })}
           >
             <span class="funnel-name">
-              {id ?? 'Universe'} {type !== null && <span class="quiet">{findLabel(type)}</span>}
+              {id ?? 'Universe'} {type !== null && <span class="quiet">{describeRule(type, id)}</span>}
             </span>
             <span class="funnel-ground" aria-hidden="true">
               <span style={{ width: `${(remaining / largestCount) * 100}%` }} />

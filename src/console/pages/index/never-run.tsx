@@ -36,9 +36,11 @@ export interface NeverRunProps {
  * the last three years. For a strategy, it shows the figures of the index that it follows.
  */
 export function NeverRun({ id, tracked }: NeverRunProps) {
-  const hasFailed = useFailedRuns().has(id);
+  const failedJob = useFailedRuns().get(id);
+  const hasFailed = failedJob !== undefined;
+  const failedOn = failedJob?.error?.detail?.['as_of'];
   const isStrategy = id !== tracked;
-  const figures = useIndexPreview(isStrategy ? null : id);
+  const figures = useIndexPreview(isStrategy ? null : id, typeof failedOn === 'string' ? failedOn : null);
   return (
     <div class="index-part">
       {/* After a failure, another component shows its cause with a button that repeats the run. */}
@@ -94,24 +96,27 @@ const SHOWN_ON_PHONE = 6;
 
 const TOP = 10;
 
-/** Definition of an index, its constituents on the last date of the data, and its level over the last three years. */
+/** Definition of an index, its constituents on a date, and its level over the last three years. */
 interface IndexFigures {
   readonly index: IndexDocument | null;
-  /** Last date of the data; null while it is unknown. */
+  /** Date of the constituents; null while it is unknown. */
   readonly end: string | null;
   /** Constituents; an overlay has none. */
   readonly preview: Resource<PreviewResponse>;
   readonly sketch: Resource<LevelSketch>;
 }
 
-/** @param id index; null sends no request */
-function useIndexPreview(id: string | null): IndexFigures {
+/**
+ * @param id index; null sends no request
+ * @param failedOn date on which the last run had no constituents; null: the last date of the data
+ */
+function useIndexPreview(id: string | null, failedOn: string | null): IndexFigures {
   const definition = useResource(id === null ? null : formatDefinitionKey(id), (signal) =>
     readDefinition(id ?? '', signal),
   );
   const index = (id === null ? null : definition.data?.index) ?? null;
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
-  const end = stores.data?.stores.find(({ active }) => active)?.end ?? null;
+  const end = failedOn ?? stores.data?.stores.find(({ active }) => active)?.end ?? null;
   const isSelected = index !== null && index.overlay === undefined;
   const preview = useResource(isSelected && end !== null ? `preview ${id} ${end}` : null, (signal) =>
     service.value.call('previewDocument', { body: { document: createBody(index), as_of: end }, signal }),
@@ -159,7 +164,7 @@ function IndexPreview({ id, figures: { index, end, preview, sketch }, hasFailed 
   if (preview.data !== undefined && steps !== null && holdings.length === 0)
     return (
       <Section title="Selection of constituents" aside={`no security is left on ${end}`}>
-        <Funnel steps={steps} assets={preview.data.assets} />
+        <Funnel steps={steps} assets={preview.data.assets} rules={index.pipeline?.selection ?? []} />
       </Section>
     );
   return (

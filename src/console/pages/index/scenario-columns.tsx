@@ -81,7 +81,7 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
       grow: 1.6,
       priority: 3,
       value: ({ scenario }) => formatScenario(scenario),
-      showBelow: ({ scenario }) => formatScenario(scenario),
+      showBelow: ({ scenario, result }) => `${formatScenario(scenario)}${formatCoverage(result)}`,
     },
     ...COLUMNS.filter((column) => isUsed(column) && (column.id !== 'covered' || isPartial)),
     {
@@ -110,6 +110,10 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
 
 /** Minimum covered weight, as a fraction, at which all securities count as having their own return. */
 const WHOLE = 0.99995;
+
+/** States the covered weight of a scenario in which some securities have no return of their own. */
+const formatCoverage = (result: ScenarioResult | undefined): string =>
+  (result?.covered_weight ?? 1) < WHOLE ? ` · ${formatPercent(result?.covered_weight)} covered` : '';
 
 const getReturn = ({ result }: ScenarioRow): number | null => result?.return ?? null;
 

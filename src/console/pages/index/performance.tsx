@@ -15,10 +15,10 @@ import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
-import { formatDecimal, getSignClass } from '../../words/numbers.js';
+import { formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
 import { returnText } from '../../words/returns.js';
 import { DivisorChart } from './divisor-chart.js';
-import { createFigures, formatDayReturn, formatSubject } from './figures.js';
+import { createFigures, formatDayReturn, formatSubject, type RiskControl } from './figures.js';
 import type { MoreProps } from './more-figures.js';
 import { getChosenVariant, LevelChart, type Variant } from './level-chart.js';
 import { useRiskControl } from './risk-control.js';
@@ -95,7 +95,7 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
         <RangeBar start={run.start} end={run.end} />
         {!isNarrow && figuresBar}
       </div>
-      {isNarrow && <CurrentLevel view={performance.data} />}
+      {isNarrow && <CurrentLevel view={performance.data} control={control} />}
       {isNarrow && chart}
       {isNarrow && <div class="part-bar">{figuresBar}</div>}
       {figures}
@@ -111,13 +111,27 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
   );
 }
 
-/** Renders the level at the end of the range, and the return of that session. The line keeps its height while loading. */
-const CurrentLevel = ({ view }: { readonly view: PerformanceView | undefined }) => (
+interface CurrentLevelProps {
+  readonly view: PerformanceView | undefined;
+  readonly control: RiskControl | null;
+}
+
+/**
+ * Renders the level at the end of the range, the return of that session, and the state of a risk control. The line keeps
+ * its height while loading.
+ */
+const CurrentLevel = ({ view, control }: CurrentLevelProps) => (
   <p class="index-now">
     {view !== undefined && (
       <>
         <strong>{formatDecimal(view.end_level)}</strong>{' '}
         <span class={getSignClass(view.day_return)}>{formatDayReturn(view)}</span>
+        {control !== null && (
+          <span class="quiet">
+            Exposure {formatPercent(control.exposure, 1)} · volatility {formatPercent(view.metrics.volatility)}
+            {control.target !== null && `, target ${formatPercent(control.target)}`}
+          </span>
+        )}
       </>
     )}
   </p>

@@ -1,6 +1,7 @@
 import type { StoredStrategy } from '#clients/typescript/divisor.js';
 import { Editor, type EditedDocument, type OpenedDocument } from '../../components/editor.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
+import { isApplicable } from '../../components/form/field-spec.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
@@ -171,6 +172,10 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
 function Dates({ edited: { document, findings, set } }: { readonly edited: EditedDocument }) {
   const { rebalance } = document;
   const isOwn = isObject(rebalance);
+  const types = useResource(isOwn ? 'rule types' : null, (signal) => service.value.call('listRuleTypes', { signal }), {
+    follows: false,
+  });
+  const fields = types.data?.fields.rebalance;
   return (
     <>
       <FieldGrid>
@@ -190,6 +195,9 @@ function Dates({ edited: { document, findings, set } }: { readonly edited: Edite
       {isOwn && (
         <SchemaForm
           schema="RebalanceSpec"
+          {...(fields !== undefined && {
+            names: fields.filter((field) => isApplicable(field, fields, rebalance)).map(({ name }) => name),
+          })}
           value={rebalance}
           findings={findings}
           path={['rebalance']}

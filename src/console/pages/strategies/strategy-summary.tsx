@@ -13,7 +13,7 @@ import {
   MISSING_TEXT,
   formatPercent,
 } from '../../words/numbers.js';
-import type { Json, JsonObject } from '../../words/paths.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { computeYearlySum } from '../../words/turnover.js';
 
 interface StrategyFiguresProps {
@@ -174,12 +174,19 @@ function formatSentence(document: JsonObject, { id, name, base_date: base, curre
     cost === 0 ? ', without trading costs.' : `, and pays ${formatAtMost(cost, 2)} bp for each trade.`,
     rebalance === undefined || rebalance === null
       ? ' It is rebalanced with the index'
-      : ' It is rebalanced on its own dates',
+      : ` It is rebalanced on its own dates${formatCadence(rebalance)}`,
     typeof tolerance === 'number'
       ? ` and trades differences of weights above ${formatAtMost(tolerance * 100, 3)}%`
       : '',
     typeof constraints === 'string' ? `, within the constraints ${constraints}.` : '.',
   ].join('');
+}
+
+/** Formats the frequency of rebalances and the day within each period in brackets; empty for the defaults. */
+function formatCadence(rebalance: Json): string {
+  const { frequency, anchor } = isObject(rebalance) ? rebalance : {};
+  const texts = [frequency, anchor].flatMap((text) => (typeof text === 'string' ? [text.replaceAll('_', ' ')] : []));
+  return texts.length === 0 ? '' : ` (${texts.join(', ')})`;
 }
 
 /** Default initial capital in the contract. */

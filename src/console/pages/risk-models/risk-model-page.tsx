@@ -240,16 +240,26 @@ function Partners({
     .map((identifier, k) => ({ identifier, label: labelWithName(identifier, facts), value: Number(row[k]) }))
     .filter(({ identifier }) => identifier !== name)
     .toSorted((a, b) => b.value - a.value);
-  const shownPairs =
-    all.length <= PARTNERS_MAX ? all : [...all.slice(0, PARTNERS_MAX / 2), ...all.slice(-PARTNERS_MAX / 2)];
+  const isWhole = all.length <= PARTNERS_MAX;
+  const parts = isWhole
+    ? [{ label: 'Highest first', bars: all }]
+    : [
+        { label: `${PARTNERS_MAX / 2} highest of ${all.length}`, bars: all.slice(0, PARTNERS_MAX / 2) },
+        { label: `${PARTNERS_MAX / 2} lowest of ${all.length}`, bars: all.slice(-PARTNERS_MAX / 2) },
+      ];
   return (
     <Section title={`Correlations with ${name}`} aside={<a href={formatSecurityAddress(name, store)}>{name}</a>}>
-      <Bars
-        label={`Largest and smallest correlations with ${name}`}
-        bars={shownPairs}
-        format={(value) => formatDecimal(value)}
-        isPlain
-      />
+      {parts.map(({ label, bars }) => (
+        <>
+          <p class="quiet">{label}</p>
+          <Bars
+            label={`Correlations with ${name}: ${label}`}
+            bars={bars}
+            format={(value) => formatDecimal(value)}
+            isPlain
+          />
+        </>
+      ))}
     </Section>
   );
 }

@@ -9,6 +9,7 @@ import type { PageProps } from '../../state/page-props.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
 import { formatLabel } from '../../words/labels.js';
 import { formatCount, countValues } from '../../words/numbers.js';
 import { BatchAccounts } from './batch-accounts.js';
@@ -28,7 +29,7 @@ export function BatchPage({ params }: PageProps) {
     <Page
       title={id}
       above={[{ address: '/console/batches', text: 'Personal indices' }]}
-      subtitle={job.data !== undefined && <Subtitle request={job.data.request} />}
+      subtitle={job.data !== undefined && <Subtitle job={job.data} view={view} />}
     >
       <Answered resource={job} what="the batch">
         {(first) => (
@@ -45,12 +46,20 @@ export function BatchPage({ params }: PageProps) {
   );
 }
 
-/** Renders the parent and the number of accounts. */
-function Subtitle({ request }: Pick<JobStatus, 'request'>) {
+interface SubtitleProps {
+  readonly job: JobStatus;
+  /** Result; null until the batch has succeeded. */
+  readonly view: BatchView | null;
+}
+
+/** Renders the number of accounts, the parent, the valuation date, the risk model, and the time of the request. */
+function Subtitle({ job: { request, created_at: submitted }, view }: SubtitleProps) {
   const { parent, accounts } = request as { readonly parent: string; readonly accounts: number }; // every batch request has these members
   return (
     <>
       {countValues(accounts, 'account')} of <a href={formatIndexAddress(parent)}>{parent}</a>
+      {view !== null && ` · valued on ${view.as_of} · risk model ${view.risk_model}`}
+      {` · submitted ${formatMoment(submitted)}`}
     </>
   );
 }

@@ -57,6 +57,16 @@ export function FrontierChart({ frontier, chosen, height, isStatic = false }: Fr
             onChoose={isStatic ? undefined : () => setParameters({ point: i === 0 ? null : String(i + 1) })}
           />
         ))}
+        {isStatic && (
+          <PointLabel
+            x={x.at(chosen.point.volatility)}
+            y={y.at(chosen.point.expected_return)}
+            text={chosen.label.split(' of ')[0]!}
+          />
+        )}
+        {isStatic && tangency !== null && tangency !== chosen.point && (
+          <PointLabel x={x.at(tangency.volatility)} y={y.at(tangency.expected_return)} text="Highest Sharpe ratio" />
+        )}
         {tangency !== null && (
           <Dot
             kind="is-tangency"
@@ -115,6 +125,13 @@ interface DotProps {
   /** Selects the point. If it is undefined, the point cannot be selected. */
   readonly onChoose: (() => void) | undefined;
 }
+
+/** Renders the name of a point below it, to the right. */
+const PointLabel = ({ x, y, text }: { readonly x: number; readonly y: number; readonly text: string }) => (
+  <text x={x + 6} y={y + 18} class="point-label">
+    {text}
+  </text>
+);
 
 /** Renders a selectable point of the frontier. */
 function Dot({ x, y, label, kind = '', isChosen, onChoose }: DotProps) {

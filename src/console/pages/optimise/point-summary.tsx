@@ -45,7 +45,7 @@ export function PointSummary({ chosen, run, optimiseAddress, children }: PointSu
       }
     >
       <div class="frontier">
-        <div>
+        <div class="point-figures">
           <Metrics
             label={`${label} of the frontier`}
             metrics={[

@@ -72,6 +72,7 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
     expect(body.checks.find(({ name }) => name === 'numerics')).toEqual({
       name: 'numerics',
       ok: choice.asAsked,
+      warning: false,
       message: describeChoice(choice),
     });
     expect(body.status).toBe(choice.asAsked ? 'ok' : 'degraded');

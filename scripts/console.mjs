@@ -23,7 +23,7 @@ const isCore = (id) =>
 
 /** Components of most pages except the first one. */
 const isView = (id) =>
-  /src\/console\/(components\/(range-bar|bars|tabs|export-menu|metrics|choice|add-select|name-column|comment-input|note-input|earlier|versions\/families)|state\/(range|fields|schemas)|words\/(formulas|quantities))\./.test(
+  /src\/console\/(components\/(range-bar|bars|tabs|export-menu|metrics|choice|add-select|name-column|comment-input|note-input|earlier|versions\/families)|state\/(range|fields|schemas)|words\/(formulas|quantities|methodology)|pages\/index\/(rule-address|definition-run))\./.test(
     id,
   );
 

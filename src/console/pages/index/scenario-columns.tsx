@@ -111,7 +111,7 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
 /** Minimum covered weight, as a fraction, at which all securities count as having their own return. */
 const WHOLE = 0.99995;
 
-/** States the covered weight of a scenario in which some securities have no return of their own. */
+/** States the covered weight of a scenario in which some securities have no own return. */
 const formatCoverage = (result: ScenarioResult | undefined): string =>
   (result?.covered_weight ?? 1) < WHOLE ? ` · ${formatPercent(result?.covered_weight)} covered` : '';
 

@@ -155,6 +155,8 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     await page.getByRole('link', { name: 'New client' }).click();
     await page.getByLabel('Id *').fill('ACME');
     await page.getByLabel('Name *').fill('Acme');
+    await page.getByText('The client receives nothing yet.').waitFor();
+    await page.getByRole('button', { name: 'Add to Entitlements' }).click();
     const entitlement = page.getByRole('group', { name: 'Entitlements, row 1' });
     await entitlement.getByRole('button', { name: 'CORE', exact: true }).click();
     await entitlement.getByRole('button', { name: 'closing', exact: true }).click();

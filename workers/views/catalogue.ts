@@ -50,7 +50,9 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   closes: { show: (query) => computeRunView(query, createClosesView) },
   performance: {
     show: (query) =>
-      computeRunView(query, (run) => createPerformanceView(run, { ...selectMeasuredSeries(query), ...createWindow(query) })),
+      computeRunView(query, (run) =>
+        createPerformanceView(run, { ...selectMeasuredSeries(query), ...createWindow(query) }),
+      ),
   },
   rebalances: { show: (query) => computeRunView(query, listRebalances) },
   rebalance: { show: (query) => computeRunView(query, (run) => createRebalanceView(run, query.date)) },

@@ -49,7 +49,7 @@ function Row({ finding }: { readonly finding: Finding }) {
         <Badge kind={BADGE_KINDS[severity]}>{severity}</Badge>
       </td>
       <td>{file === '' ? formatTable(table) : `${formatTable(table)}, ${file}`}</td>
-      <td class="number">{row}</td>
+      <td>{row}</td>
       <td>{column}</td>
       <td>
         {message} {value !== undefined && !message.includes(formatValue(value)) && <code>{formatValue(value)}</code>}

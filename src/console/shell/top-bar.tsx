@@ -1,7 +1,7 @@
 import { Badge } from '../components/badge.js';
 import { Icon } from '../components/icon.js';
 import { Progress } from '../components/progress.js';
-import { health, liveJobs } from '../state/live.js';
+import { getCheckKind, health, liveJobs } from '../state/live.js';
 import { chooseTheme, theme, THEMES, type Theme } from '../state/theme.js';
 import { storeAddress } from '../words/addresses.js';
 import { countValues } from '../words/numbers.js';
@@ -55,9 +55,9 @@ function JobsState() {
   );
 }
 
-/** Renders the name of the served store and its last date. */
+/** Renders the name of the served store and its last date, with the worst state of the health checks. */
 function StoreState() {
-  const { store, status } = health.value ?? {};
+  const { store, checks = [] } = health.value ?? {};
   if (store === undefined) return null;
   if (store.active === null)
     return (
@@ -65,9 +65,12 @@ function StoreState() {
         <Badge kind="warning">no data served</Badge>
       </a>
     );
+  const kinds = checks.map(getCheckKind);
+  const worstKind = (['bad', 'warning'] as const).find((kind) => kinds.includes(kind)) ?? 'good';
+  const remarks = checks.flatMap((check) => (getCheckKind(check) === 'good' ? [] : (check.message ?? check.name)));
   return (
-    <a class="bar-store" href={storeAddress(store.active)}>
-      <span class={`dot ${status === 'ok' ? 'good' : 'warning'}`} aria-hidden="true" />
+    <a class="bar-store" href={storeAddress(store.active)} title={remarks.join('\n') || undefined}>
+      <span class={`dot ${worstKind}`} aria-hidden="true" />
       <span class="bar-store-name">{store.active}</span>
       <span class="quiet bar-store-end">{store.end ?? store.status}</span>
     </a>

@@ -61,6 +61,10 @@ const RETRY_MS = [250, 500, 1000, 2000, 4000];
  */
 const SILENCE_MS = 32_000;
 
+/** Returns the kind of the badge for the result of a health check. */
+export const getCheckKind = ({ ok, warning }: Pick<Health['checks'][number], 'ok' | 'warning'>) =>
+  !ok ? 'bad' : warning ? 'warning' : 'good';
+
 /** Id of the stream from which this tab gets its data. Any tab may have opened it. Empty before the first stream. */
 let streamId = '';
 /** Id that no stream has. The next stream then counts as new. */

@@ -38,7 +38,7 @@ export const isUndecided = ({ state }: Pick<DeskAction, 'state'>): boolean => st
 
 /**
  * Returns true for an undecided action whose ex-date has passed.
- * @param last last session of the served store; null without a store
+ * @param today current UTC date
  */
-export const isOverdue = (action: Pick<DeskAction, 'state' | 'ex_date'>, last: string | null): boolean =>
-  last !== null && isUndecided(action) && action.ex_date < last;
+export const isOverdue = (action: Pick<DeskAction, 'state' | 'ex_date'>, today: string): boolean =>
+  isUndecided(action) && action.ex_date < today;

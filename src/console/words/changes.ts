@@ -1,4 +1,4 @@
-import { formatBps, formatPercent, MISSING_TEXT } from './numbers.js';
+import { formatBps, MISSING_TEXT } from './numbers.js';
 
 type Value = number | null;
 
@@ -13,16 +13,9 @@ export function describeChange(before: Value, after: Value, write: (value: Value
   return `${from}, ${describeSmall(before === 0 ? 0 : after / before - 1)}`;
 }
 
-/**
- * Formats a weight before and after an event. If both are formatted alike, the difference is added in basis points, or
- * `unchanged` if it rounds to zero.
- */
-export function describeWeights(before: Value, after: Value): string {
-  const text = formatPercent(before);
-  if (before === null || after === null || text !== formatPercent(after))
-    return describeChange(before, after, formatPercent);
-  return `${text}, ${describeSmall(after - before)}`;
-}
+/** Returns true if two values differ by more than rounding, or if only one of them is known. */
+export const isChanged = (before: Value, after: Value): boolean =>
+  before === null || after === null || before === 0 ? before !== after : Math.abs(after / before - 1) >= SMALLEST;
 
 /** Smallest fraction that is not zero with two decimals of a basis point. */
 const SMALLEST = 0.005e-4;

@@ -3,6 +3,8 @@
  * time zone of the browser.
  */
 
+import { countValues } from './numbers.js';
+
 const MS_PER_DAY = 86_400_000;
 
 /**
@@ -61,6 +63,20 @@ export const isDate = (text: string): boolean =>
 
 /** Returns the days from 1970-01-01 to a date YYYY-MM-DD. */
 export const parseDayNumber = (date: string): number => Date.parse(date.slice(0, 10)) / MS_PER_DAY;
+
+/** Returns the current UTC date, which the service also uses. */
+export const formatToday = (): string => new Date().toISOString().slice(0, 10);
+
+/** Returns the days from today to a date, negative for a past date. */
+export const countDaysTo = (date: string, today = formatToday()): number =>
+  parseDayNumber(date) - parseDayNumber(today);
+
+/** Formats the days from today to a date, for example `today`, `in 1 day` or `22 days ago`. */
+export function formatDaysTo(date: string, today = formatToday()): string {
+  const days = countDaysTo(date, today);
+  if (days === 0) return 'today';
+  return days > 0 ? `in ${countValues(days, 'day')}` : `${countValues(-days, 'day')} ago`;
+}
 
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 

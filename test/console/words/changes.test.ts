@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { describeChange, describeWeights } from '#console/words/changes.js';
+import { describeChange, isChanged } from '#console/words/changes.js';
 import { formatFigure } from '#console/words/numbers.js';
 
-test('a weight that changes by less than its digits shows the change in basis points', () => {
-  expect(describeWeights(0.0016, 0.0017)).toBe('0.16% → 0.17%');
-  expect(describeWeights(0.0028, 0.002803)).toBe('0.28%, +0.03 bp');
-  expect(describeWeights(0.0028, 0.002797)).toBe('0.28%, −0.03 bp');
-  expect(describeWeights(0.0028, 0.0028)).toBe('0.28%, unchanged');
-  expect(describeWeights(null, 0.0028)).toBe('– → 0.28%');
-  expect(describeWeights(null, null)).toBe('–');
+test('a value is changed only if it differs by more than rounding', () => {
+  expect(isChanged(0.086034, 0.086034 * (1 + 1e-12))).toBe(false);
+  expect(isChanged(0.086034, 0.086035)).toBe(true);
+  expect(isChanged(0, 0)).toBe(false);
+  expect(isChanged(0, 0.1)).toBe(true);
+  expect(isChanged(null, null)).toBe(false);
+  expect(isChanged(0.1, null)).toBe(true);
 });
 
 test('a figure is unchanged only if its relative change is below 0.005 bp', () => {

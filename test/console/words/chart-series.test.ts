@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { placeLabel } from '#console/components/chart/overlays.js';
 import { dashCovered, toBins } from '#console/components/chart/series.js';
 import { averagePeriods } from '#console/pages/names/traded.js';
 
@@ -28,4 +29,11 @@ test('volumes of a long period are averages by week or month on the first date o
   expect(averagePeriods(dates, [1, 2, 4], 5000)).toEqual({ ...averages, period: 'month' });
   // A Sunday belongs to the week of the Monday before it.
   expect(averagePeriods(['2021-01-31', '2021-02-01'], [1, null], 1000).values).toEqual([1, null]);
+});
+
+test('the label of a flag never covers the flag, and is on its left near the right end of the chart', () => {
+  const chart = { left: 0, right: 400 };
+  expect(placeLabel({ start: 100, end: 109, width: 80, gap: 3 }, chart)).toBe(112);
+  const left = placeLabel({ start: 350, end: 359, width: 80, gap: 3 }, chart);
+  expect(left + 80).toBeLessThan(350);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatOpen, isIncomplete, listMissingKinds } from '#console/pages/governance/open-work.js';
+import { formatOpen, isIncomplete, listMissingKinds, listUncovered } from '#console/pages/governance/open-work.js';
 
 test('kinds without a procedure are listed in their order', () => {
   const kinds = listMissingKinds([]);
@@ -7,6 +7,18 @@ test('kinds without a procedure are listed in their order', () => {
   const missingKinds = listMissingKinds([{ kind: 'errors' }, { kind: 'cessation' }, { kind: 'errors' }]);
   expect(missingKinds).toEqual(kinds.filter((kind) => kind !== 'cessation' && kind !== 'errors'));
   expect(listMissingKinds(kinds.map((kind) => ({ kind })))).toEqual([]);
+});
+
+test('an index is covered by a procedure that names it or that applies to every index', () => {
+  const procedures = [
+    { kind: 'errors', indices: ['CORE'] },
+    { kind: 'errors', indices: ['WIDE'] },
+    { kind: 'inputs', indices: null },
+  ] as const;
+  const ids = ['CORE', 'NARROW', 'WIDE'];
+  expect(listUncovered('errors', procedures, ids)).toEqual(['NARROW']);
+  expect(listUncovered('inputs', procedures, ids)).toEqual([]);
+  expect(listUncovered('cessation', procedures, ids)).toEqual(ids);
 });
 
 test('an enabled client without an entitlement or a target is incomplete', () => {

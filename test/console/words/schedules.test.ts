@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { computeFreeSpace, listMoves, type DayFinding } from '#console/pages/schedules/day-states.js';
+import { computeFreeSpace, listMoves, listOpenIndices, type DayFinding } from '#console/pages/schedules/day-states.js';
 
 const createFinding = (check: string, identifier: string | null, value: number | null, limit = 0.03) =>
   ({
@@ -33,4 +33,11 @@ test('the free space is what whole cells leave of a width', () => {
   expect(computeFreeSpace([28, 28, 28], 70)).toBe(14);
   expect(computeFreeSpace([28, 50, 28], 70)).toBe(42);
   expect(computeFreeSpace([28], 20)).toBe(20);
+});
+
+test('an index is open unless a request names it or includes every index', () => {
+  const request = { approval_id: 1, schedule_id: 'close', date: '2026-11-23', check: 'moves' } as const;
+  expect(listOpenIndices(['A', 'B'], [])).toEqual(['A', 'B']);
+  expect(listOpenIndices(['A', 'B'], [{ ...request, index_id: 'A' }])).toEqual(['B']);
+  expect(listOpenIndices(['A', 'B'], [{ ...request, index_id: null }])).toEqual([]);
 });

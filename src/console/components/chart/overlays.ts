@@ -59,7 +59,7 @@ export function drawFlags(plot: uPlot, flags: readonly Flag[], style: OverlaySty
     ctx.lineTo(x + 1.5 * size, bbox.top + size / 2);
     ctx.lineTo(x, bbox.top + size);
     ctx.fill();
-    if (isWritten) writeLabel(plot, label, x + 2 * size, style);
+    if (isWritten) writeLabel(plot, label, { start: x, end: x + 1.5 * size }, style);
   }
   ctx.restore();
 }
@@ -69,12 +69,41 @@ function findRange(plot: uPlot): { readonly min: number; readonly max: number } 
   return typeof min === 'number' && typeof max === 'number' ? { min, max } : null;
 }
 
-/** Writes the label of a flag to the right of the flag. If it would leave the chart, the label is moved to the left. */
-function writeLabel({ ctx, bbox }: uPlot, label: string, left: number, style: OverlayStyle): void {
-  const flag = ctx.fillStyle;
+/** Distance in pixels between a label and its flag, and between a label and the edge of its background. */
+const LABEL_GAP = 3;
+const LABEL_HEIGHT = 13;
+
+/** Writes the label of a flag on a background next to the flag. */
+function writeLabel({ ctx, bbox }: uPlot, label: string, flag: FlagBox, style: OverlayStyle): void {
+  const gap = LABEL_GAP * devicePixelRatio;
+  const { width } = ctx.measureText(label);
+  const left = placeLabel({ ...flag, width, gap }, { left: bbox.left, right: bbox.left + bbox.width });
+  const colour = ctx.fillStyle;
+  ctx.fillStyle = style.getPropertyValue('--ground');
+  ctx.fillRect(left - gap, bbox.top - gap, width + 2 * gap, LABEL_HEIGHT * devicePixelRatio + gap);
   ctx.fillStyle = style.getPropertyValue('--text-second');
   ctx.textAlign = 'left';
   ctx.textBaseline = 'top';
-  ctx.fillText(label, Math.min(left, bbox.left + bbox.width - ctx.measureText(label).width), bbox.top);
-  ctx.fillStyle = flag;
+  ctx.fillText(label, left, bbox.top);
+  ctx.fillStyle = colour;
+}
+
+/** Ends of a flag on the x-axis. */
+interface FlagBox {
+  readonly start: number;
+  readonly end: number;
+}
+
+interface Label extends FlagBox {
+  readonly width: number;
+  readonly gap: number;
+}
+
+/** Returns the left end of a label: to the right of its flag, or to the left if it would leave the chart. */
+export function placeLabel(
+  { start, end, width, gap }: Label,
+  chart: { readonly left: number; readonly right: number },
+) {
+  if (end + gap + width <= chart.right) return end + gap;
+  return Math.max(chart.left, start - 2 * gap - width);
 }

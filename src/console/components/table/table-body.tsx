@@ -106,8 +106,8 @@ export function TableBody<R>(props: TableBodyProps<R>) {
 const TITLES_HEIGHT = 33;
 const FRAME_HEIGHT = 2;
 
-/** Maximum number of rows of a table that is as high as its rows, so that a short table never scrolls. */
-const SHORT_ROWS = 12;
+/** Maximum height in pixels of rows that never scroll: 21 rows of one line, or 14 of two lines. */
+const SHORT_HEIGHT = 700;
 
 interface Lines {
   /** Height of a row in pixels. */
@@ -120,7 +120,7 @@ interface Lines {
 function fitRows<R>({ model: { entries }, height = HEIGHT }: TableBodyProps<R>, { row, lines }: Lines): number {
   const head = lines * TITLES_HEIGHT + FRAME_HEIGHT;
   const limited = Math.max(1, Math.floor((height - head) / row));
-  return head + (entries.length <= SHORT_ROWS ? Math.max(limited, entries.length) : limited) * row;
+  return head + (entries.length * row <= SHORT_HEIGHT ? Math.max(limited, entries.length) : limited) * row;
 }
 
 const opensRows = <R,>({ formatAddress, onOpen }: TableBodyProps<R>): boolean =>

@@ -4,7 +4,7 @@ import { Badge } from '../../components/badge.js';
 import type { Column } from '../../components/table/columns.js';
 import type { NameFacts } from '../../state/names.js';
 import { formatActionValue, isOverdue } from '../../words/actions.js';
-import { parseDayNumber } from '../../words/dates.js';
+import { countDaysTo, formatDaysTo } from '../../words/dates.js';
 import { countValues, formatCount, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
 import { STATE_KINDS, formatType } from './action-states.js';
 import type { AffectedIndex, AffectedIndices } from './affected-indices.js';
@@ -15,17 +15,17 @@ interface ListedActions {
   readonly names: ReadonlyMap<string, NameFacts>;
   /** Affected indices by action; undefined until they are read. */
   readonly indices: AffectedIndices | undefined;
-  /** Last session of the served store. */
-  readonly last: string | null;
+  /** Current UTC date. */
+  readonly today: string;
   /** True if future actions are listed first. */
   readonly isComing: boolean;
 }
 
 /**
- * Returns the columns. A list of past actions has no column for the days from the last session. If no action has flags
+ * Returns the columns. A list of past actions has no column for the days from today. If no action has flags
  * or names, there is no column for them.
  */
-export function createColumns({ rows, names, indices, last, isComing }: ListedActions): readonly Column<DeskAction>[] {
+export function createColumns({ rows, names, indices, today, isComing }: ListedActions): readonly Column<DeskAction>[] {
   const flagged = rows.some(({ flags }) => flags.length > 0) ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'flags');
   const isNamed = [...names.values()].some(({ name }) => name !== null);
   const priced = flagged.toSpliced(
@@ -35,8 +35,8 @@ export function createColumns({ rows, names, indices, last, isComing }: ListedAc
     createIndicesColumn(indices),
   );
   const columns = isNamed ? priced.toSpliced(2, 0, createCompanyColumn(names)) : priced;
-  if (last === null || (!isComing && rows.every(({ ex_date: date }) => date <= last))) return columns;
-  return columns.toSpliced(1, 0, createTimeColumn(last));
+  if (!isComing && rows.every(({ ex_date: date }) => date <= today)) return columns;
+  return columns.toSpliced(1, 0, createTimeColumn(today));
 }
 
 const createCompanyColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => ({
@@ -90,23 +90,18 @@ function formatIndices(indices: readonly AffectedIndex[] | undefined): Component
   );
 }
 
-/** Creates a column with the number of days from the last session to the ex-date, for example `in 12 days`. */
-const createTimeColumn = (last: string): Column<DeskAction> => ({
+/** Creates a column with the number of days from today to the ex-date, for example `in 12 days`. */
+const createTimeColumn = (today: string): Column<DeskAction> => ({
   id: 'when',
   title: 'When',
-  help: `Days from the last session, ${last}`,
+  help: `Days from today, ${today}`,
   width: 104,
   priority: 3,
-  value: (row) => parseDayNumber(row.ex_date) - parseDayNumber(last),
+  value: (row) => countDaysTo(row.ex_date, today),
   show: (row) => {
-    const days = parseDayNumber(row.ex_date) - parseDayNumber(last);
-    if (days === 0) return 'last session';
-    if (days > 0) return `in ${countValues(days, 'day')}`;
-    return isOverdue(row, last) ? (
-      <span class="down">{countValues(-days, 'day')} overdue</span>
-    ) : (
-      <span class="quiet">{countValues(-days, 'day')} ago</span>
-    );
+    if (isOverdue(row, today))
+      return <span class="down">{countValues(-countDaysTo(row.ex_date, today), 'day')} overdue</span>;
+    return <span class={row.ex_date < today ? 'quiet' : ''}>{formatDaysTo(row.ex_date, today)}</span>;
   },
 });
 
@@ -115,7 +110,7 @@ const COLUMNS: readonly Column<DeskAction>[] = [
   { id: 'security', title: 'Security', width: 96, grow: 0.6, value: ({ identifier }) => identifier },
   { id: 'type', title: 'Type', width: 118, grow: 0, priority: 2, value: ({ type }) => formatType(type) },
   { id: 'announced', title: 'Announced', width: 104, priority: 5, value: ({ announced }) => announced ?? '' },
-  { id: 'paid', title: 'Paid', width: 104, priority: 5, value: (row) => row.pay_date ?? '' },
+  { id: 'paid', title: 'Pay date', width: 104, priority: 5, value: (row) => row.pay_date ?? '' },
   {
     id: 'state',
     title: 'State',

@@ -94,7 +94,7 @@ function ActionFacts({ action, currency }: ActionFactsProps) {
           ['Subscription price', subscription === null ? null : formatMoney(formatFigure(subscription), currency)],
           ['Ex-date', date],
           ['Announced', announced ?? 'unknown'],
-          ['Paid', paid ?? 'unknown'],
+          ['Pay date', paid ?? 'unknown'],
           ['Vendor status', status ?? 'unknown'],
           ['Related security', related],
         ]}

@@ -17,6 +17,7 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { isOverdue, isUndecided } from '../../words/actions.js';
+import { formatToday } from '../../words/dates.js';
 import { formatCount } from '../../words/numbers.js';
 import { createColumns } from './action-columns.js';
 import { ActionPanel } from './action-panel.js';
@@ -35,6 +36,7 @@ export function ActionsPage() {
   const openAction = getParameter('action');
   const requestedStart = getParameter('from');
   const last = health.value?.store?.end ?? null;
+  const today = formatToday();
   const actionList = useResource(`actions ${requestedStart} ${last}`, (signal) => load(requestedStart, last, signal), {
     keeps: true,
   });
@@ -43,7 +45,7 @@ export function ActionsPage() {
       <Answered resource={actionList} what="the corporate actions">
         {({ actions, total, span }) => (
           <>
-            <Counts actions={actions} last={last} />
+            <Counts actions={actions} today={today} />
             <div class="action-filters">
               <Choice
                 label="State"
@@ -75,6 +77,7 @@ export function ActionsPage() {
               chosen={chosenState}
               open={openAction}
               last={last}
+              today={today}
               from={requestedStart ?? findFirstDate(span, last)}
               isComing={span === 'usual' || span === 'next'}
             />
@@ -135,15 +138,15 @@ async function load(from: string | null, last: string | null, signal: AbortSigna
 
 interface CountsProps {
   readonly actions: readonly DeskAction[];
-  /** Last session of the served store. */
-  readonly last: string | null;
+  /** Current UTC date. */
+  readonly today: string;
 }
 
-function Counts({ actions, last }: CountsProps) {
+function Counts({ actions, today }: CountsProps) {
   const formatStateCount = (state: State) => formatCount(actions.filter((action) => action.state === state).length);
-  const coming = actions.filter(({ ex_date: date }) => last !== null && date > last).length;
+  const coming = actions.filter(({ ex_date: date }) => date > today).length;
   const flaggedCount = actions.filter(({ flags }) => flags.length > 0).length;
-  const overdue = actions.filter((action) => action.state === 'new' && isOverdue(action, last)).length;
+  const overdue = actions.filter((action) => action.state === 'new' && isOverdue(action, today)).length;
   return (
     <Metrics
       label="Corporate actions by state"
@@ -168,13 +171,15 @@ function Counts({ actions, last }: CountsProps) {
         },
         { term: 'Confirmed', value: formatStateCount('confirmed') },
         { term: 'Rejected', value: formatStateCount('rejected') },
-        { term: 'Coming', value: formatCount(coming), note: last === null ? '' : `after ${last}` },
+        { term: 'Coming', value: formatCount(coming), note: `after ${today}` },
       ]}
     />
   );
 }
 
 interface ActionListProps extends CountsProps {
+  /** Last session of the served store. */
+  readonly last: string | null;
   readonly chosen: string;
   readonly open: string | null;
   /** First listed ex-date. */
@@ -183,7 +188,7 @@ interface ActionListProps extends CountsProps {
   readonly isComing: boolean;
 }
 
-function ActionList({ actions, chosen, open, last, from, isComing }: ActionListProps) {
+function ActionList({ actions, chosen, open, last, today, from, isComing }: ActionListProps) {
   const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = actions.filter(
     ({ state, flags }) => chosen === 'all' || (chosen === 'flagged' ? flags.length > 0 : state === chosen),
@@ -214,7 +219,7 @@ function ActionList({ actions, chosen, open, last, from, isComing }: ActionListP
       <Table
         label="corporate actions"
         name="actions"
-        columns={createColumns({ rows, names, indices: affected?.indices, last, isComing })}
+        columns={createColumns({ rows, names, indices: affected?.indices, today, isComing })}
         rows={sortByUrgency(rows, isComing)}
         getKey={({ action_id: id }) => id}
         searchIn={({ identifier, type }) => `${identifier} ${formatType(type)}`}

@@ -1,10 +1,10 @@
 import type { DeskActionEffect } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Entries, type Entry } from '../../components/entries.js';
-import { Facts } from '../../components/facts.js';
+import { Facts, type Fact } from '../../components/facts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
-import { describeChange, describeWeights } from '../../words/changes.js';
-import { formatFigure } from '../../words/numbers.js';
+import { describeChange, isChanged } from '../../words/changes.js';
+import { formatFigure, formatPercent } from '../../words/numbers.js';
 
 /** Renders the figures of each index before and after an action. */
 export function Effects({ effects }: { readonly effects: readonly DeskActionEffect[] }) {
@@ -27,10 +27,30 @@ const createEffectEntry = (effect: DeskActionEffect): Entry => ({
   text: (
     <Facts
       facts={[
-        ['Weight', describeWeights(effect.weight_before, effect.weight_after)],
+        ...listWeights(effect),
         ['Index shares', describeChange(effect.shares_before, effect.shares_after, formatFigure)],
         ['Divisor', describeChange(effect.divisor_before, effect.divisor_after, formatFigure)],
       ]}
     />
   ),
 });
+
+/** Decimals of a weight in percent, as in the actions of an index. */
+const WEIGHT_DIGITS = 4;
+
+/**
+ * Returns the weights before and after an action. If the action changes neither index shares nor divisor, the weight
+ * after it is left out, because it differs only by price moves.
+ */
+function listWeights(effect: DeskActionEffect): readonly Fact[] {
+  const { state, weight_before: before, weight_after: after } = effect;
+  const isComing = state === 'coming';
+  const beforeText = `Weight at the ${isComing ? 'latest' : 'previous'} close`;
+  const afterText = isComing ? 'Weight after it, pro forma' : 'Weight at the close of the ex-date, with price moves';
+  const isAltered =
+    isChanged(effect.shares_before, effect.shares_after) || isChanged(effect.divisor_before, effect.divisor_after);
+  return [
+    [beforeText, formatPercent(before, WEIGHT_DIGITS)],
+    ...(isAltered ? [[afterText, formatPercent(after, WEIGHT_DIGITS)] as const] : []),
+  ];
+}

@@ -147,7 +147,7 @@ function Action({ facts }: { readonly facts: FactsOf<'action'> }) {
           ['Terms', formatActionValue(type, value, currency)],
           ['Cash per share', cash === null ? null : formatMoney(formatFigure(cash), currency)],
           ['Ex-date', date],
-          ['Paid', paid],
+          ['Pay date', paid],
           ['Related security', related],
         ]}
       />

@@ -18,12 +18,12 @@ import { useResource } from '../../state/resource.js';
 import { hasKey, service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatClosuresAddress, formatIndexAddress } from '../../words/addresses.js';
-import { parseDayNumber, subtractMonths } from '../../words/dates.js';
+import { formatDaysTo, formatToday, subtractMonths } from '../../words/dates.js';
 import { formatCount, countValues } from '../../words/numbers.js';
 import { ComingDays } from './coming.js';
 import { EventBadge } from './event-badge.js';
 import { EVENT_COLOURS, EVENT_KINDS, formatEvent, formatKindName, type EventKind } from './event-kinds.js';
-import { MonthGrid, formatToday } from './month-grid.js';
+import { MonthGrid } from './month-grid.js';
 import { groupNextEvents } from './next-events.js';
 import './calendar.css';
 
@@ -117,13 +117,16 @@ const FIGURE_TERMS: Readonly<Record<EventKind, string>> = {
 function NextFigures({ events }: { readonly events: readonly Event[] }) {
   const today = formatToday();
   const metrics = groupNextEvents(events, today).map(([next, ...same]) => {
-    const days = parseDayNumber(next.date) - parseDayNumber(today);
-    const whenText = days === 0 ? 'today' : `in ${countValues(days, 'day')}`;
     const of =
       next.index_id === null
         ? [next, ...same].map(({ calendar }) => calendar).join(', ')
         : countValues(same.length + 1, 'index', 'indices');
-    return { term: FIGURE_TERMS[next.kind], value: next.date, note: `${whenText}, ${of}`, help: next.summary };
+    return {
+      term: FIGURE_TERMS[next.kind],
+      value: next.date,
+      note: `${formatDaysTo(next.date, today)}, ${of}`,
+      help: next.summary,
+    };
   });
   return metrics.length === 0 ? null : <Metrics label="Next events by kind" metrics={metrics} />;
 }

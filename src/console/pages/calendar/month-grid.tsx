@@ -2,7 +2,7 @@ import type { EventsView } from '#clients/typescript/divisor.js';
 import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { setParameters } from '../../state/location.js';
-import { subtractMonths } from '../../words/dates.js';
+import { formatToday, subtractMonths } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 import { formatEvent, formatKindName, getColour } from './event-kinds.js';
 
@@ -18,9 +18,6 @@ interface MonthGridProps {
   readonly from: string;
   readonly to: string;
 }
-
-/** Returns the current UTC date, which the service also uses. */
-export const formatToday = (): string => new Date().toISOString().slice(0, 10);
 
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 const MONTH_NAME = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });

@@ -26,11 +26,11 @@ export const DECISION_COLUMNS: readonly Column<{ readonly at: string }>[] = [
   },
 ];
 
-/** Renders the number of decisions about each schedule. */
+/** Renders the number of decisions about each schedule, unless all numbers are equal. */
 export function BySchedule({ rows }: { readonly rows: Judgements['judgements'] }) {
   const counts = new Map<string, number>();
   for (const { schedule_id: id } of rows) counts.set(id, (counts.get(id) ?? 0) + 1);
-  if (counts.size === 0) return null;
+  if (new Set(counts.values()).size < 2) return null;
   const bars = [...counts].map(([id, value]) => ({ label: id, value, address: formatScheduleAddress(id) }));
   return (
     <Section title="Decisions by schedule">

@@ -77,7 +77,7 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
                     }
                   />
                 </ReadOnly>
-                <Preview text={edited.document['text']} kind={edited.document['kind']} />
+                <Preview text={edited.document['text']} />
               </div>
               {kind === 'client' && id !== null && <LatestDeliveries client={id} />}
             </>
@@ -99,11 +99,15 @@ async function createFresh(fresh: JsonObject, signal: AbortSignal): Promise<Json
 
 const Markdown = createLazyComponent('the preview', async () => (await import('./markdown.js')).Markdown);
 
-/** Renders the Markdown of a document. If there is none, describes what a document of this kind should contain. */
-const Preview = ({ text, kind }: { readonly text: unknown; readonly kind: unknown }) =>
+/** Renders the Markdown of a document. */
+const Preview = ({ text }: { readonly text: unknown }) =>
   typeof text !== 'string' ? null : (
-    <Section title={text === '' ? 'Contents' : 'Preview'}>
-      {text === '' ? <p>{KIND_TEXTS[kind as keyof typeof KIND_TEXTS]}</p> : <Markdown text={text} />}
+    <Section title="Preview">
+      {text === '' ? (
+        <p class="quiet">The text is shown here as in the benchmark statement.</p>
+      ) : (
+        <Markdown text={text} />
+      )}
     </Section>
   );
 
@@ -132,12 +136,8 @@ function Form({ edited, family, isStored, hasListsFirst }: FormProps) {
   const tables = listTables(useSchemas().data);
   const choice = ids.length > 0 && ids.length <= CHOICES_MAX ? { kind: 'choices' as const, choices: ids } : {};
   return (
-    <>
-      {hasListsFirst && (
-        <div class="first-lists">
-          <Lists edited={edited} family={family} />
-        </div>
-      )}
+    <div class="document-form">
+      {hasListsFirst && <Lists edited={edited} family={family} />}
       <div class="form-card">
         <div class="field-grid is-joined">
           <Field
@@ -151,10 +151,14 @@ function Form({ edited, family, isStored, hasListsFirst }: FormProps) {
             schema={schema}
             except={lists.map(({ name }) => name)}
             changes={{
-              description: { rows: 2 },
+              description: { rows: 2, help: null },
+              enabled: { help: 'Files are delivered only to enabled clients.' },
               indices: { ...choice, isWide: true, every: 'every index' },
               entitlements: {
-                help: 'The client receives the files that one of these entries covers; without an entry, it receives no file.',
+                help:
+                  listRows(document['entitlements']).length === 0
+                    ? 'The client receives nothing yet. Add the indices and tables of its files.'
+                    : 'The client receives the files that one of these entries covers.',
               },
               'entitlements.indices': { ...choice, isWide: true, every: 'every index', help: null },
               'entitlements.tables': {
@@ -164,6 +168,7 @@ function Form({ edited, family, isStored, hasListsFirst }: FormProps) {
                 every: 'every table',
                 help: '`report` is a rendered report.',
               },
+              kind: { help: KIND_TEXTS[document['kind'] as keyof typeof KIND_TEXTS] },
               text: { isWide: true, rows: 12 },
             }}
             value={document}
@@ -173,7 +178,7 @@ function Form({ edited, family, isStored, hasListsFirst }: FormProps) {
         </div>
       </div>
       {!hasListsFirst && <Lists edited={edited} family={family} />}
-    </>
+    </div>
   );
 }
 
@@ -182,8 +187,8 @@ function Lists({ edited, family: { schema, lists } }: Pick<FormProps, 'edited' |
   const { document, findings, set } = edited;
   return (
     <>
-      {lists.map(({ name, what }) => (
-        <Section key={name} title={`${what.charAt(0).toUpperCase()}${what.slice(1)}s`}>
+      {lists.map(({ name, what, brief }) => (
+        <Section key={name} title={`${what.charAt(0).toUpperCase()}${what.slice(1)}s`} aside={brief}>
           <KindList
             what={what}
             rows={listRows(document[name])}
@@ -240,7 +245,7 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
           value: state.kind === 'warning' ? <Badge kind="warning">{state.text}</Badge> : state.text,
           note: state.kind === 'warning' ? 'nothing can be delivered' : undefined,
         },
-        { term: 'Latest delivery', value: last ?? 'none yet', note: 'session of the files' },
+        { term: 'Latest delivery', value: last ?? 'none yet', note: last === null ? '' : 'session of the files' },
         { term: 'Delivered files', value: formatCount(deliveredCount), note: 'of the latest sessions' },
         {
           term: 'Open files',

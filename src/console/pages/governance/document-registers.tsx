@@ -5,12 +5,12 @@ import { Entries } from '../../components/entries.js';
 import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
 import { createNumericColumn } from '../../components/table/columns.js';
-import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import { formatGovernanceAddress } from '../../words/addresses.js';
 import { formatCount, countValues, MISSING_TEXT } from '../../words/numbers.js';
-import { getClientState, isIncomplete, KIND_TEXTS, KINDS, listMissingKinds } from './open-work.js';
+import { getClientState, isIncomplete, KINDS, listMissingKinds } from './open-work.js';
+import { ProcedureKinds } from './procedure-kinds.js';
 import type { Register } from './register.js';
 import { SentFiles } from './sent-files.js';
 
@@ -208,7 +208,7 @@ export const proceduresRegister: Register<Procedure> = {
   },
   below: (rows) => (
     <div class="procedure-parts">
-      <Kinds procedures={rows} />
+      <ProcedureKinds procedures={rows} />
       <Texts procedures={rows} />
     </div>
   ),
@@ -254,30 +254,3 @@ const Texts = ({ procedures: all }: { readonly procedures: readonly Procedure[] 
 
 /** Removes the marks of headings, emphasis and code from a Markdown text. */
 const withoutMarks = (text: string): string => text.replaceAll(/^#+ |\*\*|__|`/gm, '');
-
-const addressNewProcedure = (kind: string): string =>
-  formatAddress(formatGovernanceAddress('procedures', 'new'), { kind });
-
-/** Renders each kind of procedure. Shows if the administrator has a procedure of this kind. */
-const Kinds = ({ procedures: all }: { readonly procedures: readonly Procedure[] }) => (
-  <Section title="Kinds of procedures" aside="of the principles for financial benchmarks">
-    <Entries
-      label="Kinds of procedures"
-      entries={KINDS.map((kind) => {
-        const ownProcedures = all.filter((one) => one.kind === kind);
-        return {
-          key: kind,
-          title: `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`,
-          aside: ownProcedures.length === 0 && may('write') && <a href={addressNewProcedure(kind)}>Write</a>,
-          badge:
-            ownProcedures.length === 0 ? (
-              <Badge kind="warning">missing</Badge>
-            ) : (
-              <Badge kind="good">{countValues(ownProcedures.length, 'procedure')}</Badge>
-            ),
-          text: KIND_TEXTS[kind],
-        };
-      })}
-    />
-  </Section>
-);

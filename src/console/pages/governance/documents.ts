@@ -13,7 +13,7 @@ export interface Family {
   readonly idMember: string;
   readonly schema: string;
   /** Members that list objects of different kinds, shown after the other fields. */
-  readonly lists: readonly { readonly name: string; readonly what: string }[];
+  readonly lists: readonly { readonly name: string; readonly what: string; readonly brief: string }[];
   readonly fresh: JsonObject;
   read(id: string, signal?: AbortSignal): Promise<OpenedDocument>;
   write(document: JsonObject, version: WriteTerms): Promise<{ readonly etag: string | null }>;
@@ -26,8 +26,8 @@ export const FAMILIES: Readonly<Record<string, Family>> = {
     scope: 'publish',
     idMember: 'client_id',
     schema: 'ClientBody',
-    lists: [{ name: 'targets', what: 'target' }],
-    fresh: { client_id: '', name: '', entitlements: [{}], targets: [] },
+    lists: [{ name: 'targets', what: 'target', brief: 'folders, buckets and servers that receive the files' }],
+    fresh: { client_id: '', name: '', entitlements: [], targets: [] },
     async read(id, signal) {
       const { answer, etag } = await service.value.callWithEtag('getClient', { params: { client_id: id }, signal });
       const { updated_at: _, secrets: _stored, ...document } = answer;

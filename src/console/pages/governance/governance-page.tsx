@@ -19,7 +19,7 @@ import { formatCount, countValues, formatDecimal } from '../../words/numbers.js'
 import { DocumentPage } from './document-page.js';
 import { FAMILIES } from './documents.js';
 import { formatOpen, isIncomplete, listMissingKinds } from './open-work.js';
-import { countOrNone, PublishedThrough, useGovernance } from './published-logs.js';
+import { countOrNone, isPublished, PublishedThrough, useGovernance } from './published-logs.js';
 import type { Register } from './register.js';
 import { RegisterPage } from './register-page.js';
 import { DECISION_WORDS, ERROR_KINDS, REGISTERS } from './registers.js';
@@ -128,7 +128,7 @@ function Overview() {
   const overview = useGovernance();
   const stateByIndex = new Map(overview.data?.statements.map((state) => [state.index_id, state]));
   const behind = [...stateByIndex.values()].filter((state) => (state.sessions_behind ?? 0) > 0).length;
-  const publishedCount = [...stateByIndex.values()].filter(({ entries }) => entries !== 0).length;
+  const publishedCount = [...stateByIndex.values()].filter(isPublished).length;
   return (
     <Page
       title="Governance"

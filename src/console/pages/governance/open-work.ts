@@ -42,6 +42,16 @@ export const KINDS = Object.keys(KIND_TEXTS) as readonly Procedure['kind'][]; //
 export const listMissingKinds = (procedures: readonly Pick<Procedure, 'kind'>[]): readonly Procedure['kind'][] =>
   KINDS.filter((kind) => !procedures.some((procedure) => procedure.kind === kind));
 
+/** Returns the ids of the indices to which no procedure of a kind applies. */
+export const listUncovered = (
+  kind: Procedure['kind'],
+  procedures: readonly Pick<Procedure, 'kind' | 'indices'>[],
+  ids: readonly string[],
+): readonly string[] =>
+  ids.filter(
+    (id) => !procedures.some((one) => one.kind === kind && (one.indices === null || one.indices.includes(id))),
+  );
+
 /** Formats the number of open items of a register, for example `7 kinds missing`; an empty text if there are none. */
 export const formatOpen = (count: number, words: string): string =>
   count === 0 ? '' : `${formatCount(count)} ${words}`;

@@ -15,6 +15,9 @@ export const useGovernance = () =>
 
 type Statement = GovernanceOverview['statements'][number];
 
+/** Returns true if the log of an index has entries or cannot be read. */
+export const isPublished = ({ entries }: Pick<Statement, 'entries'>): boolean => entries !== 0;
+
 /** Formats the number of entries of a log, which is unknown if the log is unreadable. */
 export const countOrNone = (value: number | null): string => (value === null ? MISSING_TEXT : formatCount(value));
 
@@ -45,7 +48,7 @@ export function PublishedLogs() {
           <Table
             label="published logs"
             columns={COLUMNS}
-            rows={statements.filter(({ entries }) => entries !== 0)}
+            rows={statements.filter(isPublished)}
             getKey={({ index_id: id }) => id}
             formatAddress={({ index_id: id }) => formatAddress(formatIndexAddress(id), { tab: 'publication' })}
             height={360}

@@ -196,7 +196,11 @@ const judgementsRegister: Register<Judgement> = {
         note: `of ${countValues(findings, 'finding')}`,
       },
       { term: 'Skipped days', value: formatCount(filterRows('skip').length) },
-      { term: 'Performed by hand', value: formatCount(byHand.length), note: `${formatCount(bare)} without a reason` },
+      {
+        term: 'Performed or backfilled',
+        value: formatCount(byHand.length),
+        note: `${formatCount(bare)} without a reason`,
+      },
       { term: 'Approved by others', value: formatCount(rows.filter(({ approval_id: id }) => id !== null).length) },
     ];
   },
@@ -207,14 +211,15 @@ const judgementsRegister: Register<Judgement> = {
     { id: 'author', title: 'Author', width: 76, priority: 3, value: ({ author }) => author },
     { id: 'action', title: 'Decision', width: 132, value: ({ action }) => DECISION_WORDS[action] },
     { id: 'schedule', title: 'Schedule', width: 84, priority: 5, value: (row) => row.schedule_id },
-    { id: 'date', title: 'Session', width: 96, priority: 2, value: ({ date }) => date },
+    { id: 'date', title: 'Session', width: 96, value: ({ date }) => date },
     { id: 'index', title: 'Index', width: 84, priority: 4, value: (row) => row.index_id },
     { id: 'check', title: 'Check', width: 130, priority: 5, value: ({ check }) => check && formatCheck(check) },
     {
       id: 'reason',
       title: 'Reason',
-      width: 110,
+      width: 200,
       grow: 4,
+      lines: 2,
       value: ({ reason }) => reason,
       show: ({ reason }) =>
         reason === null ? <span class="quiet">none given</span> : <span title={reason}>{reason}</span>,

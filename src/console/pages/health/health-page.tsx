@@ -11,7 +11,7 @@ import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
-import { health, isFollowing, liveJobs, checkHealth } from '../../state/live.js';
+import { checkHealth, getCheckKind, health, isFollowing, liveJobs } from '../../state/live.js';
 import { principal } from '../../state/principal.js';
 import { useSchemas } from '../../state/schemas.js';
 import { formatDuration, formatMoment } from '../../words/dates.js';
@@ -164,12 +164,13 @@ function Limits({ limits }: Pick<Health, 'limits'>) {
 
 type Check = Health['checks'][number];
 
-const checkEntry = ({ name, ok, warning, message }: Check): Entry => ({
+const CHECK_WORDS = { bad: 'fails', warning: 'warning', good: 'passes' } as const;
+
+const checkEntry = ({ name, message, ...check }: Check): Entry => ({
   key: name,
   title: formatLabel(name),
-  badge: (
-    <Badge kind={!ok ? 'bad' : warning ? 'warning' : 'good'}>{!ok ? 'fails' : warning ? 'warning' : 'passes'}</Badge>
-  ),
+  badge: <Badge kind={getCheckKind(check)}>{CHECK_WORDS[getCheckKind(check)]}</Badge>,
+  ...(name === 'data' && getCheckKind(check) !== 'good' && { aside: <a href="/console/data">Data stores</a> }),
   text: message === null || message === undefined ? <span class="quiet">no remarks</span> : formatLargeUnits(message),
 });
 

@@ -9,16 +9,27 @@ import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble } from '../../state/service.js';
+import { createStoredList } from '../../state/stored-list.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
+import { countValues, formatCount } from '../../words/numbers.js';
 
+/** Result of recomputing the identities of a run. */
 interface Outcome {
-  readonly view: ReconciliationView | null;
-  readonly trouble: string | null;
+  readonly index_id: string;
+  /** Time of the run. The outcome does not apply to a later run. */
+  readonly run_at: string | null;
+  readonly checked_at: string;
+  readonly reconciles: boolean;
+  readonly text: string;
 }
-type Outcomes = ReadonlyMap<string, Outcome>;
 
-/** Renders all stored runs with the results of recomputing their identities. */
+/** Maximum number of stored outcomes, which is 200 kB. If there are more runs, the newest outcomes are shown. */
+const OUTCOMES_MAX = 1000;
+
+const { items: outcomes, set: storeOutcomes } = createStoredList<Outcome>('divisor.reconciliations', OUTCOMES_MAX);
+
+/** Renders the results of recomputing the identities of all stored runs. */
 export function RunChecks() {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   return (
@@ -29,31 +40,33 @@ export function RunChecks() {
 }
 
 type Run = BacktestRecordCollection['backtests'][number];
-type Row = Run & { readonly outcome: Outcome | undefined };
 
 function Checks({ runs }: { readonly runs: readonly Run[] }) {
-  const [outcomes, setOutcomes] = useState<Outcomes>(new Map());
   const [done, setDone] = useState<number | null>(null);
   const isWanted = useRef(true);
   const check = async () => {
     isWanted.current = true;
-    const checkOutcomes = new Map<string, Outcome>();
     // Runs are checked one after another, because a check reads and hashes a whole run.
-    for (const [k, { index_id: id }] of runs.entries()) {
+    for (const [k, run] of runs.entries()) {
       setDone(k);
-      checkOutcomes.set(id, await readOutcome(id));
-      setOutcomes(new Map(checkOutcomes));
+      const outcome = await readOutcome(run);
+      storeOutcomes([...outcomes.peek().filter(({ index_id: id }) => id !== run.index_id), outcome]);
       if (!isWanted.current) break;
     }
     setDone(null);
   };
+  const rows = runs.flatMap(
+    (run) => outcomes.value.find((one) => one.index_id === run.index_id && one.run_at === run.run_at) ?? [],
+  );
   return (
     <Section
       title="Reconciliation of every run"
       aside={
         done === null ? (
           <>
-            {outcomes.size === 0 && <span>not checked since this page was opened</span>}
+            <span>
+              {formatCount(rows.length)} of {countValues(runs.length, 'run')} checked
+            </span>
             <Button onClick={() => void check()}>Check all {runs.length}</Button>
           </>
         ) : (
@@ -74,36 +87,43 @@ function Checks({ runs }: { readonly runs: readonly Run[] }) {
         )
       }
     >
-      <Table
-        label="runs"
-        columns={COLUMNS}
-        rows={runs.map((run): Row => ({ ...run, outcome: outcomes.get(run.index_id) }))}
-        getKey={({ index_id: id }) => id}
-        formatAddress={({ index_id: id }) => `${formatIndexAddress(id)}?tab=risk`}
-        height={400}
-      />
+      {rows.length === 0 ? (
+        <p class="quiet">
+          A check recomputes the identities of a run, for example that the contributions of its constituents sum to its
+          return. This browser stores the outcomes.
+        </p>
+      ) : (
+        <Table
+          label="runs"
+          columns={COLUMNS}
+          rows={rows}
+          getKey={({ index_id: id }) => id}
+          formatAddress={({ index_id: id }) => `${formatIndexAddress(id)}?tab=risk`}
+          height={400}
+        />
+      )}
     </Section>
   );
 }
 
-async function readOutcome(id: string): Promise<Outcome> {
+async function readOutcome({ index_id: id, run_at: runAt }: Run): Promise<Outcome> {
+  const outcome = { index_id: id, run_at: runAt, checked_at: new Date().toISOString() };
   try {
-    return { view: await service.value.call('reconcileRun', { params: { index_id: id } }), trouble: null };
+    const view = await service.value.call('reconcileRun', { params: { index_id: id } });
+    return { ...outcome, reconciles: view.reconciles, text: formatState(view) };
   } catch (thrown) {
-    return { view: null, trouble: createTrouble(thrown).message };
+    return { ...outcome, reconciles: false, text: createTrouble(thrown).message };
   }
 }
 
-const formatState = (outcome: Outcome): string => {
-  if (outcome.view === null) return outcome.trouble ?? 'cannot be checked';
-  const { checks } = outcome.view;
+function formatState({ checks }: ReconciliationView): string {
   const failedChecks = checks.filter(({ holds }) => !holds);
   return failedChecks.length === 0
     ? `all ${checks.length} identities hold`
     : `${failedChecks.length} of ${checks.length} do not hold: ${failedChecks.map(({ name }) => name).join(', ')}`;
-};
+}
 
-const COLUMNS: readonly Column<Row>[] = [
+const COLUMNS: readonly Column<Outcome>[] = [
   {
     id: 'index',
     title: 'Run of',
@@ -125,10 +145,15 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Outcome',
     width: 200,
     grow: 2,
-    value: ({ outcome }) => (outcome === undefined ? null : formatState(outcome)),
-    show: ({ outcome }) =>
-      outcome !== undefined && (
-        <Badge kind={outcome.view?.reconciles === true ? 'good' : 'bad'}>{formatState(outcome)}</Badge>
-      ),
+    value: ({ text }) => text,
+    show: ({ reconciles, text }) => <Badge kind={reconciles ? 'good' : 'bad'}>{text}</Badge>,
+  },
+  {
+    id: 'checked',
+    title: 'Checked at',
+    width: 172,
+    priority: 3,
+    value: (row) => row.checked_at,
+    show: (row) => formatMoment(row.checked_at),
   },
 ];

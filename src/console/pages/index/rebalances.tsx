@@ -14,10 +14,10 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import type { OrdersProps } from '../rebalance/orders.js';
-import { parseDayNumber, formatWeekday } from '../../words/dates.js';
+import { formatDaysTo, formatWeekday } from '../../words/dates.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 import { computeYearlySum } from '../../words/turnover.js';
-import { formatBps, formatCost, formatCount, countValues, formatDecimal, formatPercent } from '../../words/numbers.js';
+import { formatBps, formatCost, formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
 
 /** Loaded when a tab needs it. Most visits of an index page do not. */
 const Orders = createLazyComponent<OrdersProps>(
@@ -167,12 +167,12 @@ function Upcoming({ id, after, end }: UpcomingProps) {
             metrics={upcomingDates.map((date) => {
               const decisionDate = ahead?.announcements?.[date];
               return {
-                term: `In effect ${countDaysTo(date)}`,
+                term: `In effect ${formatDaysTo(date)}`,
                 value: `${formatWeekday(date)} ${date}`,
                 note:
                   decisionDate === undefined
                     ? 'decided on the same day'
-                    : `decided ${formatWeekday(decisionDate)} ${decisionDate}, ${countDaysTo(decisionDate)}`,
+                    : `decided ${formatWeekday(decisionDate)} ${decisionDate}, ${formatDaysTo(decisionDate)}`,
               };
             })}
           />
@@ -185,13 +185,6 @@ function Upcoming({ id, after, end }: UpcomingProps) {
       )}
     </>
   );
-}
-
-/** Describes how far a date is from today, for example `in 22 days`. */
-function countDaysTo(date: string): string {
-  const days = parseDayNumber(date) - parseDayNumber(new Date().toISOString());
-  if (days === 0) return 'today';
-  return days > 0 ? `in ${countValues(days, 'day')}` : `${countValues(-days, 'day')} ago`;
 }
 
 const useSchedule = (id: string, after: string | undefined): ScheduleView | undefined =>

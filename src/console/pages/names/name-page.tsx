@@ -160,7 +160,7 @@ function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps
   const [first, last] = limitToRange(dates, range);
   const lower = useMemo(() => createLowerChart(view, lowerColumn, last - first + 1), [view, lowerColumn, last - first]);
   const marks = useMemo(() => createMarks(actions, currency), [actions, currency]);
-  const jumps = useMemo(() => createJumps(basis, actions), [basis, actions]);
+  const jumps = useMemo(() => createJumps(basis, actions, currency), [basis, actions, currency]);
   const [start, end] = [dates[0], dates.at(-1)];
   if (start === undefined || end === undefined || data.length === 0)
     return <EmptyState title="No prices">The store contains no prices of this security.</EmptyState>;
@@ -250,14 +250,18 @@ const DISTRIBUTION_TYPES: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the actions after which the prices of a basis jump. */
-const createJumps = (basis: Basis, actions: CorporateActionsResponse | undefined): readonly Flag[] =>
+const createJumps = (
+  basis: Basis,
+  actions: CorporateActionsResponse | undefined,
+  currency: string | null,
+): readonly Flag[] =>
   (actions?.actions ?? [])
     .filter(
       ({ type }) => (basis === 'none' && SHARE_TYPES.has(type)) || (basis !== 'total' && DISTRIBUTION_TYPES.has(type)),
     )
     .map(({ ex_date: date, type, value }) => ({
       date,
-      label: `${formatType(type)} ${formatActionValue(type, value)}`,
+      label: `${formatType(type)} ${formatActionValue(type, value, currency)}`,
     }));
 
 const formatType = (type: string): string => type.toLowerCase().replaceAll('_', ' ');
@@ -315,7 +319,7 @@ const createActionColumns = (currency: string | null): readonly Column<Action>[]
     value: ({ value }) => value,
     show: ({ type, value }) => formatActionValue(type, value, currency),
   },
-  { id: 'pay', title: 'Paid', width: 100, priority: 2, value: (row) => row.pay_date },
+  { id: 'pay', title: 'Pay date', width: 100, priority: 2, value: (row) => row.pay_date },
   { id: 'status', title: 'State', width: 96, priority: 3, value: ({ status }) => status },
   { id: 'cash', title: 'Cash', width: 72, align: 'right', priority: 5, value: ({ cash }) => cash },
   { id: 'related', title: 'Related security', width: 100, priority: 4, value: ({ related }) => related },

@@ -12,10 +12,17 @@ import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { countValues } from '../../words/numbers.js';
-import { findFirstDecision, findOwnReason, listFindings, type DayFinding } from './day-states.js';
+import {
+  findFirstDecision,
+  findIndexRequest,
+  findOwnReason,
+  listFindings,
+  listOpenIndices,
+  type DayFinding,
+} from './day-states.js';
 import { RequestNote } from './open-days.js';
 import { formatCheck } from './step-words.js';
-import { findIndexRequest, type WaiverRequest } from './waiver-requests.js';
+import type { WaiverRequest } from './waiver-requests.js';
 
 type Waiver = Operations['waiveScheduleCheck']['request']['body'];
 
@@ -131,9 +138,9 @@ function Acceptance(props: AcceptanceProps) {
   const { check, indices } = props.blocked;
   const { requests, isNamed } = props;
   const [chosen, setChosen] = useState('');
-  const open = indices.filter((index) => findIndexRequest(requests, index) === undefined);
+  const open = listOpenIndices(indices, requests);
   const hasList = indices.length > BUTTONS_MAX;
-  const subjects = hasList ? [chosen] : [...open, ...(indices.length > 1 ? [ALL_INDICES] : [])];
+  const subjects = hasList ? [chosen] : [...open, ...(open.length > 1 ? [ALL_INDICES] : [])];
   return (
     <div class="acceptance" role="group" aria-label={`Findings of ${formatCheck(check)}`}>
       {isNamed && <p>{formatCheck(check)}</p>}
@@ -147,8 +154,8 @@ function Acceptance(props: AcceptanceProps) {
           label={`Index of ${formatCheck(check)}`}
           options={[
             { value: '', text: 'Choose an index' },
-            ...indices.map((value) => ({ value, text: value })),
-            { value: ALL_INDICES, text: `Every index (${indices.length} held back)` },
+            ...open.map((value) => ({ value, text: value })),
+            ...(open.length > 1 ? [{ value: ALL_INDICES, text: `Every index (${indices.length} held back)` }] : []),
           ]}
           value={chosen}
           onChoose={setChosen}

@@ -1,5 +1,6 @@
 import type { HeldIndex, ScheduleDay, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import { countValues } from '../../words/numbers.js';
+import type { WaiverRequest } from './waiver-requests.js';
 
 /** Kind of a badge. */
 type Kind = 'plain' | 'good' | 'warning' | 'bad' | 'info';
@@ -207,3 +208,11 @@ export function computeFreeSpace(widths: readonly number[], width: number): numb
   }
   return Math.max(0, free);
 }
+
+/** Returns the request that includes the findings of an index. A request that names no index includes all indices. */
+export const findIndexRequest = (requests: readonly WaiverRequest[], index: string): WaiverRequest | undefined =>
+  requests.find(({ index_id: id }) => id === null || id === index);
+
+/** Returns the indices whose findings are in no request. */
+export const listOpenIndices = (indices: readonly string[], requests: readonly WaiverRequest[]): readonly string[] =>
+  indices.filter((index) => findIndexRequest(requests, index) === undefined);

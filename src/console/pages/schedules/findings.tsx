@@ -1,5 +1,5 @@
 import { useNames } from '../../state/names.js';
-import { formatDecimal, formatPercent } from '../../words/numbers.js';
+import { formatChange, formatDecimal, formatPercent } from '../../words/numbers.js';
 import { listMoves, type DayFinding } from './day-states.js';
 
 /** Maximum number of findings listed for an index. */
@@ -70,7 +70,7 @@ function Moves({ moves, limit, date }: MovesProps) {
                 <td>{formatDecimal(evidence?.close)}</td>
               </>
             )}
-            <td>{formatPercent(value)}</td>
+            <td>{formatChange(value)}</td>
           </tr>
         ))}
       </tbody>

@@ -5,9 +5,9 @@ import { Entries, type Entry } from '../../components/entries.js';
 import { Section } from '../../components/page.js';
 import { formatAddress } from '../../state/location.js';
 import { formatApprovalAddress, formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
-import { describeDay, findOwnReason, isBlocked } from './day-states.js';
+import { describeDay, findIndexRequest, findOwnReason, isBlocked } from './day-states.js';
 import { formatCheck, stepWords } from './step-words.js';
-import { findIndexRequest, listDayRequests, type WaiverRequest } from './waiver-requests.js';
+import { listDayRequests, type WaiverRequest } from './waiver-requests.js';
 
 /** Maximum number of open days listed. */
 const OPEN_MAX = 12;

@@ -25,7 +25,3 @@ export const listDayRequests = (
   day: { readonly schedule_id: string; readonly date: string },
 ): readonly WaiverRequest[] =>
   requests.filter(({ schedule_id: id, date }) => id === day.schedule_id && date === day.date);
-
-/** Returns the request that includes the findings of an index. A request that names no index includes all indices. */
-export const findIndexRequest = (requests: readonly WaiverRequest[], index: string): WaiverRequest | undefined =>
-  requests.find(({ index_id: id }) => id === null || id === index);

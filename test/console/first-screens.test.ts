@@ -69,6 +69,8 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
     await page.getByRole('button', { name: 'Render CORE', exact: true }).click();
     await table.getByRole('row', { name: /^CORE current/ }).waitFor();
     await table.getByRole('row', { name: /^BROAD none/ }).waitFor();
+    // Indices with a report come first.
+    expect(await table.getByRole('row').nth(1).textContent()).toMatch(/^CORE/);
   });
 
   test('an open report states its index and date, and draws its pages near the window without a PDF viewer', async () => {

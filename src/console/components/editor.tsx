@@ -52,7 +52,7 @@ interface EditorProps {
   readonly title: string;
   /** Name of the document in the confirmation of its deletion. Default: the title. */
   readonly subject?: string;
-  readonly subtitle?: string | undefined;
+  readonly subtitle?: ComponentChildren;
   readonly above: Parameters<typeof Page>[0]['above'];
   readonly opened: OpenedDocument;
   /** Validates a document with the service. Default: the document is validated when it is saved. */

@@ -248,6 +248,27 @@ export function describeDocuments(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
+  test('the values of a selection begin with the excluded securities, next to its inputs', async () => {
+    const { page, service, complaints } = desk();
+    await service.ask('PUT', '/plugins/below-highest', {
+      name: 'Below the highest close',
+      kind: 'selection',
+      inputs: { close: 'CLOSE' },
+      source:
+        'function compute({ close }) {\n  const highest = close.reduce((a, b) => (b > a ? b : a), 0);\n  return close.map((v) => v < highest);\n}',
+    });
+    await follow(page, '/console/plugins/below-highest');
+    await page.getByText('Used by no index').waitFor();
+    const rows = page.getByRole('region', { name: 'Values' }).getByRole('row');
+    await rows.nth(1).getByText('excluded', { exact: true }).waitFor();
+    await rows.nth(2).getByText('stays', { exact: true }).waitFor();
+    await rows.first().getByText('close', { exact: true }).waitFor();
+    expect(await rows.nth(1).textContent()).toMatch(/\d\.\d\d/);
+    await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
+    await service.ask('DELETE', '/plugins/below-highest');
+    expect(complaints).toEqual([]);
+  });
+
   test('a constraint set is saved without a run, and deleted', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/optimise?index=CORE&rows=[]');

@@ -14,7 +14,7 @@ import type { PageProps } from '../../state/page-props.js';
 import { navigate, getParameter } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatPluginAddress } from '../../words/addresses.js';
+import { formatIndexAddress, formatPluginAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PluginValues, usePreview } from './plugin-values.js';
 import './plugins.css';
@@ -28,6 +28,7 @@ export function PluginPage({ params }: PageProps) {
       {(first) => (
         <Editor
           title={id ?? 'New plug-in'}
+          subtitle={id === null ? undefined : <Users id={id} />}
           above={[
             { address: '/', text: 'Indices' },
             { address: '/console/plugins', text: 'Plug-ins' },
@@ -50,6 +51,23 @@ export function PluginPage({ params }: PageProps) {
         </Editor>
       )}
     </Answered>
+  );
+}
+
+/** Renders links to the indices that use a plug-in. */
+function Users({ id }: { readonly id: string }) {
+  const plugins = useResource('plug-ins', (signal) => service.value.call('listPlugins', { signal }));
+  const plugin = plugins.data?.plugins.find(({ plugin_id: one }) => one === id);
+  if (plugin === undefined) return null;
+  return (
+    <>
+      {plugin.used_by.length === 0 ? 'Used by no index' : 'Used by'}
+      {plugin.used_by.map((index) => (
+        <a key={index} href={formatIndexAddress(index)}>
+          {index}
+        </a>
+      ))}
+    </>
   );
 }
 
@@ -175,7 +193,7 @@ interface SourceProps {
 }
 
 /** Minimum and maximum number of visible lines of the editor. */
-const LINES_MIN = 8;
+const LINES_MIN = 6;
 const LINES_MAX = 20;
 
 /** Renders the editor of the source. Errors of the sandbox are marked at their lines. */

@@ -14,6 +14,7 @@ import { formatMessage } from '../../words/findings.js';
 import { formatCount, countValues, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { createNumberWriter } from '../sql/columns.js';
+import { createInputPlugins } from './input-plugins.js';
 
 type Request = Operations['previewPlugin']['request']['body'];
 type Value = PluginPreview['values'][number];
@@ -25,6 +26,8 @@ const LISTED_MAX = 1000;
 export interface PreviewState {
   readonly preview: PluginPreview | null;
   readonly trouble: Trouble | null;
+  /** Values of the inputs of a selection; empty for other kinds. */
+  readonly inputs: readonly InputColumn[];
 }
 
 /** Computes a draft on the served store after each change. Returns null until there is a result. */
@@ -35,13 +38,30 @@ export function usePreview(document: JsonObject, isAllowed: boolean): PreviewSta
   return (
     useOneAtATime<PreviewState>(isReady ? JSON.stringify(rest) : null, async () => {
       try {
-        return { preview: await service.value.call('previewPlugin', { body }), trouble: null };
+        const preview = await service.value.call('previewPlugin', { body });
+        return { preview, trouble: null, inputs: preview.valid ? await readInputs(document) : [] };
       } catch (thrown) {
-        return { preview: null, trouble: createTrouble(thrown) };
+        return { preview: null, trouble: createTrouble(thrown), inputs: [] };
       }
     }).data ?? null
   );
 }
+
+/** Values of an input by security. */
+interface InputColumn {
+  readonly name: string;
+  readonly values: ReadonlyMap<string, number>;
+}
+
+/** Reads the values that a selection compares, so that they can be shown next to its results. */
+const readInputs = (document: JsonObject): Promise<readonly InputColumn[]> =>
+  Promise.all(
+    createInputPlugins(document).map(async ({ name, plugin }) => {
+      const body = { plugin, limit: LISTED_MAX } as unknown as Request; // the service validates the input
+      const { values } = await service.value.call('previewPlugin', { body });
+      return { name, values: new Map(values.map(({ identifier, value }) => [identifier, value])) };
+    }),
+  );
 
 interface PluginValuesProps {
   readonly previewed: PreviewState | null;
@@ -68,6 +88,7 @@ export function PluginValues({ previewed, shown, kind, height = 420 }: PluginVal
 function Answer({
   preview,
   trouble,
+  inputs,
   shown,
   kind,
   height = 0,
@@ -100,12 +121,14 @@ function Answer({
       <Facts facts={createFacts(kind, values, { valued, securities })} />
       {kind !== 'selection' && <Spread values={values} />}
       <Table
+        key={kind}
         label="values of the plug-in"
-        columns={createColumns(kind, { values, facts })}
+        columns={createColumns(kind, { values, facts, inputs })}
         rows={values}
         getKey={({ identifier }) => identifier}
         formatAddress={({ identifier }) => formatSecurityAddress(identifier)}
         searchIn={({ identifier }) => labelWithName(identifier, facts)}
+        {...(kind === 'selection' ? { sort: EXCLUDED_FIRST } : {})}
         height={height}
         empty="No security has a value."
       />
@@ -117,6 +140,8 @@ function Answer({
     </>
   );
 }
+
+const EXCLUDED_FIRST = { column: 'stays', direction: 'asc' } as const;
 
 interface Counts {
   readonly valued: number;
@@ -151,9 +176,10 @@ const createValueWriter = (values: readonly Value[]): ((value: number | null) =>
 interface Named {
   readonly values: readonly Value[];
   readonly facts: ReadonlyMap<string, NameFacts>;
+  readonly inputs: readonly InputColumn[];
 }
 
-function createColumns(kind: string, { values, facts }: Named): readonly Column<Value>[] {
+function createColumns(kind: string, { values, facts, inputs }: Named): readonly Column<Value>[] {
   const security: Column<Value> = nameColumn(facts);
   const value = createNumericColumn<Value>({
     id: 'value',
@@ -165,10 +191,11 @@ function createColumns(kind: string, { values, facts }: Named): readonly Column<
   if (kind === 'selection')
     return [
       security,
+      ...inputs.map(createInputColumn),
       {
         id: 'stays',
         title: 'Selection',
-        width: 110,
+        width: 96,
         value: (row) => (row.value === 0 ? 'excluded' : 'stays'),
         show: (row) => (
           <Badge kind={row.value === 0 ? 'plain' : 'good'}>{row.value === 0 ? 'excluded' : 'stays'}</Badge>
@@ -187,6 +214,18 @@ function createColumns(kind: string, { values, facts }: Named): readonly Column<
   });
   return [security, value, weight];
 }
+
+const createInputColumn = ({ name, values }: InputColumn): Column<Value> => {
+  const write = createNumberWriter(name, [...values.values()]);
+  return createNumericColumn<Value>({
+    id: `input ${name}`,
+    title: name,
+    help: `Input ${name}`,
+    width: 80,
+    of: ({ identifier }) => values.get(identifier) ?? null,
+    write: (value) => (value === null ? MISSING_TEXT : write(value)),
+  });
+};
 
 /** Number of bars of the distribution, and minimum number of values to show it. */
 const BARS = 24;

@@ -1,5 +1,5 @@
 import { formatLabel } from '../../words/labels.js';
-import type { JsonObject } from '../../words/paths.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 
 /** Labels of the kinds of blocks. */
 const KIND_WORDS: Readonly<Record<string, string>> = {
@@ -14,23 +14,60 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
 export const formatBlockKind = (kind: string): string => KIND_WORDS[kind] ?? formatLabel(kind);
 
 /** Returns the title of a block, for example `Largest constituents`. If it has none, describes its content. */
-export function formatBlockTitle({ kind, title, subtitle, source, lines }: JsonObject): string {
-  const words = [title, kind === 'header' ? subtitle : null, source, Array.isArray(lines) ? lines[0] : null];
-  const firstWord = words.find((word) => typeof word === 'string' && word !== '');
-  return firstWord === undefined
-    ? ''
-    : firstWord === title || firstWord === subtitle
-      ? firstWord
-      : formatLabel(firstWord);
+export function formatBlockTitle({ kind, title, subtitle, source, lines, text }: JsonObject): string {
+  const ownWords = [title, kind === 'header' ? subtitle : null, kind === 'text' ? formatFirstLine(text) : null];
+  const ownWord = ownWords.find(isFilled);
+  if (ownWord !== undefined) return ownWord;
+  const member = [source, Array.isArray(lines) ? lines[0] : null].find(isFilled);
+  return member === undefined ? '' : formatLabel(member);
 }
+
+const isFilled = (word: Json | undefined): word is string => typeof word === 'string' && word !== '';
+
+/** Returns the first line of a text without its markup. */
+const formatFirstLine = (text: Json | undefined): string =>
+  typeof text === 'string' ? (text.trim().split('\n')[0] ?? '').replaceAll(/\*\*|^#+ /g, '') : '';
+
+/** Figures of a run of an index that a grid shows by default. Some runs have more figures, for example short positions. */
+const USUAL_FIGURES = [
+  'total_return',
+  'annualised_return',
+  'volatility',
+  'sharpe_ratio',
+  'max_drawdown',
+  'tracking_error',
+  'tracking_difference',
+  'constituents',
+  'effective_assets',
+  'largest',
+];
+
+/** Lists the labels of the figures in a grid, for example `Volatility`. */
+export function listFigures({ stats, values }: JsonObject): readonly string[] {
+  const ownLabels = isObject(values) ? Object.keys(values) : [];
+  const names = Array.isArray(stats) ? stats.map(String) : isObject(values) ? [] : USUAL_FIGURES;
+  return [...names.map(formatLabel), ...ownLabels];
+}
+
+/** Number of figures in a row of a grid, if the block has none. */
+const COLUMNS = 4;
+
+/** Returns the number of figures in each row of a grid. */
+export const countFigureColumns = (block: JsonObject): number =>
+  Math.max(1, Math.min(Number(block['columns'] ?? COLUMNS), listFigures(block).length));
 
 /** Summarises a block, for example `Contributors and detractors: contributions, half of the width, CORE-40`. */
 export function formatBlockSummary(block: JsonObject, hasIndex: boolean): string {
-  const { title, source, lines, width, index_id: index } = block;
-  const shownText = [source, ...(Array.isArray(lines) ? lines : [])]
+  const { kind, title, subtitle, source, lines, width, text, index_id: index } = block;
+  const members = [source, ...(Array.isArray(lines) ? lines : [])]
     .filter((word) => typeof word === 'string')
-    .map((word) => String(word).replaceAll('_', ' '))
-    .join(', ');
+    .map((word) => String(word).replaceAll('_', ' '));
+  const contents: Readonly<Record<string, readonly string[]>> = {
+    header: isFilled(subtitle) ? [subtitle] : [],
+    text: [formatFirstLine(text)],
+    stat_grid: listFigures(block),
+  };
+  const shownText = (contents[String(kind)] ?? members).join(', ');
   const words = [shownText, width === 'half' ? 'half of the width' : '', hasIndex ? String(index ?? '') : '']
     .filter(Boolean)
     .join(', ');

@@ -8,7 +8,7 @@ import { addQuery } from '../../state/location.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatBytes, formatCount, countValues } from '../../words/numbers.js';
 import { usePdfAddress } from './pdf-address.js';
-import { formatFileName, formatReportIndices, formatReportTitle } from './report-names.js';
+import { createCoverLines, formatFileName, formatReportTitle } from './report-names.js';
 import { Thumbnail } from './thumbnail.js';
 
 /** Number of reports that are shown at first, and number of them that show their own first page. */
@@ -37,18 +37,15 @@ export function Covers({ renders }: { readonly renders: readonly RenderResult[] 
 }
 
 function Cover({ render, hasFirstPage }: { readonly render: RenderResult; readonly hasFirstPage: boolean }) {
-  const { render_id: id, template_id: template, name, pages, bytes: size, rendered_at: renderedAt } = render;
-  const indices = formatReportIndices(render);
+  const { render_id: id, template_id: template, pages, bytes: size, rendered_at: renderedAt } = render;
+  const { title, subtitle } = createCoverLines(render);
   return (
     <>
       <a href={addQuery({ render: id })}>
         {hasFirstPage && navigator.pdfViewerEnabled ? <FirstPage id={id} /> : <Outline template={template} />}
         <span>
-          <strong>{indices === '' ? name : indices}</strong>
-          <span class="quiet">
-            {indices === '' ? template : name}
-            {render.as_of !== undefined && `, ${render.as_of}`}
-          </span>
+          <strong>{title}</strong>
+          <span class="quiet">{subtitle}</span>
           <span class="quiet">{formatMoment(renderedAt)}</span>
           <span class="quiet">
             {countValues(pages, 'page')}, {formatBytes(size)}

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../words/paths.js';
-import { formatBlockKind, formatBlockTitle } from './block-words.js';
+import { countFigureColumns, formatBlockKind, formatBlockTitle, listFigures } from './block-words.js';
 import { Shape } from './thumbnail.js';
 
 /** Heights of some kinds of blocks in the outline. All other kinds are as high as a chart. */
-const HEIGHTS: Readonly<Record<string, number>> = { header: 14, text: 22, stat_grid: 26, table: 46 };
+const HEIGHTS: Readonly<Record<string, number>> = { header: 14, text: 22, table: 46 };
 const CHART_HEIGHT = 42;
 const WIDTH = 100;
 /** Height of a text line in the outline. */
@@ -20,7 +20,7 @@ export function PageOutline({ blocks, size, orientation }: PageOutlineProps) {
   return (
     <aside class="template-outline" aria-label="Outline of the report" tabIndex={0}>
       <p class="quiet">
-        Outline, {size}, {orientation}. The preview has its figures.
+        Outline, {size}, {orientation}. Save and preview renders the PDF with its values.
       </p>
       <ol class="template-sheet" data-paper={`${size} ${orientation}`}>
         {blocks.length === 0 && <li class="is-full">An empty page. Each block appears here in its place.</li>}
@@ -29,11 +29,31 @@ export function PageOutline({ blocks, size, orientation }: PageOutlineProps) {
             <span>
               {at + 1}. {formatBlockTitle(block) || formatBlockKind(String(block['kind']))}
             </span>
-            <BlockOutline kind={String(block['kind'])} isHalf={block['width'] === 'half'} />
+            {block['kind'] === 'stat_grid' ? (
+              <FigureOutline block={block} />
+            ) : (
+              <BlockOutline kind={String(block['kind'])} isHalf={block['width'] === 'half'} />
+            )}
           </li>
         ))}
       </ol>
     </aside>
+  );
+}
+
+/** Renders a box for each figure of a grid, with its label. */
+function FigureOutline({ block }: { readonly block: JsonObject }) {
+  return (
+    <div
+      class="outline-figures"
+      style={{ gridTemplateColumns: `repeat(${countFigureColumns(block)}, minmax(0, 1fr))` }}
+    >
+      {listFigures(block).map((label) => (
+        <span key={label} title={label}>
+          {label}
+        </span>
+      ))}
+    </div>
   );
 }
 

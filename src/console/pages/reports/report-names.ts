@@ -14,6 +14,24 @@ export function formatReportIndices(report: RenderResult): string {
   return `${ids[0]!} and ${ids.length - 1} more`;
 }
 
+/**
+ * Returns the lines that name a report in a list, for example `CORE` and `Monthly report, 2026-11-24`. A report without
+ * a known index has the name of its template in the first line. The date is the as-of date. Default: the date of the
+ * rendering.
+ */
+export function createCoverLines(report: RenderResult): { readonly title: string; readonly subtitle: string } {
+  const { name, template_id: template } = report;
+  const indices = formatReportIndices(report);
+  const date = getReportDate(report);
+  return indices === ''
+    ? { title: name, subtitle: `${template}, ${date}` }
+    : { title: indices, subtitle: `${name}, ${date}` };
+}
+
+/** Returns the as-of date of a report. Default: the date of its rendering. */
+const getReportDate = ({ as_of: asOf, rendered_at: renderedAt }: RenderResult): string =>
+  asOf ?? renderedAt.slice(0, 10);
+
 /** Formats the title of a report, for example `Monthly report of CORE, 2026-11-24`. The date is the as-of date. */
 export function formatReportTitle(report: RenderResult): string {
   const indices = formatReportIndices(report);
@@ -25,6 +43,5 @@ export function formatReportTitle(report: RenderResult): string {
 export function formatFileName(report: RenderResult): string {
   const [first, ...others] = listReportIndices(report);
   const rest = others.length === 0 ? '' : `-and-${others.length}-more`;
-  const date = report.as_of ?? report.rendered_at.slice(0, 10);
-  return `${first === undefined ? '' : `${first}${rest}-`}${report.template_id}-${date}.pdf`;
+  return `${first === undefined ? '' : `${first}${rest}-`}${report.template_id}-${getReportDate(report)}.pdf`;
 }

@@ -17,55 +17,60 @@ import { countValues, formatBytes, formatCount, MISSING_TEXT } from '../../words
 import { listReportIndices } from './report-names.js';
 
 /** An index with a stored run and its newest report. */
-interface ReportedIndex {
+export interface ReportedIndex {
   readonly id: string;
   readonly runAt: string | null;
   readonly report: RenderResult | undefined;
 }
 
-interface ReportStatesProps {
-  /** Finished reports, newest first. */
-  readonly renders: readonly RenderResult[];
-  /** Number of all stored reports. */
-  readonly total: number;
-  /** Template of new reports. */
-  readonly template: string | undefined;
-  /** True if figures of all reports are shown above the table. */
-  readonly hasFigures: boolean;
-}
-
-/** Renders figures of all reports. For each index with a run, shows whether its newest report is of that run. */
-export function ReportStates({ renders, total, template, hasFigures }: ReportStatesProps) {
+/**
+ * Reads the indices with a stored run, each with its newest report.
+ * @param renders finished reports, newest first
+ */
+export function useReportedIndices(renders: readonly RenderResult[]): readonly ReportedIndex[] {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
-  const rows = (runs.data?.backtests ?? []).map(({ index_id: id, run_at: runAt }): ReportedIndex => ({
+  return (runs.data?.backtests ?? []).map(({ index_id: id, run_at: runAt }) => ({
     id,
     runAt,
     report: renders.find((report) => listReportIndices(report).includes(id)),
   }));
+}
+
+interface ReportStatesProps {
+  readonly rows: readonly ReportedIndex[];
+  /** Template of new reports. */
+  readonly template: string | undefined;
+}
+
+/** Shows for each index with a run whether its newest report is of that run. */
+export function ReportStates({ rows, template }: ReportStatesProps) {
   if (rows.length === 0) return null;
   return (
-    <>
-      {hasFigures && <Figures rows={rows} renders={renders} total={total} />}
-      <Section title="Reports by index" aside="the newest report of each index, against its latest run">
-        <Table
-          label="reports by index"
-          name="states"
-          columns={createColumns(template)}
-          rows={rows}
-          getKey={({ id }) => id}
-          sort={{ column: 'state', direction: 'asc' }}
-          height={300}
-        />
-      </Section>
-    </>
+    <Section title="Reports by index" aside="the newest report of each index, against its latest run">
+      <Table
+        label="reports by index"
+        name="states"
+        columns={createColumns(template)}
+        rows={rows}
+        getKey={({ id }) => id}
+        sort={{ column: 'state', direction: 'asc' }}
+        height={300}
+      />
+    </Section>
   );
 }
 
-function Figures({
-  rows,
-  renders,
-  total,
-}: Pick<ReportStatesProps, 'renders' | 'total'> & { readonly rows: readonly ReportedIndex[] }) {
+interface ReportFiguresProps {
+  readonly rows: readonly ReportedIndex[];
+  /** Finished reports, newest first. */
+  readonly renders: readonly RenderResult[];
+  /** Number of all stored reports. */
+  readonly total: number;
+}
+
+/** Renders figures of all reports. */
+export function ReportFigures({ rows, renders, total }: ReportFiguresProps) {
+  if (rows.length === 0) return null;
   const countOf = (state: ReportState) => rows.filter((row) => findState(row) === state).length;
   const [newest] = renders;
   const stale = countOf('before the run');
@@ -92,22 +97,27 @@ function Figures({
         { term: 'Without a report', value: formatCount(countOf('none')) },
         {
           term: 'Newest',
-          ...(newest === undefined ? { value: MISSING_TEXT } : createMomentFigure(newest.rendered_at)),
+          ...(newest === undefined ? { value: MISSING_TEXT } : createNewestFigure(newest)),
         },
       ]}
     />
   );
 }
 
-type ReportState = 'before the run' | 'none' | 'current';
+function createNewestFigure({ render_id: id, rendered_at: renderedAt }: RenderResult) {
+  const { value, note } = createMomentFigure(renderedAt);
+  return { value: <a href={addQuery({ render: id })}>{value}</a>, note };
+}
+
+type ReportState = 'before the run' | 'current' | 'none';
 
 const STATE_KINDS: Readonly<Record<ReportState, BadgeKind>> = {
   'before the run': 'warning',
-  none: 'plain',
   current: 'good',
+  none: 'plain',
 };
 
-/** Order of the states. Reports for which something must be done come first. */
+/** Order of the states. Reports before the latest run come first, then the other indices with a report. */
 const STATES = Object.keys(STATE_KINDS);
 
 function findState({ runAt, report }: ReportedIndex): ReportState {
@@ -182,6 +192,7 @@ const createColumns = (template: string | undefined): readonly Column<ReportedIn
         <ActionButton
           kind="bare"
           aria-label={`Render ${id}`}
+          title={`Template ${report?.template_id ?? template}`}
           act={async (onRefusal) => {
             const body = { template_id: report?.template_id ?? template, index_id: id };
             const job = await start(() => service.value.call('renderReport', { body }), onRefusal);

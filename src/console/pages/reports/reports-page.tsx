@@ -19,7 +19,7 @@ import { formatJobId } from '../../words/jobs.js';
 import { BuiltInTemplate, formatContents, formatExtent } from './built-in-template.js';
 import { Covers } from './covers.js';
 import { OpenReport } from './open-report.js';
-import { ReportStates } from './report-states.js';
+import { ReportFigures, ReportStates, useReportedIndices } from './report-states.js';
 import { Thumbnail } from './thumbnail.js';
 import './reports.css';
 
@@ -188,26 +188,23 @@ interface RendersProps {
   readonly template: string | undefined;
 }
 
-/** Renders the state of the reports of each index, then reports that are not finished, then finished reports. */
+/** Renders figures, reports that are not finished, finished reports, and the state of the reports of each index. */
 function Renders({ jobs, open, template }: RendersProps) {
   const renders = useResource('renders', (signal) =>
     service.value.call('listRenders', { query: { limit: LISTED_MAX }, signal }),
   );
   const unfinishedJobs = jobs.filter(({ status }) => status !== 'succeeded' && status !== 'cancelled');
   const renderResults = renders.data?.renders ?? [];
+  const rows = useReportedIndices(renderResults);
   return (
     <>
-      {renders.data !== undefined && (
-        <ReportStates
-          renders={renderResults}
-          total={renders.data.total}
-          template={template}
-          hasFigures={open === null}
-        />
+      {renders.data !== undefined && open === null && (
+        <ReportFigures rows={rows} renders={renderResults} total={renders.data.total} />
       )}
       {(renders.data !== undefined || unfinishedJobs.length > 0) && (
         <Finished unfinished={unfinishedJobs} finished={renderResults} open={open} />
       )}
+      {renders.data !== undefined && <ReportStates rows={rows} template={template} />}
     </>
   );
 }

@@ -1,4 +1,6 @@
 import type { ReportTemplateDocument } from '#clients/typescript/divisor.js';
+import type { JsonObject } from '../../words/paths.js';
+import { countFigureColumns } from './block-words.js';
 
 type Block = ReportTemplateDocument['blocks'][number];
 type Paper = ReportTemplateDocument['page'];
@@ -28,6 +30,11 @@ const computeHeight = ({ kind, ...block }: Block): number => {
   return kind === 'chart' && height !== null ? height / 12 : (HEIGHTS[kind] ?? CHART_HEIGHT);
 };
 
+const describeShape = (block: Block): Pick<ShapeProps, 'kind' | 'columns'> => ({
+  kind: block.kind,
+  columns: countFigureColumns(block as unknown as JsonObject), // a block is plain JSON
+});
+
 const isHalf = (block: Block): boolean => 'width' in block && block.width === 'half';
 
 /**
@@ -38,21 +45,21 @@ export function Thumbnail({ blocks, page }: { readonly blocks: readonly Block[];
   const ratio = RATIOS[page?.size ?? 'A4'] ?? RATIOS['A4']!;
   const isWide = page?.orientation === 'landscape';
   const [width, height] = isWide ? [WIDTH * ratio, WIDTH] : [WIDTH, WIDTH * ratio];
-  const shapes: { kind: string; x: number; y: number; w: number; h: number }[] = [];
+  const shapes: ShapeProps[] = [];
   const fullWidth = width - 2 * MARGIN;
   let y = MARGIN;
   for (let k = 0; k < blocks.length && y < height - MARGIN - 3; k++) {
     const row = isHalf(blocks[k]!) && blocks[k + 1] !== undefined && isHalf(blocks[k + 1]!) ? [k, ++k] : [k];
     const w = isHalf(blocks[k]!) ? (fullWidth - GAP) / 2 : fullWidth;
     const h = Math.min(Math.max(...row.map((at) => computeHeight(blocks[at]!))), height - MARGIN - y);
-    shapes.push(...row.map((at, place) => ({ kind: blocks[at]!.kind, x: MARGIN + place * (w + GAP), y, w, h })));
+    shapes.push(...row.map((at, place) => ({ ...describeShape(blocks[at]!), x: MARGIN + place * (w + GAP), y, w, h })));
     y += h + GAP;
   }
   return (
     <svg class="template-page" viewBox={`0 0 ${width} ${height}`} width={width} height={height} aria-hidden="true">
       <rect class="paper" x="0.5" y="0.5" width={width - 1} height={height - 1} rx="2" />
-      {shapes.map(({ kind, ...place }, k) => (
-        <Shape key={k} kind={kind} {...place} />
+      {shapes.map((shape, k) => (
+        <Shape key={k} {...shape} />
       ))}
     </svg>
   );
@@ -64,10 +71,12 @@ interface ShapeProps {
   readonly y: number;
   readonly w: number;
   readonly h: number;
+  /** Number of boxes of a grid of figures. */
+  readonly columns?: number;
 }
 
 /** Renders the shape for a kind of block. */
-export function Shape({ kind, x, y, w, h }: ShapeProps) {
+export function Shape({ kind, x, y, w, h, columns = 1 }: ShapeProps) {
   switch (kind) {
     case 'header':
       return <rect class="ink" x={x} y={y} width={w * 0.6} height={h} />;
@@ -83,7 +92,10 @@ export function Shape({ kind, x, y, w, h }: ShapeProps) {
       return (
         <path
           class="rule"
-          d={[0, 1, 2].map((k) => `M${x + (k * w) / 3} ${y}h${w / 3 - 2}v${h}h${2 - w / 3}z`).join('')}
+          d={Array.from(
+            { length: columns },
+            (_, k) => `M${x + (k * w) / columns} ${y}h${w / columns - 2}v${h}h${2 - w / columns}z`,
+          ).join('')}
         />
       );
     case 'bar_chart':

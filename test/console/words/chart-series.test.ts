@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { placeLabel } from '#console/components/chart/overlays.js';
+import { placeLabel } from '#console/components/chart/label-place.js';
 import { dashCovered, toBins } from '#console/components/chart/series.js';
 import { averagePeriods } from '#console/pages/names/traded.js';
 

@@ -22,7 +22,7 @@ import {
 } from './day-states.js';
 import { RequestNote } from './open-days.js';
 import { formatCheck } from './step-words.js';
-import type { WaiverRequest } from './waiver-requests.js';
+import type { WaiverRequest } from './day-states.js';
 
 type Waiver = Operations['waiveScheduleCheck']['request']['body'];
 

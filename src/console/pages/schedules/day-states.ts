@@ -1,6 +1,12 @@
-import type { HeldIndex, ScheduleDay, ScheduleDaySummary } from '#clients/typescript/divisor.js';
+import type { Approval, HeldIndex, ScheduleDay, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import { countValues } from '../../words/numbers.js';
-import type { WaiverRequest } from './waiver-requests.js';
+
+/** Pending request to accept the findings of a check on a day. */
+export interface WaiverRequest extends Pick<WaiverFacts, 'schedule_id' | 'date' | 'check' | 'index_id'> {
+  readonly approval_id: number;
+}
+
+type WaiverFacts = Extract<NonNullable<Approval['facts']>, { readonly kind: 'waive' }>;
 
 /** Kind of a badge. */
 type Kind = 'plain' | 'good' | 'warning' | 'bad' | 'info';

@@ -21,7 +21,8 @@ import { DayPanel } from './day-panel.js';
 import { isBlocked, describeDay, describeDecisions } from './day-states.js';
 import { OpenDays } from './open-days.js';
 import { stepWords } from './step-words.js';
-import { listDayRequests, useWaiverRequests, type WaiverRequest } from './waiver-requests.js';
+import { listDayRequests, useWaiverRequests } from './waiver-requests.js';
+import type { WaiverRequest } from './day-states.js';
 import './schedules.css';
 
 /** Page of the days of a schedule. Each day opens to its indices, steps and deliveries. */

@@ -7,7 +7,8 @@ import { formatAddress } from '../../state/location.js';
 import { formatApprovalAddress, formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
 import { describeDay, findIndexRequest, findOwnReason, isBlocked } from './day-states.js';
 import { formatCheck, stepWords } from './step-words.js';
-import { listDayRequests, type WaiverRequest } from './waiver-requests.js';
+import { listDayRequests } from './waiver-requests.js';
+import type { WaiverRequest } from './day-states.js';
 
 /** Maximum number of open days listed. */
 const OPEN_MAX = 12;

@@ -19,7 +19,8 @@ import { DayHistory } from './day-history.js';
 import { isBlocked, describeDay, describeDecisions, type StateLabel } from './day-states.js';
 import { isOpenDay, OpenDays } from './open-days.js';
 import { stepWords } from './step-words.js';
-import { listDayRequests, useWaiverRequests, type WaiverRequest } from './waiver-requests.js';
+import { listDayRequests, useWaiverRequests } from './waiver-requests.js';
+import type { WaiverRequest } from './day-states.js';
 import './schedules.css';
 
 /** A schedule with its latest day and its next day. */

@@ -1,13 +1,6 @@
-import type { Approval } from '#clients/typescript/divisor.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-
-/** Pending request to accept the findings of a check on a day. */
-export interface WaiverRequest extends Pick<WaiverFacts, 'schedule_id' | 'date' | 'check' | 'index_id'> {
-  readonly approval_id: number;
-}
-
-type WaiverFacts = Extract<NonNullable<Approval['facts']>, { readonly kind: 'waive' }>;
+import type { WaiverRequest } from './day-states.js';
 
 /** Returns the pending requests to accept findings, for all schedules. Returns none until they are loaded. */
 export function useWaiverRequests(): readonly WaiverRequest[] {

@@ -256,6 +256,7 @@ function Partners({
             label={`Correlations with ${name}: ${label}`}
             bars={bars}
             format={(value) => formatDecimal(value)}
+            scaleMax={Math.max(0, all[0]?.value ?? 0)}
             isPlain
           />
         </>

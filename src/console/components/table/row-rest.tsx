@@ -24,7 +24,7 @@ export function RowRest<R>({ rows, at, row, columns, fits, below, label }: RowRe
       const cell = row?.querySelector<HTMLElement>(
         `[data-column="${CSS.escape(id)}"], [data-below="${CSS.escape(id)}"]`,
       );
-      return cell && (cell.scrollWidth > cell.clientWidth || isClamped(cell) || isOutside(cell));
+      return cell && (isCut(cell) || isOutside(cell));
     });
     setCut(foundColumns.map(({ id }) => id).join(' '));
   }, [at, row, fits.length, computeWidth(fits)]);
@@ -48,9 +48,9 @@ export function RowRest<R>({ rows, at, row, columns, fits, below, label }: RowRe
   );
 }
 
-/** Returns true for a wrapped text with more lines than its cell has room for. */
-const isClamped = (cell: HTMLElement): boolean =>
-  cell.classList.contains('wraps') && cell.scrollHeight > cell.clientHeight;
+/** Returns true for a text that is wider than its cell, or that wraps to more lines than its cell has room for. */
+export const isCut = (cell: HTMLElement): boolean =>
+  cell.scrollWidth > cell.clientWidth || (cell.classList.contains('wraps') && cell.scrollHeight > cell.clientHeight);
 
 /** Returns true for a value that does not fit into the second line. */
 const isOutside = ({ offsetTop, parentElement }: HTMLElement): boolean =>

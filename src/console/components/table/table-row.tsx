@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { countValues, MISSING_TEXT } from '../../words/numbers.js';
 import type { Column } from './columns.js';
+import { isCut } from './row-rest.js';
 import { getCellClass, getCellStyle } from './table-head.js';
 import type { Entry } from './table-model.js';
 import './wrapped-text.css';
@@ -232,8 +233,6 @@ function GroupCell<R>({ entry, column, isFirst }: GroupCellProps<R>) {
 
 /** Shows the full text of a truncated cell as a tooltip. */
 function showFullText({ currentTarget: cell }: { readonly currentTarget: HTMLElement }): void {
-  const isCut =
-    cell.scrollWidth > cell.clientWidth || (cell.classList.contains('wraps') && cell.scrollHeight > cell.clientHeight);
-  if (isCut) cell.title = cell.textContent;
+  if (isCut(cell)) cell.title = cell.textContent;
   else cell.removeAttribute('title');
 }

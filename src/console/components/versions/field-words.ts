@@ -70,14 +70,19 @@ function listTypedParts(document: JsonObject): readonly Path[] {
   return [...Array.from({ length: count }, (_, k) => ['pipeline', RULES_MEMBER, k]), ['pipeline', 'weighting']];
 }
 
+/** Returns the parameters of the type of a selection rule or of the weighting; none if the type is unknown. */
+function listParameters(types: RuleTypes, part: Path, document: JsonObject | undefined): readonly ParameterSpec[] {
+  const rule = getValueAt(document, part);
+  const all = part.includes('weighting') ? types.weighting : types.selection;
+  return (isObject(rule) && all.find(({ type }) => type === rule['type'])?.parameters) || [];
+}
+
 /** Returns the optional parameters that a part of the document does not set. Conditional parameters are left out. */
 function listOmitted(types: RuleTypes, part: Path, document: JsonObject): readonly ParameterSpec[] {
   const rule = getValueAt(document, part);
   if (!isObject(rule)) return [];
   const params = rule['params'];
-  const all = part.includes('weighting') ? types.weighting : types.selection;
-  const parameters = all.find(({ type }) => type === rule['type'])?.parameters ?? [];
-  return parameters.filter(
+  return listParameters(types, part, document).filter(
     ({ name, required, when }) =>
       !required && when === null && ((isObject(params) ? params[name] : undefined) ?? null) === null,
   );
@@ -105,10 +110,8 @@ function findParameter(types: RuleTypes, path: Path, document: JsonObject | unde
   const [name] = path.slice(-1);
   const paramsPosition = path.indexOf('params');
   if (paramsPosition >= 0) {
-    const rule = getValueAt(document, path.slice(0, paramsPosition));
-    const all = path.includes('weighting') ? types.weighting : types.selection;
-    const spec = isObject(rule) ? all.find(({ type }) => type === rule['type']) : undefined;
-    return path.length === paramsPosition + 2 ? spec?.parameters.find((one) => one.name === name) : undefined;
+    const parameters = listParameters(types, path.slice(0, paramsPosition), document);
+    return path.length === paramsPosition + 2 ? parameters.find((one) => one.name === name) : undefined;
   }
   const steps = path.filter((step) => step !== 'pipeline' && typeof step === 'string');
   const part = steps.length === 1 ? 'index' : String(steps[0]);

@@ -19,18 +19,19 @@ interface BarsProps {
   /** True if signs are not coloured as gains and losses. */
   readonly isPlain?: boolean;
   readonly format: (value: number) => string;
-  /** Largest value of the scale, shared by several lists. Default: the largest value of the bars. */
-  readonly scaleMax?: number;
+  /** Values that the scale also covers, for several lists with one scale. Default: only those of the bars. */
+  readonly covers?: readonly number[];
 }
 
 /**
  * Renders a bar chart of values, or of steps from one total to the next. The rows form a table that screen readers can
  * read.
  */
-export function Bars({ label, bars, isRunning = false, isPlain = false, format, scaleMax = 0 }: BarsProps) {
+export function Bars({ label, bars, isRunning = false, isPlain = false, format, covers = [] }: BarsProps) {
   const placedBars = placeBars(bars, isRunning);
-  const least = Math.min(0, ...placedBars.flatMap(({ from, to }) => [from, to]));
-  const largestEnd = Math.max(scaleMax, ...placedBars.flatMap(({ from, to }) => [from, to]));
+  const ends = [0, ...covers, ...placedBars.flatMap(({ from, to }) => [from, to])];
+  const least = Math.min(...ends);
+  const largestEnd = Math.max(...ends);
   const span = largestEnd - least || 1;
   const formatPosition = (value: number) => `${((value - least) / span) * 100}%`;
   return (

@@ -1,4 +1,5 @@
 import type { RiskModelView } from '#clients/typescript/divisor.js';
+import { Fragment } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Bars } from '../../components/bars.js';
@@ -241,6 +242,7 @@ function Partners({
     .filter(({ identifier }) => identifier !== name)
     .toSorted((a, b) => b.value - a.value);
   const isWhole = all.length <= PARTNERS_MAX;
+  const ends = [all[0], all.at(-1)].flatMap((partner) => (partner === undefined ? [] : [partner.value]));
   const parts = isWhole
     ? [{ label: 'Highest first', bars: all }]
     : [
@@ -250,16 +252,16 @@ function Partners({
   return (
     <Section title={`Correlations with ${name}`} aside={<a href={formatSecurityAddress(name, store)}>{name}</a>}>
       {parts.map(({ label, bars }) => (
-        <>
+        <Fragment key={label}>
           <p class="quiet">{label}</p>
           <Bars
             label={`Correlations with ${name}: ${label}`}
             bars={bars}
             format={(value) => formatDecimal(value)}
-            scaleMax={Math.max(0, all[0]?.value ?? 0)}
+            covers={ends}
             isPlain
           />
-        </>
+        </Fragment>
       ))}
     </Section>
   );

@@ -61,7 +61,7 @@ export function FrontierChart({ frontier, chosen, height, isStatic = false }: Fr
           <PointLabel
             x={x.at(chosen.point.volatility)}
             y={y.at(chosen.point.expected_return)}
-            text={chosen.label.split(' of ')[0]!}
+            text={chosen.number === null ? chosen.label : `Point ${chosen.number}`}
           />
         )}
         {isStatic && tangency !== null && tangency !== chosen.point && (

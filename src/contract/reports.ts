@@ -29,6 +29,10 @@ export const RenderRequest = defineObject(() => ({
   run_ids: z.record(Id, RunKey).nullable().default(null).meta({
     description: 'Run of each index or strategy of the report. Default: the newest run.',
   }),
+  template: ReportTemplateDocument.nullable().default(null).meta({
+    description:
+      'Template that is rendered instead of the stored one, to preview changes before they are stored. Its template_id must be that of the request.',
+  }),
 })).meta({ id: 'RenderRequest' });
 export type RenderRequest = z.infer<typeof RenderRequest>;
 
@@ -107,12 +111,14 @@ export const reportRoutes = defineRoutes({
     tag,
     summary: 'Renders a template as a PDF, as a job.',
     description:
-      'Invalid requests are refused before the job is queued: an unknown template, a missing index, an index without a run, a template without blocks.',
+      'Invalid requests are refused before the job is queued: an unknown template, a missing index, an index without a run, a template without blocks. A template in the request is rendered and not stored.',
     body: { schema: RenderRequest, example: { template_id: 'FACTSHEET-A4', index_id: 'LARGE-100' } },
     success: { status: 202, description: 'The job; see Location.', schema: RenderJobStatus },
     errors: [
       'TEMPLATE_NOT_FOUND',
       'TEMPLATE_EMPTY',
+      'TEMPLATE_BUILT_IN',
+      'ID_MISMATCH',
       'INDEX_REQUIRED',
       'INDEX_NOT_FOUND',
       'RUN_NOT_FOUND',

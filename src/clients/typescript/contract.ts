@@ -9361,6 +9361,8 @@ export interface RenderRequest {
   readonly index_ids?: readonly string[] | null | undefined;
   /** Run of each index or strategy of the report. Default: the newest run. */
   readonly run_ids?: Readonly<Record<string, string>> | null | undefined;
+  /** Template that is rendered instead of the stored one, to preview changes before they are stored. Its template_id must be that of the request. */
+  readonly template?: ReportTemplateDocumentInput | null | undefined;
 }
 
 export interface RenderResult {
@@ -11293,7 +11295,7 @@ export interface StatGridBlock {
   /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width: 'full' | 'half';
   /** Figures, in the order in which they are printed. Default: the figures of every run; tracking figures unless the index is an overlay; tracking error to the parent for a derived index; exposures for a run with short positions. There is no default if `values` is present. */
-  readonly stats: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'forecast_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null;
+  readonly stats: readonly ('total_return' | 'month_to_date' | 'year_to_date' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'forecast_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null;
   /** Number of figures per row. */
   readonly columns: number;
   /** Texts by label, which are printed after the figures. */
@@ -11309,7 +11311,7 @@ export interface StatGridBlockInput {
   /** Width of the block. Two consecutive half blocks are placed next to each other. */
   readonly width?: 'full' | 'half' | undefined;
   /** Figures, in the order in which they are printed. Default: the figures of every run; tracking figures unless the index is an overlay; tracking error to the parent for a derived index; exposures for a run with short positions. There is no default if `values` is present. */
-  readonly stats?: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'forecast_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null | undefined;
+  readonly stats?: readonly ('total_return' | 'month_to_date' | 'year_to_date' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'forecast_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null | undefined;
   /** Number of figures per row. */
   readonly columns?: number | undefined;
   /** Texts by label, which are printed after the figures. */

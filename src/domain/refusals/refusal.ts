@@ -131,7 +131,7 @@ export const ERRORS = {
     status: 422,
     help: 'The version cannot be restored: it is a deletion, or it belongs to a data store whose files were deleted or whose password is required again.',
   },
-  ID_MISMATCH: { status: 422, help: 'The id in the body differs from the id in the path.' },
+  ID_MISMATCH: { status: 422, help: 'The id of the document differs from the id in the path or in the request.' },
   INVALID_RANGE: { status: 422, help: 'The start is after the end.' },
   RANGE_TOO_SHORT: { status: 422, help: 'The range contains fewer sessions than the computation needs.' },
   CALENDAR_NOT_COVERED: { status: 422, help: 'The calendar covers no part of the range.' },

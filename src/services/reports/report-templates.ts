@@ -91,7 +91,8 @@ export function createReportTemplates(documents: DocumentStore): ReportTemplates
   };
 }
 
-function assertEditable(templateId: string): void {
+/** Refuses to change a built-in template. @throws Refusal TEMPLATE_BUILT_IN */
+export function assertEditable(templateId: string): void {
   if (isBuiltIn(templateId))
     throw new Refusal('TEMPLATE_BUILT_IN', `The template ${templateId} is built in: it can be rendered, not changed.`, {
       template_id: templateId,

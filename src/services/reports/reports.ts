@@ -16,7 +16,7 @@ import type { Precondition } from '../shared/preconditions.js';
 import { addUnreadable } from '../shared/skipped.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
 import { listEarlierFiles, requireRun } from '../stored/run-documents.js';
-import { createReportTemplates, type ReportTemplates } from './report-templates.js';
+import { assertEditable, createReportTemplates, type ReportTemplates } from './report-templates.js';
 
 export interface ReportsDependencies {
   readonly documents: DocumentStore;
@@ -47,8 +47,8 @@ export interface RenderQuery {
 export interface Reports extends ReportTemplates {
   /**
    * Queues a rendering. First makes every check that needs no drawing.
-   * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE, TEMPLATE_EMPTY, INDEX_REQUIRED, INDEX_NOT_FOUND,
-   * RUN_NOT_FOUND
+   * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE, TEMPLATE_EMPTY, TEMPLATE_BUILT_IN, ID_MISMATCH,
+   * INDEX_REQUIRED, INDEX_NOT_FOUND, RUN_NOT_FOUND
    */
   render(request: RenderRequest, origin: Origin | null): Promise<JobStatus>;
   /** Lists finished renders, newest first. */
@@ -76,6 +76,19 @@ function assertIndicesShown(boundIds: readonly string[], ids: Readonly<Record<st
   ]);
 }
 
+/**
+ * Checks that a template in a request has the id of the request, which is not the id of a built-in template.
+ * @throws Refusal TEMPLATE_BUILT_IN, ID_MISMATCH
+ */
+function assertIdOfRequest(templateId: string, { template_id: ownId }: ReportTemplateDocument): void {
+  assertEditable(templateId);
+  if (ownId === templateId) return;
+  const message = `template.template_id is ${ownId}, but template_id of the request is ${templateId}.`;
+  throw new Refusal('ID_MISMATCH', message, {
+    findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'template.template_id', message, value: ownId }],
+  });
+}
+
 interface BoundTemplate {
   readonly template: ReportTemplateDocument;
   readonly indexId: string | null;
@@ -87,9 +100,10 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
   /**
    * Returns the template of a request. Every block that needs an index has one. Also returns the index in the request.
    */
-  async function bindStoredTemplate(request: RenderRequest): Promise<BoundTemplate> {
-    const { template_id: templateId } = request;
-    const { template } = await templates.getTemplate(templateId);
+  async function bindRequestedTemplate(request: RenderRequest): Promise<BoundTemplate> {
+    const { template_id: templateId, template: unsavedTemplate } = request;
+    if (unsavedTemplate !== null) assertIdOfRequest(templateId, unsavedTemplate);
+    const template = unsavedTemplate ?? (await templates.getTemplate(templateId)).template;
     if (template.blocks.length === 0)
       throw new Refusal('TEMPLATE_EMPTY', `The report template ${templateId} has no blocks.`, {
         template_id: templateId,
@@ -113,7 +127,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
 
   return {
     async render(request, origin) {
-      const { template, indexId } = await bindStoredTemplate(request);
+      const { template, indexId } = await bindRequestedTemplate(request);
       const { run_ids: ids } = request;
       const boundIds = listBoundIndices(template);
       assertIndicesShown(boundIds, ids ?? {});

@@ -23,10 +23,14 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByLabel('Add a block').selectOption('text');
     await blocks.last().getByLabel('Text *').fill('Reviewed **quarterly**.');
     await page.getByRole('button', { name: `Move block ${before + 1} up` }).click();
-    await page.getByRole('button', { name: 'Save and preview' }).click();
+    await page.getByRole('button', { name: 'Preview' }).click();
     const download = page.getByRole('link', { name: 'Download' });
     await download.waitFor();
     expect((await downloadFile(page, () => download.click())).subarray(0, 5).toString()).toBe('%PDF-');
+    expect((await service.ask('GET', '/reports/templates/DESK')).status).toBe(404);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('heading', { name: 'DESK' }).waitFor();
+    await page.getByText('Newest report of this template.').waitFor();
     const { body } = await service.ask<{ blocks: { kind: string; index_id: string }[] }>(
       'GET',
       '/reports/templates/DESK',

@@ -3,6 +3,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { formatPercent, formatRatio } from '#views/report/numbers.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { runService, type RunningService } from '../running-service.js';
+import { describeTemplatePreviews } from './template-previews.js';
 
 interface Result {
   readonly render_id: string;
@@ -93,14 +94,9 @@ describe('templates', () => {
       skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 },
     });
     expect((await service.ask('DELETE', '/reports/templates/ALSO')).status).toBe(204);
-    expect(await service.refusal('GET', '/reports/templates/ALSO')).toMatchObject({
-      status: 404,
-      code: 'TEMPLATE_NOT_FOUND',
-    });
-    expect(await service.refusal('DELETE', '/reports/templates/ALSO')).toMatchObject({
-      status: 404,
-      code: 'TEMPLATE_NOT_FOUND',
-    });
+    const refusal = { status: 404, code: 'TEMPLATE_NOT_FOUND' };
+    expect(await service.refusal('GET', '/reports/templates/ALSO')).toMatchObject(refusal);
+    expect(await service.refusal('DELETE', '/reports/templates/ALSO')).toMatchObject(refusal);
   });
 
   test('are changed only under the etag with which they were read', async () => {
@@ -155,6 +151,8 @@ describe('templates', () => {
     });
   });
 });
+
+describeTemplatePreviews(() => service);
 
 describe('an invalid render is refused before a job is created', () => {
   const requestRefusal = (body: object) => service.refusal('POST', '/reports/render', body);

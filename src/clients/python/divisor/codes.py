@@ -260,7 +260,7 @@ class VersionNotRestorable(DivisorError):
 
 
 class IdMismatch(DivisorError):
-    """The id in the body differs from the id in the path."""
+    """The id of the document differs from the id in the path or in the request."""
 
 
 class InvalidRange(DivisorError):

@@ -10408,6 +10408,8 @@ class RenderRequest(_RenderRequest, total=False):
     index_ids: t.Optional[t.Sequence[str]]
     #: Run of each index or strategy of the report. Default: the newest run.
     run_ids: t.Optional[t.Mapping[str, str]]
+    #: Template that is rendered instead of the stored one, to preview changes before they are stored. Its template_id must be that of the request.
+    template: t.Optional[ReportTemplateDocumentInput]
 
 
 class _RenderResult(t.TypedDict):
@@ -12449,7 +12451,7 @@ class StatGridBlock(t.TypedDict):
     #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
     #: Figures, in the order in which they are printed. Default: the figures of every run; tracking figures unless the index is an overlay; tracking error to the parent for a derived index; exposures for a run with short positions. There is no default if `values` is present.
-    stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "forecast_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
+    stats: t.Optional[t.Sequence[t.Literal["total_return", "month_to_date", "year_to_date", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "forecast_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
     #: Number of figures per row.
     columns: int
     #: Texts by label, which are printed after the figures.
@@ -12468,7 +12470,7 @@ class StatGridBlockInput(_StatGridBlockInput, total=False):
     #: Width of the block. Two consecutive half blocks are placed next to each other.
     width: t.Literal["full", "half"]
     #: Figures, in the order in which they are printed. Default: the figures of every run; tracking figures unless the index is an overlay; tracking error to the parent for a derived index; exposures for a run with short positions. There is no default if `values` is present.
-    stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "forecast_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
+    stats: t.Optional[t.Sequence[t.Literal["total_return", "month_to_date", "year_to_date", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "forecast_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
     #: Number of figures per row.
     columns: int
     #: Texts by label, which are printed after the figures.

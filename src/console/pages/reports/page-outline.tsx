@@ -20,7 +20,7 @@ export function PageOutline({ blocks, size, orientation }: PageOutlineProps) {
   return (
     <aside class="template-outline" aria-label="Outline of the report" tabIndex={0}>
       <p class="quiet">
-        Outline, {size}, {orientation}. Save and preview renders the PDF with its values.
+        Outline, {size}, {orientation}. Preview renders the PDF with its values.
       </p>
       <ol class="template-sheet" data-paper={`${size} ${orientation}`}>
         {blocks.length === 0 && <li class="is-full">An empty page. Each block appears here in its place.</li>}

@@ -38,7 +38,8 @@ export function Render({ ident }: { readonly ident: string }) {
   return report === null ? <RenderProgress job={job} /> : <ReportSection report={report} />;
 }
 
-function ReportSection({ report }: { readonly report: RenderResult }) {
+/** Renders a report under its title. */
+export function ReportSection({ report }: { readonly report: RenderResult }) {
   const pdf = usePdf(report);
   return (
     <Section

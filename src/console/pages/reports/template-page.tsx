@@ -1,4 +1,5 @@
 import type { ReportTemplateDocument } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
 import { ActionButton } from '../../components/action-button.js';
 import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { ReadOnly } from '../../components/form/read-only.js';
@@ -7,7 +8,7 @@ import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { formatAddress, navigate, getParameter, setParameters, addQuery } from '../../state/location.js';
+import { navigate, getParameter, setParameters, addQuery } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -18,7 +19,7 @@ import { findFreeId } from '../templates/free-id.js';
 import { BlockList } from './block-list.js';
 import { BuiltInTemplate } from './built-in-template.js';
 import { PageOutline } from './page-outline.js';
-import { Render } from './render.js';
+import { Render, ReportSection } from './render.js';
 import '../data/data.css';
 import '../designer/designer.css';
 import './reports.css';
@@ -32,7 +33,6 @@ export function TemplatePage({ params }: PageProps) {
     (signal) => (id === null ? createTemplate(from, index, signal) : load(id, signal)),
     { follows: false },
   );
-  const render = getParameter('render');
   return (
     <Answered resource={openedDocument} what="the template">
       {(first) => (
@@ -58,14 +58,7 @@ export function TemplatePage({ params }: PageProps) {
                   <Form edited={edited} isStored={id !== null} />
                 </ReadOnly>
               </div>
-              {render === null ? (
-                <PageOutline blocks={listBlocks(edited.document)} {...getPaper(edited.document)} />
-              ) : (
-                <aside class="designer-live" aria-label="Preview">
-                  <a href={addQuery({ render: null })}>Show the outline</a>
-                  <Render key={render} ident={render} />
-                </aside>
-              )}
+              <PagePreview edited={edited} storedId={id} />
             </div>
           )}
         </Editor>
@@ -113,22 +106,80 @@ async function createTemplate(from: string | null, index: string | null, signal:
   return { document: { ...(answer as unknown as JsonObject), template_id: `MY-${from}`, blocks }, etag: null };
 }
 
-/** Renders a button that previews the stored template. If the draft is not saved, it is saved first. */
-function Preview({ edited }: { readonly edited: EditedDocument }) {
-  const { document, isChanged, save } = edited;
-  const id = String(document['template_id']);
+/** Renders a button that renders the draft without saving it. A new preview replaces the earlier one. */
+function Preview({ edited: { document } }: { readonly edited: EditedDocument }) {
   const render = async (onRefusal: OnRefusal) => {
-    if (isChanged || location.pathname !== formatTemplateAddress(id)) if (!(await save())) return;
-    const body = { template_id: id, index_id: null };
+    const body = { template_id: String(document['template_id']), template: createBody(document) };
     const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
     if (job === undefined) return;
-    if (location.pathname === formatTemplateAddress(id)) setParameters({ render: formatJobId(job) });
-    else navigate(formatAddress(formatTemplateAddress(id), { render: formatJobId(job) }));
+    const earlierPreview = getParameter('render');
+    setParameters({ render: formatJobId(job), outline: null });
+    if (earlierPreview !== null && may('write')) await removeRender(earlierPreview);
   };
   return (
     <ActionButton act={render} disabled={listBlocks(document).length === 0}>
-      Save and preview
+      Preview
     </ActionButton>
+  );
+}
+
+/** Deletes a preview. Does nothing if it was deleted already, or if its rendering failed. */
+async function removeRender(id: string): Promise<void> {
+  await service.value.call('deleteRender', { params: { render_id: id } }).catch(() => {});
+}
+
+interface PagePreviewProps {
+  readonly edited: EditedDocument;
+  /** Id of the stored template. Null for a new template. */
+  readonly storedId: string | null;
+}
+
+/**
+ * Renders the pages of the last preview. Default: the newest report of the template; without a report, the outline of
+ * its blocks.
+ */
+function PagePreview({ edited: { document, isChanged }, storedId }: PagePreviewProps) {
+  const preview = getParameter('render');
+  const outline = <PageOutline blocks={listBlocks(document)} {...getPaper(document)} />;
+  if (getParameter('outline') !== null) return outline;
+  if (preview === null)
+    return storedId === null ? outline : <NewestReport id={storedId} isChanged={isChanged} outline={outline} />;
+  return (
+    <aside class="designer-live" aria-label="Preview">
+      <a href={addQuery({ outline: 'true' })}>Show the outline</a>
+      <Render key={preview} ident={preview} />
+    </aside>
+  );
+}
+
+interface NewestReportProps {
+  readonly id: string;
+  readonly isChanged: boolean;
+  /** Outline of the blocks, which is shown if the template has no report. */
+  readonly outline: ComponentChildren;
+}
+
+/** Renders the newest report of a template. */
+function NewestReport({ id, isChanged, outline }: NewestReportProps) {
+  const renders = useResource(`renders of ${id}`, (signal) =>
+    service.value.call('listRenders', { query: { template_id: id, limit: 1 }, signal }),
+  );
+  return (
+    <Answered resource={renders} what="the newest report">
+      {({ renders: [report] }) =>
+        report === undefined ? (
+          outline
+        ) : (
+          <aside class="designer-live" aria-label="Newest report">
+            <p class="quiet">
+              {isChanged ? 'Rendered before your changes; Preview shows them.' : 'Newest report of this template.'}{' '}
+              <a href={addQuery({ outline: 'true' })}>Show the outline</a>
+            </p>
+            <ReportSection report={report} />
+          </aside>
+        )
+      }
+    </Answered>
   );
 }
 

@@ -46,6 +46,7 @@ export function createRenderPerformer({ reports, documents, jobs }: RenderDepend
           template_id: spec.template_id,
           index_id: indexId,
           index_ids: null,
+          template: null,
           run_ids: run === undefined ? null : { [indexId]: run },
         };
         const { job_id: jobId } = await reports.render(request, origin);

@@ -16,6 +16,7 @@ interface PdfPagesProps {
 export function PdfPages({ bytes, title }: PdfPagesProps) {
   const { pdf, failure } = usePdfDocument(bytes);
   const [current, setCurrent] = useState(1);
+  const [isEnlarged, setEnlarged] = useState(false);
   const list = useRef<HTMLOListElement>(null);
   if (failure !== null)
     return (
@@ -40,12 +41,17 @@ export function PdfPages({ bytes, title }: PdfPagesProps) {
             </Button>
           </>
         )}
+        <Button kind="bare" onClick={() => setEnlarged(!isEnlarged)}>
+          {isEnlarged ? 'Fit to width' : 'Enlarge'}
+        </Button>
       </div>
-      <ol ref={list}>
-        {Array.from({ length: pageCount }, (_, k) => (
-          <PdfPage key={k} pdf={pdf} number={k + 1} onCurrent={setCurrent} />
-        ))}
-      </ol>
+      <div class="pdf-scroll" data-enlarged={isEnlarged} tabIndex={0}>
+        <ol ref={list}>
+          {Array.from({ length: pageCount }, (_, k) => (
+            <PdfPage key={k} pdf={pdf} number={k + 1} onCurrent={setCurrent} />
+          ))}
+        </ol>
+      </div>
     </section>
   );
 }

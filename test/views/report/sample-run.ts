@@ -34,7 +34,7 @@ export interface SampleRun {
   readonly result: {
     readonly metrics: Record<string, number | null>;
     readonly annual_returns: Record<string, number>;
-    readonly level: { readonly data: number[] };
+    readonly level: { readonly index: string[]; readonly data: number[] };
   };
 }
 

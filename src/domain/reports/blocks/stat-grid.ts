@@ -18,6 +18,16 @@ export const STATS = {
     meaning: 'is the last level over the first, minus 1, for the named variant: price, total or net total return.',
     usual: 'every run',
   },
+  month_to_date: {
+    label: 'Month to date',
+    meaning: 'is the return since the last session of the previous month, or since the first session of a shorter run.',
+    usual: 'none',
+  },
+  year_to_date: {
+    label: 'Year to date',
+    meaning: 'is the return since the last session of the previous year, or since the first session of a shorter run.',
+    usual: 'none',
+  },
   annualised_return: {
     label: 'Annualised return',
     meaning: 'compounds the return over the sessions of a year: 252, or 365 if the calendar trades every day.',

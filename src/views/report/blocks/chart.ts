@@ -141,7 +141,13 @@ export const drawChart: Drawing<'chart'> = (block, context) => {
     const series = results.flatMap((line) => (line.panel === name && 'series' in line.found ? line.found.series : []));
     if (series.length === 0) return [];
     return [
-      { ...PANELS[name], isLogarithmic: block.log_scale && name === 'levels', hasZero: name !== 'levels', series },
+      {
+        ...PANELS[name],
+        isLogarithmic: block.log_scale && name === 'levels',
+        hasZero: name !== 'levels',
+        series,
+        ...(name === 'levels' ? { note: formatRebasing(figures) } : {}),
+      },
     ];
   });
   const missingTexts = results.flatMap((line) => ('missing' in line.found ? [line.found.missing] : []));
@@ -152,6 +158,12 @@ export const drawChart: Drawing<'chart'> = (block, context) => {
     panels.length === 0 ? [] : [createChartPart(panels, { width, height, alt: describePanels(panels, figures) })];
   return { title, sections: [{ head: null, rows: [...chart, ...notes] }] };
 };
+
+/** States on which date levels are 100, for example `rebased to 100 on 2016-01-04, after costs`. */
+function formatRebasing({ level, terms }: RunFigures): string {
+  const date = formatDay(level.days[0]!);
+  return `rebased to 100 on ${date}${terms.transactionCostBps === 0 ? '' : ', after costs'}`;
+}
 
 function createChartPart(
   panels: readonly Panel[],

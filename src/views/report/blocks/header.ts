@@ -18,9 +18,9 @@ const REASON_LINES_MAX = 4;
 /** Font sizes of the title in points, by its number of lines. */
 const TITLE_SIZES = [SIZE.display, 17, 14] as const;
 
-/** Describes the state of the run: current, or the reasons why it is stale. */
+/** Describes the state of the run: current, or the parts that have changed since. */
 function formatState({ stale }: RunFigures): string {
-  if (stale === null) return 'Current';
+  if (stale === null) return 'Current run';
   const parts = (['definition', 'data', 'engine'] as const).filter((part) => stale[part]);
   return `Not current: ${parts.join(', ')}`;
 }
@@ -31,12 +31,13 @@ const ADJUSTMENT_TEXTS: Readonly<Record<Adjustment, string>> = {
   total: 'Prices adjusted for splits and dividends',
 };
 
-/** Returns the stamps of a report: date, currency and return variant, price basis, costs and state of the run. */
+/** Returns the stamps of a report: period, currency and return variant, price basis, costs and state of the run. */
 function listStamps(figures: RunFigures): string[] {
   const { overview, currency, variant, terms } = figures;
   const { transactionCostBps: cost, adjustment, overlay } = terms;
   return [
     `As of ${overview.end}`,
+    `Since ${overview.start}`,
     `${currency}, ${RETURN_NAMES[variant]}`,
     ...(adjustment === null ? [] : [ADJUSTMENT_TEXTS[adjustment]]),
     cost === 0 ? 'No transaction cost' : `Transaction cost ${formatBasisPoints(cost)}`,

@@ -16,6 +16,8 @@ interface Figure {
 
 const FIGURES: Record<Stat, (figures: RunFigures) => string> = {
   total_return: ({ overview: { metrics } }) => formatPercent(metrics.total_return),
+  month_to_date: ({ monthlyReturns }) => formatPercent(monthlyReturns().at(-1)?.value ?? null),
+  year_to_date: ({ annualReturns }) => formatPercent(annualReturns().at(-1)?.[1] ?? null),
   annualised_return: ({ overview: { metrics } }) => formatPercent(metrics.annualised_return),
   volatility: ({ overview: { metrics } }) => formatPercent(metrics.volatility),
   sharpe_ratio: ({ overview: { metrics } }) => formatRatio(metrics.sharpe_ratio),

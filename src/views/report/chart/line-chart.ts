@@ -24,6 +24,8 @@ export interface Panel {
   readonly series: readonly ChartSeries[];
   /** Fraction of the height of the chart. */
   readonly share: number;
+  /** Text after the legend, for example the date on which the lines are 100. */
+  readonly note?: string;
 }
 
 const LEGEND_HEIGHT = 13;
@@ -48,7 +50,7 @@ export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box
   const ticks = selectFittingTicks(canvas, span, { position: computePosition, box });
   for (const { panel, axis, top, height } of plots) {
     const plot = { x: innerBox.x, y: top + LEGEND_HEIGHT, width: innerBox.width, height: height - LEGEND_HEIGHT };
-    drawLegend(canvas, panel.series, { x: box.x, y: top });
+    drawLegend(canvas, panel, { x: box.x, y: top });
     drawGrid(canvas, { axis, panel, plot });
     for (const { day } of ticks) {
       const x = computePosition(day);
@@ -145,7 +147,7 @@ function createLabel(
 
 function drawLegend(
   canvas: Canvas,
-  series: readonly ChartSeries[],
+  { series, note }: Panel,
   { x, y }: { readonly x: number; readonly y: number },
 ): void {
   let left = x;
@@ -155,6 +157,7 @@ function drawLegend(
     canvas.text(label, { x: left + 18, y: baseline, size: SIZE.label, colour: INK });
     left += 18 + canvas.typesetter.width(label, { size: SIZE.label }) + 14;
   }
+  if (note !== undefined) canvas.text(note, { x: left, y: baseline, size: SIZE.label, colour: MUTED_INK });
 }
 
 interface PlotInput {

@@ -32,6 +32,26 @@ export function describeFigures(): void {
       ])
         expect(text).toContain(value);
       expect(text).toContain(`Level ${formatRatio(sample.result.level.data.at(-1)!)}`);
+      expect(text).toContain(`rebased to 100 on ${sample.result.level.index[0]!}`);
+    });
+
+    test('returns of the latest month and year', () => {
+      const { index: dates, data: levels } = sample.result.level;
+      const computeReturnSince = (period: string): number => {
+        const first = dates.findIndex((date) => date.startsWith(period));
+        return levels.at(-1)! / levels[Math.max(0, first - 1)]! - 1;
+      };
+      const stats = ['month_to_date', 'year_to_date'];
+      const template = parse([{ kind: 'stat_grid', index_id: 'SAMPLE', stats }]);
+      const { text } = readPdf(render({ template, figures: sample.figures }).bytes);
+      const last = dates.at(-1)!;
+      for (const [label, period] of [
+        ['Month to date', last.slice(0, 7)],
+        ['Year to date', last.slice(0, 4)],
+      ] as const) {
+        expect(text).toContain(label);
+        expect(text).toContain(formatPercent(computeReturnSince(period)));
+      }
     });
 
     test('returns by year', () => {

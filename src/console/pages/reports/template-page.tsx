@@ -145,7 +145,7 @@ function PagePreview({ edited: { document, isChanged }, storedId }: PagePreviewP
   if (preview === null)
     return storedId === null ? outline : <NewestReport id={storedId} isChanged={isChanged} outline={outline} />;
   return (
-    <aside class="designer-live" aria-label="Preview">
+    <aside class="template-report" aria-label="Preview">
       <a href={addQuery({ outline: 'true' })}>Show the outline</a>
       <Render key={preview} ident={preview} />
     </aside>
@@ -170,7 +170,7 @@ function NewestReport({ id, isChanged, outline }: NewestReportProps) {
         report === undefined ? (
           outline
         ) : (
-          <aside class="designer-live" aria-label="Newest report">
+          <aside class="template-report" aria-label="Newest report">
             <p class="quiet">
               {isChanged ? 'Rendered before your changes; Preview shows them.' : 'Newest report of this template.'}{' '}
               <a href={addQuery({ outline: 'true' })}>Show the outline</a>

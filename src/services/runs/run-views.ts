@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { RunFigures, RunSummaryCollection } from '#contract/analytics/summaries.js';
+import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -63,6 +64,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       ...figures,
       name,
       run_at,
+      benchmark: BacktestFields.parse(run.request).benchmark?.id ?? null,
       next_rebalance: runId === indexId ? await nextRebalance(indexId, figures.end) : null,
       coming_rebalance: runId === indexId ? await comingRebalance(indexId, figures.end) : null,
     };

@@ -22,8 +22,9 @@ beforeAll(async () => {
   const selection = [{ id: 'top', type: 'TopN' as const, params: { count: 10 } }];
   await client.call('createIndex', { body: { ...INDEX, id: 'TOP', name: 'Top', pipeline: { selection, weighting } } });
   await client.call('createStrategy', { body: { id: 'HALF', name: 'Half', index_id: 'TOP', exposure: 0.5 } });
-  for (const index_id of ['TOP', 'HALF'])
-    await client.run('startBacktest', { params: { index_id }, body: { transaction_cost_bps: 10 } });
+  const benchmark = { kind: 'index', id: 'TOP' } as const;
+  await client.run('startBacktest', { params: { index_id: 'TOP' }, body: { transaction_cost_bps: 10 } });
+  await client.run('startBacktest', { params: { index_id: 'HALF' }, body: { transaction_cost_bps: 10, benchmark } });
 });
 afterAll(() => service.close());
 
@@ -49,6 +50,7 @@ test('a row of the summaries has the figures of the views of its run', async () 
     expect(row.trace.index.every((date) => level.index.includes(date))).toBe(true);
   }
   const [half, top] = summaries;
+  expect([half!.benchmark, top!.benchmark]).toEqual(['TOP', null]);
   const { levels } = await client.call('getLevels', { params: { index_id: 'TOP' } });
   const { upcoming } = await client.call('getSchedule', { params: { index_id: 'TOP' }, query: { as_of: top!.end } });
   expect([top!.level, top!.next_rebalance]).toEqual([levels.data.at(-1), upcoming[0]]);

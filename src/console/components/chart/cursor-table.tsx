@@ -69,7 +69,7 @@ export function CursorTable({ label, dates, lines, at, from, unit, onRemove }: C
 }
 
 /**
- * Returns the end of the labels that all lines share, for example `, total return`. It is stated once beside the date.
+ * Returns the end of the labels that all lines share, for example `, total return`. It is stated once next to the date.
  * Returns an empty text if the labels end differently.
  */
 function findSharedBasis(lines: readonly Line[]): string {

@@ -10422,6 +10422,8 @@ export interface RunSummaryRow {
   readonly run_at: string | null;
   /** Index or identifier with which the run was compared; null without a benchmark. */
   readonly benchmark: string | null;
+  /** First date of the levels of the run. */
+  readonly start: string;
   /** Last date of the levels of the run. */
   readonly end: string;
   /** Level in index points on that date; for a strategy, its level (100 at the start). */

@@ -11535,6 +11535,8 @@ class RunSummaryRow(t.TypedDict):
     run_at: t.Optional[str]
     #: Index or identifier with which the run was compared; null without a benchmark.
     benchmark: t.Optional[str]
+    #: First date of the levels of the run.
+    start: str
     #: Last date of the levels of the run.
     end: str
     #: Level in index points on that date; for a strategy, its level (100 at the start).

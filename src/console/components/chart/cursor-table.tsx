@@ -11,21 +11,23 @@ interface CursorTableProps {
   readonly at: number;
   readonly from: number;
   readonly unit: Unit;
+  readonly hasReference: boolean;
   /** Removes a removable line. */
   readonly onRemove?: ((id: string) => void) | undefined;
 }
 
 /**
  * Renders a table of the values at the cursor and their changes since a date. It also shows by how much each change
- * differs from the change of the reference line. Default reference: the first line.
+ * differs from the change of the reference line, if there is one. Default reference: the first line.
  */
-export function CursorTable({ label, dates, lines, at, from, unit, onRemove }: CursorTableProps) {
+export function CursorTable({ label, dates, lines, at, from, unit, hasReference, onRemove }: CursorTableProps) {
   const changes = lines.map(({ values }) => computeChange(values, from, at));
   const base = Math.max(
     0,
     lines.findIndex(({ reference }) => reference !== undefined),
   );
   const name = lines[base]?.reference ?? lines[base]?.label.split(',')[0];
+  const hasDifference = hasReference && lines.length > 1;
   const basis = findSharedBasis(lines);
   return (
     <div class="cursor-table">
@@ -40,7 +42,7 @@ export function CursorTable({ label, dates, lines, at, from, unit, onRemove }: C
             <th scope="col">
               Since <span class="whole-date">{dates[from]}</span>
             </th>
-            {lines.length > 1 && <th scope="col">Minus {name}</th>}
+            {hasDifference && <th scope="col">Minus {name}</th>}
           </tr>
         </thead>
         <tbody>
@@ -59,7 +61,7 @@ export function CursorTable({ label, dates, lines, at, from, unit, onRemove }: C
               </th>
               <td>{formatValueAt(values, at, unit)}</td>
               <td class={getSignClass(changes[k])}>{formatChange(changes[k])}</td>
-              {lines.length > 1 && <td>{k === base ? '' : renderDifference(changes[k], changes[base])}</td>}
+              {hasDifference && <td>{k === base ? '' : renderDifference(changes[k], changes[base])}</td>}
             </tr>
           ))}
         </tbody>

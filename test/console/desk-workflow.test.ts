@@ -93,7 +93,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await follow(page, '/console/indices/CORE');
     await page
       .getByLabel(/^Figures from/)
-      .getByText('Realised tracking error to BROAD')
+      .getByText('realised, to BROAD')
       .waitFor();
     // The table at the cursor shows differences from the benchmark, as the key figures do.
     await page.getByRole('columnheader', { name: 'Minus BROAD' }).waitFor();

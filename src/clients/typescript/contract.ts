@@ -10422,6 +10422,10 @@ export interface RunSummaryRow {
   readonly name: string;
   /** Time of the run, ISO-8601 UTC with offset. */
   readonly run_at: string | null;
+  /** Index or identifier with which the run was compared; null without a benchmark. */
+  readonly benchmark: string | null;
+  /** First date of the levels of the run. */
+  readonly start: string;
   /** Last date of the levels of the run. */
   readonly end: string;
   /** Level in index points on that date; for a strategy, its level (100 at the start). */

@@ -16,9 +16,9 @@ export interface Metric {
   readonly isLong?: boolean;
 }
 
-/** Prevents line breaks inside the dates of a text. */
-const keepDatesWhole = (text: string): ComponentChildren =>
-  text.split(/(\d{4}-\d\d-\d\d)/).map((part, k) => (k % 2 === 0 ? part : <span class="whole-date">{part}</span>));
+/** Prevents line breaks at the hyphens of dates and ids. A word that is wider than the line still breaks. */
+const keepWordsWhole = (text: string): ComponentChildren =>
+  text.split(/(\w\S*-\S*\w)/).map((part, k) => (k % 2 === 0 ? part : <span class="whole-word">{part}</span>));
 
 /** Minimum width of a figure in pixels. */
 const WIDTH_MIN = 118;
@@ -41,14 +41,14 @@ export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[
     >
       {metrics.map(({ term, value, help, kind = '', note, isLong = false }, at) => (
         <div
-          key={term}
+          key={at}
           title={help}
           style={formatSpan((isLong ? 2 : 1) + (at === metrics.length - 1 ? left : 0), columns)}
         >
-          <dt>{term}</dt>
+          <dt>{keepWordsWhole(term)}</dt>
           <dd class={kind}>{value}</dd>
           {note !== undefined && (
-            <dd class="metric-note quiet">{typeof note === 'string' ? keepDatesWhole(note) : note}</dd>
+            <dd class="metric-note quiet">{typeof note === 'string' ? keepWordsWhole(note) : note}</dd>
           )}
         </div>
       ))}

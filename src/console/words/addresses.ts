@@ -35,6 +35,6 @@ export const formatApprovalAddress = (id: number): string => `/console/approvals
 export const formatGovernanceAddress = (part: string, id?: string): string =>
   `/console/governance/${part}${id === undefined ? '' : `/${encodeURIComponent(id)}`}`;
 
-/** Returns the address of the page that compares runs. */
-export const formatCompareAddress = (ids: readonly string[]): string =>
-  `/console/compare?${new URLSearchParams({ ids: ids.join(',') }).toString()}`;
+/** Returns the address of the page that compares runs, with a benchmark or without. */
+export const formatCompareAddress = (ids: readonly string[], benchmark: string | null = null): string =>
+  `/console/compare?${new URLSearchParams({ ids: ids.join(','), ...(benchmark !== null && { benchmark }) }).toString()}`;

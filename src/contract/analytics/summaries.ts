@@ -29,6 +29,11 @@ export const RunSummaryRow = defineObject(() => ({
   index_id: z.string(),
   name: z.string(),
   run_at: z.string().nullable(),
+  benchmark: z
+    .string()
+    .nullable()
+    .meta({ description: 'Index or identifier with which the run was compared; null without a benchmark.' }),
+  start: z.string().meta({ description: 'First date of the levels of the run.' }),
   end: z.string().meta({ description: 'Last date of the levels of the run.' }),
   level: z
     .number()
@@ -56,5 +61,5 @@ export type RunSummaryCollection = z.infer<typeof RunSummaryCollection>;
 /** Members of a summary row that depend only on the stored run. */
 export type RunFigures = Omit<
   WithoutRunState<z.infer<typeof RunSummaryRow>>,
-  'name' | 'run_at' | 'next_rebalance' | 'coming_rebalance'
+  'name' | 'run_at' | 'start' | 'benchmark' | 'next_rebalance' | 'coming_rebalance'
 >;

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { RunFigures, RunSummaryCollection } from '#contract/analytics/summaries.js';
+import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -57,12 +58,14 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
   async function readRow(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
     const { bytes } = await maker.readCached({ view: 'summary', columns: await maker.readColumns(run) }, signal);
     const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFigures; // the view wrote this JSON, about 4 KB
-    const { run_id: runId, index_id: indexId, name, run_at } = run;
+    const { run_id: runId, index_id: indexId, name, run_at, start } = run;
     return {
       ...(await createStoredState(states, run)),
       ...figures,
       name,
       run_at,
+      start,
+      benchmark: BacktestFields.parse(run.request).benchmark?.id ?? null,
       next_rebalance: runId === indexId ? await nextRebalance(indexId, figures.end) : null,
       coming_rebalance: runId === indexId ? await comingRebalance(indexId, figures.end) : null,
     };

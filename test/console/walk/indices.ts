@@ -222,8 +222,8 @@ export function describeIndices(desk: () => Desk): void {
     await pollEventually(() => page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     const takenTerms = page.getByText(`Benchmark ${benchmarkId} · Transaction cost 25 bp`);
-    // The caption names the benchmark and its return variant.
-    await page.getByText(`Benchmark ${benchmarkId}, total return`, { exact: true }).first().waitFor();
+    // The row of the benchmark states its return variant in its tooltip.
+    await page.getByTitle(`Benchmark ${benchmarkId}, total return`, { exact: true }).waitFor();
     await pollEventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
     expect(await page.getByText('changed for the next run').count()).toBe(0);
     // The definition has changed. The address of the new run contains no terms.

@@ -5,6 +5,7 @@ import {
   createParentFigures,
   createFigures,
   createStatistics,
+  formatRelation,
   formatSubject,
 } from '#console/pages/index/figures.js';
 import { formatActionValue } from '#console/words/actions.js';
@@ -74,12 +75,14 @@ test('a tracking error states its reference: the index of the portfolio, or the 
   const portfolio = createView({ of: 'portfolio', metrics, benchmark: 'EQ', benchmark_statistics: RELATIVE });
   expect(formatSubject(portfolio, 'CORE')).toBe('Portfolio after costs, price return');
   const shownFigures = createFigures(portfolio, 'CORE').map(({ term, value }) => `${term}: ${String(value)}`);
+  const notes = createFigures(portfolio, 'CORE').map(({ note }) => note);
   expect(shownFigures.slice(6)).toEqual([
-    'Realised tracking error to its index: 0.05%',
-    'Difference to its index: −1.30 pp',
-    'Realised tracking error to EQ: 5.76%',
-    'Return minus EQ: +2.00 pp',
+    'Tracking error: 0.05%',
+    'Tracking difference: −1.30 pp',
+    'Tracking error: 5.76%',
+    'Excess return: +2.00 pp',
   ]);
+  expect(notes.slice(6)).toEqual(['realised, to its index', 'to its index', 'realised, to EQ', 'to EQ']);
   // The exposure of a risk control replaces the figures relative to the benchmark.
   const control = { target: 0.1, maxExposure: 1.5, exposure: 0.433, volatility: 0.231 };
   const controlledFigures = createFigures(
@@ -93,11 +96,20 @@ test('a tracking error states its reference: the index of the portfolio, or the 
   ]);
   expect(controlledFigures.find(({ term }) => term === 'Realised volatility')!.note).toBe('target 10.00%');
   // A benchmark that is the index of the portfolio would repeat the same figures.
-  expect(listTerms(createFigures(portfolio, 'EQ')).filter((term) => term.includes('EQ'))).toEqual([]);
+  expect(createFigures(portfolio, 'EQ').filter(({ note }) => note?.includes('EQ'))).toEqual([]);
   expect(createBenchmarkFigures(portfolio).find(({ term }) => term === 'Information ratio')!.value).toBe('–');
   expect(createBenchmarkFigures(createView({}))).toEqual([]);
   expect(addReturn('Benchmark EQ', 'price')).toBe('Benchmark EQ, price return');
   expect(addReturn('Benchmark EQ', null)).toBe('Benchmark EQ');
+});
+
+test('the line below a level states the tracking error to the index of a strategy, otherwise to the benchmark', () => {
+  const metrics = { ...createView({}).metrics, tracking_error: 0.0005, tracking_difference: -0.013 };
+  const compared = { metrics, benchmark: 'EQ', benchmark_statistics: RELATIVE };
+  const strategy = createView({ ...compared, index_id: 'FUND', of: 'portfolio' });
+  expect(formatRelation(strategy, 'CORE')).toBe('Tracking error 0.05% · −1.30 pp to CORE');
+  expect(formatRelation(createView(compared), 'CORE')).toBe('Tracking error 5.76% · +2.00 pp to EQ');
+  expect(formatRelation(createView({ metrics }), 'CORE')).toBeNull();
 });
 
 test('a derived index shows the tracking error to its parent and the forecast', () => {

@@ -22,22 +22,23 @@ beforeAll(async () => {
   const selection = [{ id: 'top', type: 'TopN' as const, params: { count: 10 } }];
   await client.call('createIndex', { body: { ...INDEX, id: 'TOP', name: 'Top', pipeline: { selection, weighting } } });
   await client.call('createStrategy', { body: { id: 'HALF', name: 'Half', index_id: 'TOP', exposure: 0.5 } });
-  for (const index_id of ['TOP', 'HALF'])
-    await client.run('startBacktest', { params: { index_id }, body: { transaction_cost_bps: 10 } });
+  const body = { transaction_cost_bps: 10, benchmark: { kind: 'index', id: 'TOP' } } as const;
+  await client.run('startBacktest', { params: { index_id: 'TOP' }, body: { transaction_cost_bps: 10 } });
+  await client.run('startBacktest', { params: { index_id: 'HALF' }, body });
 });
 afterAll(() => service.close());
 
 test('a row of the summaries has the figures of the views of its run', async () => {
   const { summaries } = await client.call('listSummaries');
-  expect(summaries.map(({ index_id }) => index_id)).toEqual(['HALF', 'TOP']);
+  expect(summaries.map((row) => `${row.index_id} ${row.benchmark}`)).toEqual(['HALF TOP', 'TOP null']);
   for (const row of summaries) {
-    const params = { index_id: row.index_id };
-    const { level, metrics, last_rebalance, end } = await client.call('getOverview', { params });
+    const { level, metrics, last_rebalance, end } = await client.call('getOverview', {
+      params: { index_id: row.index_id },
+    });
     const values = level.data.map(Number);
     const yearBefore = values[level.index.findLastIndex((date) => date < '2023')]!;
-    expect([row.end, row.last_rebalance]).toEqual([end, last_rebalance]);
-    expect(row.total_return).toBe(metrics.total_return);
-    expect(row.max_drawdown).toBe(metrics.max_drawdown);
+    expect([row.start, row.end, row.last_rebalance]).toEqual([level.index[0], end, last_rebalance]);
+    expect([row.total_return, row.max_drawdown]).toEqual([metrics.total_return, metrics.max_drawdown]);
     expect(row.day_return).toBeCloseTo(values.at(-1)! / values.at(-2)! - 1, 12);
     expect(row.year_to_date).toBeCloseTo(values.at(-1)! / yearBefore - 1, 12);
     const last = values.slice(-253).map(Math.log);

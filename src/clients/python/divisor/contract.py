@@ -11535,6 +11535,10 @@ class RunSummaryRow(t.TypedDict):
     name: str
     #: Time of the run, ISO-8601 UTC with offset.
     run_at: t.Optional[str]
+    #: Index or identifier with which the run was compared; null without a benchmark.
+    benchmark: t.Optional[str]
+    #: First date of the levels of the run.
+    start: str
     #: Last date of the levels of the run.
     end: str
     #: Level in index points on that date; for a strategy, its level (100 at the start).

@@ -56,6 +56,8 @@ export interface ChartProps {
   readonly hasBrush?: boolean;
   /** True if a table shows the values at the cursor, how they changed, and how they differ. */
   readonly compares?: boolean;
+  /** False if no line is a reference of the others. The table then has no differences. Default: true. */
+  readonly hasReference?: boolean;
   /** Removes a line from the table at the cursor. Default: no line is removable. */
   readonly onRemoveLine?: (id: string) => void;
 }
@@ -169,7 +171,11 @@ function ChartHead(props: ChartHeadProps) {
     <figcaption class="chart-head">
       <div class="chart-values">
         {compares ? (
-          <CursorTable {...{ label, dates, lines, at, from, unit }} onRemove={props.onRemoveLine} />
+          <CursorTable
+            {...{ label, dates, lines, at, from, unit }}
+            hasReference={props.hasReference ?? true}
+            onRemove={props.onRemoveLine}
+          />
         ) : (
           <Legend date={dates[at]} {...{ at, lines, unit, mark, marksAre }} />
         )}

@@ -151,11 +151,9 @@ function Levels({ view, runs }: LevelsProps) {
       const values =
         base === null ? level.data : level.data.map((value) => (value === null ? null : (100 * value) / base));
       const isRun = k < runs;
-      // Without a benchmark, the runs are compared with the first run.
-      const isOnlyRuns = k === 0 && runs === view.entries.length;
       const name = addStale(`${id}${isRun ? ' after costs' : ''}`, stale);
       const label = variants.size > 1 ? addReturn(name, variant) : name;
-      return { id: String(k), label, values, colour: k + 1, ...((!isRun || isOnlyRuns) && { reference: id }) };
+      return { id: String(k), label, values, colour: k + 1, ...(!isRun && { reference: id }) };
     });
     return dashCovered(drawn);
   }, [view, runs, range?.from, range?.to]);
@@ -181,6 +179,7 @@ function Levels({ view, runs }: LevelsProps) {
         onRange={chooseRange}
         hasBrush
         compares
+        hasReference={runs < view.entries.length}
       />
     </Section>
   );

@@ -1,7 +1,14 @@
 import type { CompareView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { PERCENT_UNIT, dashCovered, limitToRange, type Line, type Unit } from '../../components/chart/series.js';
+import {
+  PERCENT_UNIT,
+  dashCovered,
+  limitToRange,
+  type Line,
+  type Range,
+  type Unit,
+} from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
 import { addSign } from '../../components/signed.js';
@@ -60,13 +67,14 @@ function cutLevels({ entries }: CompareView, range: ReturnType<typeof findChosen
 export function Together({ view }: { readonly view: CompareView }) {
   const range = findChosenRange();
   const data = useMemo(() => cutLevels(view, range), [view, range?.from, range?.to]);
+  const all = useMemo(() => cutLevels(view, null), [view]);
   const ids = data.series.map(({ id }) => id);
   const referenceId = ids.includes(getParameter('to') ?? '') ? getParameter('to')! : (ids.at(-1) ?? ''); // the parameter `to` is in `ids`
   return (
     <>
       <Drawdowns data={data} />
       <Years data={data} />
-      <Rolling data={data} reference={referenceId} ids={ids} />
+      <Rolling all={all} range={range} reference={referenceId} ids={ids} />
       <RelativeFigures data={data} reference={referenceId} />
       <Pairs data={data} entries={view.entries} />
     </>
@@ -154,12 +162,14 @@ const WINDOWS = [
 const PLAIN_UNIT: Unit = { of: 'number', digits: 2 };
 
 interface RollingProps {
-  readonly data: LevelsInRange;
+  /** Levels of all dates. A window can begin before the range. */
+  readonly all: LevelsInRange;
+  readonly range: Range | null;
   readonly reference: string;
   readonly ids: readonly string[];
 }
 
-function Rolling({ data: { dates, series, sessions }, reference, ids }: RollingProps) {
+function Rolling({ all: { dates, series, sessions }, range, reference, ids }: RollingProps) {
   const measure: RollingMeasure =
     MEASURES.find(({ value }) => value === getParameter('rolling'))?.value ?? 'volatility';
   const window = WINDOWS.find(({ value }) => value === getParameter('window'))?.value ?? '252';
@@ -206,6 +216,7 @@ function Rolling({ data: { dates, series, sessions }, reference, ids }: RollingP
         lines={lines}
         height={220}
         unit={measure === 'volatility' ? PERCENT_UNIT : PLAIN_UNIT}
+        range={range}
         onRange={chooseRange}
       />
     </Section>
@@ -252,7 +263,12 @@ const COMPARISON_COLUMNS: readonly Column<ComparisonRow>[] = [
   }),
 ];
 
-function RelativeFigures({ data: { series, sessions }, reference }: Omit<RollingProps, 'ids'>) {
+interface RelativeFiguresProps {
+  readonly data: LevelsInRange;
+  readonly reference: string;
+}
+
+function RelativeFigures({ data: { series, sessions }, reference }: RelativeFiguresProps) {
   const rows = useMemo(() => {
     const base = series.find(({ id }) => id === reference)?.levels ?? [];
     return series

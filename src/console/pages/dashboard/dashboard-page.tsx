@@ -1,18 +1,22 @@
 import type { RunSummaryRow } from '#clients/typescript/divisor.js';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { AddSelect } from '../../components/add-select.js';
 import { Button } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Icon } from '../../components/icon.js';
 import { Page } from '../../components/page.js';
+import { RangeBar } from '../../components/range-bar.js';
 import { PageSkeleton } from '../../components/skeleton.js';
 import { createPin, isArranged, pins, PINS_MAX, setPins, type NewPin, type Pin } from '../../state/dashboard.js';
 import { getPartName } from '../../state/part.js';
 import { formatAddress } from '../../state/location.js';
+import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatCompareAddress, formatIndexAddress } from '../../words/addresses.js';
 import { countValues } from '../../words/numbers.js';
+import { chooseOverviewRuns, findSharedBenchmark } from './compared-runs.js';
+import { PinFrame, FIRST_HEIGHT } from './pin-frame.js';
 import { RunChoice } from './run-choice.js';
 import './dashboard.css';
 
@@ -25,7 +29,8 @@ export function DashboardPage() {
   const [dragged, setDragged] = useState<string | null>(null);
   const storedPins = pins.value;
   const isOverview = storedPins.length === 0 && !isArranged();
-  const overview = useMemo(() => createOverview(runs.data?.summaries ?? []).map(createPin), [runs.data]);
+  const summaries = runs.data?.summaries ?? [];
+  const overview = useMemo(() => createOverview(summaries).map(createPin), [runs.data]);
   const all = isOverview ? overview : storedPins;
   const move = (id: string, to: number) => {
     const from = all.findIndex((one) => one.id === id);
@@ -41,28 +46,41 @@ export function DashboardPage() {
         <>
           {all.length < PINS_MAX && <AddPart shown={all} />}
           {all.length > 0 && <Button onClick={() => setPins([])}>Clear</Button>}
-          <RunChoice all={all} ids={(runs.data?.summaries ?? []).map(({ index_id: id }) => id)} />
+          <RunChoice all={all} runs={summaries} />
         </>
       }
     >
       {all.length === 0 ? (
         <Empty />
       ) : (
-        <ul class="dashboard">
-          {all.map((one, k) => (
-            <PinCard
-              key={one.id}
-              one={one}
-              all={all}
-              onDrag={setDragged}
-              onMove={(to) => move(one.id, to)}
-              {...(dragged !== null && { onDrop: () => move(dragged, k) })}
-            />
-          ))}
-        </ul>
+        <>
+          <PartRange runs={summaries} />
+          <ul class="dashboard">
+            {all.map((one, k) => (
+              <PinCard
+                key={one.id}
+                one={one}
+                all={all}
+                onDrag={setDragged}
+                onMove={(to) => move(one.id, to)}
+                {...(dragged !== null && { onDrop: () => move(dragged, k) })}
+              />
+            ))}
+          </ul>
+        </>
       )}
     </Page>
   );
+}
+
+/** Renders the date range of all parts. Without a choice, each part has the range with which it was pinned. */
+function PartRange({ runs }: { readonly runs: Runs }) {
+  const start = runs.map((run) => run.start).toSorted()[0];
+  const end = runs
+    .map((run) => run.end)
+    .toSorted()
+    .at(-1);
+  return start === undefined || end === undefined ? null : <RangeBar start={start} end={end} />;
 }
 
 interface PinCardProps extends PinButtonsProps {
@@ -105,7 +123,7 @@ function PinCard({ one, all, onMove, onDrag, onDrop }: PinCardProps) {
         </h2>
         <PinButtons one={one} all={all} onMove={onMove} />
       </header>
-      <PinFrame one={one} height={height} onHeight={setHeight} />
+      <PinFrame one={one} range={findChosenRange()} height={height} onHeight={setHeight} />
     </li>
   );
 }
@@ -138,12 +156,12 @@ const useRuns = () => useResource('summaries', (signal) => service.value.call('l
 type Runs = readonly RunSummaryRow[];
 
 /**
- * Returns runs sorted: first runs on the served store, then runs on other stores. Within each group the newest is
- * first.
+ * Returns runs sorted: first runs that are up to date, then stale runs, then runs on other stores. Within each group the
+ * newest is first.
  */
 const listNewest = (runs: Runs): Runs => {
-  const isElsewhere = ({ stale }: RunSummaryRow) => Number(stale?.store_id != null);
-  return runs.toSorted((a, b) => isElsewhere(a) - isElsewhere(b) || ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1));
+  const rank = ({ stale }: RunSummaryRow) => (stale === null ? 0 : stale.store_id === null ? 1 : 2);
+  return runs.toSorted((a, b) => rank(a) - rank(b) || ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1));
 };
 
 function createNewPin(id: string, position: number): NewPin {
@@ -156,18 +174,15 @@ function createNewPin(id: string, position: number): NewPin {
 const OVERVIEW_RUNS = 3;
 
 /**
- * Creates a comparison of the newest runs with the same return variant; if there is only one run, its level. The table
- * of all indices follows.
+ * Creates a comparison of the newest runs, with the benchmark that they share; if there is only one run, its level. The
+ * table of all indices follows.
  */
 function createOverview(runs: Runs): readonly NewPin[] {
-  const newest = listNewest(runs);
-  const ids = newest
-    .filter(({ return_variant: variant }) => variant === newest[0]?.return_variant)
-    .map(({ index_id: id }) => id);
+  const ids = chooseOverviewRuns(listNewest(runs), OVERVIEW_RUNS);
   const [first] = ids;
   if (first === undefined) return [];
-  const compareAddress = formatCompareAddress(ids.slice(0, OVERVIEW_RUNS));
-  const page = 'portfolios after costs';
+  const compareAddress = formatCompareAddress(ids, findSharedBenchmark(runs, ids));
+  const page = 'after costs';
   return [
     ...(ids.length === 1
       ? [createNewPin(first, 0), createNewPin(first, 1)]
@@ -232,7 +247,7 @@ function AddPart({ shown }: { readonly shown: readonly Pin[] }) {
   );
 }
 
-const WIDTHS = { 1: 'Narrow', 1.5: 'Half', 2: 'Medium', 3: 'Wide' } as const;
+const WIDTHS = { 1: 'Width 1/3', 1.5: 'Width 1/2', 2: 'Width 2/3', 3: 'Full width' } as const;
 
 /**
  * Width of a pinned part after its width button is pressed: the next larger width, and the smallest after the largest.
@@ -275,64 +290,19 @@ function PinButtons({ one, all, onMove }: PinButtonsProps) {
       >
         <Icon name="down" />
       </Button>
-      <Button
-        kind="bare"
-        aria-label={`${WIDTHS[width]}: width of ${part}`}
-        title="Change the width"
-        onClick={() => change(WIDER[width])}
-      >
-        {WIDTHS[width]}
-      </Button>
+      <span class="dashboard-width">
+        <Button
+          kind="bare"
+          aria-label={`${WIDTHS[width]}: ${part}`}
+          title="Change the width"
+          onClick={() => change(WIDER[width])}
+        >
+          {WIDTHS[width]}
+        </Button>
+      </span>
       <Button kind="bare" aria-label={`Remove ${part}`} onClick={() => setPins(all.filter(({ id }) => id !== one.id))}>
         <Icon name="close" />
       </Button>
     </span>
-  );
-}
-
-/** Height in pixels before the content is loaded, and maximum height. Content that is higher scrolls. */
-const FIRST_HEIGHT = 220;
-const HEIGHT_MAX = 640;
-
-interface PinFrameProps {
-  readonly one: Pin;
-  readonly height: number;
-  onHeight(height: number): void;
-}
-
-/**
- * Renders the pinned part in an iframe. Its address is that of its page, with its date range. The frame is as high as
- * its content.
- */
-function PinFrame({ one, height, onHeight }: PinFrameProps) {
-  const frame = useRef<HTMLIFrameElement>(null);
-  const [loads, setLoads] = useState(0);
-  const [isShown, setShown] = useState(false);
-  useEffect(() => {
-    const body = frame.current?.contentDocument?.getElementById('main');
-    if (body == null) return undefined;
-    const observer = new ResizeObserver(() => {
-      if (body.scrollHeight === 0) return;
-      onHeight(Math.min(HEIGHT_MAX, body.scrollHeight));
-      // The page marks the part after it was rendered.
-      setShown(body.querySelector('[data-way=end]') !== null);
-    });
-    observer.observe(body);
-    return () => observer.disconnect();
-  }, [loads]);
-  const [path, query = ''] = one.address.split('?');
-  const address = new URLSearchParams(query);
-  address.set('part', one.part);
-  return (
-    <iframe
-      ref={frame}
-      class={loads > 0 ? '' : 'skeleton'}
-      aria-busy={!isShown}
-      title={`${one.part}, ${one.page}`}
-      src={`${path}?${address.toString()}`}
-      loading="lazy"
-      style={{ height: `${height}px` }}
-      onLoad={() => setLoads((before) => before + 1)}
-    />
   );
 }

@@ -1,3 +1,4 @@
+import type { RunSummaryRow } from '#clients/typescript/divisor.js';
 import { Popover } from '../../components/popover.js';
 import { Toggles } from '../../components/toggles.js';
 import { setPins, type Pin } from '../../state/dashboard.js';
@@ -10,12 +11,13 @@ const RUNS_MAX = 5;
 interface RunChoiceProps {
   /** All parts that are shown. */
   readonly all: readonly Pin[];
-  /** Ids of the indices and strategies with a run. */
-  readonly ids: readonly string[];
+  /** Runs of the indices and strategies. */
+  readonly runs: readonly RunSummaryRow[];
 }
 
 /** Renders the number of compared runs as a button that opens a choice of the runs. */
-export function RunChoice({ all, ids }: RunChoiceProps) {
+export function RunChoice({ all, runs }: RunChoiceProps) {
+  const ids = runs.map(({ index_id: id }) => id);
   const chosenIds = findComparedRuns(all)?.filter((id) => ids.includes(id)) ?? [];
   if (chosenIds.length === 0 || ids.length <= RUNS_MIN) return null;
   return (
@@ -26,7 +28,7 @@ export function RunChoice({ all, ids }: RunChoiceProps) {
           values={ids}
           chosen={chosenIds}
           most={RUNS_MAX}
-          onChoose={(next) => next.length >= RUNS_MIN && setPins(replaceComparedRuns(all, next))}
+          onChoose={(next) => next.length >= RUNS_MIN && setPins(replaceComparedRuns(all, next, runs))}
         />
       )}
     </Popover>

@@ -51,6 +51,43 @@ const createSignedFigure = (term: string, value: number | null, help: string, wr
   help,
 });
 
+/** Tracking error of a series to a reference, and its return minus that of the reference. */
+interface Relation {
+  readonly reference: string;
+  readonly trackingErrorAnnual: number | null;
+  readonly difference: number | null;
+}
+
+/**
+ * Returns the relation of the series to the benchmark of its run. Returns null if the run has no benchmark, or tracks
+ * it.
+ */
+function findBenchmarkRelation(
+  { benchmark, benchmark_statistics: relative }: PerformanceView,
+  tracked: string,
+): Relation | null {
+  if (relative === null || benchmark === null || benchmark === tracked) return null;
+  return {
+    reference: benchmark,
+    trackingErrorAnnual: relative.tracking_error,
+    difference: relative.excess_return,
+  };
+}
+
+/**
+ * Describes how closely the series follows its reference, for example `Tracking error 1.01% · −27.41 pp to CORE`. The
+ * reference of a strategy is its index, otherwise the benchmark of the run. Returns null without a reference.
+ */
+export function formatRelation(view: PerformanceView, tracked: string): string | null {
+  const { tracking_error: error, tracking_difference: difference } = view.metrics;
+  const relation =
+    view.of === 'portfolio' && tracked !== view.index_id
+      ? { reference: tracked, trackingErrorAnnual: error, difference }
+      : findBenchmarkRelation(view, tracked);
+  if (relation === null) return null;
+  return `Tracking error ${formatPercent(relation.trackingErrorAnnual)} · ${formatPoints(relation.difference)} to ${relation.reference}`;
+}
+
 /**
  * Returns the main figures of a date range.
  *
@@ -96,16 +133,20 @@ export function createFigures(
     ...(of === 'portfolio'
       ? [
           {
-            term: 'Realised tracking error to its index',
+            term: 'Tracking error',
             value: formatPercent(error),
-            help: 'Realised, annualised: of the portfolio after costs to the index that it follows',
+            note: 'realised, to its index',
+            help: `Annualised: of the portfolio after costs to ${tracked}`,
           },
-          createSignedFigure(
-            'Difference to its index',
-            difference,
-            'Return of the portfolio minus that of its index, not annualised',
-            formatPoints,
-          ),
+          {
+            ...createSignedFigure(
+              'Tracking difference',
+              difference,
+              `Return of the portfolio minus that of ${tracked}, not annualised`,
+              formatPoints,
+            ),
+            note: 'to its index',
+          },
         ]
       : []),
     ...(control === null ? createRelativeFigures(view, tracked) : createControlFigures(control, view.end)),
@@ -113,23 +154,21 @@ export function createFigures(
 }
 
 /** Returns the figures relative to the benchmark of the run; empty if the run has no benchmark, or tracks it. */
-function createRelativeFigures(
-  { benchmark, benchmark_statistics: relative }: PerformanceView,
-  tracked: string,
-): readonly Figure[] {
-  if (relative === null || benchmark === null || benchmark === tracked) return [];
+function createRelativeFigures(view: PerformanceView, tracked: string): readonly Figure[] {
+  const relation = findBenchmarkRelation(view, tracked);
+  if (relation === null) return [];
+  const { reference, trackingErrorAnnual, difference } = relation;
   return [
     {
-      term: `Realised tracking error to ${benchmark}`,
-      value: formatPercent(relative.tracking_error),
-      help: 'Realised, annualised: to the benchmark of the run',
+      term: 'Tracking error',
+      value: formatPercent(trackingErrorAnnual),
+      note: `realised, to ${reference}`,
+      help: 'Annualised: to the benchmark of the run',
     },
-    createSignedFigure(
-      `Return minus ${benchmark}`,
-      relative.excess_return,
-      'On shared dates, not annualised',
-      formatPoints,
-    ),
+    {
+      ...createSignedFigure('Excess return', difference, 'On shared dates, not annualised', formatPoints),
+      note: `to ${reference}`,
+    },
   ];
 }
 

@@ -18,7 +18,7 @@ import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
 import { returnText } from '../../words/returns.js';
 import { DivisorChart } from './divisor-chart.js';
-import { createFigures, formatDayReturn, formatSubject, type RiskControl } from './figures.js';
+import { createFigures, formatDayReturn, formatRelation, formatSubject, type RiskControl } from './figures.js';
 import type { MoreProps } from './more-figures.js';
 import { getChosenVariant, LevelChart, type Variant } from './level-chart.js';
 import { useRiskControl } from './risk-control.js';
@@ -95,7 +95,7 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
         <RangeBar start={run.start} end={run.end} />
         {!isNarrow && figuresBar}
       </div>
-      {isNarrow && <CurrentLevel view={performance.data} control={control} />}
+      {isNarrow && <CurrentLevel view={performance.data} tracked={tracked} control={control} />}
       {isNarrow && chart}
       {isNarrow && <div class="part-bar">{figuresBar}</div>}
       {figures}
@@ -113,29 +113,29 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
 
 interface CurrentLevelProps {
   readonly view: PerformanceView | undefined;
+  /** Index that the run follows. */
+  readonly tracked: string;
   readonly control: RiskControl | null;
 }
 
 /**
- * Renders the level at the end of the range, the return of that session, and the state of a risk control. The line keeps
- * its height while loading.
+ * Renders the level at the end of the range and the return of that session. A second line has the state of a risk
+ * control, or the tracking error to the reference. The first line keeps its height while loading.
  */
-const CurrentLevel = ({ view, control }: CurrentLevelProps) => (
+const CurrentLevel = ({ view, tracked, control }: CurrentLevelProps) => (
   <p class="index-now">
     {view !== undefined && (
       <>
         <strong>{formatDecimal(view.end_level)}</strong>{' '}
         <span class={getSignClass(view.day_return)}>{formatDayReturn(view)}</span>
-        {control !== null && (
-          <span class="quiet">
-            Exposure {formatPercent(control.exposure, 1)} · volatility {formatPercent(view.metrics.volatility)}
-            {control.target !== null && `, target ${formatPercent(control.target)}`}
-          </span>
-        )}
+        <span class="quiet">{control === null ? formatRelation(view, tracked) : formatControl(control, view)}</span>
       </>
     )}
   </p>
 );
+
+const formatControl = ({ exposure, target }: RiskControl, { metrics: { volatility } }: PerformanceView): string =>
+  `Exposure ${formatPercent(exposure, 1)} · volatility ${formatPercent(volatility)}${target === null ? '' : `, target ${formatPercent(target)}`}`;
 
 /** Minimum width in pixels at which the controls of the chart fit into one row. */
 const NARROW = 980;

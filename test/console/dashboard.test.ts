@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { tryBrowser } from './browser.js';
+import { pollEventually, WAIT_MS, type Desk } from './desk.js';
+import { openStockedDesk } from './stocked-desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const browserFailure = await tryBrowser();
+
+describe.skipIf('why' in browserFailure)('a dashboard', () => {
+  let desk: Desk;
+  beforeAll(async () => {
+    if (!('browser' in browserFailure)) return;
+    desk = await openStockedDesk(browserFailure.browser);
+  });
+  afterAll(() => desk?.close());
+
+  test('a dashboard without pins compares the newest runs until it is arranged or cleared', async () => {
+    const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
+    await page.goto(`${desk.service.url()}/console/dashboard`);
+    const order = () => page.locator('.dashboard-pin h2 a').allTextContents();
+    const restTitles = ['Levels compared', 'Returns by calendar year', 'Rolling volatility', 'Indices'];
+    await pollEventually(order).toEqual(restTitles.toSpliced(1, 0, 'Drawdowns compared'));
+    // The charts share each row in halves.
+    const tops = await Promise.all(
+      ['Levels', 'Drawdowns'].map(async (name) =>
+        page.locator('.dashboard-pin', { hasText: `${name} compared` }).boundingBox(),
+      ),
+    );
+    expect([tops[0]!.y, tops[0]!.width]).toEqual([tops[1]!.y, tops[1]!.width]);
+    // One range is that of all parts, and the parts stay loaded.
+    const listFirstDates = () =>
+      Promise.all(
+        ['Levels', 'Drawdowns'].map((name) =>
+          page
+            .frameLocator(`iframe[title^="${name} compared"]`)
+            .locator('[data-way=end] .unseen tbody th')
+            .first()
+            .textContent(),
+        ),
+      );
+    await page.getByRole('button', { name: '1Y', exact: true }).click();
+    const from = new URL(page.url()).searchParams.get('from')!;
+    await pollEventually(async () => (await listFirstDates()).map((text) => text!.slice(0, 7))).toEqual([
+      from.slice(0, 7),
+      from.slice(0, 7),
+    ]);
+    await page.getByRole('button', { name: 'Remove Drawdowns compared' }).click();
+    await pollEventually(order).toEqual(restTitles);
+    await page.reload();
+    await pollEventually(order).toEqual(restTitles);
+    await page.getByRole('button', { name: 'Width 1/2: Levels compared' }).click();
+    await page.getByRole('button', { name: 'Width 2/3: Levels compared' }).waitFor();
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByText('Nothing is pinned yet').waitFor();
+    await page.close();
+  });
+});

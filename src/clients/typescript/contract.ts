@@ -5921,6 +5921,12 @@ export interface Judgement {
   readonly index_id: string | null;
   /** Check that was waived; null for other decisions. */
   readonly check: string | null;
+  /** Last session of a backfill; null for other decisions and for backfills of earlier versions. */
+  readonly last_date: string | null;
+  /** Number of sessions of the decision; null for decisions of earlier versions. */
+  readonly sessions: number | null;
+  /** Indices of the decision, in the order of the schedule; empty for decisions of earlier versions. */
+  readonly indices: readonly string[];
   /** Security of a waiver; null for every finding of the check. */
   readonly identifier: string | null;
   /** Findings that a waiver accepted; at most 200. */

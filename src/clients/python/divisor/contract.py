@@ -6650,6 +6650,12 @@ class Judgement(t.TypedDict):
     #: Security of a waiver; null for every finding of the check.
     identifier: t.Optional[str]
     #: Findings that a waiver accepted; at most 200.
+    #: Last session of a backfill; null for other decisions and for backfills of earlier versions.
+    last_date: t.Optional[str]
+    #: Number of sessions of the decision; null for decisions of earlier versions.
+    sessions: t.Optional[int]
+    #: Indices of the decision, in the order of the schedule; empty for decisions of earlier versions.
+    indices: t.Sequence[str]
     findings: t.Sequence[AcceptedFinding]
     #: Approval of the decision; null if it needed none.
     approval_id: t.Optional[int]

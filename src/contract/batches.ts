@@ -74,6 +74,7 @@ export const BatchAccount = z
     cash: z.number().optional().meta({ description: 'Cash after trades and costs.' }),
     costs: z.number().optional().meta({ description: 'Trading costs.' }),
     tracking_error: z.number().optional().meta({ description: 'Annual tracking error after the trades.' }),
+    tracking_error_before: z.number().optional().meta({ description: 'Annual tracking error before the trades.' }),
     tax: z.number().optional().meta({ description: 'Tax of the year after the trades, in money.' }),
     tax_saved: z.number().optional().meta({ description: 'Tax saved compared with selling the oldest lots first.' }),
     conflicts: z.array(z.string()).optional().meta({
@@ -101,7 +102,11 @@ export const BatchView = defineObject(() => ({
   accounts: count('Accounts of the batch.'),
   by_status: z.record(z.string(), z.int()).meta({ description: 'Accounts by status.' }),
   tracking_error: z.record(z.string(), z.number()).nullable().meta({
-    description: 'Percentiles of the annual tracking error: p0, p5, p25, p50, p75, p95, p100.',
+    description: 'Percentiles of the annual tracking error after the trades: p0, p5, p25, p50, p75, p95, p100.',
+  }),
+  tracking_error_before: z.record(z.string(), z.number()).nullable().optional().meta({
+    description:
+      'Percentiles of the annual tracking error of the same accounts before the trades; absent in results of earlier versions.',
   }),
   largest_gap: z.number().nullable().meta({ description: 'Largest gap of a certificate, as a fraction of the value.' }),
   value: defineMoney('Value of the solved accounts.'),

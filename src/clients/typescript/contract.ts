@@ -1110,6 +1110,8 @@ export interface BatchAccount {
   readonly costs?: number | undefined;
   /** Annual tracking error after the trades. */
   readonly tracking_error?: number | undefined;
+  /** Annual tracking error before the trades. */
+  readonly tracking_error_before?: number | undefined;
   /** Tax of the year after the trades, in money. */
   readonly tax?: number | undefined;
   /** Tax saved compared with selling the oldest lots first. */
@@ -1361,8 +1363,10 @@ export interface BatchView {
   readonly accounts: number;
   /** Accounts by status. */
   readonly by_status: Readonly<Record<string, number>>;
-  /** Percentiles of the annual tracking error: p0, p5, p25, p50, p75, p95, p100. */
+  /** Percentiles of the annual tracking error after the trades: p0, p5, p25, p50, p75, p95, p100. */
   readonly tracking_error: Readonly<Record<string, number>> | null;
+  /** Percentiles of the annual tracking error of the same accounts before the trades; absent in results of earlier versions. */
+  readonly tracking_error_before?: Readonly<Record<string, number>> | null | undefined;
   /** Largest gap of a certificate, as a fraction of the value. */
   readonly largest_gap: number | null;
   /** Value of the solved accounts. */
@@ -5917,6 +5921,12 @@ export interface Judgement {
   readonly schedule_id: string;
   /** Session of the decision; for a backfill, the first session. */
   readonly date: string;
+  /** Last session of a backfill; null for other decisions and for backfills of earlier versions. */
+  readonly last_date: string | null;
+  /** Number of sessions of the decision; null for decisions of earlier versions. */
+  readonly sessions: number | null;
+  /** Indices of the decision, in the order of the schedule; empty for decisions of earlier versions. */
+  readonly indices: readonly string[];
   /** Index of a waiver; null for every index. */
   readonly index_id: string | null;
   /** Check that was waived; null for other decisions. */

@@ -10,12 +10,14 @@ const MS_PER_DAY = 86_400_000;
 /**
  * Formats a timestamp as local date and time with the zone, for example `2024-03-15 16:30 +01:00` or `2024-03-15 15:30
  * UTC`.
+ * @param hasSeconds true if the time has seconds: `15:30:07 UTC`
  */
-export function formatMoment(timestamp: string | null): string {
+export function formatMoment(timestamp: string | null, hasSeconds = false): string {
   if (timestamp === null) return '–';
   const time = new Date(timestamp);
   const date = `${time.getFullYear()}-${padTwo(time.getMonth() + 1)}-${padTwo(time.getDate())}`;
-  return `${date} ${padTwo(time.getHours())}:${padTwo(time.getMinutes())} ${formatZone(-time.getTimezoneOffset())}`;
+  const clock = formatClock(timestamp);
+  return `${date} ${hasSeconds ? clock : clock.slice(0, 5)} ${formatZone(-time.getTimezoneOffset())}`;
 }
 
 /** Returns a timestamp as a figure. The date is its value, and the time is its note. */

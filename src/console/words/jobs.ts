@@ -1,5 +1,5 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
-import { isObject, type Json } from './paths.js';
+import { isObject, type Json, type JsonObject } from './paths.js';
 
 /** Labels of the kinds of jobs. */
 export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
@@ -41,9 +41,14 @@ export function describeTerms({ kind, request }: Pick<JobStatus, 'kind' | 'reque
   if (kind !== 'backtest' || !isObject(jobRequest)) return '';
   const { benchmark, transaction_cost_bps: costs } = jobRequest;
   return [
-    isObject(benchmark) ? `benchmark ${String(benchmark['id'])}` : 'no benchmark',
+    isObject(benchmark) ? `benchmark ${formatReference(benchmark)}` : 'no benchmark',
     typeof costs === 'number' && costs > 0 ? `costs ${costs} bp` : 'no costs',
   ].join(', ');
+}
+
+/** Formats a benchmark as its id. If its price column is not CLOSE, the column is added: `EQ, price column OPEN`. */
+export function formatReference({ id, price_column: column = 'CLOSE' }: JsonObject): string {
+  return column === 'CLOSE' ? String(id) : `${String(id)}, price column ${String(column)}`;
 }
 
 /** Returns the subject of a job. Returns nothing if the id of the job already names it. */

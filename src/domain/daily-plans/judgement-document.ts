@@ -23,6 +23,18 @@ export const Judgement = defineObject(() => ({
   action: z.enum(JUDGEMENT_ACTIONS).meta({ description: 'Decision.' }),
   schedule_id: z.string(),
   date: z.string().meta({ description: 'Session of the decision; for a backfill, the first session.' }),
+  last_date: z.string().nullable().default(null).meta({
+    description: 'Last session of a backfill; null for other decisions and for backfills of earlier versions.',
+  }),
+  sessions: z
+    .int()
+    .min(1)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Number of sessions of the decision; null for decisions of earlier versions.' }),
+  indices: z.array(z.string()).default([]).meta({
+    description: 'Indices of the decision, in the order of the schedule; empty for decisions of earlier versions.',
+  }),
   index_id: z.string().nullable().default(null).meta({ description: 'Index of a waiver; null for every index.' }),
   check: z.string().nullable().default(null).meta({ description: 'Check that was waived; null for other decisions.' }),
   identifier: z

@@ -12,6 +12,8 @@ export interface BatchSummary {
   readonly by_status: Readonly<Record<string, number>>;
   /** Percentiles of the annual tracking error of solved accounts, interpolated linearly (type 7). */
   readonly tracking_error: Readonly<Record<string, number>> | null;
+  /** Percentiles of the tracking error of the same accounts before their trades. */
+  readonly tracking_error_before: Readonly<Record<string, number>> | null;
   readonly largest_gap: number | null;
   readonly value: number;
   readonly tax: number;
@@ -54,6 +56,7 @@ export function createBatchSummary(): { add(outcome: AccountOutcome): void; end(
   const byStatus: Record<string, number> = {};
   const conflicts: Record<string, number> = {};
   const errors: number[] = [];
+  const errorsBefore: number[] = [];
   const refusals: BatchSummary['refused'][number][] = [];
   const sums = { value: 0, tax: 0, tax_saved: 0, costs: 0, avoided_wash_sales: 0 };
   let [accounts, gap] = [0, -Infinity];
@@ -69,6 +72,7 @@ export function createBatchSummary(): { add(outcome: AccountOutcome): void; end(
       for (const row of outcome.conflicts) conflicts[row] = (conflicts[row] ?? 0) + 1;
       if (outcome.status === 'infeasible') return;
       errors.push(outcome.tracking_error);
+      errorsBefore.push(outcome.tracking_error_before);
       gap = Math.max(gap, outcome.certificate.gap);
       sums.value += outcome.value;
       sums.tax += outcome.tax;
@@ -77,14 +81,11 @@ export function createBatchSummary(): { add(outcome: AccountOutcome): void; end(
       sums.avoided_wash_sales += outcome.avoided_wash_sales.length;
     },
     end() {
-      errors.sort((a, b) => a - b);
       return {
         accounts,
         by_status: byStatus,
-        tracking_error:
-          errors.length === 0
-            ? null
-            : Object.fromEntries(PERCENTILES.map((p) => [`p${p}`, computeQuantile(errors, p / 100)])),
+        tracking_error: computePercentiles(errors),
+        tracking_error_before: computePercentiles(errorsBefore),
         largest_gap: errors.length === 0 ? null : gap,
         ...sums,
         conflicts,
@@ -92,4 +93,10 @@ export function createBatchSummary(): { add(outcome: AccountOutcome): void; end(
       };
     },
   };
+}
+
+function computePercentiles(values: readonly number[]): Readonly<Record<string, number>> | null {
+  if (values.length === 0) return null;
+  const sortedValues = values.toSorted((a, b) => a - b);
+  return Object.fromEntries(PERCENTILES.map((p) => [`p${p}`, computeQuantile(sortedValues, p / 100)]));
 }

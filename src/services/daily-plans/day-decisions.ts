@@ -65,7 +65,7 @@ export interface DayDecisionsDependencies {
 type Clock = Pick<DayDecisionsDependencies, 'calendars' | 'now'>;
 
 /** Decision without the members that have default values. */
-type JudgementDraft = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'reason'> & Partial<Judgement>;
+type JudgementDraft = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'indices' | 'reason'> & Partial<Judgement>;
 /**
  * Result of a decision: the changed day, an entry for the register, and the change that another person must approve, if
  * any.
@@ -76,6 +76,7 @@ interface DecidedDay {
   readonly proposedChange?: ProposedChange;
 }
 const NO_WAIVER = { index_id: null, check: null, identifier: null, findings: [], approval_id: null, approved_by: [] };
+const ONE_SESSION = { last_date: null, sessions: 1 };
 
 /** Maximum number of sessions of one backfill: four years. */
 const BACKFILL_MAX = 1040;
@@ -86,7 +87,8 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
   async function recordJudgement(tx: DocumentTransaction, draft: JudgementDraft, authorship: Authorship) {
     const seq = (await tx.lastNumber('judgement', draft.schedule_id)) + 1;
     const { author, keyId = null } = authorship;
-    const judgement: Judgement = { seq, at: formatTimestamp(now()), author, key_id: keyId, ...NO_WAIVER, ...draft };
+    const identity = { seq, at: formatTimestamp(now()), author, key_id: keyId };
+    const judgement: Judgement = { ...identity, ...ONE_SESSION, ...NO_WAIVER, ...draft };
     await tx.put('judgement', formatNumberedId(draft.schedule_id, seq), judgement);
   }
 
@@ -127,7 +129,8 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
           const storedDay = await readDay(tx, scheduleId, date);
           const next = createRenewal(storedDay, schedule, { date, again, calendars, now });
           await days.changeIn(tx, next);
-          await recordJudgement(tx, { action: 'run', schedule_id: scheduleId, date, reason }, authorship);
+          const { indices } = schedule.plan;
+          await recordJudgement(tx, { action: 'run', schedule_id: scheduleId, date, indices, reason }, authorship);
           return next;
         },
         { by: { ...authorship, note: reason ?? authorship.note } },
@@ -146,7 +149,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
       } as const;
       return makeDecision(scheduleId, date, authorship, (day) => ({
         day: { ...removeRenewal(day), ...completion, held: [] },
-        draft: { action: 'skip', schedule_id: scheduleId, date, reason },
+        draft: { action: 'skip', schedule_id: scheduleId, date, indices: day.plan.indices, reason },
       }));
     },
     async waive(scheduleId, date, waiverRequest, authorship) {
@@ -160,7 +163,13 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
             waivers: [...storedDay.waivers, { ...waiverRequest, author, key_id: keyId, at: timestamp }],
             next_attempt_at: timestamp,
           },
-          draft: { action: 'waive', schedule_id: scheduleId, date, ...waiverRequest },
+          draft: {
+            action: 'waive',
+            schedule_id: scheduleId,
+            date,
+            indices: waiverRequest.index_id === null ? storedDay.plan.indices : [waiverRequest.index_id],
+            ...waiverRequest,
+          },
           proposedChange: createWaiverRequest(storedDay, waiverRequest),
         };
       });
@@ -179,16 +188,8 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
             if (storedDay?.state === 'done' || storedDay?.state === 'running') continue;
             await days.changeIn(tx, createRenewal(storedDay, schedule, { date, again: [], calendars, now }));
           }
-          await recordJudgement(
-            tx,
-            {
-              action: 'backfill',
-              schedule_id: scheduleId,
-              date: sessions[0]!,
-              reason: reason ?? `Through ${sessions.at(-1)!}.`,
-            },
-            authorship,
-          );
+          const draft = createBackfillDraft(schedule, sessions, reason);
+          await recordJudgement(tx, draft, authorship);
         },
         { by: authorship },
       );
@@ -197,6 +198,20 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
       return { dates: sessions.filter((date) => open.includes(date)) };
     },
   };
+}
+
+/** Returns the entry for the register. @param sessions sessions of the range, at least one */
+function createBackfillDraft({ id, plan }: AuthoredPlan, sessions: readonly string[], reason: string | null) {
+  const last = sessions.at(-1)!;
+  return {
+    action: 'backfill',
+    schedule_id: id,
+    date: sessions[0]!,
+    last_date: last,
+    sessions: sessions.length,
+    indices: plan.indices,
+    reason: reason ?? `Through ${last}.`,
+  } as const satisfies JudgementDraft;
 }
 
 /** Refuses a day in the future or without a session. @throws Refusal VALIDATION_FAILED */

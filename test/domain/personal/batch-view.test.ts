@@ -9,6 +9,7 @@ test('percentiles of the tracking error are interpolated linearly between the so
       status: 'optimal',
       conflicts: [],
       tracking_error: error,
+      tracking_error_before: 2 * error,
       certificate: { gap: 0 },
       avoided_wash_sales: [],
       value: 100,
@@ -18,10 +19,12 @@ test('percentiles of the tracking error are interpolated linearly between the so
     } as unknown as AccountOutcome); // the summary reads no other members
   }
   summary.add({ status: 'refused', account_id: null, findings: [] });
-  const { tracking_error: error, refused } = summary.end();
+  const { tracking_error: error, tracking_error_before: errorBefore, refused } = summary.end();
   expect(error!['p0']).toBe(0.02);
   expect(error!['p25']).toBeCloseTo(0.025, 12);
   expect(error!['p50']).toBeCloseTo(0.03, 12);
   expect(error!['p100']).toBe(0.04);
+  expect(errorBefore!['p50']).toBeCloseTo(0.06, 12);
+  expect(errorBefore!['p0']).toBe(0.04);
   expect(refused.map(({ position }) => position)).toEqual([2]);
 });

@@ -94,6 +94,19 @@ test('steps that are requested again during a round are performed after it, unde
   expect(await world.people.judgements('close', { limit: 5 })).toHaveLength(2);
 });
 
+test('a backfill records its first and last session, the number of its sessions, and its indices', async () => {
+  await world.put();
+  const range = { start: '2026-11-14', end: '2026-11-18', reason: 'First days.' }; // a Saturday to a Wednesday
+  const { dates } = await world.people.backfill('close', range, ADA);
+  await world.people.skip('close', '2026-11-17', 'No prices', ADA);
+  const [skip, backfill] = await world.people.judgements('close', { limit: 5 });
+  const indices = (await world.day('2026-11-17'))!.plan.indices;
+  expect(dates).toEqual(['2026-11-16', '2026-11-17', '2026-11-18']);
+  expect(backfill).toMatchObject({ date: '2026-11-16', last_date: '2026-11-18', sessions: 3, indices });
+  expect(skip).toMatchObject({ date: '2026-11-17', last_date: null, sessions: 1, indices });
+  expect(indices.length).toBeGreaterThan(1);
+});
+
 test('a day that is skipped during a round drops a request to perform it again', async () => {
   await world.put();
   computeMinutes(1);

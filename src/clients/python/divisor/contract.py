@@ -1217,6 +1217,8 @@ class BatchAccount(_BatchAccount, total=False):
     costs: float
     #: Annual tracking error after the trades.
     tracking_error: float
+    #: Annual tracking error before the trades.
+    tracking_error_before: float
     #: Tax of the year after the trades, in money.
     tax: float
     #: Tax saved compared with selling the oldest lots first.
@@ -1500,7 +1502,7 @@ class BatchViewRefused(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
-class BatchView(t.TypedDict):
+class _BatchView(t.TypedDict):
     #: The batch.
     batch_id: str
     #: Index that the accounts follow.
@@ -1513,7 +1515,7 @@ class BatchView(t.TypedDict):
     accounts: int
     #: Accounts by status.
     by_status: t.Mapping[str, int]
-    #: Percentiles of the annual tracking error: p0, p5, p25, p50, p75, p95, p100.
+    #: Percentiles of the annual tracking error after the trades: p0, p5, p25, p50, p75, p95, p100.
     tracking_error: t.Optional[t.Mapping[str, float]]
     #: Largest gap of a certificate, as a fraction of the value.
     largest_gap: t.Optional[float]
@@ -1537,6 +1539,11 @@ class BatchView(t.TypedDict):
     store_content_hash: str
     #: Version of the engine that computed the result.
     engine_version: str
+
+
+class BatchView(_BatchView, total=False):
+    #: Percentiles of the annual tracking error of the same accounts before the trades; absent in results of earlier versions.
+    tracking_error_before: t.Optional[t.Mapping[str, float]]
 
 
 class BenchmarkFieldExposure2(t.TypedDict):
@@ -6643,6 +6650,12 @@ class Judgement(t.TypedDict):
     schedule_id: str
     #: Session of the decision; for a backfill, the first session.
     date: str
+    #: Last session of a backfill; null for other decisions and for backfills of earlier versions.
+    last_date: t.Optional[str]
+    #: Number of sessions of the decision; null for decisions of earlier versions.
+    sessions: t.Optional[int]
+    #: Indices of the decision, in the order of the schedule; empty for decisions of earlier versions.
+    indices: t.Sequence[str]
     #: Index of a waiver; null for every index.
     index_id: t.Optional[str]
     #: Check that was waived; null for other decisions.

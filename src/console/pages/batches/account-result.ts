@@ -6,7 +6,6 @@ import { formatBps, formatDecimal, formatPercent } from '../../words/numbers.js'
 export interface Account extends BatchAccount {
   readonly short_gain?: number;
   readonly long_gain?: number;
-  readonly tracking_error_before?: number;
   readonly one_more_bp_saves?: number;
   readonly weights?: Readonly<Record<string, number>>;
   readonly shadow_prices?: { readonly tracking_error_bp: number; readonly rows: Readonly<Record<string, number>> };
@@ -24,7 +23,8 @@ export interface Deviation {
 }
 
 /** Returns true if the optimiser found trades that satisfy the limits of the account. */
-export const hasSolution = ({ status }: Account): boolean => status !== 'infeasible' && status !== 'refused';
+export const hasSolution = ({ status }: Pick<BatchAccount, 'status'>): boolean =>
+  status !== 'infeasible' && status !== 'refused';
 
 /**
  * Maximum optimality gap at which an account counts as optimal. It is 0.01 basis points of the value of the account.

@@ -106,6 +106,9 @@ function Save({ batchId, blocks }: { readonly batchId: string; readonly blocks: 
   );
 }
 
+/** Number of accounts above which they can be searched. */
+const SEARCHED_MIN = 20;
+
 function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
   const openAccount = accounts.find((account) => account.account_id === getParameter('account'));
   return (
@@ -115,6 +118,7 @@ function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
         name="accounts"
         columns={ACCOUNT_COLUMNS}
         rows={accounts}
+        {...(accounts.length > SEARCHED_MIN ? { searchIn: (account: Account) => account.account_id ?? '' } : {})}
         getKey={(account) => account.account_id ?? String(accounts.indexOf(account))}
         onOpen={(account) => setParameters({ account: account.account_id })}
         openKey={openAccount?.account_id ?? null}
@@ -141,10 +145,19 @@ const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
     show: (account) => <Badge kind={STATUS_KINDS[account.status]}>{formatStatus(account)}</Badge>,
   },
   createNumericColumn({
+    id: 'before',
+    title: 'TE before',
+    help: 'Annual tracking error before the trades',
+    width: 90,
+    priority: 2,
+    of: (account: Account) => account.tracking_error_before ?? null,
+    write: (value) => formatPercent(value, 3),
+  }),
+  createNumericColumn({
     id: 'tracking',
-    title: 'Tracking error',
-    help: 'Annual',
-    width: 110,
+    title: 'TE after',
+    help: 'Annual tracking error after the trades',
+    width: 90,
     of: (account: Account) => (hasSolution(account) ? (account.tracking_error ?? null) : null),
     write: (value) => formatPercent(value, 3),
   }),

@@ -3,6 +3,8 @@ import { Bars } from '../../components/bars.js';
 import { Facts } from '../../components/facts.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
 import {
   formatBps,
   formatCount,
@@ -12,7 +14,8 @@ import {
   MISSING_TEXT,
   formatPercent,
 } from '../../words/numbers.js';
-import { GAP_MIN, formatRule } from './account-result.js';
+import { computeMedian } from '../../words/median.js';
+import { GAP_MIN, formatRule, hasSolution } from './account-result.js';
 
 export interface ResultProps {
   readonly view: BatchView;
@@ -65,7 +68,7 @@ const DISTRIBUTED_MIN = 8;
 export const TrackingErrors = ({ view }: ViewProps) =>
   view.tracking_error === null || countSolved(view) < DISTRIBUTED_MIN ? null : (
     <Section
-      title="Tracking error"
+      title="Tracking error after the trades"
       aside={`annual, percentiles of ${countValues(countSolved(view), 'solved account')}`}
     >
       <Bars
@@ -88,8 +91,24 @@ export function Conflicts({ view: { conflicts } }: ViewProps) {
   );
 }
 
+/**
+ * Returns the median tracking error before the trades. The result of an earlier version does not have it; it is then
+ * computed from the accounts, if they are in one block.
+ */
+function useMedianBefore({ batch_id: id, blocks, tracking_error_before: percentiles }: BatchView): number | null {
+  const isComputed = percentiles === undefined && blocks === 1;
+  const { data } = useResource(isComputed ? `accounts before ${id}` : null, (signal) =>
+    service.value.call('getBatchAccounts', { params: { batch_id: id }, query: { block: 0 }, signal }),
+  );
+  const errors = (data?.accounts ?? [])
+    .filter(hasSolution)
+    .flatMap(({ tracking_error_before: error }) => (error === undefined ? [] : [error]));
+  return percentiles?.['p50'] ?? (errors.length === 0 ? null : computeMedian(errors));
+}
+
 /** Renders the sums over the accounts of a batch. */
 export function Figures({ view, currency }: ResultProps) {
+  const medianBefore = useMedianBefore(view);
   const formatAmount = (value: number) => formatMoney(formatDecimal(value), currency);
   return (
     <Metrics
@@ -100,15 +119,23 @@ export function Figures({ view, currency }: ResultProps) {
           value: formatCount(view.accounts),
           note: `${formatCount(countSolved(view))} solved`,
         },
-        { term: 'Median tracking error', value: formatPercent(view.tracking_error?.['p50']), note: 'annual' },
-        { term: 'Tax', value: formatAmount(view.tax), note: `on ${formatAmount(view.value)}` },
         {
-          term: 'Tax saved',
-          value: formatAmount(view.tax_saved),
-          note: countValues(view.avoided_wash_sales, 'wash sale avoided', 'wash sales avoided'),
-          help: 'Compared with selling the oldest lots first',
+          term: 'Median tracking error',
+          value: formatPercent(view.tracking_error?.['p50']),
+          note: medianBefore === null ? 'after the trades' : `after the trades, ${formatPercent(medianBefore)} before`,
+          help: 'Annual',
         },
-        { term: 'Costs', value: formatAmount(view.costs) },
+        {
+          term: 'Tax of the year',
+          value: formatAmount(view.tax),
+          note: countValues(view.avoided_wash_sales, 'wash sale avoided', 'wash sales avoided'),
+        },
+        { term: 'Tax saved', value: formatAmount(view.tax_saved), note: 'against selling oldest lots first' },
+        {
+          term: 'Costs',
+          value: formatAmount(view.costs),
+          note: view.value > 0 ? `${formatBps(view.costs / view.value)} of the value` : undefined,
+        },
         {
           term: 'Largest gap',
           value: formatGap(view.largest_gap),

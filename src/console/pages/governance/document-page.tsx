@@ -20,6 +20,7 @@ import type { Json, JsonObject } from '../../words/paths.js';
 import { Deliveries } from '../schedules/deliveries.js';
 import type { Family } from './documents.js';
 import { getClientState, KIND_TEXTS, listMissingKinds } from './open-work.js';
+import { ProcedureInForce } from './procedure-in-force.js';
 import { REGISTERS } from './registers.js';
 
 interface DocumentPageProps {
@@ -44,6 +45,7 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
         <Editor
           title={id === null ? `New ${kind}` : String(first.document['name'])}
           {...(id === null ? {} : { subject: id })}
+          subtitle={kind === 'procedure' && id !== null && <ProcedureInForce id={id} document={first.document} />}
           above={[
             { address: '/console/governance', text: 'Governance' },
             { address: formatGovernanceAddress(part), text: REGISTERS[part].title },

@@ -75,7 +75,7 @@ const RangeInputs = ({ from, to }: Range) => (
 );
 
 function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly range: Range }) {
-  const { label, columns, sort, empty, getKey, searchIn, read, formatAddress, hasRange = false } = register;
+  const { label, sort, empty, getKey, searchIn, read, formatAddress, hasRange = false } = register;
   const { formatGroup, groupLabel = 'Kind', summarise, isNewestShown = false, below } = register;
   const key = `register ${name}${hasRange ? ` ${range.from} ${range.to}` : ''}`;
   // A log with a range is not reloaded automatically, because the service records every time that the log is read.
@@ -99,7 +99,7 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
               <Table
                 label={label}
                 name={name}
-                columns={columns}
+                columns={register.listColumns?.(all) ?? register.columns}
                 rows={formatGroup === undefined || kind === null ? all : all.filter((one) => formatGroup(one) === kind)}
                 getKey={getKey}
                 searchIn={searchIn}

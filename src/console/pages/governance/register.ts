@@ -21,6 +21,8 @@ export interface Register<R> {
   /** Name of the table for screen readers. */
   readonly label: string;
   readonly columns: readonly Column<R>[];
+  /** Returns the columns that the rows need. Default: all columns. */
+  listColumns?(rows: readonly R[]): readonly Column<R>[];
   readonly sort: Sort;
   /** Title and text shown if the register is empty. */
   readonly empty: readonly [title: string, text: string];

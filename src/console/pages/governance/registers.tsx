@@ -1,6 +1,6 @@
 import type { Judgements, PublishedErrors } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
-import { createNumericColumn } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { formatAddress } from '../../state/location.js';
 import { service } from '../../state/service.js';
 import { formatApprovalAddress, formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
@@ -204,34 +204,57 @@ const judgementsRegister: Register<Judgement> = {
       { term: 'Approved by others', value: formatCount(rows.filter(({ approval_id: id }) => id !== null).length) },
     ];
   },
-  isNewestShown: true,
   below: (rows) => <BySchedule rows={rows} />,
   columns: [
     ...DECISION_COLUMNS,
-    { id: 'author', title: 'Author', width: 76, priority: 3, value: ({ author }) => author },
+    { id: 'author', title: 'Author', width: 76, priority: 6, value: ({ author }) => author },
     { id: 'action', title: 'Decision', width: 132, value: ({ action }) => DECISION_WORDS[action] },
-    { id: 'schedule', title: 'Schedule', width: 84, priority: 5, value: (row) => row.schedule_id },
-    { id: 'date', title: 'Session', width: 96, value: ({ date }) => date },
-    { id: 'index', title: 'Index', width: 84, priority: 4, value: (row) => row.index_id },
+    { id: 'schedule', title: 'Schedule', width: 116, priority: 5, value: (row) => row.schedule_id },
+    { id: 'date', title: 'Session', width: 184, value: ({ date }) => date, show: formatSessions },
+    {
+      id: 'sessions',
+      title: 'Sessions',
+      width: 76,
+      priority: 3,
+      align: 'right',
+      value: ({ sessions }) => sessions,
+      show: formatSessionCount,
+      showBelow: formatSessionCount,
+    },
+    {
+      id: 'index',
+      title: 'Indices',
+      width: 150,
+      grow: 4,
+      priority: 2,
+      value: formatDecidedIndices,
+      show: (row) => <span title={formatDecidedIndices(row)}>{formatDecidedIndices(row)}</span>,
+    },
     { id: 'check', title: 'Check', width: 130, priority: 5, value: ({ check }) => check && formatCheck(check) },
     {
       id: 'reason',
       title: 'Reason',
-      width: 200,
+      width: 180,
       grow: 4,
-      lines: 2,
       value: ({ reason }) => reason,
       show: ({ reason }) =>
         reason === null ? <span class="quiet">none given</span> : <span title={reason}>{reason}</span>,
     },
   ],
-  listFacts: ({ at, author, action, schedule_id: schedule, date, index_id: index, check, identifier, ...approval }) => [
-    ['Decision', DECISION_WORDS[action]],
+  listColumns: listJudgementColumns,
+  listFacts: ({ at, author, schedule_id: schedule, check, identifier, ...judgement }) => [
+    ['Decision', DECISION_WORDS[judgement.action]],
     ['Decided', `${formatMoment(at)} by ${author}`],
-    ['Approved', renderApprover(approval)],
-    ['Day', <a href={formatAddress(formatScheduleAddress(schedule), { day: date })}>{`${schedule}, ${date}`}</a>],
+    ['Approved', renderApprover(judgement)],
+    ['Schedule', schedule],
+    [
+      judgement.action === 'backfill' ? 'Sessions' : 'Session',
+      <a href={formatAddress(formatScheduleAddress(schedule), { day: judgement.date })}>
+        {[formatSessions(judgement), formatSessionCount(judgement)].filter(Boolean).join(', ')}
+      </a>,
+    ],
     ['Check', check && formatCheck(check)],
-    ['Index', action === 'waive' ? (index ?? 'every index of the schedule') : null],
+    ['Indices', formatDecidedIndices(judgement) || null],
     ['Security', identifier],
   ],
   listTexts: ({ reason, findings }) => [
@@ -239,6 +262,39 @@ const judgementsRegister: Register<Judgement> = {
     ...findings.map(({ index_id: index, message }) => [`Finding of ${index}`, message] as const),
   ],
 };
+
+/** Returns the columns of decisions. Columns that would be empty for all rows are left out. */
+function listJudgementColumns(rows: readonly Judgement[]): readonly Column<Judgement>[] {
+  const hasLongReason = rows.some(({ reason }) => (reason ?? '').length > ONE_LINE_REASON);
+  return judgementsRegister.columns
+    .filter(({ id, value }) => !OPTIONAL_COLUMNS.includes(id) || rows.some((row) => (value(row) ?? '') !== ''))
+    .map((column) => (column.id === 'reason' && hasLongReason ? { ...column, lines: 2 } : column));
+}
+
+/** Columns that are left out if no row has a value. */
+const OPTIONAL_COLUMNS = ['sessions', 'index', 'check'];
+
+/** Maximum number of characters of a reason on one line. */
+const ONE_LINE_REASON = 40;
+
+/** Formats the sessions of a decision, for example `2026-11-02 to 2026-11-24`. */
+function formatSessions({ action, date, last_date: last }: Pick<Judgement, 'action' | 'date' | 'last_date'>): string {
+  if (action !== 'backfill') return date;
+  return last === null ? `from ${date}` : last === date ? date : `${date} to ${last}`;
+}
+
+function formatSessionCount({ sessions }: Pick<Judgement, 'sessions'>): string {
+  return sessions === null ? '' : countValues(sessions, 'session');
+}
+
+/** Formats the indices of a decision: the index of a waiver, otherwise the indices of the schedule. */
+function formatDecidedIndices({
+  action,
+  index_id: index,
+  indices,
+}: Pick<Judgement, 'action' | 'index_id' | 'indices'>): string {
+  return index ?? (indices.length === 0 && action === 'waive' ? 'all' : indices.join(', '));
+}
 
 /** Renders the approvers with a link to the request, for example `by ben`; null if no approval was needed. */
 function renderApprover({ approval_id: id, approved_by: names }: Pick<Judgement, 'approval_id' | 'approved_by'>) {

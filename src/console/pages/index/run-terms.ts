@@ -2,6 +2,7 @@ import type { StoredRun } from '#clients/typescript/divisor.js';
 import { createFields } from '../../components/form/schema-fields.js';
 import type { Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
+import { formatReference } from '../../words/jobs.js';
 import { formatFigure } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { OMITTED_MEMBERS } from './run-change.js';
@@ -28,13 +29,6 @@ export function toReference(value: Json | undefined): Json | undefined {
   return typeof kind === 'string' && typeof id === 'string' && column === 'CLOSE' ? `${kind}:${id}` : value;
 }
 
-/** Formats a benchmark as its id. If its price column is not CLOSE, the column is added: `EQ, price column OPEN`. */
-function formatTermValue(value: Json): string {
-  if (!isObject(value)) return String(value);
-  const { kind: _, id, price_column: column = 'CLOSE' } = value;
-  return column === 'CLOSE' ? String(id) : `${String(id)}, price column ${String(column)}`;
-}
-
 /**
  * Formats the terms of a run that are zero or differ from their defaults, for example `Transaction cost 5 bp ·
  * Benchmark EQ`.
@@ -46,7 +40,8 @@ export function formatTerms(request: Json, schema: string, schemas: Schemas | un
     if (value === undefined || value === null || OMITTED_MEMBERS.includes(name)) return [];
     if (value === 0) return [`No ${label.toLowerCase()}`];
     if (value === otherwise) return [];
-    const text = typeof value === 'number' ? formatFigure(value) : formatTermValue(value);
+    const text =
+      typeof value === 'number' ? formatFigure(value) : isObject(value) ? formatReference(value) : String(value);
     return [`${label} ${text}${unit === null ? '' : ` ${unit}`}`];
   });
   return parts.join(' · ');

@@ -17,11 +17,13 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatClock, formatDuration, formatMoment, computeSecondsBetween } from '../../words/dates.js';
-import { formatJobAddress, formatJobId, formatJobTitle, STATUS_KINDS } from '../../words/jobs.js';
+import { formatJobAddress, formatJobId, formatJobTitle, formatReference, STATUS_KINDS } from '../../words/jobs.js';
 import { formatLabel } from '../../words/labels.js';
 import { formatAtMost, formatPercent } from '../../words/numbers.js';
-import type { Json, JsonObject } from '../../words/paths.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { formatQuantity } from '../../words/quantities.js';
 import { findRuleAddress } from '../index/rule-address.js';
+import { BacktestOutcome } from './backtest-outcome.js';
 import { FailedSelection } from './failed-selection.js';
 import './jobs.css';
 
@@ -59,6 +61,7 @@ function Job({ job }: { readonly job: JobStatus }) {
         <JobState job={job} />
       )}
       {status === 'failed' && job.kind === 'backtest' && findings.some(isOfPipeline) && <FailedSelection job={job} />}
+      {status === 'succeeded' && job.kind === 'backtest' && <BacktestOutcome job={job} />}
       {status === 'succeeded' && (
         <div>
           <LinkButton kind="main" href={formatJobAddress(job)}>
@@ -69,15 +72,15 @@ function Job({ job }: { readonly job: JobStatus }) {
       <Facts
         facts={[
           ['State', <Badge kind={STATUS_KINDS[status]}>{status}</Badge>],
-          ['Description', status === 'failed' || job.message === 'Done.' ? null : job.message || null],
-          ['Submitted', formatMoment(created)],
-          ['Started', started && formatMoment(started)],
-          ['Ended', finished && formatMoment(finished)],
+          ['Description', status === 'failed' ? null : job.message.replace(/^Done\.\s*/, '') || null],
+          ['Submitted', formatMoment(created, true)],
+          ['Started', started && formatMoment(started, true)],
+          ['Ended', finished && formatMoment(finished, true)],
           ['Duration', started && formatDuration(computeSecondsBetween(started, finished))],
           ['Attempt', String(job.attempt)],
-          ['Id', <JobId id={job.job_id} />],
+          ['Id', <CopiedCode text={job.job_id} what="the id" />],
           ['Request id', job.request_id && <code>{job.request_id}</code>],
-          ['Input', <code title={job.input_hash}>{job.input_hash.slice(0, 16)}…</code>],
+          ['Input', <CopiedCode text={job.input_hash} length={16} what="the hash of the input" />],
         ]}
       />
       <Log job={job} />
@@ -130,7 +133,7 @@ const VALUE_MAX = 60;
 /** Returns the fields that have a value. The fields of an object are on one line. */
 const listGiven = (request: JsonObject): readonly Fact[] =>
   Object.entries(request).flatMap(([name, value]): readonly Fact[] => {
-    const text = formatGiven(value ?? null);
+    const text = formatField(name, value ?? null);
     return text === ''
       ? []
       : [
@@ -141,7 +144,13 @@ const listGiven = (request: JsonObject): readonly Fact[] =>
         ];
   });
 
-/** Formats a JSON value in words, for example `id US-BROAD, kind index`; empty for null. */
+/** Formats a field of a request with its unit. */
+function formatField(name: string, value: Json): string {
+  if (typeof value === 'number' && name.endsWith('_bps')) return formatQuantity(value, 'bp');
+  return name === 'benchmark' && isObject(value) ? formatReference(value) : formatGiven(value);
+}
+
+/** Formats a JSON value in words, for example `folds 4, purge 1`; empty for null. */
 function formatGiven(value: Json): string {
   if (value === null) return '';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
@@ -154,11 +163,22 @@ function formatGiven(value: Json): string {
     .join(', ');
 }
 
-/** Renders the id with a button that copies it. */
-const JobId = ({ id }: { readonly id: string }) => (
+interface CopiedCodeProps {
+  readonly text: string;
+  /** Name of the text, for example `the id`. */
+  readonly what: string;
+  /** Number of characters that are visible. Default: all. */
+  readonly length?: number;
+}
+
+/** Renders a code with a button that copies it. */
+const CopiedCode = ({ text, what, length = text.length }: CopiedCodeProps) => (
   <>
-    <code>{id}</code>{' '}
-    <Button kind="bare" aria-label="Copy the id" onClick={() => void copyText(id, 'the id')}>
+    <code title={text}>
+      {text.slice(0, length)}
+      {length < text.length && '…'}
+    </code>{' '}
+    <Button kind="bare" aria-label={`Copy ${what}`} onClick={() => void copyText(text, what)}>
       Copy
     </Button>
   </>

@@ -210,17 +210,7 @@ const judgementsRegister: Register<Judgement> = {
     { id: 'author', title: 'Author', width: 76, priority: 6, value: ({ author }) => author },
     { id: 'action', title: 'Decision', width: 132, value: ({ action }) => DECISION_WORDS[action] },
     { id: 'schedule', title: 'Schedule', width: 116, priority: 5, value: (row) => row.schedule_id },
-    { id: 'date', title: 'Session', width: 184, value: ({ date }) => date, show: formatSessions },
-    {
-      id: 'sessions',
-      title: 'Sessions',
-      width: 76,
-      priority: 3,
-      align: 'right',
-      value: ({ sessions }) => sessions,
-      show: formatSessionCount,
-      showBelow: formatSessionCount,
-    },
+    { id: 'date', title: 'Session', width: 90, value: ({ date }) => date, show: formatDecidedSessions },
     {
       id: 'index',
       title: 'Indices',
@@ -250,7 +240,7 @@ const judgementsRegister: Register<Judgement> = {
     [
       judgement.action === 'backfill' ? 'Sessions' : 'Session',
       <a href={formatAddress(formatScheduleAddress(schedule), { day: judgement.date })}>
-        {[formatSessions(judgement), formatSessionCount(judgement)].filter(Boolean).join(', ')}
+        {formatDecidedSessions(judgement)}
       </a>,
     ],
     ['Check', check && formatCheck(check)],
@@ -265,26 +255,36 @@ const judgementsRegister: Register<Judgement> = {
 
 /** Returns the columns of decisions. Columns that would be empty for all rows are left out. */
 function listJudgementColumns(rows: readonly Judgement[]): readonly Column<Judgement>[] {
+  const hasRange = rows.some(({ action }) => action === 'backfill');
   const hasLongReason = rows.some(({ reason }) => (reason ?? '').length > ONE_LINE_REASON);
   return judgementsRegister.columns
     .filter(({ id, value }) => !OPTIONAL_COLUMNS.includes(id) || rows.some((row) => (value(row) ?? '') !== ''))
-    .map((column) => (column.id === 'reason' && hasLongReason ? { ...column, lines: 2 } : column));
+    .map((column) => {
+      if (column.id === 'reason' && hasLongReason) return { ...column, lines: 2 };
+      return column.id === 'date' && hasRange ? { ...column, width: RANGE_WIDTH } : column;
+    });
 }
 
 /** Columns that are left out if no row has a value. */
-const OPTIONAL_COLUMNS = ['sessions', 'index', 'check'];
+const OPTIONAL_COLUMNS = ['index', 'check'];
+
+/** Width of the sessions of a backfill. */
+const RANGE_WIDTH = 230;
 
 /** Maximum number of characters of a reason on one line. */
 const ONE_LINE_REASON = 40;
 
-/** Formats the sessions of a decision, for example `2026-11-02 to 2026-11-24`. */
-function formatSessions({ action, date, last_date: last }: Pick<Judgement, 'action' | 'date' | 'last_date'>): string {
+/** Formats the sessions of a decision, for example `2026-11-02 to 2026-11-24 (17 sessions)`. */
+function formatDecidedSessions({
+  action,
+  date,
+  last_date: last,
+  sessions,
+}: Pick<Judgement, 'action' | 'date' | 'last_date' | 'sessions'>): string {
   if (action !== 'backfill') return date;
-  return last === null ? `from ${date}` : last === date ? date : `${date} to ${last}`;
-}
-
-function formatSessionCount({ sessions }: Pick<Judgement, 'sessions'>): string {
-  return sessions === null ? '' : countValues(sessions, 'session');
+  if (last === null) return `from ${date}`;
+  const count = sessions === null ? '' : ` (${countValues(sessions, 'session')})`;
+  return `${last === date ? date : `${date} to ${last}`}${count}`;
 }
 
 /** Formats the indices of a decision: the index of a waiver, otherwise the indices of the schedule. */

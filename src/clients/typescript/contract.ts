@@ -3454,6 +3454,10 @@ export interface DeskActionEffect {
   readonly divisor_before: number | null;
   /** Divisor after the action and all other events of its session. */
   readonly divisor_after: number | null;
+  /** Ordinary dividend before tax as a fraction of the level before it. The total return variant reinvests it; the price return variant has no effect. Null for other actions, and if prices include dividends. */
+  readonly dividend_return?: number | null | undefined;
+  /** Part of `dividend_return` that the net return variant reinvests. */
+  readonly net_dividend_return?: number | null | undefined;
 }
 
 export interface DeskActions {
@@ -5362,6 +5366,10 @@ export interface IndexAction {
   readonly divisor_before: number | null;
   /** Divisor after the action and all other events of its session, at the close of the ex-date. For a coming action, pro forma at the close of as_of; later price changes affect the actual divisor. Null if it is not yet known. */
   readonly divisor_after: number | null;
+  /** Ordinary dividend before tax as a fraction of the level before it. The total return variant reinvests it; the price return variant has no effect. Null for other actions, and if prices include dividends. */
+  readonly dividend_return: number | null;
+  /** Part of `dividend_return` that the net return variant reinvests. */
+  readonly net_dividend_return: number | null;
   /** Cash per share held before, in the currency of the security, if the action removes the security. The index uses this cash to buy the other constituents. For a merger into shares and cash, the cash part. For a past action, the value that the run applied. Otherwise null. */
   readonly proceeds: number | null;
   /** Shares of the security that replaces this security. For a spin-off, shares of the new security, with weight 0 before its first close, and also after it if the security then leaves. For a past action, the shares that the run applied. Otherwise null. */

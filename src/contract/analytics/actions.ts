@@ -101,6 +101,10 @@ export const ActionsView = defineObject(() => ({
           divisor_after: defineFigure(
             'Divisor after the action and all other events of its session, at the close of the ex-date. For a coming action, pro forma at the close of as_of; later price changes affect the actual divisor. Null if it is not yet known.',
           ),
+          dividend_return: defineFigure(
+            'Ordinary dividend before tax as a fraction of the level before it. The total return variant reinvests it; the price return variant has no effect. Null for other actions, and if prices include dividends.',
+          ),
+          net_dividend_return: defineFigure('Part of `dividend_return` that the net return variant reinvests.'),
           proceeds: defineFigure(
             'Cash per share held before, in the currency of the security, if the action removes the security. The index uses this cash to buy the other constituents. For a merger into shares and cash, the cash part. For a past action, the value that the run applied. Otherwise null.',
           ),

@@ -62,6 +62,10 @@ export const DeskActionEffect = defineObject(() => ({
   shares_after: defineFigure('Index shares after the action.'),
   divisor_before: defineFigure('Divisor of the index before the action.'),
   divisor_after: defineFigure('Divisor after the action and all other events of its session.'),
+  dividend_return: defineFigure(
+    'Ordinary dividend before tax as a fraction of the level before it. The total return variant reinvests it; the price return variant has no effect. Null for other actions, and if prices include dividends.',
+  ).optional(),
+  net_dividend_return: defineFigure('Part of `dividend_return` that the net return variant reinvests.').optional(),
 })).meta({ id: 'DeskActionEffect' });
 export type DeskActionEffect = z.infer<typeof DeskActionEffect>;
 

@@ -2,7 +2,7 @@ import { createWithholding, type WithholdingTax } from '../index-mathematics/wit
 import { computePendingShares } from '../corporate-actions/share-basis.js';
 import type { Day } from '../time/days.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
-import { createExchangeRates } from '../market/exchange-rates.js';
+import { createExchangeRates, type ExchangeRates } from '../market/exchange-rates.js';
 import { ACTION_KINDS, type ActionStatus, type CorporateAction } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 
@@ -37,26 +37,48 @@ export interface DividendTerms {
 export function listPaidDividends(sm: SessionMarket, terms: DividendTerms): DividendFraction[] {
   const rates = createExchangeRates(sm, terms.currency);
   const findWithheldFraction = createWithholding(sm.market, terms.withholding);
-  const { all, starts } = sm.actions;
-  return all.flatMap(({ session, column, action }): DividendFraction[] => {
+  return sm.actions.all.flatMap(({ session, column, action }): DividendFraction[] => {
     if (action.type !== 'DIVIDEND' || session <= sm.first) return [];
-    const before = sm.carriedClose(session - 1, column) * rates.rateAt(session - 1, column);
-    const sameDay = all
-      .slice(starts[session], starts[session + 1])
-      .filter((otherSessionAction) => otherSessionAction.column === column);
-    const cash =
-      action.value *
-      rates.rateAt(session, column) *
-      computeRatio(
-        sm,
-        sameDay.map((sessionAction) => sessionAction.action),
-        terms,
-      );
-    const fraction = cash / before;
+    const fraction = computePaidFraction(sm, { session, column, value: action.value }, { rates, splits: terms.splits });
     return Number.isFinite(fraction)
       ? [createFraction(action, sm.sessions[session]!, { fraction, withheldOf: findWithheldFraction })]
       : [];
   });
+}
+
+/** Dividend per share, in the currency of the security, that went ex on a session after the first one. */
+interface PaidDividend {
+  readonly session: number;
+  readonly column: number;
+  readonly value: number;
+}
+
+interface FractionMarket {
+  /** Exchange rates into the currency of the index. */
+  readonly rates: ExchangeRates;
+  readonly splits: TreatmentSpec['splits'];
+}
+
+/**
+ * Returns a dividend as a fraction of the close before it, both in the currency of the index. Returns a value that is
+ * not finite if the security has no earlier price.
+ */
+export function computePaidFraction(
+  sm: SessionMarket,
+  { session, column, value }: PaidDividend,
+  { rates, splits }: FractionMarket,
+): number {
+  const { all, starts } = sm.actions;
+  const before = sm.carriedClose(session - 1, column) * rates.rateAt(session - 1, column);
+  const sameDay = all
+    .slice(starts[session], starts[session + 1])
+    .filter((otherSessionAction) => otherSessionAction.column === column);
+  const ratio = computeRatio(
+    sm,
+    sameDay.map((sessionAction) => sessionAction.action),
+    splits,
+  );
+  return (value * rates.rateAt(session, column) * ratio) / before;
 }
 
 /**
@@ -88,7 +110,7 @@ export function listAnnouncedDividends(sm: SessionMarket, session: number, terms
 function computeRatio(
   { market }: SessionMarket,
   actions: readonly CorporateAction[],
-  { splits }: DividendTerms,
+  splits: TreatmentSpec['splits'],
 ): number {
   if (market.adjustment !== 'none' || splits !== 'apply') return 1;
   return actions.reduce((ratio, { type, value }) => (ACTION_KINDS[type] === 'ratio' ? ratio * value : ratio), 1);

@@ -94,6 +94,8 @@ function createEffect(indexId: string, action: ActionsView['actions'][number]): 
     shares_after: action.shares_after,
     divisor_before: action.divisor_before,
     divisor_after: action.divisor_after,
+    dividend_return: action.dividend_return,
+    net_dividend_return: action.net_dividend_return,
   };
 }
 

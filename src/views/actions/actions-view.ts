@@ -18,11 +18,14 @@ import {
 } from '#domain/corporate-actions/choices.js';
 import {
   computeProForma,
+  computeReinvestment,
   type PositionBeforeAction,
   type ProForma,
   type WorthReader,
 } from '#domain/corporate-actions/pro-forma.js';
 import { computePendingShares } from '#domain/corporate-actions/share-basis.js';
+import { computePaidFraction } from '#domain/dividends/dividend-fractions.js';
+import type { TreatmentSpec } from '#domain/documents/index-document.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
@@ -106,6 +109,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
       const ratio = computeValue(identifier, other) / computeValue(payerIdentifier, sm.columnOf(payerIdentifier));
       return Number.isFinite(ratio) ? ratio : null;
     };
+  const computeFraction = createFractionReader(days, { sm, rates, splits: treatment.splits, isTotal });
   return (action: CorporateAction): ActionRow | null => {
     const columnOfAction = columnByName.get(action.identifier);
     const column = sm.columnOf(action.identifier);
@@ -139,9 +143,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     const offer = offers.get(action);
     const choices =
       offer === undefined ? listSecurityChoices(action, state) : computeOfferChoices(offer, state, readWorth);
-    const election = offer === undefined ? action : { ...offer.shares, ...offer.cash };
-    const isElective = offer !== undefined || action.type === 'RIGHTS_ISSUE' || action.scripRatio !== undefined;
-    const awaitsDecision = isElective && (election.electionDay === undefined ? isComing : election.electionDay >= last);
+    const election = describeElection(action, offer, { isComing, last });
     return {
       ex_date: formatDay(action.exDay),
       identifier: action.identifier,
@@ -151,10 +153,9 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
       cash: action.cash ?? null,
       announced: action.announcedDay === null ? null : formatDay(action.announcedDay),
       state: isComing ? 'coming' : 'effective',
-      awaits_decision: awaitsDecision,
-      election_date: election.electionDay === undefined ? null : formatDay(election.electionDay),
-      election_default: election.electionDefault ?? null,
-      choices: isComing || awaitsDecision ? choices.map((choice) => createChoiceRow(choice, { shares, split })) : [],
+      ...election,
+      choices:
+        isComing || election.awaits_decision ? choices.map((choice) => createChoiceRow(choice, { shares, split })) : [],
       price_before: toFinite(close),
       weight_before: weight,
       weight_after: after.weight,
@@ -162,9 +163,61 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
       shares_after: toFinite(after.shares),
       divisor_before: divisor?.[previousSession] ?? null,
       divisor_after: after.divisor,
+      ...computeDividendReturns(computeFraction(action, { t, column, price: state.price }), state),
       proceeds: after.proceeds,
       received: after.received,
     };
+  };
+}
+
+/** Describes the decision of the holders about an action: its last date, its default, and whether it is still open. */
+function describeElection(
+  action: CorporateAction,
+  offer: Offer | undefined,
+  { isComing, last }: { readonly isComing: boolean; readonly last: Day },
+): Pick<ActionRow, 'awaits_decision' | 'election_date' | 'election_default'> {
+  const { electionDay: day, electionDefault } = offer === undefined ? action : { ...offer.shares, ...offer.cash };
+  const isElective = offer !== undefined || action.type === 'RIGHTS_ISSUE' || action.scripRatio !== undefined;
+  return {
+    awaits_decision: isElective && (day === undefined ? isComing : day >= last),
+    election_date: day === undefined ? null : formatDay(day),
+    election_default: electionDefault ?? null,
+  };
+}
+
+interface FractionTerms extends Pick<RowInput, 'sm' | 'rates'> {
+  readonly splits: TreatmentSpec['splits'];
+  /** True if prices contain dividends. They then have no fraction. */
+  readonly isTotal: boolean;
+}
+
+interface PricedPosition {
+  /** Number of the date in the run from which the action is effective. After the run: the number of dates. */
+  readonly t: number;
+  readonly column: number;
+  /** Latest close on the share basis of the action. */
+  readonly price: number;
+}
+
+/** Returns a function that divides a dividend by the price before it. It returns null for another action. */
+function createFractionReader(days: Int32Array, { sm, rates, splits, isTotal }: FractionTerms) {
+  return (action: CorporateAction, { t, column, price }: PricedPosition): number | null => {
+    if (action.type !== 'DIVIDEND' || isTotal) return null;
+    if (t === days.length) return action.value / price;
+    const dividend = { session: sm.sessionAt(days[t]!), column, value: action.value };
+    return computePaidFraction(sm, dividend, { rates, splits });
+  };
+}
+
+/**
+ * Returns a dividend as a fraction of the level, before tax and as a net return index reinvests it.
+ * @param fraction dividend divided by the price before it; null for another action
+ */
+function computeDividendReturns(fraction: number | null, state: PositionBeforeAction) {
+  const dividendReturn = fraction === null ? null : toFinite(state.weight * fraction);
+  return {
+    dividend_return: dividendReturn,
+    net_dividend_return: dividendReturn === null ? null : dividendReturn * computeReinvestment('net', state),
   };
 }
 

@@ -122,5 +122,7 @@ const NO_ELECTION = {
   election_date: null,
   election_default: null,
   choices: [],
+  dividend_return: null,
+  net_dividend_return: null,
   received: null,
 } satisfies Partial<ActionRow>;

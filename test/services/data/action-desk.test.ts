@@ -76,6 +76,7 @@ test('an action shows its effect on each index, before and after', async () => {
   // a split of two for one doubles the index shares at half the price
   expect(core.shares_after! / core.shares_before!).toBeCloseTo(2, 12);
   expect(core.divisor_after).toBeCloseTo(core.divisor_before!, 12);
+  expect(core).toMatchObject({ dividend_return: null, net_dividend_return: null });
 });
 
 test('a list shows the indices that an action affects, as the action itself does, only on request', async () => {

@@ -79,6 +79,15 @@ test.each([
   expect(settledAction.choices).toEqual([]);
 });
 
+test('a dividend states the part of the level that the total and the net return reinvest, before and after it', () => {
+  const terms = { after: 48, treatment: { dividends: 'price', withholding_tax: 0.3 } };
+  for (const shown of [2, 4].map((rows) => showActionUntil(rows, { type: 'DIVIDEND', value: 2 }, terms))) {
+    expect(shown.dividend_return).toBeCloseTo(0.5 * (2 / 50), 12); // A has half of the index and a price of 50.
+    expect(shown.net_dividend_return).toBeCloseTo(0.5 * (2 / 50) * 0.7, 12);
+  }
+  expect(showActionUntil(4, { type: 'SPECIAL_DIVIDEND', value: 2 }, terms).dividend_return).toBeNull();
+});
+
 /** Returns the actions of a run over the first dates, and the index with its holdings at the end of the run. */
 function showWholeIndexUntil(
   rows: number,

@@ -3861,7 +3861,7 @@ class DeskActionDetail(t.TypedDict):
     effects: t.Sequence[DeskActionEffect]
 
 
-class DeskActionEffect(t.TypedDict):
+class _DeskActionEffect(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
     #: `coming`: the action is after the last date of the run, and the figures are pro forma.
@@ -3878,6 +3878,13 @@ class DeskActionEffect(t.TypedDict):
     divisor_before: t.Optional[float]
     #: Divisor after the action and all other events of its session.
     divisor_after: t.Optional[float]
+
+
+class DeskActionEffect(_DeskActionEffect, total=False):
+    #: Ordinary dividend before tax as a fraction of the level before it. The total return variant reinvests it; the price return variant has no effect. Null for other actions, and if prices include dividends.
+    dividend_return: t.Optional[float]
+    #: Part of `dividend_return` that the net return variant reinvests.
+    net_dividend_return: t.Optional[float]
 
 
 class DeskActions(t.TypedDict):
@@ -6040,6 +6047,10 @@ class IndexAction(t.TypedDict):
     divisor_before: t.Optional[float]
     #: Divisor after the action and all other events of its session, at the close of the ex-date. For a coming action, pro forma at the close of as_of; later price changes affect the actual divisor. Null if it is not yet known.
     divisor_after: t.Optional[float]
+    #: Ordinary dividend before tax as a fraction of the level before it. The total return variant reinvests it; the price return variant has no effect. Null for other actions, and if prices include dividends.
+    dividend_return: t.Optional[float]
+    #: Part of `dividend_return` that the net return variant reinvests.
+    net_dividend_return: t.Optional[float]
     #: Cash per share held before, in the currency of the security, if the action removes the security. The index uses this cash to buy the other constituents. For a merger into shares and cash, the cash part. For a past action, the value that the run applied. Otherwise null.
     proceeds: t.Optional[float]
     #: Shares of the security that replaces this security. For a spin-off, shares of the new security, with weight 0 before its first close, and also after it if the security then leaves. For a past action, the shares that the run applied. Otherwise null.

@@ -61,10 +61,10 @@ export function ActionPanel({ id, onClose }: ActionPanelProps) {
 /** Renders the terms of an action in the store, and in other sources. */
 function Terms({ action }: { readonly action: DeskActionDetail }) {
   const { identifier, ex_date: date } = action;
-  const currency = useNames([identifier], date).get(identifier)?.currency ?? null;
+  const { name = null, currency = null } = useNames([identifier], date).get(identifier) ?? {};
   return (
     <>
-      <ActionFacts action={action} currency={currency} />
+      <ActionFacts action={action} name={name} currency={currency} />
       <h3>Sources</h3>
       <Sources terms={action} sources={listLatestSources(action.decisions)} currency={currency} />
     </>
@@ -73,11 +73,13 @@ function Terms({ action }: { readonly action: DeskActionDetail }) {
 
 interface ActionFactsProps {
   readonly action: DeskActionDetail;
+  /** Name of the company; null if unknown. */
+  readonly name: string | null;
   /** Currency of the prices of the security; null if unknown. */
   readonly currency: string | null;
 }
 
-function ActionFacts({ action, currency }: ActionFactsProps) {
+function ActionFacts({ action, name, currency }: ActionFactsProps) {
   const { identifier, type, state, value, ex_date: date, announced, pay_date: paid, related, flags } = action;
   const { status, cash, subscription_price: subscription, decisions } = action;
   const decision = decisions.at(-1);
@@ -88,7 +90,13 @@ function ActionFacts({ action, currency }: ActionFactsProps) {
         facts={[
           ['State', <Badge kind={STATE_KINDS[state]}>{state}</Badge>],
           ...(decision === undefined ? [] : [formatDecision(decision)]),
-          ['Security', <a href={formatSecurityAddress(identifier)}>{identifier}</a>],
+          [
+            'Security',
+            <>
+              {name !== null && `${name} `}
+              <a href={formatSecurityAddress(identifier)}>{identifier}</a>
+            </>,
+          ],
           ['Terms', formatActionValue(type, value, currency)],
           ['Cash per share', cash === null ? null : formatMoney(formatFigure(cash), currency)],
           ['Subscription price', subscription === null ? null : formatMoney(formatFigure(subscription), currency)],

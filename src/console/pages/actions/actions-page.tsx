@@ -17,7 +17,7 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { isOverdue, isUndecided } from '../../words/actions.js';
-import { formatToday } from '../../words/dates.js';
+import { formatToday, subtractDays } from '../../words/dates.js';
 import { formatCount } from '../../words/numbers.js';
 import { createColumns } from './action-columns.js';
 import { ActionPanel } from './action-panel.js';
@@ -107,10 +107,6 @@ function findFirstDate(span: Span | 'asked', last: string | null): string {
   const { from } = { from: subtractDays(last, RECENT_DAYS), ...(span !== 'asked' && DATE_SPANS[span](last)) };
   return from;
 }
-
-const DAY_MS = 86_400_000;
-const subtractDays = (date: string, days: number): string =>
-  new Date(Date.parse(date) - days * DAY_MS).toISOString().slice(0, 10);
 
 /**
  * Default date ranges, in the order in which they are tried: the range of the contract, the next ten years, and the

@@ -5,6 +5,7 @@ import { Facts, type Fact } from '../../components/facts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { describeChange, isChanged } from '../../words/changes.js';
 import { formatFigure, formatPercent } from '../../words/numbers.js';
+import { listReturns } from './dividend-returns.js';
 
 /** Renders the figures of each index before and after an action. */
 export function Effects({ effects }: { readonly effects: readonly DeskActionEffect[] }) {
@@ -28,8 +29,13 @@ const createEffectEntry = (effect: DeskActionEffect): Entry => ({
     <Facts
       facts={[
         ...listWeights(effect),
-        ['Index shares', describeChange(effect.shares_before, effect.shares_after, formatFigure)],
-        ['Divisor', describeChange(effect.divisor_before, effect.divisor_after, formatFigure)],
+        ...listReturns(effect),
+        ...(isDividend(effect) && !isAltered(effect)
+          ? []
+          : ([
+              ['Index shares', describeChange(effect.shares_before, effect.shares_after, formatFigure)],
+              ['Divisor', describeChange(effect.divisor_before, effect.divisor_after, formatFigure)],
+            ] as const)),
       ]}
     />
   ),
@@ -47,10 +53,15 @@ function listWeights(effect: DeskActionEffect): readonly Fact[] {
   const isComing = state === 'coming';
   const beforeText = `Weight at the ${isComing ? 'latest' : 'previous'} close`;
   const afterText = isComing ? 'Weight after it, pro forma' : 'Weight at the close of the ex-date, with price moves';
-  const isAltered =
-    isChanged(effect.shares_before, effect.shares_after) || isChanged(effect.divisor_before, effect.divisor_after);
   return [
     [beforeText, formatPercent(before, WEIGHT_DIGITS)],
-    ...(isAltered ? [[afterText, formatPercent(after, WEIGHT_DIGITS)] as const] : []),
+    ...(isAltered(effect) ? [[afterText, formatPercent(after, WEIGHT_DIGITS)] as const] : []),
   ];
 }
+
+/** Returns true if an action changes index shares or the divisor. */
+const isAltered = (effect: DeskActionEffect): boolean =>
+  isChanged(effect.shares_before, effect.shares_after) || isChanged(effect.divisor_before, effect.divisor_after);
+
+const isDividend = ({ dividend_return: dividendReturn }: DeskActionEffect): boolean =>
+  typeof dividendReturn === 'number';

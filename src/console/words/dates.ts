@@ -85,6 +85,10 @@ const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 /** Returns the weekday of a date YYYY-MM-DD as three letters. */
 export const formatWeekday = (date: string): string => WEEKDAYS[new Date(date).getUTCDay()] ?? '';
 
+/** Returns the date that is a number of days earlier. */
+export const subtractDays = (date: string, days: number): string =>
+  new Date(Date.parse(date) - days * MS_PER_DAY).toISOString().slice(0, 10);
+
 /** Returns the date that is a number of months earlier. If the month is too short, it is the last day of the month. */
 export function subtractMonths(date: string, months: number): string {
   const [year = 0, month = 1, day = 1] = date.split('-').map(Number);

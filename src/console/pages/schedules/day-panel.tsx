@@ -1,5 +1,6 @@
 import type { Schedule, ScheduleDay } from '#clients/typescript/divisor.js';
 import { Badge, type BadgeKind } from '../../components/badge.js';
+import { Download } from '../../components/download.js';
 import { Entries, type Entry } from '../../components/entries.js';
 import { Facts } from '../../components/facts.js';
 import { SidePanel } from '../../components/side-panel.js';
@@ -8,8 +9,9 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { addQuery, formatAddress } from '../../state/location.js';
 import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
-import { formatDuration, formatMoment } from '../../words/dates.js';
-import { formatCount, countValues } from '../../words/numbers.js';
+import { computeSecondsBetween, formatDuration, formatMoment } from '../../words/dates.js';
+import { formatBytes, formatCount, countValues } from '../../words/numbers.js';
+import { DayClose } from './day-close.js';
 import { DayDecision } from './day-decision.js';
 import {
   listBlockedSince,
@@ -24,6 +26,7 @@ import {
 } from './day-states.js';
 import { Deliveries } from './deliveries.js';
 import { Findings } from './findings.js';
+import { describeResults, listFiles } from './step-results.js';
 import { formatCheck, stepWords } from './step-words.js';
 import { listDayRequests, useWaiverRequests } from './waiver-requests.js';
 
@@ -54,7 +57,7 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
             <DayFacts day={answer} />
             <DayIndices day={answer} indices={schedule.indices} />
             <h3>Steps</h3>
-            <Entries label="Steps" entries={answer.steps.map(createStepEntry)} />
+            <Entries label="Steps" entries={answer.steps.map((step, k) => createStepEntry(step, k, answer))} />
           </>
         )}
       </Answered>
@@ -137,14 +140,24 @@ function DayFacts({ day }: { readonly day: ScheduleDay }) {
         ['Held back', day.held.length === 0 ? null : countValues(day.held.length, 'index', 'indices')],
         ['Held back since', earlierDates.length === 0 ? null : <DayLinks dates={earlierDates} />],
         ['Due', formatMoment(day.due_at)],
+        ['Started', formatStart(day)],
         ['Ended', day.finished_at === null ? null : formatMoment(day.finished_at)],
         ['Next attempt', day.next_attempt_at === null ? null : formatMoment(day.next_attempt_at)],
-        ['Begun by', day.author],
         ['Accepted', day.waivers.length === 0 ? null : day.waivers.map(formatWaiver).join(', ')],
       ]}
     />
   );
 }
+
+/** Formats the start of a day, its author and the delay since it was due. Returns null before the start. */
+function formatStart({ started_at: time, due_at: due, author }: ScheduleDay): string | null {
+  if (time === null) return null;
+  const delay = computeSecondsBetween(due, time);
+  return `${formatMoment(time)} by ${author}${delay < DELAY_MIN_S ? '' : `, ${formatDuration(delay)} after due`}`;
+}
+
+/** Delay in seconds from which it is shown. A schedule looks for due days every minute. */
+const DELAY_MIN_S = 120;
 
 /** Renders links to other days. */
 const DayLinks = ({ dates }: { readonly dates: readonly string[] }) => (
@@ -173,6 +186,8 @@ function createIndexEntry({ index, state, step, reason }: IndexState, day: Sched
   const text =
     findings.length > 0 ? (
       <Findings findings={findings} date={day.date} />
+    ) : state === 'done' && hasClose(day, index) ? (
+      <DayClose index={index} date={day.date} />
     ) : reason === findOwnReason(day) ? (
       ''
     ) : (
@@ -186,6 +201,17 @@ function createIndexEntry({ index, state, step, reason }: IndexState, day: Sched
     text,
   };
 }
+
+/** Returns true if the day published an index. Only the first indices show their close, because each is a request. */
+const hasClose = ({ steps }: ScheduleDay, index: string): boolean =>
+  steps.some(
+    ({ type, items }) =>
+      type === 'publish' &&
+      items.slice(0, CLOSES_MAX).some(({ index_id: id, state }) => id === index && state === 'done'),
+  );
+
+/** Maximum number of indices with a close. */
+const CLOSES_MAX = 20;
 
 type Step = ScheduleDay['steps'][number];
 
@@ -205,8 +231,31 @@ function describeStep({ state, held, indices, items }: Step): StateLabel {
   return { text: state, kind: STEP_KINDS[state] };
 }
 
-function createStepEntry(step: Step, position: number): Entry {
-  const { type, attempts, duration_ms: ms, message, log } = step;
+interface DayFileProps {
+  readonly name: string;
+  readonly day: ScheduleDay;
+}
+
+/** Renders a link to a file that a step has written. */
+function DayFile({ name, day: { schedule_id: id, date } }: DayFileProps) {
+  const params = { schedule_id: id, date, file_name: name };
+  return (
+    <Download
+      address={`/schedules/${encodeURIComponent(id)}/days/${date}/files/${encodeURIComponent(name)}`}
+      fileName={name}
+      read={() => service.value.call('getScheduleFile', { params })}
+    >
+      {name}
+    </Download>
+  );
+}
+
+/** Maximum number of files listed for a step. */
+const FILES_MAX = 12;
+
+function createStepEntry(step: Step, position: number, day: ScheduleDay): Entry {
+  const { type, attempts, duration_ms: ms, log } = step;
+  const files = listFiles(step);
   return {
     key: `${position} ${type}`,
     title: `${position + 1}. ${stepWords(type)}`,
@@ -214,7 +263,17 @@ function createStepEntry(step: Step, position: number): Entry {
     aside: `${countValues(attempts, 'attempt')}, ${formatDuration(ms / 1000)}`,
     text: (
       <>
-        {message}
+        {describeResults(step)}
+        {files.length > 0 && (
+          <ul>
+            {files.slice(0, FILES_MAX).map(({ name, bytes }) => (
+              <li key={name}>
+                <DayFile name={name} day={day} /> <span class="quiet">{formatBytes(bytes)}</span>
+              </li>
+            ))}
+            {files.length > FILES_MAX && <li>and {files.length - FILES_MAX} others</li>}
+          </ul>
+        )}
         {log.length > 0 && (
           <details>
             <summary>Log</summary>

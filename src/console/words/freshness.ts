@@ -1,0 +1,37 @@
+import type { Health } from '#clients/typescript/divisor.js';
+import { formatDaysTo } from './dates.js';
+import { countValues } from './numbers.js';
+
+/** Sessions that the data of a store lack, compared with a calendar of its indices. */
+export interface StoreLag {
+  readonly behind: number;
+  /** Newest session of the calendar. */
+  readonly expected: string;
+}
+
+/** Returns the largest lag of a store. Returns undefined if no index uses the store. */
+export function findLag(freshness: Health['freshness'] | undefined, storeId: string | null): StoreLag | undefined {
+  const [largest] = (freshness ?? [])
+    .filter(({ store_id: id }) => id === storeId)
+    .toSorted((a, b) => b.sessions_behind - a.sessions_behind);
+  return largest && { behind: largest.sessions_behind, expected: largest.latest_session };
+}
+
+/** Describes a lag, for example `current` or `3 sessions behind`. */
+export const describeLag = ({ behind }: StoreLag): string =>
+  behind === 0 ? 'current' : `${countValues(behind, 'session')} behind`;
+
+/**
+ * Returns the note of the last date of a store: the number of missing sessions with the expected date. The note of a
+ * store without an index is the age of its last date.
+ */
+export function createEndNote(
+  lag: StoreLag | undefined,
+  end: string | null,
+): { readonly note?: string; readonly kind?: string } {
+  if (end === null) return {};
+  if (lag === undefined) return { note: formatDaysTo(end) };
+  return lag.behind === 0
+    ? { note: describeLag(lag) }
+    : { note: `${describeLag(lag)}, expected ${lag.expected}`, kind: 'warning' };
+}

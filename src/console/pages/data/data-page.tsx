@@ -7,10 +7,12 @@ import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
+import { health } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
+import { createEndNote, findLag } from '../../words/freshness.js';
 import { formatBytes, formatCount, countValues, MISSING_TEXT } from '../../words/numbers.js';
 import { FirstSteps } from '../home/first-steps.js';
 import { GenerateDialog } from './generate-dialog.js';
@@ -18,6 +20,8 @@ import { MARKET_WORDS } from './generate-market.js';
 import { CoverageChart } from './coverage.js';
 import { LatestVersions } from './latest-versions.js';
 import { createColumns } from './store-columns.js';
+import { useStoreUsers } from './store-users.js';
+import { useWarningMetric } from './use-audit.js';
 import './data.css';
 
 /** Renders the page of all stores of market data, with the ways to add a store. */
@@ -77,12 +81,8 @@ function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
   const servedStore = stores.find((store) => store.active);
   const size = stores.reduce((sum, store) => sum + (store.size_bytes ?? 0), 0);
   const failedCount = stores.filter(({ status }) => status === 'error').length;
-  const audit = useResource(
-    servedStore === undefined ? null : `audit ${servedStore.store_id} ${servedStore.content_hash}`,
-    (signal) => service.value.call('auditStore', { params: { store_id: servedStore!.store_id }, signal }),
-    { follows: false },
-  );
-  const warnings = audit.data?.total ?? null;
+  const warnings = useWarningMetric(servedStore);
+  const lag = findLag(health.value?.freshness, servedStore?.store_id ?? null);
   return (
     <Metrics
       label="Data of the service"
@@ -100,19 +100,9 @@ function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
         {
           term: 'Last session',
           value: servedStore?.end ?? MISSING_TEXT,
-          note: servedStore?.start ? `since ${servedStore.start}` : '',
+          ...createEndNote(lag, servedStore?.end ?? null),
         },
-        {
-          term: 'Warnings',
-          value:
-            warnings === null ? (
-              MISSING_TEXT
-            ) : (
-              <a href={`${storeAddress(servedStore!.store_id)}?tab=doubts`}>{formatCount(warnings)}</a>
-            ),
-          kind: warnings !== null && warnings > 0 ? 'down' : '',
-          note: audit.isLoading ? 'audit in progress' : 'found by its audit',
-        },
+        warnings,
         { term: 'Size', value: formatBytes(size), note: 'of all stores' },
       ]}
     />
@@ -120,25 +110,24 @@ function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
 }
 
 function Stores({ stores }: { readonly stores: readonly DataStore[] }) {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const countUsers = ({ store_id: id, active }: DataStore) =>
-    (indices.data?.indices ?? []).filter(
-      ({ store_id: indexStore }) => indexStore === id || (indexStore === null && active),
-    ).length;
+  const countUsers = useStoreUsers();
   return (
     <Section title="Stores">
       <Table
         label="stores"
         name="stores"
         columns={createColumns(countUsers)}
-        rows={stores}
+        rows={stores.toSorted(compareStores)}
         getKey={({ store_id: id }) => id}
         formatAddress={({ store_id: id }) => storeAddress(id)}
-        sort={{ column: 'store', direction: 'asc' }}
       />
     </Section>
   );
 }
+
+/** Sorts stores by name, the served store first. */
+const compareStores = (a: DataStore, b: DataStore): number =>
+  Number(b.active) - Number(a.active) || a.name.localeCompare(b.name);
 
 /** Renders the prices of the served store through time, and its latest versions. */
 function Served({ store }: { readonly store: DataStore | undefined }) {

@@ -11,11 +11,12 @@ import { Answered, Wait } from '../../components/wait.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
 import { navigate, getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
-import { notifyChange, useResource } from '../../state/resource.js';
+import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatSecurityAddress, storeAddress } from '../../words/addresses.js';
 import { formatCount, countValues, formatPercent } from '../../words/numbers.js';
+import { useAudit } from './use-audit.js';
 import { CAUSES, WarningCauses } from './warning-causes.js';
 import { WarningChart, WarningDetail, findOtherStore, repairText, type WarningDetailProps } from './warning-detail.js';
 
@@ -23,12 +24,7 @@ import { WarningChart, WarningDetail, findOtherStore, repairText, type WarningDe
  * Renders the probable errors in the data of a store with their evidence. Selected repairs are written to a new store.
  */
 export function DataWarnings({ store }: { readonly store: DataStore }) {
-  const id = store.store_id;
-  const audit = useResource(
-    `audit ${id} ${store.content_hash}`,
-    (signal) => service.value.call('auditStore', { params: { store_id: id }, signal }),
-    { follows: false },
-  );
+  const audit = useAudit(store);
   return (
     <Answered resource={audit} what="the audit, which reads every price">
       {({ doubts: warnings, total }) =>

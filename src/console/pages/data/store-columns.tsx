@@ -27,7 +27,7 @@ const NAME_COLUMN: Column<DataStore> = {
 };
 
 /** @param usersOf returns the number of indices that use a store */
-export const createColumns = (usersOf: (store: DataStore) => number): readonly Column<DataStore>[] => [
+export const createColumns = (usersOf: (store: DataStore) => number | null): readonly Column<DataStore>[] => [
   NAME_COLUMN,
   { id: 'kind', title: 'Kind', width: 92, priority: 6, value: ({ kind }) => kind },
   createNumericColumn({
@@ -69,9 +69,9 @@ export const createColumns = (usersOf: (store: DataStore) => number): readonly C
   {
     id: 'state',
     title: 'State',
-    width: 130,
+    width: 148,
     grow: 1,
-    priority: 4,
+    priority: 2,
     value: ({ status }) => status,
     show: (store) => <StoreState store={store} />,
   },

@@ -13,32 +13,43 @@ import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { VersionHistory } from '../../components/versions/version-history.js';
 import { addQuery } from '../../state/location.js';
+import { health } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service, createTrouble, type Trouble } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatMoment } from '../../words/dates.js';
+import { createEndNote, findLag } from '../../words/freshness.js';
 import { formatBytes, formatCount, countValues, formatFigure, MISSING_TEXT } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 import { CoverageChart } from './coverage.js';
+import { useStoreUsers } from './store-users.js';
+import { useWarningMetric } from './use-audit.js';
 
 /** Renders the contents, the source and the data warnings of a store. */
 export function StoreOverview({ store }: { readonly store: DataStore }) {
   const { findings = [], files = [], rows } = store;
+  const lag = findLag(health.value?.freshness, store.store_id);
+  const warnings = useWarningMetric(store);
+  const users = useStoreUsers()(store);
   return (
     <div class="data-part">
       <Metrics
         label="Contents of the store"
         metrics={[
-          { term: 'Securities', value: formatCount(store.identifiers) },
+          { term: 'Last session', value: store.end ?? MISSING_TEXT, ...createEndNote(lag, store.end) },
+          warnings,
           {
-            term: 'Last session',
-            value: store.end ?? MISSING_TEXT,
+            term: 'Securities',
+            value: formatCount(store.identifiers),
             ...(store.start === null ? {} : { note: `since ${store.start}` }),
           },
-          { term: 'Size', value: formatBytes(store.size_bytes), note: 'on disk' },
-          ...createRowMetrics(rows ?? {}),
+          { term: 'Indices', value: formatCount(users), note: 'use the store' },
+          {
+            term: 'Corporate actions',
+            value: rows?.['corporate_actions'] === 0 ? 'none' : formatCount(rows?.['corporate_actions']),
+          },
         ]}
       />
       {store.end !== null && <CoverageChart store={store} height={170} />}
@@ -52,6 +63,8 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
               ['Refreshed from', store.source && <code>{store.source}</code>],
               ['Price basis', PRICE_BASIS[store.adjustment]],
               ['Currency', store.currency ?? 'not declared'],
+              ['Rows', rows && formatRows(rows)],
+              ['Size on disk', formatBytes(store.size_bytes)],
               ['Created', formatMoment(store.created_at)],
               ['Read', formatMoment(store.last_loaded_at)],
               ['Refreshed', store.last_refreshed_at && formatMoment(store.last_refreshed_at)],
@@ -94,6 +107,13 @@ const Remarks = ({ findings, readAt }: RemarksProps) => (
     <FindingTable label="Findings about the data" findings={findings} />
   </Section>
 );
+
+/** Formats the number of rows of each table, for example `1,200 market, 40 reference`. */
+const formatRows = (rows: Readonly<Record<string, number>>): string =>
+  Object.entries(rows)
+    .filter(([, value]) => value > 0)
+    .map(([table, value]) => `${formatCount(value)} ${table.replace('_', ' ')}`)
+    .join(', ');
 
 /** Returns the number of rows of each table. */
 export const createRowMetrics = (rows: Readonly<Record<string, number>>): readonly Metric[] =>

@@ -15,6 +15,7 @@ import { checkHealth, getCheckKind, health, isFollowing, liveJobs } from '../../
 import { principal } from '../../state/principal.js';
 import { useSchemas } from '../../state/schemas.js';
 import { formatDuration, formatMoment } from '../../words/dates.js';
+import { describeLag, findLag } from '../../words/freshness.js';
 import { formatLabel } from '../../words/labels.js';
 import { countValues, formatLargeUnits, formatLimit } from '../../words/numbers.js';
 import { JobDays } from './job-days.js';
@@ -99,13 +100,10 @@ function Report({ state }: { readonly state: Health }) {
 /** Returns the note of the served store: its last date, and the number of sessions that are missing. */
 function createStoreNote({ store, freshness }: Pick<Health, 'store' | 'freshness'>) {
   if (store.end === null || store.end === undefined) return { note: store.status ?? '' };
-  const behind = Math.max(
-    0,
-    ...freshness.filter(({ store_id: id }) => id === store.active).map(({ sessions_behind: count }) => count),
-  );
-  return behind === 0
+  const lag = findLag(freshness, store.active);
+  return lag === undefined || lag.behind === 0
     ? { note: `up to ${store.end}` }
-    : { note: `up to ${store.end}, ${countValues(behind, 'session')} behind`, kind: 'warning' };
+    : { note: `up to ${store.end}, ${describeLag(lag)}`, kind: 'warning' };
 }
 
 type State = Health['states'][number];

@@ -28,6 +28,9 @@ const ALTERNATIVES: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf']);
 /** Members without information for a caller. */
 const OMITTED_MEMBERS: ReadonlySet<string> = new Set(['title', 'example', 'examples', 'additionalProperties']);
 
+/** A caller may omit a member whose default is null, as any optional member. */
+const isNullDefault = (name: string, member: unknown): boolean => name === 'default' && member === null;
+
 function expandSchema(schema: unknown, components: Json, depth: number): unknown {
   if (Array.isArray(schema)) return schema.map((member) => expandSchema(member, components, depth));
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -39,7 +42,7 @@ function expandSchema(schema: unknown, components: Json, depth: number): unknown
   if (depth === 0) return toLeaf(own);
   return Object.fromEntries(
     Object.entries(own)
-      .filter(([name]) => !OMITTED_MEMBERS.has(name))
+      .filter(([name, member]) => !OMITTED_MEMBERS.has(name) && !isNullDefault(name, member))
       .map(([name, member]) => [
         name,
         NAMED_MEMBERS.has(name)

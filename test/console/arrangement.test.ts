@@ -232,7 +232,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await pollEventually(() => row.textContent()).toContain(`${formatText(broad)}%`);
     // Differences are relative to the benchmark, as in the key figures of the page.
     const totalReturnRow = table.getByRole('row', { name: /^CORE/ });
-    // The return variant that all lines share is stated once, beside the date.
+    // The return variant that all lines share is stated once, next to the date.
     await table.getByRole('columnheader', { name: '2021-12-31, total return' }).waitFor();
     expect(await totalReturnRow.textContent()).toContain(`${formatText(core - broad)} pp`);
     await page.getByLabel('Relative to').selectOption({ label: 'Relative to Benchmark BROAD, total return' });

@@ -11,8 +11,8 @@ export const listFiles = ({ items }: Pick<Step, 'items'>): readonly WrittenFile[
   items.flatMap(({ file }) => file ?? []);
 
 /**
- * Describes the results of a completed step by their number, for example `12 closes of 3 indices published`. The
- * message of the service describes any other step.
+ * Describes the results of a completed step by their number, for example `2 closes published, 1 index published
+ * before.` The message of the service describes any other step.
  */
 export function describeResults(step: Pick<Step, 'type' | 'state' | 'items' | 'indices' | 'message'>): string {
   const { type, state, items, indices: total, message } = step;

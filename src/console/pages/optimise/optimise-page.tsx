@@ -24,6 +24,7 @@ import { showToast } from '../../state/toasts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { EarlierRuns } from './earlier-runs.js';
+import { listConflictPositions } from './infeasible.js';
 import { asConstraints, asRows, asTerms, createDerivedIndex, parseTerms } from './rows.js';
 import { Run } from './run-form.js';
 import { SaveIndex } from './save-index.js';
@@ -194,6 +195,7 @@ function Rows({ parent, set, specs }: RowsProps) {
             path={['constraints']}
             findings={findings}
             datapoints={datapoints}
+            conflicts={listConflictPositions(solution.isBehind ? null : (solution.trouble?.detail ?? null))}
             onChange={setRows}
           />
           {isTooLong && <TooLong />}

@@ -170,7 +170,10 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
       `${desk.service.url()}/console/optimise?index=CORE&rows=${encodeURIComponent(JSON.stringify(rows))}`,
     );
     const solution = page.getByRole('complementary', { name: 'Live solution' });
-    await solution.getByText(/^Position bounds, upper from 1% to [\d.]+%$/).filter({ visible: true }).waitFor();
+    await solution
+      .getByText(/^Position bounds, upper from 1% to [\d.]+%$/)
+      .filter({ visible: true })
+      .waitFor();
     await solution.getByRole('button', { name: 'Why: Show the solution' }).click();
     await solution.getByText('Position bounds and full investment contradict each other.').waitFor();
     await solution.getByRole('button', { name: 'Hide the solution' }).click();

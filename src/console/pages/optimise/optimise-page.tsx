@@ -14,6 +14,7 @@ import { Page } from '../../components/page.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { attempt, start, type OnRefusal } from '../../state/actions.js';
 import { parseJson, useAddressed } from '../../state/addressed.js';
+import { useFields } from '../../state/fields.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { navigate, getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
@@ -166,8 +167,7 @@ interface RowsProps {
 function Rows({ parent, set, specs }: RowsProps) {
   const { rows, setRows, name, setName, isTooLong } = useRows(parent, set);
   const terms = isExample() ? EXAMPLE.terms : parseTerms(getParameter('terms'));
-  const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
-  const datapoints = fields.data?.fields.map(({ name: field }) => field) ?? [];
+  const datapoints = useFields(parent.store_id ?? null).data?.fields.map(({ name: field }) => field) ?? [];
   const body = { id: name, name, constraints: asConstraints(rows) };
   const document = createDerivedIndex(parent, { base: parent.base_date, rows: [], terms });
   const report = useOneAtATime(JSON.stringify([body, terms]), () => validate(body, document));

@@ -5,8 +5,6 @@ import type {
   DeskActions,
   EventsView,
   IdentifierSearch,
-  IndexDocument,
-  JobStatus,
   OverviewView,
   PreviewResponse,
   PricesResponse,
@@ -50,49 +48,6 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
       .locator('.table-cell.right')
       .evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).length);
     expect(cut).toBe(0);
-  });
-
-  test('a failed job is retried from its row, and its panel shows the log of both attempts', async () => {
-    const { page, service } = desk;
-    const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
-    const pipeline = {
-      selection: [{ id: 'expensive', type: 'PriceFilter', params: { minimum: 1e9 } }],
-      weighting: { type: 'EqualWeight' },
-    };
-    await service.ask('PUT', '/indices/EMPTY', { ...core, id: 'EMPTY', pipeline });
-    await service.ask('POST', '/analytics/EMPTY/backtest', {});
-    const readAttempts = async () =>
-      (await service.ask<{ status: string; attempt: number }>('GET', '/jobs/backtest:EMPTY')).body;
-    await pollEventually(readAttempts).toMatchObject({ status: 'failed', attempt: 1 });
-    await follow(page, '/console/jobs?state=failed');
-    await page.getByRole('button', { name: 'Retry backtest:EMPTY' }).click();
-    await pollEventually(readAttempts).toMatchObject({ status: 'failed', attempt: 2 });
-    await follow(page, '/console/jobs?job=backtest:EMPTY');
-    const log = page.getByRole('region', { name: 'Log' });
-    await log
-      .getByText(/^Attempt 1 failed/)
-      .or(log.getByText(/Attempt 1 failed/))
-      .first()
-      .waitFor();
-    await log.getByText(/Attempt 2 started/).waitFor();
-    const panel = page.getByRole('complementary', { name: 'Backtest EMPTY' });
-    await pollEventually(() => panel.locator('dt').allTextContents()).toEqual(
-      expect.arrayContaining(['Submitted', 'Started', 'Duration']),
-    );
-    const { body: failedJob } = await service.ask<JobStatus>('GET', '/jobs/backtest:EMPTY');
-    const detail = failedJob.error!.detail as { as_of: string; steps: readonly { remaining: number }[] };
-    expect(detail.as_of <= core.base_date).toBe(true);
-    expect(detail.steps.map(({ remaining }) => remaining)).toEqual([expect.any(Number), 0]);
-    const selection = panel.getByRole('region', { name: 'Selection of constituents' });
-    await selection.getByText(`on ${detail.as_of}`).waitFor();
-    const universe = detail.steps[0]!.remaining;
-    expect(universe).toBeGreaterThan(20);
-    await selection.getByRole('button', { name: new RegExp(`^expensive Price filter 0 \u2212${universe}$`) }).waitFor();
-    const link = panel.getByRole('link', { name: 'Edit the rule expensive' });
-    expect(await link.getAttribute('href')).toContain('/console/indices/EMPTY/edit?at=pipeline.selection');
-    await page.keyboard.press('Escape');
-    await page.getByRole('link', { name: 'Backtest EMPTY' }).waitFor(); // failed jobs are above the list
-    await service.ask('DELETE', '/indices/EMPTY');
   });
 
   test('a month of events is a grid whose days list their events below it', async () => {

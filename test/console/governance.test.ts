@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
-import type { Client, IndexDocument, Judgements, Procedure } from '#clients/typescript/divisor.js';
+import type { Client, DocumentVersion, IndexDocument, Judgements, Procedure } from '#clients/typescript/divisor.js';
 import {
+  FAMILY,
   readDay,
   createFamilyOn,
   createFiles,
@@ -66,6 +67,20 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     await entry.getByText('The price of the exchange').waitFor();
     const { body } = await service.ask<Judgements>('GET', '/schedules/close/judgements');
     expect(body.judgements[0]).toMatchObject({ action: 'waive', index_id: 'EVEN', check: 'moves' });
+  });
+
+  test('the register of judgements has the sessions of a backfill, and the indices of each decision', async () => {
+    await putSchedule(service, { name: 'Rerun', enabled: false, indices: ['CORE', 'EVEN'] }, 'rerun');
+    await follow(page, '/console/governance/judgements');
+    const range = { start: SESSIONS[8], end: first };
+    expect((await service.ask('POST', '/schedules/rerun/backfill', range)).status).toBe(200);
+    await page.reload();
+    const table = page.getByRole('grid', { name: 'judgements' });
+    const sessions = `${SESSIONS[8]} to ${first} (2 sessions)`;
+    const cells = table.getByRole('row').filter({ hasText: sessions }).getByRole('gridcell');
+    await pollEventually(() => cells.allTextContents()).toEqual(expect.arrayContaining(['backfilled', 'CORE, EVEN']));
+    const waived = table.getByRole('row').filter({ hasText: 'accepted findings' }).getByRole('gridcell');
+    expect(await waived.allTextContents()).toEqual(expect.arrayContaining([second, 'EVEN']));
   });
 
   test('the overview of schedules lists each index with its state on the latest day', async () => {
@@ -189,6 +204,22 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.waitForURL('**/console/governance/procedures/END');
     expect((await service.ask<Procedure>('GET', '/procedures/END')).body).toMatchObject({ kind: 'cessation' });
+    // The version in force is below the title.
+    const versions = (
+      await service.ask<{ readonly versions: readonly DocumentVersion[] }>('GET', '/procedures/END/versions')
+    ).body.versions;
+    const version = page.getByText(`by ${versions[0]!.author}`, { exact: false });
+    await version.getByText('no review date').waitFor();
+    const statements = version.getByRole('link');
+    expect((await statements.allTextContents()).toSorted()).toEqual([...FAMILY].toSorted()); // each index is published
+    expect(await version.textContent()).toMatch(
+      /^Version 1, created \d{4}-\d\d-\d\d \d\d:\d\d .* in the statements of /,
+    );
+    await page.getByLabel('Indices').getByRole('button', { name: 'EVEN', exact: true }).click();
+    await page.getByLabel('Review by').fill('2020-01-31');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await version.getByText('review was due on 2020-01-31').waitFor();
+    expect(await version.textContent()).toMatch(/^Version 2, .* in the statement of EVEN \(1 of 3 published indices\)/);
     await follow(page, '/console/indices/EVEN?tab=methodology');
     await page.getByRole('link', { name: 'Benchmark statement' }).click();
     await page.getByRole('link', { name: 'End of the family' }).waitFor();

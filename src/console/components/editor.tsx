@@ -112,7 +112,7 @@ export function Editor(props: EditorProps) {
             {actions?.(edited)}
             {isStored && remove !== undefined && <Remove {...props} remove={remove} />}
             {missing.length > 0 && <span class="quiet">Required: {missing.join(', ')}</span>}
-            {hasNote && <NoteInput value={edited.note} onChange={edited.setNote} />}
+            {hasNote && edited.isChanged && <NoteInput value={edited.note} onChange={edited.setNote} />}
             <Button
               kind="main"
               disabled={!canSave}

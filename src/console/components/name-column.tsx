@@ -15,6 +15,28 @@ export const nameColumn = (facts: ReadonlyMap<string, NameFacts>): Column<{ read
   ),
 });
 
+/** Returns columns of identifiers and of their companies. On a phone, the company is in the second line. */
+export const createNameColumns = (
+  facts: ReadonlyMap<string, NameFacts>,
+): readonly Column<{ readonly identifier: string }>[] => [
+  {
+    id: 'name',
+    title: 'Security',
+    width: 84,
+    grow: 1,
+    value: ({ identifier }) => identifier,
+    show: ({ identifier }) => <strong>{identifier}</strong>,
+  },
+  {
+    id: 'company',
+    title: 'Company',
+    width: 110,
+    grow: 1,
+    priority: 2,
+    value: ({ identifier }) => facts.get(identifier)?.name ?? null,
+  },
+];
+
 /** Returns an identifier followed by the name of its company, if it is known. */
 export function labelWithName(identifier: string, facts: ReadonlyMap<string, NameFacts>): string {
   const name = facts.get(identifier)?.name ?? null;

@@ -22,10 +22,10 @@ export interface Column<R> {
    */
   readonly priority?: number;
   /**
-   * Content of the column in the second line of a row on a phone: the cell after its title, or nothing. Default: the
-   * cell if it has a value; numbers and dates have the title in front.
+   * Content of the column in the second line of a row on a phone: the cell after its title, a text that is truncated if
+   * the line is full, or nothing. Default: the cell if it has a value; numbers and dates have the title in front.
    */
-  readonly below?: 'titled' | 'nothing';
+  readonly below?: 'titled' | 'text' | 'nothing';
   readonly align?: 'right';
   /**
    * Maximum number of lines of a text on a phone, where it is on separate lines below the other values. In wider tables

@@ -178,7 +178,7 @@ function SecondLine<R>({ row, columns, fits, below, isGrid }: SecondLineProps<R>
         const { id, title, lines, align = '' } = column;
         const content = renderContentBelow(row, column);
         if (!content || content === MISSING_TEXT) return null;
-        const isWhole = column.below === 'titled' || isNumberOrDate(row, column);
+        const isWhole = column.below === 'titled' || (column.below !== 'text' && isNumberOrDate(row, column));
         const isTitled = isWhole && column.showBelow === undefined;
         return (
           <span

@@ -65,8 +65,8 @@ const createIndicesColumn = (indices: AffectedIndices | undefined): Column<DeskA
   title: 'Indices',
   help: 'Indices that hold the security, with the largest weight before the ex-date',
   width: 150,
-  ideal: 230,
-  grow: 1.5,
+  ideal: 264,
+  grow: 5,
   priority: 3,
   value: ({ action_id: id }) => indices?.get(id)?.[0]?.weight ?? null,
   show: ({ action_id: id }) => formatIndices(indices?.get(id)),
@@ -98,6 +98,13 @@ const createTimeColumn = (today: string): Column<DeskAction> => ({
   width: 104,
   priority: 3,
   value: (row) => countDaysTo(row.ex_date, today),
+  below: 'titled',
+  showBelow: (row) =>
+    isOverdue(row, today) ? (
+      <span class="down">{formatCount(-countDaysTo(row.ex_date, today))} d overdue</span>
+    ) : (
+      formatDaysTo(row.ex_date, today)
+    ),
   show: (row) => {
     if (isOverdue(row, today))
       return <span class="down">{countValues(-countDaysTo(row.ex_date, today), 'day')} overdue</span>;

@@ -56,11 +56,11 @@ interface SubtitleProps {
 function Subtitle({ job: { request, created_at: submitted }, view }: SubtitleProps) {
   const { parent, accounts } = request as { readonly parent: string; readonly accounts: number }; // every batch request has these members
   return (
-    <>
+    <span>
       {countValues(accounts, 'account')} of <a href={formatIndexAddress(parent)}>{parent}</a>
-      {view !== null && ` · valued on ${view.as_of} · risk model ${view.risk_model}`}
-      {` · submitted ${formatMoment(submitted)}`}
-    </>
+      {view !== null && `\u00A0· valued on ${view.as_of}\u00A0· risk model ${view.risk_model}`}
+      {`\u00A0· submitted ${formatMoment(submitted)}`}
+    </span>
   );
 }
 

@@ -51,7 +51,7 @@ const COLUMNS: readonly Column<Event>[] = [
     id: 'kind',
     title: 'Kind',
     width: 104,
-    priority: 2,
+    grow: 0.7,
     value: formatKind,
     show: (event) => <EventBadge event={event} />,
   },

@@ -43,7 +43,7 @@ export function DataPage() {
                   title={`${MARKET_WORDS} It is not served until you activate it.`}
                   onClick={() => setAsking(true)}
                 >
-                  <Icon name="spark" /> Generate a market …
+                  <Icon name="spark" /> Generate <span class="data-wide">a market</span> …
                 </Button>
               )}
               <LinkButton href="/console/data/connect">

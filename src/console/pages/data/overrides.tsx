@@ -212,6 +212,7 @@ const createColumns = (send: SendOverride): readonly Column<Override>[] => [
     width: 160,
     grow: 3,
     priority: 3,
+    lines: 2,
     value: ({ reason }) => reason,
     show: ({ reason }) => <span title={reason}>{reason}</span>,
   },

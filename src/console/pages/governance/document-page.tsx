@@ -245,7 +245,7 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
         {
           term: 'Delivery',
           value: state.kind === 'warning' ? <Badge kind="warning">{state.text}</Badge> : state.text,
-          note: state.kind === 'warning' ? 'nothing can be delivered' : undefined,
+          note: state.kind === 'warning' ? 'nothing can be delivered' : formatTargets(targets),
         },
         { term: 'Latest delivery', value: last ?? 'none yet', note: last === null ? '' : 'session of the files' },
         { term: 'Delivered files', value: formatCount(deliveredCount), note: 'of the latest sessions' },
@@ -262,17 +262,18 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
               ? 'nothing'
               : [...new Set(entitledIndices)].map((id) => <div key={id}>{id}</div>),
           note: [...new Set(tables)].join(', ') || undefined,
-        },
-        {
-          term: 'Targets',
-          value: formatCount(targets.length),
-          note:
-            targets.map(({ name, type }) => `${String(name)} (${String(type ?? 'folder')})`).join(', ') || undefined,
+          isLong: true,
         },
       ]}
     />
   );
 }
+
+/** Formats the names and types of delivery targets, for example `to house (folder)`; undefined if there are none. */
+const formatTargets = (targets: readonly JsonObject[]): string | undefined =>
+  targets.length === 0
+    ? undefined
+    : `to ${targets.map(({ name, type }) => `${String(name)} (${String(type ?? 'folder')})`).join(', ')}`;
 
 function LatestDeliveries({ client }: { readonly client: string }) {
   const clientDeliveries = useDeliveries(client);

@@ -180,6 +180,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 98,
     priority: 2,
     value: ({ run }) => run?.end ?? null,
+    below: 'text',
     showBelow: ({ index }) => index.name,
   },
   createNumericColumn({
@@ -205,6 +206,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Return of the index over the dates of the line: one year, or the whole run if it is shorter',
     width: 72,
     priority: 3,
+    below: 'nothing',
     of: ({ run }) => findYearReturn(run),
     write: renderWithSign,
   }),

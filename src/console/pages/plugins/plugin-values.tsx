@@ -222,6 +222,7 @@ const createInputColumn = ({ name, values }: InputColumn): Column<Value> => {
     title: name,
     help: `Input ${name}`,
     width: 80,
+    priority: 2,
     of: ({ identifier }) => values.get(identifier) ?? null,
     write: (value) => (value === null ? MISSING_TEXT : write(value)),
   });

@@ -2,7 +2,7 @@ import type { RiskModelCollection, RiskModelView } from '#clients/typescript/div
 import { useMemo } from 'preact/hooks';
 import { Bars } from '../../components/bars.js';
 import { Select } from '../../components/choice.js';
-import { labelWithName, nameColumn } from '../../components/name-column.js';
+import { createNameColumns, labelWithName } from '../../components/name-column.js';
 import { Section } from '../../components/page.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
@@ -64,7 +64,7 @@ function Comparison({ views, summaries }: ComparisonProps) {
     .at(-1);
   const facts = useNames(securities, end);
   const columns = useMemo(
-    () => [nameColumn(facts), ...views.map((view) => createModelColumn(view, summaries))],
+    () => [...createNameColumns(facts), ...views.map((view) => createModelColumn(view, summaries))],
     [facts, views, summaries],
   );
   const shownView = views.find((view) => view.model_id === getParameter('model')) ?? views[0]!; // at least one model

@@ -29,12 +29,7 @@ export function WatchedFigures({ rows, missing }: WatchedFiguresProps) {
               value: `${formatCount(rows.length)} of ${formatCount(rows.length + missing.length)}`,
               note: formatMissing(missing),
             },
-        {
-          term: 'Gains of the day',
-          value: days.length === 0 ? '–' : `${days.filter(({ value }) => value > 0).length} of ${days.length}`,
-          ...createNote(findLastDate(rows)),
-        },
-        ...createSignedMetric('Median of the day', findMedian(days), null),
+        ...createSignedMetric('Median of the day', findMedian(days), formatGains(days)),
         ...createSignedMetric('Median, year to date', findMedian(years), null),
         ...createSignedMetric('Highest, year to date', best?.value, best?.identifier ?? null),
         ...createSignedMetric('Lowest, year to date', worst?.value, worst?.identifier ?? null),
@@ -43,6 +38,10 @@ export function WatchedFigures({ rows, missing }: WatchedFiguresProps) {
     />
   );
 }
+
+/** Formats the number of gains, for example `2 of 12 gained`. */
+const formatGains = (returns: ReturnType<typeof listReturns>): string =>
+  `${formatCount(returns.filter(({ value }) => value > 0).length)} of ${formatCount(returns.length)} gained`;
 
 /** Names the missing securities. If there are many, gives only their number. */
 const formatMissing = (missing: readonly string[]): string =>

@@ -156,7 +156,7 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ identifier }) => identifier,
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
-  { id: 'company', title: 'Company', width: 104, grow: 1, priority: 5, value: ({ name }) => name },
+  { id: 'company', title: 'Company', width: 104, grow: 1, priority: 2, value: ({ name }) => name },
   { id: 'sector', title: 'Sector', width: 186, grow: 1, priority: 7, value: ({ sector }) => sector },
   {
     id: 'close',
@@ -198,6 +198,7 @@ const COLUMNS: readonly Column<Row>[] = [
     title: '1 year',
     help: RETURN_HELP,
     width: 80,
+    priority: 2,
     of: ({ year }: Row) => computeReturnOver(year, 12),
     write: addSign,
   }),

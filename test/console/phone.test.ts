@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Locator, Page } from 'playwright-core';
+import type { IdentifierSearch, IndexDocument } from '#clients/typescript/divisor.js';
+import { tryBrowser } from './browser.js';
+import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
+import { openStockedDesk } from './stocked-desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const browserFailure = await tryBrowser();
+
+describe.skipIf('why' in browserFailure)('pages on a phone', () => {
+  let desk: Desk;
+  let page: Page;
+  beforeAll(async () => {
+    if (!('browser' in browserFailure)) return;
+    desk = await openStockedDesk(browserFailure.browser);
+    page = await desk.newPage({ viewport: { width: 390, height: 844 } });
+    await page.goto(desk.service.url());
+  });
+  afterAll(() => desk?.close());
+
+  test('a long name does not push the return of the day out of the row of an index', async () => {
+    const { service } = desk;
+    const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    await service.ask('PUT', '/indices/CORE', { ...core, name: 'Largest companies, weighted by size with a cap' });
+    const row = page.getByRole('row', { name: /^(?:Select )?CORE/ });
+    await row.locator('[data-below=end]').getByText('Largest companies', { exact: false }).waitFor();
+    const line = await readBox(row.locator('.table-below'));
+    const day = await readBox(row.locator('[data-below=day]'));
+    expect(day.y + day.height).toBeLessThanOrEqual(line.y + line.height + 1);
+    expect(day.x + day.width).toBeLessThanOrEqual(line.x + line.width);
+    await service.ask('PUT', '/indices/CORE', core);
+  });
+
+  test('the securities of a watchlist have their companies and begin in the upper two thirds of the screen', async () => {
+    const { service } = desk;
+    const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=3');
+    const [first] = body.identifiers;
+    const identifiers = body.identifiers.map(({ identifier }) => identifier);
+    expect((await service.ask('PUT', '/data/watchlists/three', { name: 'Three', identifiers })).status).toBe(200);
+    await follow(page, '/console/watchlists/three');
+    const row = page
+      .getByRole('grid', { name: 'names' })
+      .getByRole('row', { name: new RegExp(`^${first!.identifier}`) });
+    await row.getByText(first!.name!).waitFor();
+    expect((await readBox(row)).y).toBeLessThan((2 / 3) * 844);
+    // The reason is asked for after the first change.
+    const reason = page.getByLabel('Reason for the change');
+    expect(await reason.count()).toBe(0);
+    await page.getByRole('button', { name: `Remove ${first!.identifier} from the list` }).click();
+    await reason.fill('Sold');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await pollEventually(() => reason.count()).toBe(0);
+    await service.ask('DELETE', '/data/watchlists/three');
+  });
+
+  test('names of early closes are shown in full', async () => {
+    await follow(page, '/console/calendar/closures/XNYS');
+    const events = page.getByRole('table', { name: 'holidays of XNYS' }).locator('[data-below=summary]');
+    await events.filter({ hasText: 'Thanksgiving' }).first().waitFor();
+    const cut = await events.evaluateAll((all) => all.filter((cell) => cell.scrollWidth > cell.clientWidth).length);
+    expect(cut).toBe(0);
+  });
+
+  test('tools of securities share a line, as do the actions of the data page', async () => {
+    await follow(page, '/console/names');
+    const sector = await readBox(page.getByLabel('Sector'));
+    const copy = await readBox(page.getByRole('button', { name: 'Copy names' }));
+    expect(Math.abs(sector.y + sector.height / 2 - copy.y - copy.height / 2)).toBeLessThan(6);
+    expect(sector.width).toBeGreaterThan(120);
+    await follow(page, '/console/data');
+    const importLink = await readBox(page.getByRole('link', { name: 'Import', exact: true }));
+    expect(importLink.y).toBe((await readBox(page.getByRole('link', { name: 'Connect', exact: true }))).y);
+  });
+});
+
+/** Returns the position of a visible element. */
+async function readBox(element: Locator) {
+  await element.waitFor();
+  return (await element.boundingBox())!; // the element is visible
+}

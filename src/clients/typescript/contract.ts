@@ -6070,6 +6070,11 @@ export type LimitDistance = {
   readonly move: number;
 } | null;
 
+export interface LimitIssuer {
+  readonly issuer: string;
+  readonly weight: number;
+}
+
 /** Value and bound of a constraint on a date. */
 export interface LimitMeasure {
   /** The date. */
@@ -6093,6 +6098,8 @@ export interface LimitRowSummary {
   readonly least: LimitMeasure;
   /** Last date with the constraint, with value and bound. */
   readonly latest: LimitMeasure;
+  /** Issuers whose weights form the latest value, largest first. Only for limits of the largest issuers and of issuers above a weight. */
+  readonly issuers?: readonly LimitIssuer[] | undefined;
 }
 
 export interface LimitState {

@@ -62,6 +62,13 @@ export const LimitsView = defineObject(() => ({
           breached_sessions: z.int(),
           least: LimitMeasure,
           latest: LimitMeasure,
+          issuers: z
+            .array(z.strictObject({ issuer: z.string(), weight: z.number() }).meta({ id: 'LimitIssuer' }))
+            .optional()
+            .meta({
+              description:
+                'Issuers whose weights form the latest value, largest first. Only for limits of the largest issuers and of issuers above a weight.',
+            }),
         })
         .meta({ id: 'LimitRowSummary' }),
     )

@@ -36,6 +36,7 @@ export function measureNthLargestIssuer(n: number): BoundedMeasure {
       }
       return largest[n - 1]!;
     },
+    issuersIn: (holdings) => listIssuersAbove(holdings, 0).slice(n - 1, n),
     movesOf: (holdings, { limit }) =>
       computeIssuerMoves(holdings, limit, {
         beyond: (above, from) => (above.count >= n ? from : Infinity),
@@ -43,6 +44,10 @@ export function measureNthLargestIssuer(n: number): BoundedMeasure {
       }),
   };
 }
+
+/** Returns the issuers above a trigger, largest first. */
+const listIssuersAbove = ({ issuers }: Holdings, trigger: number): readonly number[] =>
+  [...issuers.keys()].filter((issuer) => issuers[issuer]! > trigger).sort((a, b) => issuers[b]! - issuers[a]!);
 
 function findLargest(issuers: Float64Array): number {
   let largest = 0;
@@ -58,6 +63,7 @@ export function measureSumAbove(trigger: number): BoundedMeasure {
       for (let issuer = 0; issuer < issuers.length; issuer++) if (issuers[issuer]! > trigger) sum += issuers[issuer]!;
       return sum;
     },
+    issuersIn: (holdings) => listIssuersAbove(holdings, trigger),
     movesOf: (holdings, bound) =>
       computeIssuerMoves(holdings, trigger, {
         beyond: (above, from, to) => computeFirstBeyond(above, bound, from, to),

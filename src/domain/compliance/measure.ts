@@ -28,6 +28,8 @@ export interface PriceMove {
 /** Number that a limit bounds. */
 export interface BoundedMeasure {
   valueOf(holdings: Holdings): number;
+  /** Returns the issuers whose weights form the value, largest first. Absent if the value has no such issuers. */
+  issuersIn?(holdings: Holdings): readonly number[];
   /** Prepares the computation of the value after the price of a single security moves, for one close. */
   movesOf(holdings: Holdings, bound: Bound): Moves;
   /** Returns the securities among which the least move must be. Default: all. */

@@ -7,6 +7,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { findDatesWithin, type RequestedWindow } from '../run-window.js';
 import type { FigureCache } from '../exposures/dated-figures.js';
 import { measureRules } from './rule-figures.js';
+import { listRuleIssuers } from './rule-issuers.js';
 import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
 
 export interface LimitsInput extends Pick<WatchedDates, 'issuersOn'> {
@@ -41,6 +42,7 @@ export function createLimitsView(columns: RunColumns, input: LimitsInput): Serve
   const rule = 'rule' in limits ? (limits.rule ?? columns.header.treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
   const watch = createWatch(columns, { ...input, rule }, window);
   const { names } = columns.header;
+  const issuers = rule === null ? null : listRuleIssuers(columns, { rule, at: window.to, issuersOn: input.issuersOn });
   const nearestMove = watch.distances.at(-1) ?? null;
   return {
     index_id: columns.header.run_id,
@@ -61,6 +63,7 @@ export function createLimitsView(columns: RunColumns, input: LimitsInput): Serve
       breached_sessions: breachedDates,
       least: createMeasureBody(least, formatDate),
       latest: createMeasureBody(latest, formatDate),
+      ...(issuers?.has(row) === true && { issuers: [...issuers.get(row)!] }),
     })),
     rows_total: watch.rows.length,
     breaches: watch.breaches.slice(0, BREACHES_MAX).map((breach) => createBreachBody(breach, formatDate)),

@@ -92,6 +92,16 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
             LIMITS_BY_DEFINITION[rule](sumByIssuer(weights, listIssuersOn(days[t]!)));
           const expected = closes.map(computeHeadroom);
           view.state.headroom.forEach((headroom, t) => expect(headroom).toBeCloseTo(Math.min(...expected[t]!), 12));
+          const lastSums = sumByIssuer(closes.at(-1)!, listIssuersOn(days.at(-1)!));
+          for (const { row, issuers, latest } of view.rows) {
+            if (issuers === undefined) continue;
+            const weights = issuers.map(({ weight }) => weight);
+            expect(sum(weights)).toBeCloseTo(latest.value, 12);
+            expect(weights).toEqual(weights.toSorted((a, b) => b - a));
+            expect(new Set(issuers.map(({ issuer }) => issuer)).size).toBe(issuers.length);
+            if (row.includes('above 5%'))
+              expect(weights).toHaveLength(lastSums.filter((weight) => Math.abs(weight) > 0.05).length);
+          }
           rows.forEach(({ row }, r) => {
             const breachPeriods = listBreachPeriods(expected.map((of) => of[r]! < -1e-12));
             const reports = view.breaches.filter((breach) => breach.row === row);

@@ -6813,6 +6813,11 @@ class LimitDistance2(t.TypedDict):
 #: Smallest price move of one security that causes a breach on the last date. Null beyond a bound, or if no move causes a breach.
 LimitDistance = t.Optional["LimitDistance2"]
 
+class LimitIssuer(t.TypedDict):
+    issuer: str
+    weight: float
+
+
 class LimitMeasure(t.TypedDict):
     """Value and bound of a constraint on a date."""
 
@@ -6824,7 +6829,7 @@ class LimitMeasure(t.TypedDict):
     limit: float
 
 
-class LimitRowSummary(t.TypedDict):
+class _LimitRowSummary(t.TypedDict):
     #: Constraint of the rule, or class, id and side of a requested constraint.
     row: str
     #: Bound of the constraint: lower or upper.
@@ -6837,6 +6842,11 @@ class LimitRowSummary(t.TypedDict):
     least: LimitMeasure
     #: Last date with the constraint, with value and bound.
     latest: LimitMeasure
+
+
+class LimitRowSummary(_LimitRowSummary, total=False):
+    #: Issuers whose weights form the latest value, largest first. Only for limits of the largest issuers and of issuers above a weight.
+    issuers: t.Sequence[LimitIssuer]
 
 
 class LimitState(t.TypedDict):

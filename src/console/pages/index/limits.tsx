@@ -1,4 +1,5 @@
 import type { LimitsView, OverviewView } from '#clients/typescript/divisor.js';
+import { Fragment } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { NUMBER_UNIT, POINTS, type Line } from '../../components/chart/series.js';
@@ -16,8 +17,9 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { useSchemas } from '../../state/schemas.js';
+import { formatInUnit } from '../../words/amounts.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
-import { formatCount, formatPercent, formatPoints } from '../../words/numbers.js';
+import { countValues, formatCount, formatPercent, formatPoints } from '../../words/numbers.js';
 import { createBreachColumns, createLimitColumns } from './limit-columns.js';
 import { useNameAddress } from './use-name-address.js';
 
@@ -138,11 +140,15 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
       <Metrics
         label="Figures of the limits"
         metrics={[
-          { term: 'Sessions', value: formatCount(sessions) },
-          { term: 'Breached', value: formatCount(breached), kind: breached > 0 ? 'down' : '', note: 'sessions' },
-          { term: 'Limits', value: formatCount(total) },
-          ...headroomFigures(view),
           ...listBreachFigures(view, formatNameAddress),
+          ...headroomFigures(view),
+          {
+            term: 'Breached',
+            value: formatCount(breached),
+            kind: breached > 0 ? 'down' : '',
+            note: `of ${countValues(sessions, 'session')}`,
+          },
+          { term: 'Limits', value: formatCount(total) },
         ]}
       />
       <Headroom view={view} />
@@ -189,11 +195,20 @@ const areAllWeights = ({ rows }: LimitsView): boolean => rows.every(({ unit }) =
  * Returns the limit that is in breach on the last date. If there is none, returns the price change that would cause a
  * breach.
  */
-function listBreachFigures({ breaches, distance }: LimitsView, formatAddressOf: (name: string) => string): Metric[] {
+function listBreachFigures(
+  { breaches, distance, rows }: LimitsView,
+  formatAddressOf: (name: string) => string,
+): Metric[] {
   const openBreach = breaches.find(({ end }) => end === null);
   if (openBreach !== undefined)
     return [
-      { term: 'In breach', value: openBreach.row, kind: 'down', note: `since ${openBreach.begin}`, isLong: true },
+      {
+        term: 'In breach',
+        value: openBreach.row,
+        kind: 'down',
+        note: <BreachNote begin={openBreach.begin} row={rows.find(({ row }) => row === openBreach.row)} />,
+        isLong: true,
+      },
     ];
   if (distance === null) return [];
   return [
@@ -208,6 +223,35 @@ function listBreachFigures({ breaches, distance }: LimitsView, formatAddressOf: 
       ),
     },
   ];
+}
+
+/** Maximum number of issuers that are stated. */
+const ISSUERS_MAX = 8;
+
+interface BreachNoteProps {
+  /** First session in breach. */
+  readonly begin: string;
+  readonly row: Row | undefined;
+}
+
+/** Renders the value of a limit in breach, the issuers that form it, and the begin of the breach. */
+function BreachNote({ begin, row }: BreachNoteProps) {
+  const issuers = row?.issuers ?? [];
+  return (
+    <>
+      {row !== undefined && `${formatInUnit(row.latest.value, row.unit)} `}
+      since <span class="whole-date">{begin}</span>
+      {issuers.slice(0, ISSUERS_MAX).map(({ issuer, weight }, k) => (
+        <Fragment key={issuer}>
+          {k === 0 ? ': ' : ', '}
+          <span class="whole-date">
+            {issuer} {formatPercent(weight)}
+          </span>
+        </Fragment>
+      ))}
+      {issuers.length > ISSUERS_MAX && ` and ${formatCount(issuers.length - ISSUERS_MAX)} more`}
+    </>
+  );
 }
 
 /**

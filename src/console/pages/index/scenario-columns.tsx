@@ -87,7 +87,8 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
     {
       id: 'acts',
       title: '',
-      width: 64,
+      width: 72,
+      grow: 0,
       value: () => null,
       show: ({ at, name }) => (
         <span class="scenario-acts">
@@ -111,9 +112,12 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
 /** Minimum covered weight, as a fraction, at which all securities count as having their own return. */
 const WHOLE = 0.99995;
 
-/** States the covered weight of a scenario in which some securities have no own return. */
+/** States the weight of the securities that have no own return in a scenario. */
 const formatCoverage = (result: ScenarioResult | undefined): string =>
-  (result?.covered_weight ?? 1) < WHOLE ? ` · ${formatPercent(result?.covered_weight)} covered` : '';
+  (result?.covered_weight ?? 1) < WHOLE ? ` · proxies ${formatPercent(getProxiedWeight(result))}` : '';
+
+const getProxiedWeight = (result: ScenarioResult | undefined): number | null =>
+  result === undefined ? null : 1 - result.covered_weight;
 
 const getReturn = ({ result }: ScenarioRow): number | null => result?.return ?? null;
 
@@ -144,12 +148,12 @@ const COLUMNS: readonly Column<ScenarioRow>[] = [
   },
   createNumericColumn({
     id: 'covered',
-    title: 'Covered',
-    help: 'Weight of securities with their own returns',
+    title: 'Proxies',
+    help: 'Weight of securities without own returns in the scenario. They use the mean return of their group.',
     width: 90,
     priority: 5,
     below: 'nothing',
-    of: ({ result }: ScenarioRow) => result?.covered_weight ?? null,
+    of: ({ result }: ScenarioRow) => getProxiedWeight(result),
     write: formatPercent,
   }),
   createNumericColumn({

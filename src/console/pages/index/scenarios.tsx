@@ -224,6 +224,7 @@ function Returns({ asked, view, on, ...terms }: ReturnsProps) {
             getKey={({ at }) => String(at)}
             onOpen={({ name }) => setParameters({ scenario: name })}
             openKey={String(rows.findIndex(({ result }) => result !== undefined && result === openResult))}
+            sort={{ column: 'return', direction: 'asc' }}
             height={420}
           />
         </div>
@@ -232,8 +233,10 @@ function Returns({ asked, view, on, ...terms }: ReturnsProps) {
   );
 }
 
+/** Returns the scenario of the address. Default: the one with the largest loss, which is the first of the table. */
 const findOpenResult = (results: readonly ScenarioResult[]): ScenarioResult | undefined =>
-  results.find(({ name }) => name === getParameter('scenario')) ?? results[0];
+  results.find(({ name }) => name === getParameter('scenario')) ??
+  results.toSorted((a, b) => (a.return ?? Infinity) - (b.return ?? Infinity))[0];
 
 /** Returns true for a shock that has no entries. The service would refuse it. */
 const isEmptyShock = ({ shocks }: JsonObject): boolean => isObject(shocks) && Object.keys(shocks).length === 0;

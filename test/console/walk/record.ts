@@ -28,13 +28,17 @@ export function describeRecord(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Verify here' }).click();
     await findEntryCount(closes).waitFor();
     await picture(page, 'publication');
+    // After the last close, the page offers only a comparison.
+    expect(await page.getByRole('button', { name: 'Publish', exact: true }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Compare with the log' }).click();
+    await page.getByText('The run equals the published log.').waitFor();
     // A changed definition leads to other closes.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     const changedDocument = { ...document, base_value: 2 * document.base_value };
     await service.ask('PUT', '/indices/CORE', changedDocument, { 'x-change-note': 'Twice the base' });
     await service.ask('POST', '/analytics/CORE/backtest', {});
     await service.waitForJob('backtest:CORE');
-    await page.getByRole('button', { name: 'Publish', exact: true }).click();
+    await page.getByRole('button', { name: 'Compare with the log' }).click();
     await page.getByText('Nothing was published.').waitFor();
     expect(await readPublished()).toHaveLength(closes);
     await page.getByLabel('Why *').fill('The base was wrong');

@@ -50,14 +50,14 @@ export function Publication({ id, run }: PublicationProps) {
           {() => <Figures entries={entries} run={run} />}
         </Answered>
       )}
-      <div class="publication-next">
+      <div class={entries.length > 0 ? 'publication-next is-published' : 'publication-next'}>
+        {entries.length > 0 && <Levels id={id} entries={entries} />}
         {log.data === undefined && !isEmpty ? null : may('publish') ? (
           <Publish id={id} run={run} last={isEmpty ? null : (findLatestClose(entries)?.date ?? '')} />
         ) : (
           <MayNot scope="publish" what="publish closes" />
         )}
         {isEmpty && <UnpublishedLevels id={id} />}
-        {entries.length > 0 && <Levels id={id} entries={entries} />}
       </div>
       {entries.length > 0 && (
         <>

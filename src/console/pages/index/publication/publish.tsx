@@ -48,10 +48,8 @@ export function Publish({ id, run, last }: PublishProps) {
       });
       const againText = restated === 0 ? '' : `, ${restated} again`;
       const staleText = stale === null ? '' : ` The run is stale: ${stale.reasons.join(' ')}`;
-      showToast(
-        'good',
-        `${countValues(published, 'close')} published${againText}; through ${through ?? 'no date yet'}.${staleText}`,
-      );
+      const summary = `${countValues(published, 'close')} published${againText}; through ${through ?? 'no date yet'}.${staleText}`;
+      showToast('good', published + restated === 0 ? 'The run equals the published log.' : summary);
       setAsked({});
       notifyChange();
     } catch (thrown) {
@@ -64,8 +62,7 @@ export function Publish({ id, run, last }: PublishProps) {
   const wrong = findThroughProblem(through, { start: run.start, end: run.end, last, isRestated });
   const first = useFirstTimes(id, { through: wrong === null ? through : '', last });
   // A stale run is not published unless the address names it.
-  const isStale = run.stale !== null && readShownRun().run_id === undefined;
-  if (isStale) return <NotCurrent id={id} first={first} />;
+  if (run.stale !== null && readShownRun().run_id === undefined) return <NotCurrent id={id} first={first} />;
   const isDisabled = isBusy || wrong !== null || first === null;
   return (
     <Section title="Publish" aside={isDone ? 'all closes of the run are published' : toCome(first)}>
@@ -76,6 +73,7 @@ export function Publish({ id, run, last }: PublishProps) {
         end={run.end}
         names={['through', ...(isPartial ? ['allow_partial'] : []), ...(isRestated || isPartial ? ['reason'] : [])]}
         isReasoned={isRestated}
+        isDone={isDone && trouble === null}
         findings={[...(trouble?.findings ?? []), ...createThroughFinding(wrong)]}
         onChange={setAsked}
       />
@@ -90,7 +88,7 @@ export function Publish({ id, run, last }: PublishProps) {
             disabled={isDisabled}
             onClick={() => (last === null ? setAsking(true) : void publish({ ...asked, restate: false }))}
           >
-            Publish
+            {isDone ? 'Compare with the log' : 'Publish'}
           </Button>
         )}
       </div>
@@ -108,6 +106,8 @@ export function Publish({ id, run, last }: PublishProps) {
     </Section>
   );
 }
+
+const COMPARISON = 'A comparison finds published closes that differ from the run, so that they can be restated.';
 
 interface NotCurrentProps {
   readonly id: string;
@@ -156,11 +156,14 @@ interface FormProps {
   readonly names: readonly string[];
   /** True if the reason is required. */
   readonly isReasoned: boolean;
+  /** True if all closes are published. Then there is nothing to enter. */
+  readonly isDone: boolean;
   readonly findings: readonly Finding[];
   onChange(request: JsonObject): void;
 }
 
-function Form({ asked, end, names, isReasoned, findings, onChange }: FormProps) {
+function Form({ asked, end, names, isReasoned, isDone, findings, onChange }: FormProps) {
+  if (isDone) return <p class="quiet">{COMPARISON}</p>;
   return (
     <SchemaForm
       schema="PublishRequest"

@@ -28,9 +28,23 @@ export function formatDatapoint(
 ): string {
   if (value === null) return 'missing';
   if (typeof value !== 'number') return String(value);
-  const name = /^[A-Z_]+(?=$|[ ,])/.exec(text)?.[0] ?? '';
+  const name = /^(?:(?:mean|median|sum|max|min) of )?([A-Z_]+)(?=$|[ ,])/.exec(text)?.[1] ?? '';
   if (MONEY_DATAPOINTS.has(name))
     return formatMoney(Math.abs(value) < COMPACT_MIN ? formatFigure(value) : formatCompact(value), currency);
   if (COUNT_DATAPOINTS.has(name)) return `${formatCount(value)} shares`;
   return FRACTION_DATAPOINTS.has(name) ? formatPercent(value) : formatFigure(value);
 }
+
+/** Names of datapoints that are written as words although they have no underscore. */
+const WORDS: ReadonlySet<string> = new Set(['CLOSE', 'VOLUME', ...FRACTION_DATAPOINTS]);
+
+/**
+ * Writes the names of datapoints in a text as words: `median of VALUE_TRADED over 60 sessions` becomes `median of value
+ * traded over 60 sessions`.
+ */
+export const writeDatapointNames = (text: string): string =>
+  text.replaceAll(/\b[A-Z]+(?:_[A-Z]+)*\b/g, (name) =>
+    name.includes('_') || WORDS.has(name)
+      ? name.toLowerCase().replaceAll('_', ' ').replaceAll('free float', 'free-float')
+      : name,
+  );

@@ -6,7 +6,8 @@ import { Answered } from '../../components/wait.js';
 import { useNames } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatDatapoint } from '../../words/datapoints.js';
+import { formatDatapoint, writeDatapointNames } from '../../words/datapoints.js';
+import { formatChoice } from '../../words/labels.js';
 import { formatDecimal, formatFigure, formatMoney, formatPercent, formatPoints } from '../../words/numbers.js';
 import { useDefinitionRun } from './definition-run.js';
 import { useNameAddress } from './use-name-address.js';
@@ -66,11 +67,13 @@ interface ChainProps extends Pick<ExplanationProps, 'uncappedInEffect'> {
 function Chain({ explained, uncappedInEffect }: ChainProps) {
   const { identifier, included, excluded_by: rule, derivation } = explained;
   const formatNameAddress = useNameAddress();
-  const quoteCurrency = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
+  const facts = useNames([identifier], explained.as_of).get(identifier);
+  const description = [facts?.name, facts?.sector].filter(Boolean).join(' · ');
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const currency = indices.data?.indices.find(({ id }) => id === explained.index_id)?.currency ?? null;
   return (
     <>
+      {description !== '' && <p>{description}</p>}
       <p>
         {included ? <Badge kind="good">in the index</Badge> : <Badge kind="bad">not in the index</Badge>}{' '}
         {rule !== null && (
@@ -80,7 +83,7 @@ function Chain({ explained, uncappedInEffect }: ChainProps) {
         )}
         {!explained.in_universe && 'not in the universe'}
       </p>
-      <Placing explained={explained} quoted={quoteCurrency} />
+      <Placing explained={explained} quoted={facts?.currency ?? null} />
       <p>
         <a href={formatNameAddress(identifier)}>Prices, actions and reference data of {identifier}</a>
       </p>
@@ -113,7 +116,7 @@ function Chain({ explained, uncappedInEffect }: ChainProps) {
             {explained.datapoints.map(({ path, field, value, from, to, observations, known_from: knownFrom }) => (
               <li key={path}>
                 <span>
-                  {field}{' '}
+                  {writeDatapointNames(field)}{' '}
                   <span class="quiet">
                     {to !== null && (from === to ? to : `${from ?? ''} to ${to}, ${observations} values`)}
                     {knownFrom !== null && ` known from ${knownFrom} on`}
@@ -188,7 +191,7 @@ function Step({ step, currency }: StepProps) {
       <span>
         <Badge kind={kept ? 'good' : 'bad'}>{kept ? 'kept' : 'out'}</Badge> <strong>{id ?? 'universe'}</strong>
         <br />
-        <span class="quiet">{test}</span>
+        <span class="quiet">{writeDatapointNames(test)}</span>
       </span>
       <span class="chain-figures">
         {parts.map((part) => (
@@ -212,11 +215,13 @@ function Weighing({ explained, currency, uncappedInEffect }: WeighingProps) {
     <section>
       <h3>Weighting on {decided}</h3>
       <p>
-        {weighting.type}: <code>{weighting.formula}</code>
+        {formatChoice(['type'], weighting.type)}: {writeDatapointNames(weighting.formula)}
       </p>
       <Facts
         facts={[
-          ...Object.entries(weighting.parts).map(([name, value]) => [name, formatDatapoint(name, value)] as const),
+          ...Object.entries(weighting.parts).map(
+            ([name, value]) => [writeDatapointNames(name), formatDatapoint(name, value)] as const,
+          ),
           ['Raw weight', formatDatapoint(weighting.formula, weighting.raw, currency)],
           ['Sum of raw weights', formatDatapoint(weighting.formula, weighting.raw_total, currency)],
           [`Before capping on ${decided}`, formatPercent(weighting.uncapped_weight, 4)],
@@ -224,7 +229,7 @@ function Weighing({ explained, currency, uncappedInEffect }: WeighingProps) {
             ? []
             : [[`Before capping on ${effective}`, formatPercent(uncappedInEffect, 4)] as const]),
           ['Cap', formatPercent(capping?.cap)],
-          ['Scale', capping === null ? null : formatDecimal(capping.scale, 6)],
+          ['Factor of uncapped weights', capping === null ? null : formatDecimal(capping.scale, 6)],
           ['Capped', capping === null ? null : capping.capped ? 'yes' : 'no'],
         ]}
       />

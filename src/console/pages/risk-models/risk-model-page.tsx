@@ -26,7 +26,7 @@ import { useNames, type NameFacts } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatSecurityAddress } from '../../words/addresses.js';
+import { formatIndexAddress, formatSecurityAddress } from '../../words/addresses.js';
 import { formatCompact } from '../../words/amounts.js';
 import { countValues, formatCount, formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
 
@@ -169,12 +169,17 @@ export function ModelFigures({ view }: { readonly view: RiskModelView }) {
 function Figures({ view }: { readonly view: RiskModelView }) {
   const { diagnostics, excluded, imported, observed_start: from, observed_end: to } = view;
   const left = Object.entries(excluded);
+  const index = useModelIndex(view.model_id);
   return (
     <>
       <Metrics
         label="Figures of the model"
         metrics={[
-          { term: 'Securities', value: formatCount(diagnostics.assets) },
+          {
+            term: 'Securities',
+            value: formatCount(diagnostics.assets),
+            note: index && <>of {<a href={formatIndexAddress(index)}>{index}</a>}</>,
+          },
           imported === undefined
             ? { term: 'Daily returns', value: formatCount(diagnostics.observations), note: `${from} to ${to}` }
             : {
@@ -267,15 +272,16 @@ function Partners({
   );
 }
 
-/** Returns the store of the index from which a model took its securities. Returns undefined for the served store. */
+/** Returns the index from which a model took its securities. Returns undefined for a list or an imported model. */
+function useModelIndex(model: string): string | undefined {
+  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  return models.data?.risk_models.find(({ model_id: id }) => id === model)?.index_id ?? undefined;
+}
+
+/** Returns the store of the index of a model. Returns undefined for the served store. */
 function useModelStore(model: string): string | undefined {
-  const job = useResource(
-    `job risk ${model}`,
-    (signal) => service.value.call('getJob', { params: { job_id: `risk:${model}` }, signal }),
-    { isLater: true },
-  );
+  const index = useModelIndex(model);
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }), { isLater: true });
-  const { index_id: index } = (job.data?.request ?? {}) as { readonly index_id?: unknown }; // the request that created the model
   return indices.data?.indices.find(({ id }) => id === index)?.store_id ?? undefined;
 }
 

@@ -127,7 +127,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('row', { name: /NOBODY.*run failed/ }).click();
     const failure = page.getByRole('alert').filter({ hasText: 'The last run failed' });
     // A finding links to its rule in the designer.
-    await failure.getByRole('link', { name: 'Edit the field' }).click();
+    await failure.getByRole('link', { name: /^Edit the rule/ }).click();
     await page.getByRole('heading', { name: 'Edit NOBODY' }).waitFor();
     await pollEventually(() => page.evaluate('document.activeElement.id')).toBe('rule-0');
     await page.goBack();

@@ -52,7 +52,7 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
       <p class="quiet">
         {address !== null && (
           <>
-            <a href={address}>Edit the field</a> ·{' '}
+            <a href={address}>{first?.row_id == null ? 'Edit the rules' : `Edit the rule ${first.row_id}`}</a> ·{' '}
           </>
         )}
         {finished !== null && `${formatMoment(finished)} · `}

@@ -163,7 +163,7 @@ function IndexPreview({ id, figures: { index, end, preview, sketch }, hasFailed 
   const steps = preview.data?.steps ?? null;
   if (preview.data !== undefined && steps !== null && holdings.length === 0)
     return (
-      <Section title="Selection of constituents" aside={`no security is left on ${end}`}>
+      <Section title="Selection of constituents" aside={`no security is left on the decision date ${end}`}>
         <Funnel steps={steps} assets={preview.data.assets} rules={index.pipeline?.selection ?? []} />
       </Section>
     );

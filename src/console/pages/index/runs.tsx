@@ -214,6 +214,7 @@ const createColumns = ({ id, runs, schemas }: ColumnTerms): readonly Column<Stor
     id: 'at',
     title: 'Run',
     width: 172,
+    grow: 1,
     value: ({ run_at: runAt }) => runAt,
     show: ({ run_at: runAt }) => formatMoment(runAt),
   },

@@ -55,6 +55,12 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     await service.ask('DELETE', '/data/watchlists/three');
   });
 
+  test('the folded preview of an overlay states its return', async () => {
+    await follow(page, '/console/indices/new?beneath=CORE');
+    const preview = page.getByRole('complementary', { name: 'Preview' });
+    await preview.getByText(/^[+\u2212]?\d+\.\d\d% in 3 years$/).waitFor();
+  });
+
   test('names of early closes are shown in full', async () => {
     await follow(page, '/console/calendar/closures/XNYS');
     const events = page.getByRole('table', { name: 'holidays of XNYS' }).locator('[data-below=summary]');

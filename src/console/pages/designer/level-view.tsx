@@ -5,16 +5,16 @@ import type { Line } from '../../components/chart/series.js';
 import { Metrics } from '../../components/metrics.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
-import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { useOneAtATime, type LatestRequest } from '../../state/one-at-a-time.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatPercent } from '../../words/numbers.js';
+import { formatChange, formatPercent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { createBody, useWorkshop } from './draft.js';
 
 interface LevelViewProps {
-  /** True if the service has accepted the draft. */
-  readonly isValid: boolean;
+  /** Level of the draft. Empty until the service has accepted the draft. */
+  readonly sketchedLevel: LatestRequest<LevelSketch>;
   /** True while the service has neither accepted nor refused the draft. */
   readonly isUnchecked: boolean;
   /** Findings that are already listed above the level. */
@@ -24,12 +24,26 @@ interface LevelViewProps {
 const sketch = (document: JsonObject) =>
   service.value.call('sketchLevel', { body: { document: createBody(document) } });
 
+/** Loads the level of a draft; of no draft if it is null. */
+export const useLevelSketch = (document: JsonObject | null): LatestRequest<LevelSketch> =>
+  useOneAtATime(document === null ? null : JSON.stringify(document), () => sketch(document!)); // called only with a document
+
+/** Renders the main figure of the draft: its realised volatility, or its return if it has no exposure. */
+export function FoldedLevel({ sketch: sketchedLevel }: { readonly sketch: LevelSketch | undefined }) {
+  if (sketchedLevel === undefined) return null;
+  if (sketchedLevel.exposure !== null)
+    return <span class="quiet">Volatility {formatPercent(listKnownValues(sketchedLevel.volatility).at(-1))}</span>;
+  const levels = listKnownValues(sketchedLevel.level);
+  const [first, last] = [levels[0], levels.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  return <span class="quiet">{formatChange(last / first - 1)} in 3 years</span>;
+}
+
 /** Renders the levels of the draft, the stored index and the underlying index over the last three years. */
-export function LevelView({ isValid, isUnchecked, shown }: LevelViewProps) {
+export function LevelView({ sketchedLevel, isUnchecked, shown }: LevelViewProps) {
   const { draft, isStored } = useWorkshop();
   const document = draft.document.value;
   const text = JSON.stringify(document);
-  const sketchedLevel = useOneAtATime(isValid ? text : null, () => sketch(document));
   const id = isStored ? String(document['id']) : null;
   const beneath = typeof document['source_index_id'] === 'string' ? document['source_index_id'] : null;
   const storedLevels = useStored(id);

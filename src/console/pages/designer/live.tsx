@@ -13,7 +13,7 @@ import { countValues } from '../../words/numbers.js';
 import { createBody, useWorkshop } from './draft.js';
 import { Fold } from './fold.js';
 import { JsonEditor } from './json-editor.js';
-import { LevelView } from './level-view.js';
+import { FoldedLevel, LevelView, useLevelSketch } from './level-view.js';
 import { countHeld, Preview } from './preview.js';
 import { WhatIf } from './what-if.js';
 
@@ -61,6 +61,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
       body: { index_id: String(document['id']), changed: createBody(document), as_of: asOf },
     }),
   );
+  const level = useLevelSketch(canPreview && view === 'level' ? document : null);
   return (
     <aside class={isFolded ? 'designer-live is-folded' : 'designer-live'} aria-label="Preview">
       <div class="live-bar">
@@ -73,6 +74,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
         {isFolded && view === 'preview' && preview.data !== undefined && (
           <span class="quiet">{countValues(countHeld(preview.data), 'constituent')}</span>
         )}
+        {isFolded && view === 'level' && <FoldedLevel sketch={level.data} />}
         <Fold isFolded={isFolded} onFold={setFolded} />
         {(view === 'preview' || view === 'change') && <DecisionDate asOf={asOf} start={start} end={end} />}
       </div>
@@ -89,7 +91,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
           {(data) => <WhatIf change={data} />}
         </Answer>
       )}
-      {view === 'level' && <LevelView isValid={canPreview} isUnchecked={isUnchecked} shown={urgent} />}
+      {view === 'level' && <LevelView sketchedLevel={level} isUnchecked={isUnchecked} shown={urgent} />}
       {view === 'json' && <JsonEditor />}
       {otherFindings.length > 0 && <Findings findings={otherFindings} shown={4} isOpenForm />}
     </aside>

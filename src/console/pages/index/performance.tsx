@@ -15,7 +15,7 @@ import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
-import { formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
+import { countValues, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
 import { returnText } from '../../words/returns.js';
 import { DivisorChart } from './divisor-chart.js';
 import { createFigures, formatDayReturn, formatRelation, formatSubject, type RiskControl } from './figures.js';
@@ -67,7 +67,7 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
     <>
       {performance.data !== undefined && (
         <p class="part-subject quiet">
-          {formatSubject(performance.data, tracked)}
+          {formatSubject(performance.data, tracked) + formatConstituents(run)}
           <Instead view={performance.data} variant={variant} />
         </p>
       )}
@@ -110,6 +110,10 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
     </div>
   );
 }
+
+/** States the number of constituents of an optimised index; an empty text for others. */
+const formatConstituents = ({ parent, concentration }: OverviewView): string =>
+  parent === undefined ? '' : `, ${countValues(concentration.constituents, 'constituent')}`;
 
 interface CurrentLevelProps {
   readonly view: PerformanceView | undefined;

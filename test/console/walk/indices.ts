@@ -309,7 +309,7 @@ export function describeIndices(desk: () => Desk): void {
       '/analytics/CORE/limits',
     );
     const figures = page.getByLabel('Figures of the limits');
-    await figures.getByText(body.sessions.toLocaleString('en-GB'), { exact: true }).waitFor();
+    await figures.getByText(`of ${body.sessions.toLocaleString('en-GB')} sessions`, { exact: true }).waitFor();
     expect(await figures.textContent()).toContain(`Breached${body.breached_sessions.toLocaleString('en-GB')}`);
     await follow(page, '/console/indices/CORE?tab=risk&from=2020-01-02&to=2020-06-30');
     await page.getByLabel('Risk from 2020-01-02 to 2020-06-30').getByText('Value at risk 95%').waitFor();

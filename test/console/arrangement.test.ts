@@ -163,6 +163,26 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await page.close();
   });
 
+  test('conflicting constraints on a phone show a relaxation in the bar, and a click applies it', async () => {
+    const page = await desk.newPage({ viewport: { width: 390, height: 844 } });
+    const rows = [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.01 } }];
+    await page.goto(
+      `${desk.service.url()}/console/optimise?index=CORE&rows=${encodeURIComponent(JSON.stringify(rows))}`,
+    );
+    const solution = page.getByRole('complementary', { name: 'Live solution' });
+    await solution
+      .getByText(/^Position bounds, upper from 1% to [\d.]+%$/)
+      .filter({ visible: true })
+      .waitFor();
+    await solution.getByRole('button', { name: 'Why: Show the solution' }).click();
+    await solution.getByText('Position bounds and full investment contradict each other.').waitFor();
+    await solution.getByRole('button', { name: 'Hide the solution' }).click();
+    await solution.getByRole('button', { name: 'Apply' }).click();
+    await solution.getByText(/^Tracking error/).waitFor();
+    expect(Number(await page.getByLabel('Upper').inputValue())).toBeGreaterThan(0.01);
+    await page.close();
+  });
+
   test('a chart of large growth is logarithmic by default, and its marks have no numbers on a phone', async () => {
     const page = await desk.newPage({ viewport: { width: 390, height: 844 } });
     await page.addInitScript(`globalThis.written = [];

@@ -101,6 +101,6 @@ export function reportStaleFills({ fills, rebalances }: StaleCount): Finding[] {
   if (fills === 0) return [];
   const [trades, were] = fills === 1 ? ['trade', 'was'] : ['trades', 'were'];
   const datesText = rebalances === 1 ? '1 rebalance' : `${rebalances} rebalances`;
-  const message = `${fills} ${trades} of ${datesText} ${were} filled at the price of an earlier session: stale_fills of each rebalance lists the securities.`;
+  const message = `${fills} ${trades} of ${datesText} ${were} filled at the price of an earlier session; each rebalance lists the securities.`;
   return [{ severity: 'warning', code: 'STALE_FILL', message, path: 'pipeline.treatment.stale_targets', value: fills }];
 }

@@ -17,7 +17,8 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByLabel('Begin with').selectOption({ label: 'no constraints' });
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.01');
-    await page.getByText('jointly infeasible').waitFor();
+    await page.getByText('Position bounds and full investment contradict each other.').waitFor();
+    await page.getByText('in conflict', { exact: true }).waitFor();
     // A bound is shown with its unit.
     await page.getByText(/upper from 1% to [\d.]+%/).waitFor();
     await picture(page, 'optimise');

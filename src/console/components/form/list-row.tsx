@@ -28,6 +28,8 @@ interface ListRowProps extends RowActions {
   readonly summary: string;
   /** Number of errors shown in the heading of the row. */
   readonly errors: number;
+  /** True if the row contradicts other rows. */
+  readonly isInConflict?: boolean;
   readonly children: ComponentChildren;
 }
 
@@ -57,7 +59,7 @@ export function ListRow({ id, isDragged, onDrop, children, ...head }: ListRowPro
 }
 
 function Line(props: Omit<ListRowProps, 'id' | 'isDragged' | 'onDrop' | 'children'>) {
-  const { at, last, name, title, summary, errors, isFolded, onFold, onMove, onRemove, onDrag } = props;
+  const { at, last, name, title, summary, errors, isInConflict, isFolded, onFold, onMove, onRemove, onDrag } = props;
   return (
     <header>
       <span
@@ -74,6 +76,7 @@ function Line(props: Omit<ListRowProps, 'id' | 'isDragged' | 'onDrop' | 'childre
       </strong>
       {isFolded && <span class="row-words quiet">{summary}</span>}
       {errors > 0 && <Badge kind="bad">{errors}</Badge>}
+      {isInConflict === true && <Badge kind="bad">in conflict</Badge>}
       <span class="row-buttons">
         {onFold !== null && (
           <Button

@@ -18,6 +18,8 @@ interface RowListProps {
   readonly path: Path;
   readonly findings: readonly Finding[];
   readonly datapoints: readonly string[];
+  /** Positions of the rows that contradict each other. */
+  readonly conflicts?: ReadonlySet<number>;
   onChange(rows: readonly JsonObject[]): void;
 }
 
@@ -28,7 +30,7 @@ const FOLDED_MIN = 4;
  * Renders an ordered list of rows with catalogue types. Rows are moved by dragging, by buttons, or by Alt with an arrow
  * key.
  */
-export function RowList({ what, rows, types, path, findings, datapoints, onChange }: RowListProps) {
+export function RowList({ what, rows, types, path, findings, datapoints, conflicts, onChange }: RowListProps) {
   const [dragged, setDragged] = useState<number | null>(null);
   const [opened, setOpened] = useState<readonly string[]>([]);
   const move = (from: number, to: number) => {
@@ -50,6 +52,7 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
               path={[...path, position]}
               findings={findings}
               datapoints={datapoints}
+              isInConflict={conflicts?.has(position) === true}
               isDragged={dragged === position}
               isFolded={rows.length >= FOLDED_MIN && !opened.includes(getKey(row, position))}
               onFold={
@@ -111,6 +114,7 @@ interface RowProps extends RowActions, Pick<RowListProps, 'findings' | 'datapoin
   readonly at: number;
   readonly last: number;
   readonly spec: TypeSpec | undefined;
+  readonly isInConflict: boolean;
   onChange(row: JsonObject): void;
 }
 

@@ -5,7 +5,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { formatQuantity } from '../../words/quantities.js';
-import { createRowLabel, formatRow } from './row-labels.js';
+import { createRowLabel, formatRow, parseRowLabel } from './row-labels.js';
 
 interface InfeasibleProps {
   readonly message: string;
@@ -24,35 +24,31 @@ interface Remedy {
   readonly to: number;
 }
 
+/** Row of a conflict. Rows that the request does not contain, such as full investment, have no index. */
+interface ConflictRow {
+  readonly label: string;
+  readonly index: number | null;
+}
+
+/** Returns the positions of the constraints that conflict. */
+export const listConflictPositions = (detail: InfeasibleProps['detail']): ReadonlySet<number> =>
+  new Set(listConflictRows(detail).flatMap(({ index }) => index ?? []));
+
 /**
  * Renders the constraints of an infeasible problem that contradict each other. Buttons relax one of them so that the
  * problem becomes feasible.
  */
 export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
-  const conflict = listIn(detail, 'conflict') as readonly { readonly label: string }[];
-  const listRemedies = (name: string) =>
-    (listIn(detail, name) as readonly Remedy[]).filter(({ index }) => rows[index] !== undefined).map(roundOutwards);
-  const remedies = listRemedies('relaxations');
-  const all = listRemedies('all_rows_relaxation');
-  const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
-    follows: false,
-  });
-  const findField = ({ type, parameter }: Remedy) => {
-    const spec = types.data?.specs.find((one) => one.type === type);
-    const parameterSpec = spec?.parameters.find(({ name }) => name === parameter);
-    return parameterSpec && createField(parameterSpec);
-  };
-  const findUnit = (remedy: Remedy) => findField(remedy)?.unit;
-  const getName = (remedy: Remedy) => findField(remedy)?.label.toLowerCase() ?? remedy.parameter;
-  const labels = rows.map(({ type, id }, index) =>
-    createRowLabel({ type: String(type), id: typeof id === 'string' ? id : '', index }),
-  );
+  const conflict = listConflictRows(detail);
+  const labels = listLabels(rows);
+  const remedies = listRemedies(detail, 'relaxations', rows);
+  const all = listRemedies(detail, 'all_rows_relaxation', rows);
+  const formatRemedy = useRemedyFormat(labels);
   const apply = (changes: readonly Remedy[]) => onRows(changes.reduce(applyRemedy, rows));
+  const hasSubjects = conflict.some(({ label }) => parseRowLabel(label).subject !== null);
   return (
-    <Banner kind="bad" title={message}>
-      {conflict.length > 0 && (
-        <p>Conflicting constraints: {conflict.map(({ label }) => formatRow(label, labels)).join('; ')}.</p>
-      )}
+    <Banner kind="bad" title={conflict.length === 0 ? message : formatConflict(conflict, labels)}>
+      {hasSubjects && <p>Conflicting bounds: {conflict.map(({ label }) => formatRow(label, labels)).join('; ')}.</p>}
       {remedies.length > 0 && (
         <>
           <p>
@@ -63,10 +59,7 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
           <ul class="remedies">
             {remedies.map((remedy) => (
               <li key={`${remedy.index} ${remedy.parameter}`}>
-                <span>
-                  <strong>{formatRow(createRowLabel(remedy), labels)}</strong>, {getName(remedy)} from{' '}
-                  {formatQuantity(remedy.from, findUnit(remedy))} to {formatQuantity(remedy.to, findUnit(remedy))}
-                </span>
+                <RemedyText {...formatRemedy(remedy)} />
                 <Button onClick={() => apply([remedy])}>Apply</Button>
               </li>
             ))}
@@ -77,17 +70,95 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
         <p>
           Smallest combined relaxation:{' '}
           {all
-            .map(
-              (remedy) =>
-                `${formatRow(createRowLabel(remedy), labels)}, ${getName(remedy)} ${formatQuantity(remedy.to, findUnit(remedy))}`,
-            )
+            .map(formatRemedy)
+            .map(({ constraint, parameter, to }) => `${constraint}, ${parameter} ${to}`)
             .join(', ')}{' '}
           <Button onClick={() => apply(all)}>Apply all</Button>
         </p>
       )}
+      {conflict.length > 0 && (
+        <details open={remedies.length === 0 && all.length === 0}>
+          <summary>Details</summary>
+          <p>{message}</p>
+        </details>
+      )}
     </Banner>
   );
 }
+
+/**
+ * Renders the first relaxation of an infeasible problem in the bar of the folded solution. Without a relaxation, it
+ * states the conflict.
+ */
+export function FoldedInfeasible({ message, detail, rows, onRows }: InfeasibleProps) {
+  const labels = listLabels(rows);
+  const formatRemedy = useRemedyFormat(labels);
+  const [remedy] = listRemedies(detail, 'relaxations', rows);
+  const conflict = listConflictRows(detail);
+  if (remedy === undefined) {
+    return <span class="bar-remedy">{conflict.length === 0 ? message : formatConflict(conflict, labels)}</span>;
+  }
+  return (
+    <span class="bar-remedy">
+      <RemedyText {...formatRemedy(remedy)} />
+      <Button onClick={() => onRows(applyRemedy(rows, remedy))}>Apply</Button>
+    </span>
+  );
+}
+
+interface FormattedRemedy {
+  readonly constraint: string;
+  readonly parameter: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+const RemedyText = ({ constraint, parameter, from, to }: FormattedRemedy) => (
+  <span>
+    <strong>{constraint}</strong>, {parameter} from {from} to {to}
+  </span>
+);
+
+/** Returns a function that formats a relaxation with the labels and units of the catalogue. */
+function useRemedyFormat(labels: readonly string[]): (remedy: Remedy) => FormattedRemedy {
+  const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
+    follows: false,
+  });
+  return (remedy) => {
+    const { type, parameter, from, to } = remedy;
+    const spec = types.data?.specs.find((one) => one.type === type)?.parameters.find(({ name }) => name === parameter);
+    const field = spec && createField(spec);
+    return {
+      constraint: formatRow(createRowLabel(remedy), labels),
+      parameter: field?.label.toLowerCase() ?? parameter,
+      from: formatQuantity(from, field?.unit),
+      to: formatQuantity(to, field?.unit),
+    };
+  };
+}
+
+const CONJUNCTION = new Intl.ListFormat('en-GB', { type: 'conjunction' });
+
+/** States that constraints conflict, such as `Position bounds and full investment contradict each other.` */
+function formatConflict(conflict: readonly ConflictRow[], labels: readonly string[]): string {
+  const names = [...new Set(conflict.map(({ label }) => parseRowLabel(label, labels).constraint))];
+  if (names.length === 1) return `${names[0]}: no weights meet this constraint.`;
+  const words = names.map((name, i) => (i === 0 ? name : `${name.charAt(0).toLowerCase()}${name.slice(1)}`));
+  return `${CONJUNCTION.format(words)} contradict each other.`;
+}
+
+/** Returns the labels of the constraints of a request. */
+const listLabels = (rows: readonly JsonObject[]): readonly string[] =>
+  rows.map(({ type, id }, index) =>
+    createRowLabel({ type: String(type), id: typeof id === 'string' ? id : '', index }),
+  );
+
+const listConflictRows = (detail: InfeasibleProps['detail']): readonly ConflictRow[] =>
+  listIn(detail, 'conflict') as readonly ConflictRow[];
+
+/** Returns the relaxations of a list of the detail whose constraints still exist. */
+const listRemedies = (detail: InfeasibleProps['detail'], name: string, rows: readonly JsonObject[]) =>
+  (listIn(detail, name) as readonly Remedy[]).filter(({ index }) => rows[index] !== undefined).map(roundOutwards);
 
 /** Number of significant digits of a relaxation. */
 const DIGITS = 4;

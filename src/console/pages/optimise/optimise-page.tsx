@@ -14,6 +14,7 @@ import { Page } from '../../components/page.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { attempt, start, type OnRefusal } from '../../state/actions.js';
 import { parseJson, useAddressed } from '../../state/addressed.js';
+import { useFields } from '../../state/fields.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { navigate, getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
@@ -24,6 +25,7 @@ import { showToast } from '../../state/toasts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { EarlierRuns } from './earlier-runs.js';
+import { listConflictPositions } from './infeasible.js';
 import { asConstraints, asRows, asTerms, createDerivedIndex, parseTerms } from './rows.js';
 import { Run } from './run-form.js';
 import { SaveIndex } from './save-index.js';
@@ -165,8 +167,7 @@ interface RowsProps {
 function Rows({ parent, set, specs }: RowsProps) {
   const { rows, setRows, name, setName, isTooLong } = useRows(parent, set);
   const terms = isExample() ? EXAMPLE.terms : parseTerms(getParameter('terms'));
-  const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
-  const datapoints = fields.data?.fields.map(({ name: field }) => field) ?? [];
+  const datapoints = useFields(parent.store_id ?? null).data?.fields.map(({ name: field }) => field) ?? [];
   const body = { id: name, name, constraints: asConstraints(rows) };
   const document = createDerivedIndex(parent, { base: parent.base_date, rows: [], terms });
   const report = useOneAtATime(JSON.stringify([body, terms]), () => validate(body, document));
@@ -194,6 +195,7 @@ function Rows({ parent, set, specs }: RowsProps) {
             path={['constraints']}
             findings={findings}
             datapoints={datapoints}
+            conflicts={listConflictPositions(solution.isBehind ? null : (solution.trouble?.detail ?? null))}
             onChange={setRows}
           />
           {isTooLong && <TooLong />}

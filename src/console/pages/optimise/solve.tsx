@@ -31,7 +31,7 @@ import {
   prependSentence,
   removeExceeded,
 } from './bounds.js';
-import { Infeasible } from './infeasible.js';
+import { FoldedInfeasible, Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
 import { createComparedTiles, formatObjectives, type Measure } from './measures.js';
 import { formatRow } from './row-labels.js';
@@ -56,14 +56,13 @@ export function Solve(props: SolveProps) {
   const { findings } = props;
   // On a phone, the strip would cover the form. It is folded at first.
   const [isFolded, setFolded] = useState(() => matchMedia('(width < 520px)').matches);
+  const isInfeasible = trouble?.code === 'INFEASIBLE';
   const isEarlier = trouble !== null || findings.some(({ severity }) => severity === 'error');
   return (
     <aside class={isFolded ? 'designer-live is-folded' : 'designer-live'} aria-label="Live solution">
       <div class="live-bar">
         <h2>Solution</h2>
-        {isFolded && trouble !== null && (
-          <Badge kind="bad">{trouble.code === 'INFEASIBLE' ? 'none: constraints conflict' : 'none'}</Badge>
-        )}
+        {isFolded && trouble !== null && <Badge kind="bad">{isInfeasible ? 'constraints conflict' : 'none'}</Badge>}
         {isFolded && trouble === null && data?.solve != null && <BarFigures solve={data.solve} />}
         <span class="form-actions" style={{ marginLeft: 'auto' }}>
           {asOf !== null && extent !== null && (
@@ -78,9 +77,10 @@ export function Solve(props: SolveProps) {
               />
             </label>
           )}
-          {props.action}
-          <Fold isFolded={isFolded} of="the solution" onFold={setFolded} />
+          {!(isFolded && isInfeasible) && props.action}
+          <Fold isFolded={isFolded} of="the solution" {...(isInfeasible && { prompt: 'Why' })} onFold={setFolded} />
         </span>
+        {isFolded && isInfeasible && <FoldedInfeasible {...trouble} rows={props.rows} onRows={props.onRows} />}
       </div>
       {asOf === null && !isBehind && data === undefined && hasStores && (
         <p class="quiet">No data store is served. Serve one to solve.</p>

@@ -135,6 +135,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await service.waitForJob('refresh:vendor', ada);
     await page.goto(`${service.url()}/console/data/stores/vendor?tab=versions`);
     const version = page.getByRole('row', { name: new RegExp(`Override by 30.5 the price of AA on ${date}`) });
+    await version.getByText('override', { exact: true }).waitFor(); // the origin of the version
     await version.click();
     await page.getByText('ben: Notice of the exchange').waitFor();
   });

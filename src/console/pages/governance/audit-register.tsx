@@ -15,6 +15,8 @@ type AuditEntry = AuditLog['entries'][number] & {
   readonly log: AuditLog;
   /** Change that the request of an approval asks for; null for other entries. */
   readonly requested: string | null;
+  /** True if the document was deleted by this or a later entry of the range. */
+  readonly isDeleted: boolean;
 };
 
 /** Maximum number of entries that the page lists. The exported file contains the full range. */
@@ -61,11 +63,16 @@ export const auditRegister: Register<AuditEntry> = {
   async read(range, signal) {
     const log = await service.value.call('getAudit', { query: { ...createQuery(range), limit: LISTED_MAX }, signal });
     const requests = await readRequests(log, signal);
-    return log.entries.map((entry) => ({
-      ...entry,
-      log,
-      requested: requests.get(`${entry.kind} ${entry.id}`) ?? null,
-    }));
+    const lastActions = new Map(log.entries.map(({ kind, id, action }) => [`${kind} ${id}`, action])); // oldest first
+    return log.entries.map((entry) => {
+      const key = `${entry.kind} ${entry.id}`;
+      return {
+        ...entry,
+        log,
+        requested: requests.get(key) ?? null,
+        isDeleted: lastActions.get(key) === 'deleted',
+      };
+    });
   },
   above: ([first]) => first && <AuditChain log={first.log} />,
   getKey: ({ seq }) => String(seq),
@@ -120,7 +127,7 @@ export const auditRegister: Register<AuditEntry> = {
       id: 'note',
       title: 'Note',
       width: 120,
-      grow: 3,
+      grow: 9,
       priority: 4,
       value: ({ note, requested }) => requested ?? note ?? '',
     },
@@ -156,7 +163,7 @@ export const auditRegister: Register<AuditEntry> = {
 };
 
 /** Renders the id of a document as a link to its page. A deleted document has no page. */
-function DocumentLink({ kind, id, action }: Pick<AuditEntry, 'kind' | 'id' | 'action'>) {
-  const address = action === 'deleted' ? null : formatDocumentAddress(kind, id);
+function DocumentLink({ kind, id, isDeleted }: Pick<AuditEntry, 'kind' | 'id' | 'isDeleted'>) {
+  const address = isDeleted ? null : formatDocumentAddress(kind, id);
   return address === null ? <>{formatId(kind, id)}</> : <a href={address}>{formatId(kind, id)}</a>;
 }

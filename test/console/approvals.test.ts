@@ -135,6 +135,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await service.waitForJob('refresh:vendor', ada);
     await page.goto(`${service.url()}/console/data/stores/vendor?tab=versions`);
     const version = page.getByRole('row', { name: new RegExp(`Override by 30.5 the price of AA on ${date}`) });
+    await version.getByText('override', { exact: true }).waitFor(); // the origin of the version
     await version.click();
     await page.getByText('ben: Notice of the exchange').waitFor();
   });
@@ -161,7 +162,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await panel.getByText('The price was wrong').first().waitFor();
   });
 
-  test('an amendment is shown with its date and fields, a finding with its index and number', async () => {
+  test('an amendment is shown with its date and fields, a finding with its security and move', async () => {
     const amendment = {
       effective_from: '2023-09-01',
       reason: 'Review',
@@ -179,8 +180,9 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     const waivedRequest = await openRequest(await ask('POST', `/schedules/close/days/${session}/waivers`, waiver));
     await waivedRequest.getByText('Unexplained moves').waitFor();
     const finding = waivedRequest.getByRole('list', { name: 'Findings' }).getByRole('listitem');
-    await finding.getByRole('link', { name: 'EVEN' }).waitFor();
-    await finding.getByText(/\d%, limit 25\.00%$/).waitFor();
+    await finding.getByRole('link', { name: 'AA' }).waitFor();
+    await finding.getByText(/^\+\d+\.\d\d%, limit 25\.00%$/).waitFor();
+    expect(await finding.getByText('corporate action', { exact: false }).count()).toBe(0); // the move is stated once
     await waivedRequest.getByRole('link', { name: `close, ${session}` }).waitFor();
   });
 
@@ -200,6 +202,10 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     expect(await clientPage.getByLabel('Name *').isDisabled()).toBe(true);
     expect(await clientPage.getByRole('button', { name: 'CORE', exact: true }).isDisabled()).toBe(true);
     expect(await clientPage.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0);
+    await clientPage.goto(`${service.url()}/console/governance/audit`);
+    const request = clientPage.getByRole('row', { name: /created approval 1 .*Change the definition of CORE/ });
+    const link = request.getByRole('link', { name: '1', exact: true });
+    expect(await link.getAttribute('href')).toBe('/console/approvals?approval=1');
     await clientPage.close();
   });
 });

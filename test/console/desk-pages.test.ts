@@ -50,6 +50,23 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     expect(cut).toBe(0);
   });
 
+  test('a comparison without a benchmark offers its first run', async () => {
+    const { page } = desk;
+    await follow(page, '/console/compare?ids=BROAD,CORE');
+    await page.getByRole('link', { name: 'Relative to BROAD' }).click();
+    await page.getByRole('columnheader', { name: 'Minus BROAD' }).first().waitFor();
+    expect(await page.getByRole('link', { name: /^Relative to/ }).count()).toBe(0);
+  });
+
+  test('the form of a connection states its missing fields', async () => {
+    const { page } = desk;
+    await follow(page, '/console/data/connect');
+    await page.getByText('Required: location, name').waitFor();
+    await page.getByLabel('Location *').fill('/data/eod');
+    await page.getByText('Required: name').waitFor();
+    expect(await page.getByRole('button', { name: 'Connect', exact: true }).isDisabled()).toBe(true);
+  });
+
   test('a month of events is a grid whose days list their events below it', async () => {
     const { page, service } = desk;
     const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective');

@@ -156,6 +156,9 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     const request = { restate: true, reason: 'The price was wrong' };
     expect((await service.ask('POST', '/analytics/EVEN/publish', request)).status).toBe(200);
     await follow(page, '/console/governance/errors');
+    // The published logs state the latest run and the policy of the schedule.
+    const log = page.getByRole('region', { name: 'Published closes' }).getByRole('row', { name: /^EVEN / });
+    await log.getByText('0.01 bp', { exact: true }).waitFor();
     await page.getByRole('row', { name: /EVEN restated/ }).click();
     const entry = page.getByRole('complementary', { name: 'Error 1 of EVEN' });
     await entry.getByText('The price was wrong', { exact: false }).first().waitFor();
@@ -171,12 +174,14 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     await page.getByLabel('Id *').fill('ACME');
     await page.getByLabel('Name *').fill('Acme');
     await page.getByText('The client receives nothing yet.').waitFor();
+    await page.getByText('Without a target, the client receives no file.').waitFor();
     await page.getByRole('button', { name: 'Add to Entitlements' }).click();
     const entitlement = page.getByRole('group', { name: 'Entitlements, row 1' });
     await entitlement.getByRole('button', { name: 'CORE', exact: true }).click();
     await entitlement.getByRole('button', { name: 'closing', exact: true }).click();
     await page.getByLabel('Add a target').selectOption('folder');
     const target = page.getByRole('listitem').filter({ hasText: 'folder' });
+    await pollEventually(() => page.getByText('Without a target, the client receives no file.').count()).toBe(0);
     await target.getByLabel('Name *').fill('house');
     await target.getByLabel('Address *').fill('house');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
@@ -223,6 +228,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     await follow(page, '/console/indices/EVEN?tab=methodology');
     await page.getByRole('link', { name: 'Benchmark statement' }).click();
     await page.getByRole('link', { name: 'End of the family' }).waitFor();
+    expect(await page.getByLabel('Figures of the statement').textContent()).toContain('Procedures11 of 9 kinds');
     await page.getByRole('navigation', { name: 'Contents' }).getByRole('button', { name: 'Discretion' }).click();
     const discretion = page.getByRole('region', { name: 'Discretion' });
     await discretion.getByText('The price of the exchange').first().waitFor();
@@ -238,7 +244,10 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
       .waitFor();
     const today = new Date().toISOString().slice(0, 10);
     await follow(page, `/console/governance/audit?from=${today}`);
-    await page.getByRole('row', { name: /created client ACME/ }).waitFor();
+    const clientRow = page.getByRole('row', { name: /created client ACME/ });
+    await clientRow.waitFor();
+    const address = await clientRow.getByRole('link', { name: 'ACME' }).getAttribute('href');
+    expect(address).toBe('/console/governance/clients/ACME');
     const file = await downloadFile(page, () => page.getByRole('button', { name: 'Download the extract' }).click());
     const lines = file.toString().trim().split('\n');
     expect(lines.some((line) => line.includes('"kind":"client"') && line.includes('"ACME"'))).toBe(true);

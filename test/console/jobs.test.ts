@@ -47,6 +47,18 @@ describe.skipIf('why' in browserFailure)('the page of jobs', () => {
     await page.keyboard.press('Escape');
   });
 
+  test('the list of jobs states its period, and names the index of a report that its template names', async () => {
+    const { page, service } = desk;
+    const template = { template_id: 'MONTH', name: 'Month', blocks: [{ kind: 'header', index_id: 'CORE' }] };
+    expect((await service.ask('PUT', '/reports/templates/MONTH', template)).status).toBe(200);
+    const { body } = await service.ask<JobStatus>('POST', '/reports/render', { template_id: 'MONTH' });
+    await service.waitForJob(body.job_id);
+    await follow(page, '/console/jobs');
+    await page.getByRole('row', { name: /^Report CORE, MONTH / }).waitFor();
+    await page.getByText(/^\d+ jobs since \d{4}-\d\d-\d\d \d\d:\d\d /).waitFor();
+    await service.ask('DELETE', '/reports/templates/MONTH');
+  });
+
   test('a failed job is retried from its row, and its panel shows the log of both attempts', async () => {
     const { page, service } = desk;
     const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
@@ -87,6 +99,10 @@ describe.skipIf('why' in browserFailure)('the page of jobs', () => {
     expect(await link.getAttribute('href')).toContain('/console/indices/EMPTY/edit?at=pipeline.selection');
     await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Backtest EMPTY' }).waitFor(); // failed jobs are above the list
+    await follow(page, '/console/health');
+    const endedJobs = page.getByRole('region', { name: 'Ended jobs' });
+    await endedJobs.getByRole('link', { name: 'Backtest EMPTY' }).click();
+    await panel.waitFor();
     await service.ask('DELETE', '/indices/EMPTY');
   });
 });

@@ -43,6 +43,10 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await pollEventually(() => grid.getAttribute('aria-rowcount')).toBe(String(members.length + 1));
     const figures = page.getByLabel('Figures of the securities');
     expect(await figures.textContent()).toContain(`Traded${tradedMembers.length}on ${last}`);
+    const endedCount = members.length - tradedMembers.length;
+    expect(await figures.textContent()).toContain(
+      endedCount === 0 ? `on ${last}Market` : `; ${endedCount} ended earlier`,
+    );
     expect(await figures.textContent()).toContain(`Largest security${largest.identifier}`);
     expect(new URL(page.url()).searchParams.get('sector')).toBe(sector);
   });

@@ -33,18 +33,20 @@ interface JobTableProps {
   /** Opens a job. Default: a row links to the page of its result. */
   onOpen?(jobId: string): void;
   readonly openKey?: string | null;
+  /** Indices of reports by job, for requests that do not name them. */
+  readonly indices?: ReadonlyMap<string, string>;
 }
 
 /** Renders jobs, newest first. The rows of running jobs are updated automatically. */
 export function JobTable({ jobs, label, name, height = 560, searches = false, ...rest }: JobTableProps) {
-  const { isOneKind = false } = rest;
+  const { isOneKind = false, indices } = rest;
   const { onOpen, openKey = null } = rest;
   const rows = jobs.map((job) => getJob(job.job_id) ?? job);
   return (
     <Table
       label={label}
       {...(name === undefined ? {} : { name })}
-      columns={createColumns(isOneKind, rows)}
+      columns={createColumns(isOneKind, rows).toSpliced(isOneKind ? 0 : 1, 0, createSubjectColumn(indices))}
       rows={rows}
       getKey={({ job_id: id }) => id}
       {...(onOpen === undefined
@@ -105,21 +107,26 @@ function formatLeft(job: JobStatus): string {
 const formatJobDuration = ({ started_at: from, finished_at: to }: JobStatus): string =>
   from === null ? MISSING_TEXT : formatDuration(computeSecondsBetween(from, to));
 
+const createSubjectColumn = (indices: JobTableProps['indices']): Column<JobStatus> => ({
+  id: 'ident',
+  title: 'Subject',
+  width: 150,
+  ideal: 280,
+  grow: 4.6,
+  value: formatJobId,
+  show: (job) => {
+    const subject = [indices?.get(job.job_id), describeSubject(job)].filter(Boolean).join(', ');
+    return (
+      <span title={[subject, formatJobId(job)].filter(Boolean).join(', ')}>
+        <strong>{subject || formatJobId(job)}</strong>{' '}
+        {subject !== '' && <span class="quiet">{formatShortId(job)}</span>}
+      </span>
+    );
+  },
+});
+
 const COLUMNS: readonly Column<JobStatus>[] = [
   { id: 'kind', title: 'Kind', width: 136, priority: 2, value: ({ kind }) => formatKind(kind) },
-  {
-    id: 'ident',
-    title: 'Subject',
-    width: 150,
-    grow: 3,
-    value: formatJobId,
-    show: (job) => (
-      <span title={[describeSubject(job), formatJobId(job)].filter(Boolean).join(', ')}>
-        <strong>{describeSubject(job) || formatJobId(job)}</strong>{' '}
-        {describeSubject(job) !== '' && <span class="quiet">{formatShortId(job)}</span>}
-      </span>
-    ),
-  },
   {
     id: 'status',
     title: 'State',

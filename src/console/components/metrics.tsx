@@ -17,7 +17,7 @@ export interface Metric {
 }
 
 /** Prevents line breaks at the hyphens of dates and ids. A word that is wider than the line still breaks. */
-const keepWordsWhole = (text: string): ComponentChildren =>
+export const keepWordsWhole = (text: string): ComponentChildren =>
   text.split(/(\w\S*-\S*\w)/).map((part, k) => (k % 2 === 0 ? part : <span class="whole-word">{part}</span>));
 
 /** Minimum width of a figure in pixels. */

@@ -23,6 +23,9 @@ function formatFixed(value: number, digits: number, isSigned = false, least = di
   return format.format(value).replace('-', MINUS_SIGN);
 }
 
+/** Replaces hyphens in front of numbers by minus signs: `a return of -1.09%`. Dates and ids keep their hyphens. */
+export const writeMinusSigns = (text: string): string => text.replaceAll(/(?<=^|[\s(])-(?=\d)/g, MINUS_SIGN);
+
 /** Formats a number with at most the given number of decimals, for example `1.25`, and at least `least`. */
 export const formatAtMost = (value: number, digits: number, least = 0): string =>
   formatFixed(value, digits, false, least);

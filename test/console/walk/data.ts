@@ -4,7 +4,7 @@ import { parquetWriteBuffer } from 'hyparquet-writer';
 import type { Request } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { createZip } from '#console/pages/data/zip.js';
-import { formatCount } from '#console/words/numbers.js';
+import { formatCount, writeMinusSigns } from '#console/words/numbers.js';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { DataStore } from '#contract/stores/store.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
@@ -237,7 +237,10 @@ export function describeData(desk: () => Desk): void {
     expect(await page.getByRole('button', { name: /^Show \d+ warning/ }).count()).toBe(0);
     // Details that do not fit into a row are shown below the table.
     await page.getByRole('row', { name: /BBB .* Missing split/ }).focus();
-    await page.getByLabel('Details of a row of data warnings').getByText(message, { exact: true }).waitFor();
+    await page
+      .getByLabel('Details of a row of data warnings')
+      .getByText(writeMinusSigns(message), { exact: true })
+      .waitFor();
     await page.getByRole('row', { name: /BBB .* Missing split/ }).click();
     await page.getByRole('application', { name: /CLOSE of BBB around/ }).waitFor();
     await page.getByLabel('Apply this repair').check();

@@ -1,11 +1,9 @@
 import type { DocumentVersion, VersionDifference } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { attempt } from '../../state/actions.js';
-import { useExchanges } from '../../state/exchanges.js';
-import { useFields } from '../../state/fields.js';
 import { getParameter, setParameters } from '../../state/location.js';
+import { usePlainSentences } from '../../state/plain-sentences.js';
 import { may } from '../../state/principal.js';
-import { createPlainSentence } from '../../words/methodology.js';
 import type { JsonObject } from '../../words/paths.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { createTrouble } from '../../state/service.js';
@@ -110,16 +108,6 @@ function Changes({ of, difference: { to, changes, sentences } }: ChangesProps) {
       />
     </>
   );
-}
-
-/** Returns a function that replaces column names and calendar codes in a sentence with words. */
-function usePlainSentences(): (sentence: string) => string {
-  const exchanges = useExchanges();
-  const fields = new Set(useFields(null).data?.fields.map(({ name }) => name));
-  return (sentence) =>
-    createPlainSentence(sentence, fields, exchanges)
-      .parts.map(({ text }) => text)
-      .join('');
 }
 
 interface RestoreProps extends Pick<DifferenceProps, 'of' | 'newest' | 'onRestored'> {

@@ -1,4 +1,5 @@
 import type { AcceptedFinding, Approval, ChangedField, DefinitionChange } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
 import { Entries } from '../../components/entries.js';
 import { Facts, type Fact } from '../../components/facts.js';
@@ -183,26 +184,34 @@ function WaiverFacts({ facts }: { readonly facts: FactsOf<'waive'> }) {
           ['Reason', reason],
         ]}
       />
-      <Entries
-        label="Findings"
-        entries={findings.map((finding) => ({
-          key: `${finding.index_id} ${finding.identifier}`,
-          title: <a href={formatIndexAddress(finding.index_id)}>{finding.index_id}</a>,
-          aside: measureText(finding),
-          text: finding.message,
-        }))}
-      />
+      {findings.length > 0 && (
+        <Entries
+          label="Findings"
+          entries={findings.map((finding) => ({
+            key: `${finding.index_id} ${finding.identifier}`,
+            title:
+              finding.identifier === null ? (
+                <a href={formatIndexAddress(finding.index_id)}>{finding.index_id}</a>
+              ) : (
+                <a href={formatSecurityAddress(finding.identifier)}>{finding.identifier}</a>
+              ),
+            badge: finding.identifier !== null && index === null && <Badge>{finding.index_id}</Badge>,
+            aside: measureText(finding, check),
+            text: check === 'moves' && finding.measure !== null ? undefined : finding.message,
+          }))}
+        />
+      )}
       {total > findings.length && <p class="quiet">And {formatCount(total - findings.length)} more.</p>}
     </>
   );
 }
 
-/** Formats the value that a check measured and its limit, for example `905.54%, limit 25.00%`. */
-function measureText({ measure }: AcceptedFinding): string {
+/** Formats the value that a check measured and its limit, for example `+905.54%, limit 25.00%` for a price move. */
+function measureText({ measure }: AcceptedFinding, check: string): string {
   if (measure === null) return '';
   const write = (value: number) =>
     measure.unit === 'fraction'
       ? formatPercent(value)
       : `${measure.unit === 'bp' ? formatDecimal(value) : formatFigure(value)} ${measure.unit}`;
-  return `${write(measure.value)}, limit ${write(measure.limit)}`;
+  return `${check === 'moves' ? formatChange(measure.value) : write(measure.value)}, limit ${write(measure.limit)}`;
 }

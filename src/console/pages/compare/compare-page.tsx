@@ -13,7 +13,7 @@ import { Table } from '../../components/table/table.js';
 import { Toggles } from '../../components/toggles.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { getParameter, setParameters } from '../../state/location.js';
+import { addQuery, getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource, worldVersion } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -68,7 +68,7 @@ function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
           chooseColour={(id) => getColour(id === benchmark ? comparedIds.length + 1 : comparedIds.indexOf(id) + 1)}
           onChoose={(next) => setParameters({ ids: next.join(',') })}
         />
-        <Benchmark value={benchmark} />
+        <Benchmark value={benchmark} first={comparedIds[0]} />
       </div>
       {unknownIds.length > 0 && <p class="quiet">There is no run of {unknownIds.join(', ')}.</p>}
       {comparedIds.length + Number(benchmark !== null) < 2 || comparedIds.length === 0 ? (
@@ -81,7 +81,13 @@ function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
 }
 
 /** Renders the index or security that the runs are compared with. */
-function Benchmark({ value }: { readonly value: string | null }) {
+interface BenchmarkProps {
+  readonly value: string | null;
+  /** First compared run, which is offered as the benchmark. */
+  readonly first: string | undefined;
+}
+
+function Benchmark({ value, first }: BenchmarkProps) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
   return (
@@ -101,6 +107,7 @@ function Benchmark({ value }: { readonly value: string | null }) {
         findings={[]}
         onChange={(typed) => setParameters({ benchmark: typeof typed === 'string' ? typed : null })}
       />
+      {value === null && first !== undefined && <a href={addQuery({ benchmark: first })}>Relative to {first}</a>}
     </div>
   );
 }

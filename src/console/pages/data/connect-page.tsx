@@ -188,6 +188,7 @@ export function ConnectPage() {
     }
     setReading(false);
   };
+  const missingLabels = ['location', 'name'].filter((member) => String(requestBody[member] ?? '') === '');
   const findings = trouble?.findings ?? [];
   const otherFindings = listUnplaced(findings, FIELDS).filter((finding) => !isOfTables(finding));
   const foundTables = [...new Set(findings.filter(isOfTables).flatMap(({ accepted }) => accepted ?? []))];
@@ -221,13 +222,10 @@ export function ConnectPage() {
             onChange={(tables) => setWanted({ ...typed, tables })}
           />
           <div class="form-actions">
-            <Button
-              kind="main"
-              type="submit"
-              disabled={isReading || requestBody['name'] === '' || requestBody['location'] === ''}
-            >
+            <Button kind="main" type="submit" disabled={isReading || missingLabels.length > 0}>
               Connect
             </Button>
+            {missingLabels.length > 0 && <span class="quiet">Required: {missingLabels.join(', ')}</span>}
             {isReading && <Wait what="the service, which reads every row" />}
           </div>
         </form>

@@ -150,7 +150,8 @@ interface FiguresProps {
 function Figures({ view: { dates, priced, expected, gaps_total: incomplete }, missing }: FiguresProps) {
   const total = expected.reduce((sum, value) => sum + value, 0);
   const missingTotal = missing.reduce((sum, value) => sum + value, 0);
-  const worst = missing.reduce((at, gap, t) => (gap > missing[at]! ? t : at), 0); // both lists have one value per session
+  const worst = missing.reduce((at, gap, t) => (gap >= missing[at]! ? t : at), 0); // both lists have one value per session
+  const otherCount = missing.filter((gap) => gap === missing[worst]).length - 1;
   return (
     <Metrics
       label="Coverage of prices"
@@ -180,13 +181,16 @@ function Figures({ view: { dates, priced, expected, gaps_total: incomplete }, mi
             ),
         },
         {
-          term: 'Largest gap',
+          term: 'Most in a session',
           value: countValues(missing[worst]!, 'price'), // there is at least one session
           note:
             missing[worst] === 0 ? (
               'missing in one session'
             ) : (
-              <MissingPricesLink session={dates[worst]!}>missing on {dates[worst]}</MissingPricesLink>
+              <MissingPricesLink session={dates[worst]!}>
+                on {dates[worst]}
+                {otherCount > 0 && ` and ${formatCount(otherCount)} other${otherCount === 1 ? '' : 's'}`}
+              </MissingPricesLink>
             ),
         },
       ]}

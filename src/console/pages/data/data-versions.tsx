@@ -6,7 +6,7 @@ import type {
 } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Facts } from '../../components/facts.js';
-import { Metrics } from '../../components/metrics.js';
+import { keepWordsWhole, Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
@@ -121,14 +121,13 @@ function Difference({ store, version: shown, isNewest }: DifferenceProps) {
 
 /** Renders the facts of a version that its row in the table does not contain. */
 function Origin({ version }: { readonly version: Version }) {
-  const { note, readable, content_hash: hash } = version;
+  const { readable, content_hash: hash } = version;
   const { rows_added: added, rows_changed: changed, rows_removed: removed } = version;
   const isPhone = usePhone();
   return (
     <Facts
       isWide
       facts={[
-        ['Reason', note],
         [
           'Rows',
           isPhone
@@ -203,9 +202,16 @@ const createRowsColumn = (title: string, countRows: (version: Version) => number
     help: 'Rows, compared with the previous version',
     width: 84,
     priority: 5,
+    below: 'nothing',
     of: countRows,
     write: formatCount,
   });
+
+/** Formats the origin of a version. The refresh that applies or withdraws a price override is named after the override. */
+const formatSource = ({ source, note }: Version): string =>
+  source === 'refresh' && /^(?:Override by|Withdraw the override)/.test(note ?? '')
+    ? 'override'
+    : source.replaceAll('_', ' ');
 
 const COLUMNS: readonly Column<Version>[] = [
   {
@@ -216,7 +222,7 @@ const COLUMNS: readonly Column<Version>[] = [
     value: ({ version }) => version,
     show: ({ version }) => <strong>{version}</strong>,
   },
-  { id: 'source', title: 'Created by', width: 96, value: ({ source }) => source.replaceAll('_', ' ') },
+  { id: 'source', title: 'Created by', width: 96, value: formatSource },
   {
     id: 'at',
     title: 'Known since',
@@ -240,5 +246,14 @@ const COLUMNS: readonly Column<Version>[] = [
     copy: ({ readable }) => (readable ? 'yes' : 'no'),
     show: ({ readable }) => (readable ? <Badge kind="good">yes</Badge> : <Badge>no</Badge>),
   },
-  { id: 'note', title: 'Reason', width: 120, grow: 2, priority: 3, value: ({ note }) => note },
+  {
+    id: 'note',
+    title: 'Reason',
+    width: 120,
+    grow: 9,
+    priority: 3,
+    lines: 3,
+    value: ({ note }) => note,
+    show: ({ note }) => (note === null ? '–' : keepWordsWhole(note)),
+  },
 ];

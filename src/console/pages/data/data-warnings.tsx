@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { EmptyState } from '../../components/empty-state.js';
+import { keepWordsWhole } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Table } from '../../components/table/table.js';
@@ -15,7 +16,7 @@ import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatSecurityAddress, storeAddress } from '../../words/addresses.js';
-import { formatCount, countValues, formatPercent } from '../../words/numbers.js';
+import { formatChange, formatCount, countValues, formatPercent, writeMinusSigns } from '../../words/numbers.js';
 import { useAudit } from './use-audit.js';
 import { CAUSES, WarningCauses } from './warning-causes.js';
 import { WarningChart, WarningDetail, findOtherStore, repairText, type WarningDetailProps } from './warning-detail.js';
@@ -65,7 +66,7 @@ function WarningList(props: WarningListProps) {
       <Table
         label="data warnings"
         name="doubts"
-        columns={selectNeeded(createColumns(chosenIds, choose, findOtherStore(store)), repairable)}
+        columns={selectNeeded(createColumns(chosenIds, choose, findOtherStore(store)), warnings)}
         rows={cause === null ? warnings : warnings.filter(({ kind }) => kind === cause)}
         getKey={({ id }) => id}
         onOpen={({ id }) => setParameters({ doubt: id })}
@@ -134,8 +135,29 @@ function WarningBar({ store, warnings, total, repairable, chosen, onChoose }: Wa
 /** Columns that are hidden if no repair is proposed. */
 const REPAIR_COLUMNS: ReadonlySet<string> = new Set(['repair', 'mend']);
 
-const selectNeeded = (columns: readonly Column<DataDoubt>[], repairable: readonly unknown[]) =>
-  columns.filter(({ id }) => repairable.length > 0 || !REPAIR_COLUMNS.has(id));
+/** Returns the columns without those that would be empty for all warnings. */
+function selectNeeded(
+  columns: readonly Column<DataDoubt>[],
+  warnings: readonly DataDoubt[],
+): readonly Column<DataDoubt>[] {
+  const hasRepair = warnings.some(({ repair }) => repair !== null);
+  const hasMove = warnings.some((warning) => findMove(warning) !== null);
+  return columns.filter(({ id }) => (hasRepair || !REPAIR_COLUMNS.has(id)) && (hasMove || id !== 'move'));
+}
+
+/** Returns the change of the price at a warning, as a fraction; null if the evidence has none. */
+const findMove = ({ evidence }: DataDoubt): number | null =>
+  typeof evidence['move'] === 'number' ? evidence['move'] : null;
+
+const MOVE_COLUMN: Column<DataDoubt> = createNumericColumn({
+  id: 'move',
+  title: 'Move',
+  help: 'Change of the close',
+  width: 84,
+  priority: 4,
+  of: findMove,
+  write: formatChange,
+});
 
 /** Returns the warning with the highest confidence, which is the first row of the table. */
 const findSurest = (warnings: readonly DataDoubt[]): DataDoubt =>
@@ -233,24 +255,27 @@ function createColumns(
       of: ({ confidence }) => confidence,
       write: (value) => formatPercent(value, 0),
     }),
+    MOVE_COLUMN,
     {
       id: 'message',
       title: 'Description',
       width: 240,
-      grow: 6,
+      grow: 10,
       priority: 3,
       lines: 2,
       value: ({ message }) => message,
+      show: ({ message }) => keepWordsWhole(writeMinusSigns(message)),
     },
     {
       id: 'mend',
       title: 'Repair',
-      width: 210,
-      grow: 3,
+      width: 180,
+      grow: 2,
       priority: 4,
       lines: 2,
       value: ({ repair }) => (repair === null ? null : repairText(repair)),
-      show: ({ repair }) => (repair === null ? <span class="quiet">none proposed</span> : repairText(repair)),
+      show: ({ repair }) =>
+        repair === null ? <span class="quiet">none proposed</span> : keepWordsWhole(repairText(repair)),
     },
   ];
 }

@@ -104,11 +104,15 @@ function GapTable({ view: { dates, gaps }, store }: MissingPricesProps) {
       columns={columns}
       rows={gaps}
       getKey={({ identifier }) => identifier}
+      sort={LATEST_FIRST}
       searchIn={(row) => `${row.identifier} ${names.get(row.identifier)?.name ?? ''} ${row.dates.join(' ')}`}
       height={420}
     />
   );
 }
+
+/** Securities whose prices were missing in the latest sessions come first. */
+const LATEST_FIRST = { column: 'last', direction: 'desc' } as const;
 
 interface ColumnTerms {
   readonly gaps: readonly PriceGaps[];

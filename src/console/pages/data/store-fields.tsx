@@ -17,7 +17,7 @@ const COMMON_FIELDS: readonly FieldSpec[] = [
     choices: Object.keys(PRICE_BASIS),
     words: PRICE_BASIS,
     isRequired: true,
-    help: 'Adjustments already applied to the closes.',
+    help: 'Adjustments that the closes already contain; `as traded`: none.',
   },
   {
     name: 'currency',

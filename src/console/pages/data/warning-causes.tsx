@@ -84,6 +84,14 @@ export const CAUSES: Readonly<Record<WarningKind, WarningCause>> = {
   },
 };
 
+/** Returns the recommended action. If a price can be repaired, it need not be overridden or imported. */
+function getAction(kind: WarningKind, isManaged: boolean, hasRepair: boolean): string {
+  const { action, managed = action } = CAUSES[kind];
+  if (managed !== action && hasRepair)
+    return 'Compare the price with another source, and apply the repair if it is wrong.';
+  return isManaged ? managed : action;
+}
+
 interface WarningCausesProps {
   readonly warnings: readonly DataDoubt[];
   /** Cause whose warnings are listed; null for all. */
@@ -119,7 +127,7 @@ export function WarningCauses({ warnings, chosen, isManaged }: WarningCausesProp
         ) : undefined,
       text: (
         <>
-          {CAUSES[kind].meaning} {(isManaged && CAUSES[kind].managed) || CAUSES[kind].action}{' '}
+          {CAUSES[kind].meaning} {getAction(kind, isManaged, repairable > 0)}{' '}
           <span class="quiet">
             {repairable === 0 ? 'No repair is proposed.' : `${formatCount(repairable)} with a repair.`}
           </span>

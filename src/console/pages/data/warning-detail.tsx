@@ -10,7 +10,7 @@ import { service } from '../../state/service.js';
 import { formatAddress } from '../../state/location.js';
 import { formatSecurityAddress, storeAddress } from '../../words/addresses.js';
 import { subtractMonths } from '../../words/dates.js';
-import { formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
+import { formatCount, formatFigure, formatPercent, writeMinusSigns } from '../../words/numbers.js';
 
 /** Months shown before and after the suspect day. */
 const AROUND_MONTHS = 4;
@@ -66,7 +66,7 @@ export function WarningDetail({ warning, store, isChosen, onChoose }: WarningDet
   const { message, evidence, repair, confidence, identifier } = warning;
   return (
     <>
-      <p>{message}</p>
+      <p>{writeMinusSigns(message)}</p>
       <WarningChart warning={warning} store={store} />
       <Facts
         facts={[

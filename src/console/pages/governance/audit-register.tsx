@@ -7,10 +7,17 @@ import { service } from '../../state/service.js';
 import { formatMoment, createMomentFigure } from '../../words/dates.js';
 import { formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import { AuditChain } from './audit-chain.js';
+import { formatDocumentAddress } from './audited-documents.js';
 import type { Range, Register } from './register.js';
 
 /** Audit entry with the part of the log that contains it. */
-type AuditEntry = AuditLog['entries'][number] & { readonly log: AuditLog };
+type AuditEntry = AuditLog['entries'][number] & {
+  readonly log: AuditLog;
+  /** Change that the request of an approval asks for; null for other entries. */
+  readonly requested: string | null;
+  /** True if the document was deleted by this or a later entry of the range. */
+  readonly isDeleted: boolean;
+};
 
 /** Maximum number of entries that the page lists. The exported file contains the full range. */
 const LISTED_MAX = 5000;
@@ -31,6 +38,19 @@ const formatKind = (kind: string): string => kind.replaceAll('-', ' ');
 const formatId = (kind: string, id: string): string =>
   id.replace(/^(.*)\/0*(\d+)$/, (_, of: string, number: string) => (of === kind ? number : `${of}, entry ${number}`));
 
+/** Reads the changes that the approvals of a log ask for. */
+async function readRequests({ entries }: AuditLog, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+  const entryByNumber = new Map(
+    entries.flatMap(({ kind, id }) => (kind === 'approval' ? [[Number(id.split('/').at(-1)), id] as const] : [])),
+  );
+  if (entryByNumber.size === 0) return new Map();
+  const { approvals } = await service.value.call('listApprovals', { query: { limit: REQUESTS_MAX }, signal });
+  return new Map(approvals.map(({ approval_id: id, summary }) => [`approval ${entryByNumber.get(id)}`, summary]));
+}
+
+/** Maximum number of approvals in a response. */
+const REQUESTS_MAX = 500;
+
 export const auditRegister: Register<AuditEntry> = {
   title: 'Audit log',
   guide: 'governance',
@@ -42,12 +62,22 @@ export const auditRegister: Register<AuditEntry> = {
   scope: 'audit',
   async read(range, signal) {
     const log = await service.value.call('getAudit', { query: { ...createQuery(range), limit: LISTED_MAX }, signal });
-    return log.entries.map((entry) => ({ ...entry, log }));
+    const requests = await readRequests(log, signal);
+    const lastActions = new Map(log.entries.map(({ kind, id, action }) => [`${kind} ${id}`, action])); // oldest first
+    return log.entries.map((entry) => {
+      const key = `${entry.kind} ${entry.id}`;
+      return {
+        ...entry,
+        log,
+        requested: requests.get(key) ?? null,
+        isDeleted: lastActions.get(key) === 'deleted',
+      };
+    });
   },
   above: ([first]) => first && <AuditChain log={first.log} />,
   getKey: ({ seq }) => String(seq),
-  searchIn: ({ author, action, kind, id, note }) =>
-    `${author} ${action} ${kind} ${formatKind(kind)} ${formatId(kind, id)} ${note ?? ''}`,
+  searchIn: ({ author, action, kind, id, note, requested }) =>
+    `${author} ${action} ${kind} ${formatKind(kind)} ${formatId(kind, id)} ${requested ?? ''} ${note ?? ''}`,
   groupLabel: 'Document',
   formatGroup: ({ kind }) => formatKind(kind),
   summarise(rows) {
@@ -89,17 +119,39 @@ export const auditRegister: Register<AuditEntry> = {
       grow: 2,
       below: 'titled',
       value: ({ kind, id }) => formatId(kind, id),
+      show: (entry) => <DocumentLink {...entry} />,
       showBelow: ({ kind, id }) => formatId(kind, id),
     },
     { id: 'version', title: 'Version', width: 76, align: 'right', priority: 5, value: ({ version }) => version },
-    { id: 'note', title: 'Note', width: 120, grow: 3, priority: 4, value: ({ note }) => note ?? '' },
+    {
+      id: 'note',
+      title: 'Note',
+      width: 120,
+      grow: 9,
+      priority: 4,
+      value: ({ note, requested }) => requested ?? note ?? '',
+    },
   ],
-  listFacts: ({ at, author, key_id: key, action, kind, id, version, request_id: request, etag, hash, run_id: run }) => [
+  listFacts: ({
+    requested,
+    at,
+    author,
+    key_id: key,
+    action,
+    kind,
+    id,
+    version,
+    request_id: request,
+    etag,
+    hash,
+    run_id: run,
+  }) => [
     ['Time', formatMoment(at)],
     ['Author', author],
     ['Key', key ?? MISSING_TEXT],
     ['Action', action],
     ['Document', `${formatKind(kind)} ${formatId(kind, id)}`],
+    ['Requested change', requested],
     ['Key of the document', `${kind} ${id}`],
     ['Version', version],
     ['Run', run ?? null],
@@ -109,3 +161,9 @@ export const auditRegister: Register<AuditEntry> = {
   ],
   listTexts: ({ note }) => [['Note', note]],
 };
+
+/** Renders the id of a document as a link to its page. A deleted document has no page. */
+function DocumentLink({ kind, id, isDeleted }: Pick<AuditEntry, 'kind' | 'id' | 'isDeleted'>) {
+  const address = isDeleted ? null : formatDocumentAddress(kind, id);
+  return address === null ? <>{formatId(kind, id)}</> : <a href={address}>{formatId(kind, id)}</a>;
+}

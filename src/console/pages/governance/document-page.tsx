@@ -53,6 +53,13 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
           scope={scope}
           idMember={idMember}
           required={first.document['text'] === undefined ? [] : ['text']}
+          actions={({ document }) =>
+            kind === 'client' &&
+            id === null &&
+            listRows(document['targets']).length === 0 && (
+              <span class="quiet">Without a target, the client receives no file.</span>
+            )
+          }
           opened={first}
           versioned={id === null ? undefined : { kind, id }}
           reread={() => read(id ?? '')}

@@ -4,7 +4,7 @@ import { LinkButton } from '../../components/button.js';
 import { Entries } from '../../components/entries.js';
 import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
-import { createNumericColumn } from '../../components/table/columns.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import { formatGovernanceAddress } from '../../words/addresses.js';
@@ -55,13 +55,13 @@ export const clientsRegister: Register<ListedClient> = {
       {
         term: 'Incomplete',
         value: formatCount(incomplete),
-        kind: incomplete > 0 ? 'down' : '',
+        kind: incomplete > 0 ? 'warning' : '',
         note: 'no target or entitlement',
       },
       {
         term: 'Latest session',
-        value: newest ?? MISSING_TEXT,
-        note: `${countValues(today.length, 'client')} with files`,
+        value: newest ?? 'none yet',
+        note: newest === undefined ? '' : `${countValues(today.length, 'client')} with files`,
       },
       { term: 'Delivered files', value: formatCount(sum(({ delivered }) => delivered)), note: 'of the latest session' },
       {
@@ -72,6 +72,7 @@ export const clientsRegister: Register<ListedClient> = {
       },
     ];
   },
+  listColumns: listClientColumns,
   below: (rows) => (
     <>
       <Incomplete clients={rows} />
@@ -123,10 +124,16 @@ export const clientsRegister: Register<ListedClient> = {
       grow: 2,
       priority: 4,
       below: 'titled',
-      value: ({ targets }) => targets.map(({ name, type }) => `${name} (${type})`).join(', ') || 'none',
+      value: ({ targets }) => targets.map(({ name, type }) => `${name} (${type})`).join(', ') || null,
     },
   ],
 };
+
+/** Returns the columns of clients. The targets are left out if no client has one. */
+function listClientColumns(clients: readonly ListedClient[]): readonly Column<ListedClient>[] {
+  const hasTargets = clients.some(({ targets }) => targets.length > 0);
+  return clientsRegister.columns.filter(({ id }) => id !== 'targets' || hasTargets);
+}
 
 /** Renders the clients that cannot receive files, and what each of them lacks. */
 function Incomplete({ clients }: { readonly clients: readonly ListedClient[] }) {
@@ -139,7 +146,6 @@ function Incomplete({ clients }: { readonly clients: readonly ListedClient[] }) 
         entries={missing.map((row) => ({
           key: row.client_id,
           title: <a href={formatGovernanceAddress('clients', row.client_id)}>{row.name}</a>,
-          badge: <Badge kind="warning">{getClientState(row).text}</Badge>,
           text:
             row.entitlements.length === 0
               ? 'Add an entitlement: the indices and tables that the client may receive.'
@@ -192,6 +198,7 @@ export const proceduresRegister: Register<Procedure> = {
       {
         term: 'Kinds without a procedure',
         value: formatCount(listMissingKinds(rows).length),
+        kind: listMissingKinds(rows).length > 0 ? 'warning' : '',
         note: `of ${formatCount(KINDS.length)} kinds`,
       },
       {
@@ -224,7 +231,14 @@ export const proceduresRegister: Register<Procedure> = {
       priority: 3,
       value: ({ indices }) => formatIndices(indices),
     },
-    { id: 'review', title: 'Review by', width: 104, priority: 4, value: (row) => row.review_by ?? '' },
+    {
+      id: 'review',
+      title: 'Review by',
+      width: 104,
+      priority: 4,
+      value: (row) => row.review_by ?? '',
+      show: (row) => row.review_by ?? <span class="quiet">not set</span>,
+    },
     createNumericColumn({
       id: 'version',
       title: 'Version',

@@ -1,4 +1,5 @@
-import type { GovernanceOverview } from '#clients/typescript/divisor.js';
+import type { BacktestRecordCollection, GovernanceOverview } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Section } from '../../components/page.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
@@ -8,7 +9,9 @@ import { formatAddress } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
 import { countValues, formatCount, MISSING_TEXT } from '../../words/numbers.js';
+import { formatQuantity } from '../../words/quantities.js';
 
 export const useGovernance = () =>
   useResource('governance', (signal) => service.value.call('getGovernance', { signal }));
@@ -41,13 +44,25 @@ export function PublishedThrough({ state }: { readonly state: Statement }) {
 /** Renders the published logs. The closes of later runs are compared with them. */
 export function PublishedLogs() {
   const overview = useGovernance();
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const policies = useResource('error policies', readPolicies);
+  const columns = useMemo(
+    () =>
+      COLUMNS.toSpliced(
+        3,
+        0,
+        createRunColumn(runs.data?.backtests ?? []),
+        createPolicyColumn(policies.data ?? new Map()),
+      ),
+    [runs.data, policies.data],
+  );
   return (
     <Section title="Published closes" aside="each later run is compared with them">
       <Answered resource={overview} what="the published logs">
         {({ statements }) => (
           <Table
             label="published logs"
-            columns={COLUMNS}
+            columns={columns}
             rows={statements.filter(isPublished)}
             getKey={({ index_id: id }) => id}
             formatAddress={({ index_id: id }) => formatAddress(formatIndexAddress(id), { tab: 'publication' })}
@@ -59,6 +74,44 @@ export function PublishedLogs() {
     </Section>
   );
 }
+
+/** Reads the size in basis points from which the schedule of each index announces or restates an error. */
+async function readPolicies(signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
+  const { schedules } = await service.value.call('listSchedules', { signal });
+  return new Map(
+    schedules.flatMap(({ indices, steps }) =>
+      steps.flatMap((step) =>
+        step.type === 'publish' && step.errors != null
+          ? indices.map((id) => [id, step.errors!.materiality_bps] as const)
+          : [],
+      ),
+    ),
+  );
+}
+
+const createRunColumn = (runs: BacktestRecordCollection['backtests']): Column<Statement> => ({
+  id: 'run',
+  title: 'Latest run',
+  help: 'Time of the newest run, whose levels are compared with the published closes',
+  width: 166,
+  priority: 4,
+  value: ({ index_id: id }) => runs.find((run) => run.index_id === id)?.run_at ?? '',
+  show: ({ index_id: id }) => formatMoment(runs.find((run) => run.index_id === id)?.run_at ?? null),
+});
+
+const createPolicyColumn = (policies: ReadonlyMap<string, number>): Column<Statement> => ({
+  id: 'policy',
+  title: 'Material from',
+  help: 'Size from which an error is material, in the schedule of the index',
+  width: 110,
+  align: 'right',
+  priority: 5,
+  value: ({ index_id: id }) => policies.get(id) ?? null,
+  show: ({ index_id: id }) => {
+    const size = policies.get(id);
+    return size === undefined ? <span class="quiet">no policy</span> : formatQuantity(size, 'bp');
+  },
+});
 
 const COLUMNS: readonly Column<Statement>[] = [
   { id: 'index', title: 'Index', width: 110, value: (row) => row.index_id },

@@ -24,7 +24,7 @@ interface RegisterPageProps<R> {
 
 /** Page of one register. It is a table whose rows open to their facts or link to their pages. */
 export function RegisterPage<R>({ name, register }: RegisterPageProps<R>) {
-  const { title, brief, guide, actions, hasRange = false, scope } = register;
+  const { title, brief, guide, actions, scope } = register;
   const range = getChosenRange();
   const isAllowed = scope === undefined || may(scope);
   return (
@@ -38,7 +38,6 @@ export function RegisterPage<R>({ name, register }: RegisterPageProps<R>) {
       }
       actions={isAllowed && actions?.(range)}
     >
-      {hasRange && isAllowed && <RangeInputs {...range} />}
       {isAllowed ? (
         <Rows name={name} register={register} range={range} />
       ) : (
@@ -81,44 +80,55 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
   // A log with a range is not reloaded automatically, because the service records every time that the log is read.
   const rows = useResource(key, (signal) => read(range, signal), { follows: !hasRange });
   const openEntry = getParameter('entry');
+  const kind = getParameter('kind');
+  const renderKinds = (all: readonly R[]) =>
+    formatGroup !== undefined &&
+    all.length > 0 && <Kinds label={groupLabel} kinds={all.map(formatGroup)} chosen={kind} />;
   return (
-    <Answered resource={rows} what={label}>
-      {(all) => {
-        const row = all.find((one) => getKey(one) === openEntry);
-        const kind = getParameter('kind');
-        return (
-          <>
-            {summarise !== undefined && <Metrics label={`Figures of ${label}`} metrics={summarise(all)} />}
-            {register.above?.(all)}
-            {formatGroup !== undefined && all.length > 0 && (
-              <Kinds label={groupLabel} kinds={all.map(formatGroup)} chosen={kind} />
-            )}
-            {all.length === 0 ? (
-              <EmptyState title={empty[0]}>{empty[1]}</EmptyState>
-            ) : (
-              <Table
-                label={label}
-                name={name}
-                columns={register.listColumns?.(all) ?? register.columns}
-                rows={formatGroup === undefined || kind === null ? all : all.filter((one) => formatGroup(one) === kind)}
-                getKey={getKey}
-                searchIn={searchIn}
-                sort={sort}
-                height={620}
-                empty={`${empty[0]}.`}
-                openKey={openEntry}
-                {...(formatAddress === undefined
-                  ? { onOpen: (one: R) => setParameters({ entry: getKey(one) }) }
-                  : { formatAddress })}
-              />
-            )}
-            {isNewestShown && row === undefined && <Newest register={register} rows={all} />}
-            {below?.(all)}
-            {row !== undefined && <EntryPanel register={register} row={row} />}
-          </>
-        );
-      }}
-    </Answered>
+    <>
+      {hasRange && (
+        <div class="register-filters">
+          <RangeInputs {...range} />
+          {rows.data && renderKinds(rows.data)}
+        </div>
+      )}
+      <Answered resource={rows} what={label}>
+        {(all) => {
+          const row = all.find((one) => getKey(one) === openEntry);
+          return (
+            <>
+              {summarise !== undefined && <Metrics label={`Figures of ${label}`} metrics={summarise(all)} />}
+              {register.above?.(all)}
+              {!hasRange && renderKinds(all)}
+              {all.length === 0 ? (
+                <EmptyState title={empty[0]}>{empty[1]}</EmptyState>
+              ) : (
+                <Table
+                  label={label}
+                  name={name}
+                  columns={register.listColumns?.(all) ?? register.columns}
+                  rows={
+                    formatGroup === undefined || kind === null ? all : all.filter((one) => formatGroup(one) === kind)
+                  }
+                  getKey={getKey}
+                  searchIn={searchIn}
+                  sort={sort}
+                  height={620}
+                  empty={`${empty[0]}.`}
+                  openKey={openEntry}
+                  {...(formatAddress === undefined
+                    ? { onOpen: (one: R) => setParameters({ entry: getKey(one) }) }
+                    : { formatAddress })}
+                />
+              )}
+              {isNewestShown && row === undefined && <Newest register={register} rows={all} />}
+              {below?.(all)}
+              {row !== undefined && <EntryPanel register={register} row={row} />}
+            </>
+          );
+        }}
+      </Answered>
+    </>
   );
 }
 

@@ -5,7 +5,7 @@ import { formatAddress } from '../../state/location.js';
 import { service } from '../../state/service.js';
 import { formatApprovalAddress, formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
-import { formatCount, countValues, formatDecimal, MISSING_TEXT } from '../../words/numbers.js';
+import { formatCount, countValues, formatDecimal } from '../../words/numbers.js';
 import { formatCheck } from '../schedules/step-words.js';
 import { auditRegister } from './audit-register.js';
 import { BySchedule, DECISION_COLUMNS } from './decisions.js';
@@ -58,8 +58,8 @@ const errorsRegister: Register<PublishedError> = {
         note: `${countValues(restatedCount, 'close')} published again`,
       },
       { term: 'Announced', value: formatCount(filterRows('announced').length), note: 'material, closes stand' },
-      { term: 'Left', value: formatCount(filterRows('left').length), note: 'immaterial, closes stand' },
-      { term: 'Largest change', value: rows.length === 0 ? MISSING_TEXT : `${formatDecimal(Math.max(...sizes))} bp` },
+      { term: 'Left unchanged', value: formatCount(filterRows('left').length), note: 'immaterial, closes stand' },
+      { term: 'Largest change', value: rows.length === 0 ? 'none' : `${formatDecimal(Math.max(...sizes))} bp` },
     ];
   },
   isNewestShown: true,

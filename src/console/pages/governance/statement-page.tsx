@@ -8,6 +8,7 @@ import { Sentences, WrittenTable } from '../../components/versions/change-table.
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
+import { usePlainSentences } from '../../state/plain-sentences.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
@@ -16,6 +17,7 @@ import { formatCount, formatDecimal, formatFigure, MISSING_TEXT } from '../../wo
 import { PRICE_BASIS } from '../../words/price-basis.js';
 import { ACTION_WORDS } from '../approvals/approval-states.js';
 import { formatCheck } from '../schedules/step-words.js';
+import { KIND_TEXTS } from './open-work.js';
 import { DECISION_WORDS } from './registers.js';
 import './statement.css';
 
@@ -87,6 +89,7 @@ async function saveMarkdown(id: string): Promise<void> {
 
 function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
   const { index_id: id, name, version, purpose, methodology, calendar, inputs, limitations, publication } = statement;
+  const formatSentence = usePlainSentences();
   return (
     <>
       <Metrics
@@ -103,7 +106,11 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
             value: formatCount(statement.errors.length),
             note: statement.errors.length < ERRORS_MAX ? 'in published closes' : `the newest ${ERRORS_MAX}`,
           },
-          { term: 'Procedures', value: formatCount(statement.procedures.length) },
+          {
+            term: 'Procedures',
+            value: formatCount(statement.procedures.length),
+            note: `${new Set(statement.procedures.map(({ kind }) => kind)).size} of ${Object.keys(KIND_TEXTS).length} kinds`,
+          },
           { term: 'Definition', value: `version ${version}` },
           { term: 'Calendar', value: calendar.code, note: `sessions known to ${calendar.covered_to}` },
         ]}
@@ -113,7 +120,7 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
           {purpose ?? 'The definition states no purpose.'} <a href={formatIndexAddress(id)}>Open {name}</a>
         </p>
       </Section>
-      <SentenceList title="Methodology" sentences={methodology} isOrdered />
+      <SentenceList title="Methodology" sentences={methodology.map(formatSentence)} isOrdered />
       <Section title="Inputs">
         <Facts
           facts={[

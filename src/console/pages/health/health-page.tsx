@@ -60,9 +60,9 @@ function Report({ state }: { readonly state: Health }) {
         metrics={[
           {
             term: 'State',
-            value: status === 'ok' ? 'OK' : status,
-            kind: status === 'ok' ? 'up' : 'down',
-            note: warnings > 0 ? countValues(warnings, 'warning') : '',
+            value: status !== 'ok' ? status : warnings > 0 ? countValues(warnings, 'warning') : 'OK',
+            kind: status !== 'ok' ? 'down' : warnings > 0 ? 'warning' : 'up',
+            note: status === 'ok' && warnings > 0 ? 'no check fails' : '',
           },
           { term: 'Up for', value: formatDuration(uptime), note: `since ${formatMoment(started)}` },
           { term: 'Jobs running', value: jobs.running },

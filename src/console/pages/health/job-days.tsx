@@ -3,9 +3,11 @@ import { Section } from '../../components/page.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
+import { formatAddress } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatDuration, formatMoment } from '../../words/dates.js';
+import { formatJobTitle } from '../../words/jobs.js';
 import { formatCount, countValues, MISSING_TEXT } from '../../words/numbers.js';
 import { groupByDay, type Day } from './ended-jobs.js';
 import './health.css';
@@ -27,6 +29,7 @@ export function JobDays() {
         {({ jobs: all }) => (
           <>
             <History jobs={all} />
+            <FailedJobs jobs={all.filter(({ status }) => status === 'failed')} />
             <Table
               label="jobs by day"
               columns={COLUMNS}
@@ -41,6 +44,31 @@ export function JobDays() {
         )}
       </Answered>
     </Section>
+  );
+}
+
+/** Maximum number of failed jobs that are named. */
+const FAILED_MAX = 3;
+
+/** Renders links to the newest failed jobs. */
+function FailedJobs({ jobs }: { readonly jobs: readonly JobStatus[] }) {
+  if (jobs.length === 0) return null;
+  return (
+    <p>
+      <span class="down">Failed:</span>{' '}
+      {jobs.slice(0, FAILED_MAX).map((job, k) => (
+        <span key={job.job_id}>
+          {k > 0 && ', '}
+          <a href={formatAddress('/console/jobs', { job: job.job_id })}>{formatJobTitle(job)}</a>
+        </span>
+      ))}
+      {jobs.length > FAILED_MAX && (
+        <>
+          {' '}
+          and <a href="/console/jobs?state=failed">{formatCount(jobs.length - FAILED_MAX)} more</a>
+        </>
+      )}
+    </p>
   );
 }
 
@@ -81,7 +109,7 @@ function History({ jobs }: { readonly jobs: readonly JobStatus[] }) {
       <figcaption>
         <span>{format(slots[0]!.from)}</span>
         <span>
-          at most {countValues(largestTotal, 'job')} per {name}
+          up to {formatCount(largestTotal)} per {name}
         </span>
         <span>{format(last)}</span>
       </figcaption>

@@ -13,9 +13,11 @@ import { addQuery, getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatDuration, computeSecondsBetween } from '../../words/dates.js';
+import { formatDuration, formatMoment, computeSecondsBetween } from '../../words/dates.js';
 import { formatJobTitle, isWithoutResult, KINDS } from '../../words/jobs.js';
 import { countValues, formatCount, MISSING_TEXT } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+import { formatReportIndices } from '../reports/report-names.js';
 import { JobPanel } from './job-panel.js';
 
 type Kind = JobStatus['kind'];
@@ -41,10 +43,11 @@ export function JobsPage() {
       }),
     { keeps: true },
   );
+  const indices = useRenderedIndices(jobs.data?.jobs ?? []);
   return (
     <Page
       title="Jobs"
-      subtitle={`${liveJobs.value.length} waiting or running`}
+      subtitle={jobs.data && formatPeriod(jobs.data.jobs)}
       actions={
         <>
           <Select
@@ -85,6 +88,7 @@ export function JobsPage() {
                 name="jobs"
                 height={680}
                 searches
+                indices={indices}
                 onOpen={(id) => setParameters({ job: id })}
                 openKey={openJob}
               />
@@ -100,6 +104,22 @@ export function JobsPage() {
       {openJob !== null && <JobPanel key={openJob} id={openJob} onClose={() => setParameters({ job: null })} />}
     </Page>
   );
+}
+
+/** Formats the number of listed jobs and the time of the oldest, for example `29 jobs since 2026-11-26 22:08 UTC`. */
+function formatPeriod(jobs: readonly JobStatus[]): string {
+  const oldest = jobs.map(({ created_at: time }) => time).toSorted()[0];
+  return oldest === undefined ? '' : `${countValues(jobs.length, 'job')} since ${formatMoment(oldest)}`;
+}
+
+/** Returns the indices of the reports of jobs whose requests name none, because the template names them. */
+function useRenderedIndices(jobs: readonly JobStatus[]): ReadonlyMap<string, string> {
+  const isNeeded = jobs.some(({ kind, request }) => kind === 'render' && (request as JsonObject)['index_id'] === null);
+  const renders = useResource(isNeeded ? 'renders of jobs' : null, (signal) =>
+    service.value.call('listRenders', { query: { limit: JOBS_MAX }, signal }),
+  );
+  const unnamed = (renders.data?.renders ?? []).filter(({ index_id: id }) => id === null);
+  return new Map(unnamed.map((render) => [`render:${render.render_id}`, formatReportIndices(render)]));
 }
 
 /** Maximum number of failed jobs above the list. */

@@ -48,8 +48,7 @@ export function SecurityFigures({ rows }: { readonly rows: readonly Row[] }) {
         {
           term: 'Traded',
           value: formatCount(tradedRows.length),
-          note: `on ${lastDate}`,
-          help: `Of ${formatCount(rows.length)} securities; the last session of the others is earlier.`,
+          note: `on ${lastDate}${tradedRows.length < rows.length ? `; ${formatCount(rows.length - tradedRows.length)} ended earlier` : ''}`,
         },
         { term: 'Market cap', value: writeCap(total), note: 'sum' },
         { term: 'Median market cap', value: writeCap(computeMedian(sizedRows.map(({ market_cap: cap }) => cap))) },

@@ -13,7 +13,7 @@ import { service } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { createMomentFigure, formatMoment } from '../../words/dates.js';
 import { formatJobId } from '../../words/jobs.js';
-import { countValues, formatBytes, formatCount, MISSING_TEXT } from '../../words/numbers.js';
+import { formatBytes, formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import { listReportIndices } from './report-names.js';
 
 /** An index with a stored run and its newest report. */
@@ -73,7 +73,7 @@ export function ReportFigures({ rows, renders, total }: ReportFiguresProps) {
   if (rows.length === 0) return null;
   const countOf = (state: ReportState) => rows.filter((row) => findState(row) === state).length;
   const [newest] = renders;
-  const stale = countOf('before the run');
+  const stale = countOf('outdated');
   return (
     <Metrics
       label="Figures of the reports"
@@ -86,13 +86,13 @@ export function ReportFigures({ rows, renders, total }: ReportFiguresProps) {
         {
           term: 'Current',
           value: formatCount(countOf('current')),
-          note: `of ${countValues(rows.length, 'index', 'indices')} with a run`,
+          note: `of ${formatCount(rows.length)} indices and strategies`,
         },
         {
-          term: 'Before the run',
+          term: 'Outdated',
           value: formatCount(stale),
           kind: stale > 0 ? 'down' : '',
-          note: 'to be rendered again',
+          note: 'older than the latest run',
         },
         { term: 'Without a report', value: formatCount(countOf('none')) },
         {
@@ -109,10 +109,10 @@ function createNewestFigure({ render_id: id, rendered_at: renderedAt }: RenderRe
   return { value: <a href={addQuery({ render: id })}>{value}</a>, note };
 }
 
-type ReportState = 'before the run' | 'current' | 'none';
+type ReportState = 'outdated' | 'current' | 'none';
 
 const STATE_KINDS: Readonly<Record<ReportState, BadgeKind>> = {
-  'before the run': 'warning',
+  outdated: 'warning',
   current: 'good',
   none: 'plain',
 };
@@ -122,15 +122,15 @@ const STATES = Object.keys(STATE_KINDS);
 
 function findState({ runAt, report }: ReportedIndex): ReportState {
   if (report === undefined) return 'none';
-  return runAt !== null && report.rendered_at < runAt ? 'before the run' : 'current';
+  return runAt !== null && report.rendered_at < runAt ? 'outdated' : 'current';
 }
 
 /** @param template template of new reports; undefined if there is none */
 const createColumns = (template: string | undefined): readonly Column<ReportedIndex>[] => [
   {
     id: 'id',
-    title: 'Index',
-    width: 120,
+    title: 'Index or strategy',
+    width: 124,
     grow: 2,
     value: ({ id }) => id,
     show: ({ id }) => <a href={formatIndexAddress(id)}>{id}</a>,

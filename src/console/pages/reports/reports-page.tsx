@@ -53,7 +53,11 @@ export function ReportsPage() {
       </OpenReport>
     );
   return (
-    <Page title="Reports" subtitle="Rendered as PDF from stored runs">
+    <Page
+      title="Reports"
+      subtitle="Rendered as PDF from stored runs"
+      actions={may('write') && <LinkButton href="/console/reports/templates/new">New template</LinkButton>}
+    >
       {content}
     </Page>
   );
@@ -237,15 +241,7 @@ function Finished({ unfinished, finished, open }: FinishedProps) {
 
 function Templates({ templates: { templates, built_in: builtIn } }: { readonly templates: ReportTemplateCollection }) {
   return (
-    <Section
-      title="Templates"
-      aside={
-        <>
-          <GuideLink page="reports">How to write a template</GuideLink>
-          {may('write') && <LinkButton href="/console/reports/templates/new">New template</LinkButton>}
-        </>
-      }
-    >
+    <Section title="Templates" aside={<GuideLink page="reports">How to write a template</GuideLink>}>
       <ul class="templates-made">
         {builtIn.map((id) => (
           <BuiltInTemplate key={id} id={id} index={getParameter('index')} />

@@ -70,7 +70,16 @@ export function DayDecision({ day, requests }: DayDecisionProps) {
         </div>
       )}
       <details class="day-decision" open={!isPhone}>
-        <summary>Decision {isPhone && <span class="quiet">Accept, perform again or skip</span>}</summary>
+        <summary>
+          Decision{' '}
+          {isPhone && (
+            <span class="quiet">
+              {requests.length > 0
+                ? `${countValues(requests.length, 'request')} pending`
+                : 'Accept, perform again or skip'}
+            </span>
+          )}
+        </summary>
         <div class="day-decision-body">
           <CommentInput
             label={`Reason, required to ${checks.length > 0 && may('publish') ? 'accept findings or ' : ''}skip the day`}

@@ -1,5 +1,5 @@
 import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Section } from '../../components/page.js';
 import { useWidth } from '../../components/use-width.js';
 import { addQuery } from '../../state/location.js';
@@ -45,8 +45,11 @@ export function DayHistory({
   const scroller = useRef<HTMLDivElement>(null);
   const shownDays = days.slice(0, SESSIONS_MAX).toReversed();
   const width = useWidth(scroller);
+  const [isScrollable, setScrolls] = useState(false);
   useLayoutEffect(() => {
-    if (scroller.current !== null) showNewest(scroller.current);
+    if (scroller.current === null) return;
+    showNewest(scroller.current);
+    setScrolls(scroller.current.scrollWidth > scroller.current.clientWidth);
   }, [shownDays.length, width]);
   if (shownDays.length === 0) return null;
   const indices = schedule.indices.slice(0, INDICES_MAX);
@@ -54,7 +57,7 @@ export function DayHistory({
   return (
     <Section
       title={title}
-      aside={`the latest ${shownDays.length} sessions${indices.length < schedule.indices.length ? `, the first ${indices.length} indices` : ''}`}
+      aside={`the latest ${shownDays.length} sessions${isScrollable ? ', scroll for earlier ones' : ''}${indices.length < schedule.indices.length ? `, the first ${indices.length} indices` : ''}`}
     >
       <div
         ref={scroller}

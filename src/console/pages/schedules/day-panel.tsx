@@ -54,7 +54,7 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
       <Answered resource={day} what="the day">
         {(answer) => (
           <>
-            <DayFacts day={answer} />
+            <DayFacts day={answer} isEnabled={schedule.enabled} />
             <DayIndices day={answer} indices={schedule.indices} />
             <h3>Steps</h3>
             <Entries label="Steps" entries={answer.steps.map((step, k) => createStepEntry(step, k, answer))} />
@@ -129,7 +129,13 @@ function Records({ schedule, date }: { readonly schedule: string; readonly date:
   );
 }
 
-function DayFacts({ day }: { readonly day: ScheduleDay }) {
+interface DayFactsProps {
+  readonly day: ScheduleDay;
+  /** True if the schedule begins new days. */
+  readonly isEnabled: boolean;
+}
+
+function DayFacts({ day, isEnabled }: DayFactsProps) {
   const earlierDates = listBlockedSince(day);
   return (
     <Facts
@@ -142,7 +148,12 @@ function DayFacts({ day }: { readonly day: ScheduleDay }) {
         ['Due', formatMoment(day.due_at)],
         ['Started', formatStart(day)],
         ['Ended', day.finished_at === null ? null : formatMoment(day.finished_at)],
-        ['Next attempt', day.next_attempt_at === null ? null : formatMoment(day.next_attempt_at)],
+        [
+          'Next attempt',
+          day.next_attempt_at === null
+            ? null
+            : `${formatMoment(day.next_attempt_at)}${isEnabled ? '' : '; a begun day continues while its schedule is disabled'}`,
+        ],
         ['Accepted', day.waivers.length === 0 ? null : day.waivers.map(formatWaiver).join(', ')],
       ]}
     />

@@ -14,8 +14,8 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
-import { formatMoment } from '../../words/dates.js';
-import { formatCount, MISSING_TEXT } from '../../words/numbers.js';
+import { computeSecondsBetween, formatMoment } from '../../words/dates.js';
+import { countValues, formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import { DayHistory } from './day-history.js';
 import { DayPanel } from './day-panel.js';
 import { isBlocked, describeDay, describeDecisions } from './day-states.js';
@@ -232,11 +232,30 @@ const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
     id: 'end',
     title: 'Ended',
     width: 172,
+    ideal: 290,
+    grow: 1,
     priority: 4,
     value: (row) => row.finished_at ?? '',
-    show: (row) => (row.finished_at === null ? '–' : formatMoment(row.finished_at)),
+    show: (row) =>
+      row.finished_at === null ? (
+        '–'
+      ) : (
+        <>
+          {formatMoment(row.finished_at)} <Delay due={row.due_at} end={row.finished_at} />
+        </>
+      ),
   },
 ];
+
+/** Renders the delay of a day that ended more than one day after it was due. */
+function Delay({ due, end }: { readonly due: string; readonly end: string }) {
+  const delay = computeSecondsBetween(due, end);
+  return delay < DAY_S ? null : (
+    <span class="schedule-late">{countValues(Math.floor(delay / DAY_S), 'day')} after due</span>
+  );
+}
+
+const DAY_S = 86_400;
 
 /** Columns that are hidden if they are empty or zero for all days. */
 const RARE_COLUMNS: ReadonlySet<string> = new Set(['held', 'step', 'reason', 'late']);

@@ -135,7 +135,12 @@ function Sums({ rows, requests }: SumsProps) {
     <Metrics
       label="Days of all schedules"
       metrics={[
-        { term: 'Schedules', value: formatCount(rows.length), note: `${enabledCount} enabled` },
+        {
+          term: 'Schedules',
+          value: formatCount(rows.length),
+          note: enabledCount === 0 ? 'none is enabled' : `${enabledCount} enabled`,
+          kind: enabledCount === 0 ? 'warning' : '',
+        },
         {
           term: 'Blocked days',
           value: formatCount(blockedCount),
@@ -149,7 +154,8 @@ function Sums({ rows, requests }: SumsProps) {
         {
           term: 'Waiting days',
           value: formatCount(countDays('waiting') + countDays('awaits approval')),
-          note: `${formatCount(countDays('awaits approval'))} for approval`,
+          note:
+            countDays('awaits approval') > 0 ? `${formatCount(countDays('awaits approval'))} for approval` : undefined,
         },
         { term: 'Missed days', value: formatCount(countDays('missed')), kind: countDays('missed') > 0 ? 'down' : '' },
         { term: 'Next day begins', ...begin },
@@ -230,7 +236,7 @@ const COLUMNS: readonly Column<Overview>[] = [
     id: 'of',
     title: 'Steps',
     width: 150,
-    grow: 4,
+    grow: 6,
     priority: 6,
     value: ({ schedule: { steps } }) => steps.map(({ type }) => stepWords(type)).join(' → '),
     show: ({ schedule: { steps } }) => {

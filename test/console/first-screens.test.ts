@@ -212,7 +212,7 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
     await page.getByRole('application', { name: /^Missing prices/ }).waitFor();
     const figures = page.getByLabel('Coverage of prices');
     await figures.getByRole('link', { name: 'of 2 securities' }).waitFor();
-    await figures.getByRole('link', { name: 'missing on 2024-01-04' }).click();
+    await figures.getByRole('link', { name: 'on 2024-01-04' }).click();
     await pollEventually(() => page.getByRole('searchbox').first().inputValue()).toBe('2024-01-04');
     // A search for another session finds the only security without a price on it.
     await page.getByRole('searchbox').first().fill('2024-01-05');

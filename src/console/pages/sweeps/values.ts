@@ -1,5 +1,6 @@
 import type { Finding } from '#clients/typescript/divisor.js';
-import type { Json } from '../../words/paths.js';
+import { formatDecimal, formatPercent } from '../../words/numbers.js';
+import type { Json, JsonObject } from '../../words/paths.js';
 import { parseQuantity, formatQuantity } from '../../words/quantities.js';
 
 /** Parameter of a definition or its backtest that a sweep can vary. */
@@ -83,3 +84,18 @@ export const listFindingsAt = (findings: readonly Finding[], pointer: string): r
 
 /** Replaces the separators of a path by slashes. */
 const formatSteps = (path: string): string => path.replaceAll(/[./[\]]+/g, '/').replace(/\/$/, '');
+
+/** Initial capital of backtests whose terms state none. */
+const DEFAULT_CAPITAL = 1_000_000;
+
+/** Returns the figure of the costs of all trades, which are an amount, with their share of the initial capital. */
+export function createCostFigure(costs: number | null, { initial_capital: capital }: JsonObject) {
+  const figure = {
+    term: 'Costs',
+    value: formatDecimal(costs),
+    help: 'Costs of all trades, in the currency of the index',
+  };
+  if (costs === null) return figure;
+  const share = costs / (typeof capital === 'number' ? capital : DEFAULT_CAPITAL);
+  return { ...figure, note: `${formatPercent(share)} of the initial capital` };
+}

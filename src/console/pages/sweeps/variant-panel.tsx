@@ -15,7 +15,7 @@ import { formatIndexAddress } from '../../words/addresses.js';
 import { formatChange, formatDecimal, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { getPatchBase } from './patch.js';
-import { formatWithUnit, type ParameterLabels } from './values.js';
+import { createCostFigure, formatWithUnit, type ParameterLabels } from './values.js';
 
 interface VariantPanelProps {
   readonly row: SweepRow;
@@ -33,7 +33,10 @@ export function VariantPanel({ row, indexId, request, told, onClose }: VariantPa
     <SidePanel title={`Variant ${variant}`} onClose={onClose}>
       {error !== null && (
         <Banner kind="bad" title={error.message}>
-          <code>{error.code}</code>
+          <details>
+            <summary>Details</summary>
+            <code>{error.code}</code>
+          </details>
         </Banner>
       )}
       {metrics !== null && (
@@ -45,7 +48,7 @@ export function VariantPanel({ row, indexId, request, told, onClose }: VariantPa
             { term: 'Sharpe ratio', value: formatDecimal(metrics.sharpe_ratio) },
             { term: 'Max drawdown', value: formatPercent(metrics.max_drawdown) },
             { term: 'Total return', value: formatChange(metrics.total_return) },
-            { term: 'Costs', value: formatPercent(costs) },
+            createCostFigure(costs, request),
           ]}
         />
       )}

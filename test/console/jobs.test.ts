@@ -56,6 +56,20 @@ describe.skipIf('why' in browserFailure)('the page of jobs', () => {
     await follow(page, '/console/jobs');
     await page.getByRole('row', { name: /^Report CORE, MONTH / }).waitFor();
     await page.getByText(/^\d+ jobs since \d{4}-\d\d-\d\d \d\d:\d\d /).waitFor();
+    // A report is scheduled from its template. The page lists the schedules that render it.
+    await follow(page, '/console/reports/templates/MONTH');
+    await page.getByText('No schedule renders this report.').waitFor();
+    await page.getByRole('link', { name: 'Schedule this report' }).click();
+    await page.getByLabel('Id *').fill('month-end');
+    await page.getByLabel('Name *').fill('Month end');
+    expect(await page.getByLabel('Template *').inputValue()).toBe('MONTH');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('heading', { name: 'Month end' }).waitFor();
+    const { body: plan } = await service.ask('GET', '/schedules/month-end');
+    expect(plan).toMatchObject({ indices: ['CORE'], steps: [{ type: 'run' }, { type: 'checks' }, { type: 'render' }] });
+    await follow(page, '/console/reports/templates/MONTH');
+    await page.getByRole('list', { name: 'Schedules of this report' }).getByText('Month end').waitFor();
+    await service.ask('DELETE', '/schedules/month-end');
     await service.ask('DELETE', '/reports/templates/MONTH');
   });
 

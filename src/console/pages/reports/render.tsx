@@ -38,7 +38,7 @@ export function Render({ ident }: { readonly ident: string }) {
   return report === null ? <RenderProgress job={job} /> : <ReportSection report={report} />;
 }
 
-/** Renders a report under its title. */
+/** Renders a report of a template under its title. A report is deleted on its own page. */
 export function ReportSection({ report }: { readonly report: RenderResult }) {
   const pdf = usePdf(report);
   return (
@@ -47,7 +47,7 @@ export function ReportSection({ report }: { readonly report: RenderResult }) {
       aside={
         <>
           <span>{formatRendering(report)}</span>
-          <ReportActions report={report} pdf={pdf} />
+          <ReportLinks report={report} pdf={pdf} />
         </>
       }
     >
@@ -80,17 +80,10 @@ interface ReportProps {
   readonly pdf: Resource<Uint8Array>;
 }
 
-/** Renders buttons that open, download and delete a report. */
-export function ReportActions({ report, pdf }: ReportProps) {
+/** Renders buttons that open and download a report. */
+function ReportLinks({ report, pdf }: ReportProps) {
   const { render_id: id } = report;
-  const [isAsking, setAsking] = useState(false);
   const address = usePdfAddress(pdf.data);
-  const remove = () =>
-    attempt(async () => {
-      await service.value.call('deleteRender', { params: { render_id: id } });
-      setParameters({ render: null });
-      notifyChange();
-    });
   return (
     <>
       {address !== null && (
@@ -106,6 +99,22 @@ export function ReportActions({ report, pdf }: ReportProps) {
       >
         Download
       </Download>
+    </>
+  );
+}
+
+/** Renders buttons that open, download and delete a report. */
+export function ReportActions({ report, pdf }: ReportProps) {
+  const [isAsking, setAsking] = useState(false);
+  const remove = () =>
+    attempt(async () => {
+      await service.value.call('deleteRender', { params: { render_id: report.render_id } });
+      setParameters({ render: null });
+      notifyChange();
+    });
+  return (
+    <>
+      <ReportLinks report={report} pdf={pdf} />
       {may('write') && <Button onClick={() => setAsking(true)}>Delete</Button>}
       {isAsking && (
         <Confirm

@@ -20,6 +20,7 @@ import { BlockList } from './block-list.js';
 import { BuiltInTemplate } from './built-in-template.js';
 import { PageOutline } from './page-outline.js';
 import { Render, ReportSection } from './render.js';
+import { ReportSchedules } from './report-schedules.js';
 import '../data/data.css';
 import '../designer/designer.css';
 import './reports.css';
@@ -57,6 +58,7 @@ export function TemplatePage({ params }: PageProps) {
                 <ReadOnly unless="write">
                   <Form edited={edited} isStored={id !== null} />
                 </ReadOnly>
+                {id !== null && <ReportSchedules templateId={id} index={findFirstIndex(edited.document)} />}
               </div>
               <PagePreview edited={edited} storedId={id} />
             </div>
@@ -69,6 +71,12 @@ export function TemplatePage({ params }: PageProps) {
 
 const listBlocks = ({ blocks }: JsonObject): readonly JsonObject[] =>
   Array.isArray(blocks) ? (blocks as readonly Json[]).filter(isObject) : [];
+
+/** Returns the index of the first block that names one. */
+const findFirstIndex = (document: JsonObject): string | null =>
+  listBlocks(document)
+    .map(({ index_id: id }) => id)
+    .find((id) => typeof id === 'string') ?? null;
 
 /** Returns the page format of a template. Default: A4, portrait. */
 function getPaper({ page }: JsonObject): { readonly size: string; readonly orientation: string } {

@@ -17,10 +17,10 @@ import { StepList } from './step-list.js';
 /** Page of a schedule's plan: its indices, time and steps. */
 export function SchedulePage({ params }: PageProps) {
   const id = params['id'] ?? null;
-  const index = getParameter('index');
+  const [index, template] = [getParameter('index'), getParameter('template')];
   const openedDocument = useResource(
-    `schedule ${id} ${index}`,
-    (signal) => (id === null ? createSchedule(index, signal) : load(id, signal)),
+    `schedule ${id} ${index} ${template}`,
+    (signal) => (id === null ? createSchedule({ index, template }, signal) : load(id, signal)),
     { follows: false },
   );
   return (
@@ -55,8 +55,18 @@ export function SchedulePage({ params }: PageProps) {
   );
 }
 
-/** Returns a new schedule that runs and publishes indices. It is disabled until a user enables it. */
-async function createSchedule(index: string | null, signal: AbortSignal): Promise<OpenedDocument> {
+interface Beginning {
+  /** Index of the schedule. */
+  readonly index: string | null;
+  /** Report template that the schedule renders. */
+  readonly template: string | null;
+}
+
+/**
+ * Returns a new schedule that runs and publishes indices, or renders a report of them. It is disabled until a user
+ * enables it.
+ */
+async function createSchedule({ index, template }: Beginning, signal: AbortSignal): Promise<OpenedDocument> {
   const { indices } = await service.value.call('listIndices', { signal });
   const first = indices.find(({ id }) => id === index);
   const document = {
@@ -66,7 +76,11 @@ async function createSchedule(index: string | null, signal: AbortSignal): Promis
     indices: first === undefined ? [] : [first.id],
     calendar: (first ?? indices[0])?.calendar ?? 'XNYS',
     at: '18:30',
-    steps: [{ type: 'run' }, { type: 'checks' }, { type: 'publish' }],
+    steps: [
+      { type: 'run' },
+      { type: 'checks' },
+      template === null ? { type: 'publish' } : { type: 'render', template_id: template },
+    ],
   };
   return { document, etag: null };
 }

@@ -4,10 +4,11 @@ import type { StaleState } from '#clients/typescript/divisor.js';
 const OTHER_REASON = /^The (?:store|run was made) /;
 
 /**
- * Returns a short text about what has changed since a run, for example `calendar changed`. The page of the run has the
- * full reasons.
+ * Returns a short text about what has changed since a run, for example `calendar changed`, or the store of the run if
+ * only another store is served. The page of the run has the full reasons.
  */
-export function formatStale({ definition, data, engine, reasons }: StaleState): string {
+export function formatStale({ definition, data, engine, reasons, store_id: store }: StaleState): string {
+  if (store !== null && !definition && !engine) return `ran on ${store}`;
   // A change of a calendar is a change of the definition.
   const ofDefinition = reasons.filter((reason) => !OTHER_REASON.test(reason));
   const ofCalendar = ofDefinition.filter((reason) => reason.startsWith('The calendar '));

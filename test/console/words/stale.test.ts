@@ -14,5 +14,9 @@ test('the label of a stale run states its cause: a calendar is not the definitio
   );
   expect(formatStale({ ...staleState, data: true, engine: true })).toBe('data, engine changed');
   expect(formatStale(staleState)).toBe('out of date');
+  expect(formatStale({ ...staleState, data: true, store_id: 'asia' })).toBe('ran on asia');
+  expect(formatStale({ ...staleState, definition: true, data: true, store_id: 'asia' })).toBe(
+    'definition, data changed',
+  );
   expect([addStale('CORE', null), addStale('CORE', staleState)]).toEqual(['CORE', 'CORE (stale)']);
 });

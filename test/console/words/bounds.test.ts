@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Finding } from '#clients/typescript/divisor.js';
 import {
   countBindingConstraints,
   createExcessNote,
@@ -7,8 +8,10 @@ import {
   formatMetSoftLimits,
   formatOtherExcesses,
   formatUncovered,
+  formatUncoveredShare,
   listLimitedGroups,
   listUncoveredSecurities,
+  listWeightBounds,
   removeExceeded,
   type ExceededLimit,
 } from '#console/pages/optimise/bounds.js';
@@ -55,6 +58,32 @@ test('excluded securities have their share of the index, and the largest are nam
     '1 of 5 securities (6.67% of the index) has no risk estimate and is excluded: A 6.67%.',
   );
   expect(formatUncovered(weights, new Set())).toBeNull();
+});
+
+test('securities at a bound on their weight are listed with its side', () => {
+  const labels = [...LABELS, 'ActiveBounds[near]:upper:G', 'RelativePositionBounds:lower:H'];
+  expect(Object.fromEntries(listWeightBounds(labels))).toEqual({
+    A: 'lower',
+    B: 'lower',
+    C: 'lower',
+    D: 'lower',
+    E: 'upper',
+    G: 'upper',
+    H: 'lower',
+  });
+});
+
+test('the share of the index without a risk estimate is read from its finding', () => {
+  const createWarning = (code: Finding['code'], message: string): Finding => ({
+    severity: 'warning',
+    code,
+    message,
+    path: '',
+  });
+  const uncovered = createWarning('NO_WEIGHT_DATA', '7 of 100 securities (11.88% of the index) have no risk estimate.');
+  expect(formatUncoveredShare([uncovered])).toBe('11.88% of the index without a risk estimate');
+  expect(formatUncoveredShare([createWarning('NO_WEIGHT_DATA', 'A has no price.')])).toBeNull();
+  expect(formatUncoveredShare([])).toBeNull();
 });
 
 test('soft limits that a solution meets are named, hard and exceeded limits are not', () => {

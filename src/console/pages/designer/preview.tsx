@@ -10,7 +10,7 @@ import { useSchemas } from '../../state/schemas.js';
 import { isSameFinding } from '../../words/findings.js';
 import { formatCount, formatPercent, formatPoints } from '../../words/numbers.js';
 import { formatRiskWindow } from '../../words/risk-window.js';
-import { createExcessNote, formatBindingBounds } from '../optimise/bounds.js';
+import { createExcessNote, formatBindingBounds, listWeightBounds } from '../optimise/bounds.js';
 import { useWorkshop } from './draft.js';
 
 /** Number of securities in a list. */
@@ -62,6 +62,7 @@ export function Preview({ preview, shown }: PreviewProps) {
     heldAssets.slice(0, SHOWN).map(({ identifier }) => identifier),
     date ?? undefined,
   );
+  const bounds = listWeightBounds(solve?.binding ?? []);
   const riskSource = formatRiskWindow(draft.at(['derivation', 'risk_model']), useSchemas().data);
   return (
     <>
@@ -88,7 +89,7 @@ export function Preview({ preview, shown }: PreviewProps) {
       <Bars
         label="Largest weights"
         bars={heldAssets.slice(0, SHOWN).map(({ identifier, weight, capped }) => ({
-          label: `${labelWithName(identifier, facts)}${capped ? ' (cap)' : ''}`,
+          label: `${labelWithName(identifier, facts)}${capped ? ' (cap)' : ''}${bounds.get(identifier) === 'upper' ? ' (at limit)' : ''}`,
           value: weight ?? 0,
         }))}
         isPlain

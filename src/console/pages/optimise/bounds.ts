@@ -130,6 +130,19 @@ export const listBindingMembers = (labels: readonly string[], isRow: (row: strin
 export const listUncoveredSecurities = (labels: readonly string[]): ReadonlySet<string> =>
   listBindingMembers(labels, (row) => row === 'Exclude[uncovered]');
 
+/** Side of a bound on the weight of a security. */
+export type BoundSide = 'upper' | 'lower';
+
+/** Returns the securities whose weight is at a bound of the request, with the side of the bound. */
+export const listWeightBounds = (labels: readonly string[]): ReadonlyMap<string, BoundSide> =>
+  new Map(
+    labels.flatMap((label) => {
+      const [, side, member] =
+        /^(?:PositionBounds|RelativePositionBounds|ActiveBounds)(?:\[[^\]]*\])?:(upper|lower):(.+)$/.exec(label) ?? [];
+      return member === undefined ? [] : [[member, side as BoundSide] as const];
+    }),
+  );
+
 interface IndexWeight {
   readonly identifier: string;
   readonly weight: number | null;
@@ -155,6 +168,17 @@ export function formatUncovered(weights: readonly IndexWeight[], uncovered: Read
 
 /** Code of the finding about securities without a risk estimate. */
 const UNCOVERED_CODE = 'NO_WEIGHT_DATA';
+
+/**
+ * Describes the share of the index without a risk estimate: `11.88% of the index without a risk estimate`. Returns null
+ * if no finding states it.
+ */
+export function formatUncoveredShare(findings: readonly Finding[]): string | null {
+  const [share] = findings.flatMap(({ code, message }) =>
+    code === UNCOVERED_CODE ? (/\((\d+\.\d+%) of the index\)/.exec(message)?.[1] ?? []) : [],
+  );
+  return share === undefined ? null : `${share} of the index without a risk estimate`;
+}
 
 /** Adds a sentence before the finding about securities without a risk estimate. The details keep the finding. */
 export const prependSentence = (findings: readonly Finding[], sentence: string | null): readonly Finding[] =>

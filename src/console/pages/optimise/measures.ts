@@ -81,7 +81,7 @@ export function createComparedTiles(
     {
       term: 'Turnover',
       value: formatPercent(after.turnover),
-      help: 'One-way, against the index weights',
+      note: 'one way, from the index',
       ...createExcessNote(exceeded, 'Turnover'),
     },
     ...(after.expected_return === null

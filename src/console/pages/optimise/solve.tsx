@@ -5,17 +5,15 @@ import { Badge } from '../../components/badge.js';
 import { Earlier } from '../../components/earlier.js';
 import { Findings } from '../../components/findings.js';
 import { Metrics } from '../../components/metrics.js';
-import { nameColumn } from '../../components/name-column.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { RiskWindow } from '../../components/risk-window.js';
 import { Table } from '../../components/table/table.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
-import { useNames, type NameFacts } from '../../state/names.js';
+import { useNames } from '../../state/names.js';
 import { setParameters } from '../../state/location.js';
 import type { Trouble } from '../../state/service.js';
-import { addPoints } from '../../components/signed.js';
 import { formatInUnit } from '../../words/amounts.js';
 import { countValues, formatCount, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
@@ -27,13 +25,16 @@ import {
   formatMetSoftLimits,
   formatOtherExcesses,
   formatUncovered,
+  formatUncoveredShare,
   listUncoveredSecurities,
+  listWeightBounds,
   prependSentence,
   removeExceeded,
 } from './bounds.js';
 import { FoldedInfeasible, Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
 import { createComparedTiles, formatObjectives, type Measure } from './measures.js';
+import { createMoveColumns } from './move-columns.js';
 import { formatRow } from './row-labels.js';
 import { useObjectiveTypes, type Terms } from './terms.js';
 import type { Solution } from './use-solution.js';
@@ -63,7 +64,9 @@ export function Solve(props: SolveProps) {
       <div class="live-bar">
         <h2>Solution</h2>
         {isFolded && trouble !== null && <Badge kind="bad">{isInfeasible ? 'constraints conflict' : 'none'}</Badge>}
-        {isFolded && trouble === null && data?.solve != null && <BarFigures solve={data.solve} />}
+        {isFolded && trouble === null && data?.solve != null && (
+          <BarFigures solve={data.solve} findings={data.findings} />
+        )}
         <span class="form-actions" style={{ marginLeft: 'auto' }}>
           {asOf !== null && extent !== null && (
             <label class="select">
@@ -123,15 +126,22 @@ function useMeasure(solve: Solved | null): Measure | undefined {
   return types.data?.objectives.find(({ type }) => type === solve?.objective)?.measure;
 }
 
+interface BarFiguresProps {
+  readonly solve: Solved;
+  readonly findings: readonly Finding[];
+}
+
 /**
- * Renders the objective of the solution and the soft limits that it violates. On a phone, the folded bar shows this.
+ * Renders the objective of the solution, and its first violated soft limit or the share of the index without a risk
+ * estimate. On a phone, the folded bar shows this.
  */
-function BarFigures({ solve }: { readonly solve: Solved }) {
+function BarFigures({ solve, findings }: BarFiguresProps) {
   const measure = useMeasure(solve);
+  const warning = formatFirstExcess(solve.exceeded) ?? formatUncoveredShare(findings);
   return (
     <span class="quiet bar-figures">
-      {measure !== undefined && formatObjectives(solve, measure)}
-      {solve.exceeded.length > 0 && <strong class="excess">{formatFirstExcess(solve.exceeded)}</strong>}
+      {measure !== undefined && <span>{formatObjectives(solve, measure)}</span>}
+      {warning !== null && <strong class="excess">{warning}</strong>}
     </span>
   );
 }
@@ -152,7 +162,11 @@ function SolvedPortfolio({ preview, model, constraints }: SolvedPortfolioProps) 
     solve?.rebalance_date,
   );
   const uncoveredSecurities = useMemo(() => listUncoveredSecurities(solve?.binding ?? []), [solve]);
-  const columns = useMemo(() => moveColumns(facts, uncoveredSecurities), [facts, uncoveredSecurities]);
+  const bounds = useMemo(() => listWeightBounds(solve?.binding ?? []), [solve]);
+  const columns = useMemo(
+    () => createMoveColumns(facts, { uncovered: uncoveredSecurities, bounds }),
+    [facts, uncoveredSecurities, bounds],
+  );
   if (solve === null) return null;
   const rows = [...solve.constraints.map(({ label }) => label), ...solve.binding];
   const binding = removeExceeded(solve.binding, solve.exceeded);
@@ -266,50 +280,5 @@ const createConstraintColumns = (rows: readonly string[]): readonly Column<Previ
     align: 'right',
     value: ({ slack }) => slack,
     show: ({ slack, unit }) => formatInUnit(slack, unit),
-  },
-];
-
-type RelaxedMove = PreviewResponse['assets'][number];
-
-const moveColumns = (
-  facts: ReadonlyMap<string, NameFacts>,
-  uncovered: ReadonlySet<string>,
-): readonly Column<RelaxedMove>[] => [
-  nameColumn(facts),
-  createNumericColumn({
-    id: 'index',
-    adds: true,
-    title: 'Index',
-    width: 76,
-    of: (row) => row.source_weight,
-    write: formatPercent,
-  }),
-  {
-    ...createNumericColumn({
-      id: 'solved',
-      adds: true,
-      title: 'Solved',
-      width: 76,
-      of: (row: RelaxedMove) => row.solved_weight,
-      write: formatPercent,
-    }),
-    show: ({ identifier, solved_weight: weight }) =>
-      uncovered.has(identifier) ? (
-        <Badge kind="warning" title="Excluded, because it has no risk estimate">
-          excluded
-        </Badge>
-      ) : (
-        formatPercent(weight)
-      ),
-  },
-  {
-    id: 'delta',
-    title: 'Active',
-    help: 'Weight minus index weight, in percentage points',
-    width: 92,
-    align: 'right',
-    value: ({ weight_delta: delta }) => (delta === null ? null : Math.abs(delta)),
-    copy: ({ weight_delta: delta }) => delta,
-    show: ({ weight_delta: delta }) => addPoints(delta),
   },
 ];

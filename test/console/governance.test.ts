@@ -79,6 +79,12 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     const sessions = `${SESSIONS[8]} to ${first} (2 sessions)`;
     const cells = table.getByRole('row').filter({ hasText: sessions }).getByRole('gridcell');
     await pollEventually(() => cells.allTextContents()).toEqual(expect.arrayContaining(['backfilled', 'CORE, EVEN']));
+    const phone = await desk.newPage({ viewport: { width: 390, height: 844 } });
+    await phone.goto(`${service.url()}/console/governance/judgements`);
+    const waivedOnPhone = phone.getByRole('row').filter({ hasText: 'accepted findings' });
+    await waivedOnPhone.getByText('The price of the exchange').first().waitFor();
+    await phone.getByRole('row').filter({ hasText: sessions }).filter({ hasText: 'rerun' }).waitFor();
+    await phone.close();
     const waived = table.getByRole('row').filter({ hasText: 'accepted findings' }).getByRole('gridcell');
     expect(await waived.allTextContents()).toEqual(expect.arrayContaining([second, 'EVEN']));
   });

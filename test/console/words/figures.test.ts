@@ -82,7 +82,12 @@ test('a tracking error states its reference: the index of the portfolio, or the 
     'Tracking error: 5.76%',
     'Excess return: +2.00 pp',
   ]);
-  expect(notes.slice(6)).toEqual(['realised, to its index', 'to its index', 'realised, to EQ', 'to EQ']);
+  expect(notes.slice(6)).toEqual([
+    'realised, to its index',
+    'to its index, cumulative',
+    'realised, to EQ',
+    'to EQ, cumulative',
+  ]);
   // The exposure of a risk control replaces the figures relative to the benchmark.
   const control = { target: 0.1, maxExposure: 1.5, exposure: 0.433, volatility: 0.231 };
   const controlledFigures = createFigures(

@@ -29,7 +29,8 @@ export interface Column<R> {
   readonly align?: 'right';
   /**
    * Maximum number of lines of a text on a phone, where it is on separate lines below the other values. In wider tables
-   * the text wraps to two lines. Default: one line that is truncated.
+   * a text of more than one line wraps to two lines. Default: one line that is truncated, on a phone next to other
+   * values.
    */
   readonly lines?: 1 | 2 | 3;
   /** Returns the sort key of the column. */
@@ -146,6 +147,9 @@ export function selectFitting<R>(columns: readonly Column<R>[], width: number): 
   );
   return { fits: keptColumns, below: columnsBelow.toSorted((a, b) => getPriority(a) - getPriority(b)) };
 }
+
+/** Returns true if the text of a column wraps in wide tables. */
+export const wrapsInRow = <R>({ lines = 1 }: Column<R>): boolean => lines > 1;
 
 const getPriority = <R>({ priority = 1 }: Column<R>): number => priority;
 

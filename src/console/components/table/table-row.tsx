@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { countValues, MISSING_TEXT } from '../../words/numbers.js';
-import type { Column } from './columns.js';
+import { wrapsInRow, type Column } from './columns.js';
 import { isCut } from './row-rest.js';
 import { getCellClass, getCellStyle } from './table-head.js';
 import type { Entry } from './table-model.js';
@@ -20,7 +20,7 @@ const LINE_BELOW = 18;
  * @param below columns of the second line
  */
 export function computeRowHeight<R>(fits: readonly Column<R>[], below: readonly Column<R>[]): number {
-  if (below.length === 0) return fits.some(({ lines }) => lines !== undefined) ? TWO_LINES : ROW_HEIGHT;
+  if (below.length === 0) return fits.some(wrapsInRow) ? TWO_LINES : ROW_HEIGHT;
   return TWO_LINES - LINE_BELOW + computeHeightBelow(below);
 }
 
@@ -137,7 +137,7 @@ function Cells<R>({ entry, columns, fits, below, pinned, isGrid }: CellsProps<R>
           key={column.id}
           role={isGrid ? 'gridcell' : 'cell'}
           aria-colindex={columns.indexOf(column) + 1}
-          class={`${getCellClass(column, pinned)}${column.lines === undefined ? '' : ' wraps'}`}
+          class={`${getCellClass(column, pinned)}${wrapsInRow(column) ? ' wraps' : ''}`}
           style={getCellStyle(column, pinned)}
           data-column={column.id}
           onPointerEnter={showFullText}

@@ -208,24 +208,25 @@ const judgementsRegister: Register<Judgement> = {
   columns: [
     ...DECISION_COLUMNS,
     { id: 'author', title: 'Author', width: 76, priority: 6, value: ({ author }) => author },
-    { id: 'action', title: 'Decision', width: 132, value: ({ action }) => DECISION_WORDS[action] },
-    { id: 'schedule', title: 'Schedule', width: 116, priority: 5, value: (row) => row.schedule_id },
-    { id: 'date', title: 'Session', width: 90, value: ({ date }) => date, show: formatDecidedSessions },
+    { id: 'action', title: 'Decision', width: 118, value: ({ action }) => DECISION_WORDS[action] },
+    { id: 'schedule', title: 'Schedule', width: 112, value: (row) => row.schedule_id },
+    { id: 'date', title: 'Session', width: 90, below: 'text', value: ({ date }) => date, show: formatDecidedSessions },
     {
       id: 'index',
       title: 'Indices',
       width: 150,
-      grow: 4,
+      ideal: 222,
+      grow: 8,
       priority: 2,
-      value: formatDecidedIndices,
-      show: (row) => <span title={formatDecidedIndices(row)}>{formatDecidedIndices(row)}</span>,
+      value: (row) => formatDecidedIndices(row),
+      show: (row) => <span title={formatDecidedIndices(row)}>{formatDecidedIndices(row, 2)}</span>,
     },
     { id: 'check', title: 'Check', width: 130, priority: 5, value: ({ check }) => check && formatCheck(check) },
     {
       id: 'reason',
       title: 'Reason',
-      width: 180,
-      grow: 4,
+      width: 170,
+      grow: 6,
       value: ({ reason }) => reason,
       show: ({ reason }) =>
         reason === null ? <span class="quiet">none given</span> : <span title={reason}>{reason}</span>,
@@ -260,8 +261,8 @@ function listJudgementColumns(rows: readonly Judgement[]): readonly Column<Judge
   return judgementsRegister.columns
     .filter(({ id, value }) => !OPTIONAL_COLUMNS.includes(id) || rows.some((row) => (value(row) ?? '') !== ''))
     .map((column) => {
-      if (column.id === 'reason' && hasLongReason) return { ...column, lines: 2 };
-      return column.id === 'date' && hasRange ? { ...column, width: RANGE_WIDTH } : column;
+      if (column.id === 'reason') return { ...column, lines: hasLongReason ? 2 : 1 };
+      return column.id === 'date' && hasRange ? { ...column, width: RANGE_WIDTH, lines: 1 } : column;
     });
 }
 
@@ -269,7 +270,7 @@ function listJudgementColumns(rows: readonly Judgement[]): readonly Column<Judge
 const OPTIONAL_COLUMNS = ['index', 'check'];
 
 /** Width of the sessions of a backfill. */
-const RANGE_WIDTH = 230;
+const RANGE_WIDTH = 260;
 
 /** Maximum number of characters of a reason on one line. */
 const ONE_LINE_REASON = 40;
@@ -287,13 +288,17 @@ function formatDecidedSessions({
   return `${last === date ? date : `${date} to ${last}`}${count}`;
 }
 
-/** Formats the indices of a decision: the index of a waiver, otherwise the indices of the schedule. */
-function formatDecidedIndices({
-  action,
-  index_id: index,
-  indices,
-}: Pick<Judgement, 'action' | 'index_id' | 'indices'>): string {
-  return index ?? (indices.length === 0 && action === 'waive' ? 'all' : indices.join(', '));
+/**
+ * Formats the indices of a decision: the index of a waiver, otherwise the indices of the schedule.
+ * @param max number of indices that are listed; of more, only the first is listed and the others are counted
+ */
+function formatDecidedIndices(
+  { action, index_id: index, indices }: Pick<Judgement, 'action' | 'index_id' | 'indices'>,
+  max = Number.POSITIVE_INFINITY,
+): string {
+  if (index !== null) return index;
+  if (indices.length === 0) return action === 'waive' ? 'all' : '';
+  return indices.length > max ? `${indices[0]} and ${formatCount(indices.length - 1)} more` : indices.join(', ');
 }
 
 /** Renders the approvers with a link to the request, for example `by ben`; null if no approval was needed. */

@@ -145,7 +145,7 @@ export function createFigures(
               `Return of the portfolio minus that of ${tracked}, not annualised`,
               formatPoints,
             ),
-            note: 'to its index',
+            note: 'to its index, cumulative',
           },
         ]
       : []),
@@ -167,7 +167,7 @@ function createRelativeFigures(view: PerformanceView, tracked: string): readonly
     },
     {
       ...createSignedFigure('Excess return', difference, 'On shared dates, not annualised', formatPoints),
-      note: `to ${reference}`,
+      note: `to ${reference}, cumulative`,
     },
   ];
 }

@@ -65,7 +65,7 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
     >
       <summary>
         {newest.data === null
-          ? 'Terms of the run'
+          ? formatFirstTerms({ asked, isStrategy }, schemas.data)
           : formatTerms(newest.data.request as Json, SCHEMA_NAME, schemas.data)}
         {may('run') && <span class="run-settings-change">{isOther ? 'changed for the next run' : 'change'}</span>}
       </summary>
@@ -91,6 +91,19 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
       )}
     </details>
   );
+}
+
+/**
+ * Formats the terms of the first run of an index, for example `No benchmark · No transaction cost`. The terms of a
+ * strategy are in its document.
+ */
+function formatFirstTerms(
+  { asked, isStrategy }: { readonly asked: JsonObject; readonly isStrategy: boolean },
+  schemas: Schemas | undefined,
+): string {
+  if (isStrategy || schemas === undefined) return 'Terms of the run';
+  const terms = formatTerms({ transaction_cost_bps: 0, ...asked }, SCHEMA_NAME, schemas);
+  return asked['benchmark'] == null ? `No benchmark · ${terms}` : terms;
 }
 
 /** Starts a run with the terms in the address. If there are none, uses the terms of the latest run. */

@@ -79,7 +79,10 @@ function Job({ job }: { readonly job: JobStatus }) {
           ['Duration', started && formatDuration(computeSecondsBetween(started, finished))],
           ['Attempt', String(job.attempt)],
           ['Id', <CopiedCode text={job.job_id} what="the id" />],
-          ['Request id', job.request_id && <code>{job.request_id}</code>],
+          [
+            'Request id',
+            job.request_id && <CopiedCode text={job.request_id} length={16} what="the id of the request" />,
+          ],
           ['Input', <CopiedCode text={job.input_hash} length={16} what="the hash of the input" />],
         ]}
       />

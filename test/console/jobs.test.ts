@@ -67,6 +67,11 @@ describe.skipIf('why' in browserFailure)('the page of jobs', () => {
     await page.getByRole('heading', { name: 'Month end' }).waitFor();
     const { body: plan } = await service.ask('GET', '/schedules/month-end');
     expect(plan).toMatchObject({ indices: ['CORE'], steps: [{ type: 'run' }, { type: 'checks' }, { type: 'render' }] });
+    await follow(page, '/console/schedules'); // the overview reads the same schedules with their days
+    await page
+      .getByRole('row', { name: /Month end/ })
+      .first()
+      .waitFor();
     await follow(page, '/console/reports/templates/MONTH');
     await page.getByRole('list', { name: 'Schedules of this report' }).getByText('Month end').waitFor();
     await service.ask('DELETE', '/schedules/month-end');

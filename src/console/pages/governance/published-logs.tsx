@@ -1,4 +1,4 @@
-import type { BacktestRecordCollection, GovernanceOverview } from '#clients/typescript/divisor.js';
+import type { BacktestRecordCollection, GovernanceOverview, ScheduleCollection } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Section } from '../../components/page.js';
@@ -45,16 +45,16 @@ export function PublishedThrough({ state }: { readonly state: Statement }) {
 export function PublishedLogs() {
   const overview = useGovernance();
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
-  const policies = useResource('error policies', readPolicies);
+  const schedules = useResource('schedules', (signal) => service.value.call('listSchedules', { signal }));
   const columns = useMemo(
     () =>
       COLUMNS.toSpliced(
         3,
         0,
         createRunColumn(runs.data?.backtests ?? []),
-        createPolicyColumn(policies.data ?? new Map()),
+        createPolicyColumn(schedules.data?.schedules ?? []),
       ),
-    [runs.data, policies.data],
+    [runs.data, schedules.data],
   );
   return (
     <Section title="Published closes" aside="each later run is compared with them">
@@ -75,10 +75,9 @@ export function PublishedLogs() {
   );
 }
 
-/** Reads the size in basis points from which the schedule of each index announces or restates an error. */
-async function readPolicies(signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
-  const { schedules } = await service.value.call('listSchedules', { signal });
-  return new Map(
+/** Returns the size in basis points from which the schedule of each index announces or restates an error. */
+const mapPolicies = (schedules: ScheduleCollection['schedules']): ReadonlyMap<string, number> =>
+  new Map(
     schedules.flatMap(({ indices, steps }) =>
       steps.flatMap((step) =>
         step.type === 'publish' && step.errors != null
@@ -87,31 +86,36 @@ async function readPolicies(signal: AbortSignal): Promise<ReadonlyMap<string, nu
       ),
     ),
   );
+
+function createRunColumn(runs: BacktestRecordCollection['backtests']): Column<Statement> {
+  const times = new Map(runs.map(({ index_id: id, run_at: time }) => [id, time]));
+  return {
+    id: 'run',
+    title: 'Latest run',
+    help: 'Time of the newest run, whose levels are compared with the published closes',
+    width: 166,
+    priority: 4,
+    value: ({ index_id: id }) => times.get(id) ?? '',
+    show: ({ index_id: id }) => formatMoment(times.get(id) ?? null),
+  };
 }
 
-const createRunColumn = (runs: BacktestRecordCollection['backtests']): Column<Statement> => ({
-  id: 'run',
-  title: 'Latest run',
-  help: 'Time of the newest run, whose levels are compared with the published closes',
-  width: 166,
-  priority: 4,
-  value: ({ index_id: id }) => runs.find((run) => run.index_id === id)?.run_at ?? '',
-  show: ({ index_id: id }) => formatMoment(runs.find((run) => run.index_id === id)?.run_at ?? null),
-});
-
-const createPolicyColumn = (policies: ReadonlyMap<string, number>): Column<Statement> => ({
-  id: 'policy',
-  title: 'Material from',
-  help: 'Size from which an error is material, in the schedule of the index',
-  width: 110,
-  align: 'right',
-  priority: 5,
-  value: ({ index_id: id }) => policies.get(id) ?? null,
-  show: ({ index_id: id }) => {
-    const size = policies.get(id);
-    return size === undefined ? <span class="quiet">no policy</span> : formatQuantity(size, 'bp');
-  },
-});
+function createPolicyColumn(schedules: ScheduleCollection['schedules']): Column<Statement> {
+  const policies = mapPolicies(schedules);
+  return {
+    id: 'policy',
+    title: 'Material from',
+    help: 'Size from which an error is material, in the schedule of the index',
+    width: 110,
+    align: 'right',
+    priority: 5,
+    value: ({ index_id: id }) => policies.get(id) ?? null,
+    show: ({ index_id: id }) => {
+      const size = policies.get(id);
+      return size === undefined ? <span class="quiet">no policy</span> : formatQuantity(size, 'bp');
+    },
+  };
+}
 
 const COLUMNS: readonly Column<Statement>[] = [
   { id: 'index', title: 'Index', width: 110, value: (row) => row.index_id },

@@ -39,7 +39,7 @@ const EXAMINED_DAYS = 20;
 
 /** Page of all schedules with their latest and next days. A schedule opens to its days. */
 export function SchedulesPage() {
-  const overview = useResource('schedules', loadOverview);
+  const overview = useResource('overview of schedules', loadOverview);
   return (
     <Page
       title="Schedules"

@@ -39,14 +39,13 @@ interface JobTableProps {
 
 /** Renders jobs, newest first. The rows of running jobs are updated automatically. */
 export function JobTable({ jobs, label, name, height = 560, searches = false, ...rest }: JobTableProps) {
-  const { isOneKind = false, indices } = rest;
   const { onOpen, openKey = null } = rest;
   const rows = jobs.map((job) => getJob(job.job_id) ?? job);
   return (
     <Table
       label={label}
       {...(name === undefined ? {} : { name })}
-      columns={createColumns(isOneKind, rows).toSpliced(isOneKind ? 0 : 1, 0, createSubjectColumn(indices))}
+      columns={createColumns(rows, rest)}
       rows={rows}
       getKey={({ job_id: id }) => id}
       {...(onOpen === undefined
@@ -61,14 +60,17 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
 }
 
 /** Returns the columns of a list of jobs. Columns that would be empty for all jobs are left out. */
-function createColumns(isOneKind: boolean, jobs: readonly JobStatus[]): readonly Column<JobStatus>[] {
+function createColumns(
+  jobs: readonly JobStatus[],
+  { isOneKind = false, indices }: Pick<JobTableProps, 'isOneKind' | 'indices'>,
+): readonly Column<JobStatus>[] {
   const hiddenColumns = new Set([
     ...(isOneKind ? ['kind'] : []),
     ...(jobs.every(isOver) ? ['progress'] : []),
     ...(jobs.every((job) => formatDescription(job) === '') ? ['message'] : []),
     ...(jobs.every(({ status }) => status === 'succeeded' || status === 'cancelled') ? ['cancel'] : []),
   ]);
-  return COLUMNS.filter(({ id }) => !hiddenColumns.has(id));
+  return [KIND_COLUMN, createSubjectColumn(indices), ...COLUMNS].filter(({ id }) => !hiddenColumns.has(id));
 }
 
 /**
@@ -125,8 +127,15 @@ const createSubjectColumn = (indices: JobTableProps['indices']): Column<JobStatu
   },
 });
 
+const KIND_COLUMN: Column<JobStatus> = {
+  id: 'kind',
+  title: 'Kind',
+  width: 136,
+  priority: 2,
+  value: ({ kind }) => formatKind(kind),
+};
+
 const COLUMNS: readonly Column<JobStatus>[] = [
-  { id: 'kind', title: 'Kind', width: 136, priority: 2, value: ({ kind }) => formatKind(kind) },
   {
     id: 'status',
     title: 'State',

@@ -80,13 +80,13 @@ function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
   );
 }
 
-/** Renders the index or security that the runs are compared with. */
 interface BenchmarkProps {
   readonly value: string | null;
   /** First compared run, which is offered as the benchmark. */
   readonly first: string | undefined;
 }
 
+/** Renders the index or security that the runs are compared with. */
 function Benchmark({ value, first }: BenchmarkProps) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));

@@ -39,15 +39,15 @@ export const listConflictPositions = (detail: InfeasibleProps['detail']): Readon
  * problem becomes feasible.
  */
 export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
-  const conflict = listConflictRows(detail);
   const labels = listLabels(rows);
+  const conflict = listConflictRows(detail);
   const remedies = listRemedies(detail, 'relaxations', rows);
   const all = listRemedies(detail, 'all_rows_relaxation', rows);
   const formatRemedy = useRemedyFormat(labels);
   const apply = (changes: readonly Remedy[]) => onRows(changes.reduce(applyRemedy, rows));
   const hasSubjects = conflict.some(({ label }) => parseRowLabel(label).subject !== null);
   return (
-    <Banner kind="bad" title={conflict.length === 0 ? message : formatConflict(conflict, labels)}>
+    <Banner kind="bad" title={formatConflict(conflict, labels) ?? message}>
       {hasSubjects && <p>Conflicting bounds: {conflict.map(({ label }) => formatRow(label, labels)).join('; ')}.</p>}
       {remedies.length > 0 && (
         <>
@@ -94,10 +94,8 @@ export function FoldedInfeasible({ message, detail, rows, onRows }: InfeasiblePr
   const labels = listLabels(rows);
   const formatRemedy = useRemedyFormat(labels);
   const [remedy] = listRemedies(detail, 'relaxations', rows);
-  const conflict = listConflictRows(detail);
-  if (remedy === undefined) {
-    return <span class="bar-remedy">{conflict.length === 0 ? message : formatConflict(conflict, labels)}</span>;
-  }
+  if (remedy === undefined)
+    return <span class="bar-remedy">{formatConflict(listConflictRows(detail), labels) ?? message}</span>;
   return (
     <span class="bar-remedy">
       <RemedyText {...formatRemedy(remedy)} />
@@ -139,8 +137,12 @@ function useRemedyFormat(labels: readonly string[]): (remedy: Remedy) => Formatt
 
 const CONJUNCTION = new Intl.ListFormat('en-GB', { type: 'conjunction' });
 
-/** States that constraints conflict, such as `Position bounds and full investment contradict each other.` */
-function formatConflict(conflict: readonly ConflictRow[], labels: readonly string[]): string {
+/**
+ * States that constraints conflict, such as `Position bounds and full investment contradict each other.` Returns null
+ * if the conflict is unknown.
+ */
+function formatConflict(conflict: readonly ConflictRow[], labels: readonly string[]): string | null {
+  if (conflict.length === 0) return null;
   const names = [...new Set(conflict.map(({ label }) => parseRowLabel(label, labels).constraint))];
   if (names.length === 1) return `${names[0]}: no weights meet this constraint.`;
   const words = names.map((name, i) => (i === 0 ? name : `${name.charAt(0).toLowerCase()}${name.slice(1)}`));

@@ -178,7 +178,7 @@ function Figures({ view }: { readonly view: RiskModelView }) {
           {
             term: 'Securities',
             value: formatCount(diagnostics.assets),
-            note: index && <>of {<a href={formatIndexAddress(index)}>{index}</a>}</>,
+            note: index && <IndexNote id={index} />,
           },
           imported === undefined
             ? { term: 'Daily returns', value: formatCount(diagnostics.observations), note: `${from} to ${to}` }
@@ -271,6 +271,13 @@ function Partners({
     </Section>
   );
 }
+
+/** Names the index of a model, with a link to its page. */
+const IndexNote = ({ id }: { readonly id: string }) => (
+  <>
+    of <a href={formatIndexAddress(id)}>{id}</a>
+  </>
+);
 
 /** Returns the index from which a model took its securities. Returns undefined for a list or an imported model. */
 function useModelIndex(model: string): string | undefined {

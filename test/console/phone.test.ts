@@ -24,6 +24,7 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     const { service } = desk;
     const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     await service.ask('PUT', '/indices/CORE', { ...core, name: 'Largest companies, weighted by size with a cap' });
+    await page.reload(); // the page may have read the name before the change and connected to the events after it
     const row = page.getByRole('row', { name: /^(?:Select )?CORE/ });
     await row.locator('[data-below=end]').getByText('Largest companies', { exact: false }).waitFor();
     const line = await readBox(row.locator('.table-below'));

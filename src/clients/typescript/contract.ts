@@ -6071,7 +6071,9 @@ export type LimitDistance = {
 } | null;
 
 export interface LimitIssuer {
+  /** Issuer, or the identifier of a security without a known issuer. */
   readonly issuer: string;
+  /** Absolute value of the net weight of the issuer, as a fraction. */
   readonly weight: number;
 }
 

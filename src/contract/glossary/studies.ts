@@ -11,6 +11,8 @@ export const STUDY_FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'LimitRowSummary.breached_sessions': 'Number of dates on which the bound is exceeded.',
   'LimitRowSummary.least': 'Date with the smallest headroom, with value and bound.',
   'LimitRowSummary.latest': 'Last date with the constraint, with value and bound.',
+  'LimitIssuer.issuer': 'Issuer, or the identifier of a security without a known issuer.',
+  'LimitIssuer.weight': 'Absolute value of the net weight of the issuer, as a fraction.',
   'LimitsView.state': 'Nearest bound on each date.',
   'LimitsView.rows_total': 'Number of constraints.',
   'LimitsView.breaches_total': 'Number of breaches.',

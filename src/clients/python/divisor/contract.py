@@ -6814,7 +6814,9 @@ class LimitDistance2(t.TypedDict):
 LimitDistance = t.Optional["LimitDistance2"]
 
 class LimitIssuer(t.TypedDict):
+    #: Issuer, or the identifier of a security without a known issuer.
     issuer: str
+    #: Absolute value of the net weight of the issuer, as a fraction.
     weight: float
 
 

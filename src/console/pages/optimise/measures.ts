@@ -42,10 +42,14 @@ export function createComparedTiles(
   { before, after, exceeded }: ComparedFigures,
   { name, form }: Measure,
 ): readonly Metric[] {
-  const createNote = (text: string | null) => (text === null ? {} : { note: `index ${text}` });
+  /** Returns the figure of the index as a note, after the basis of the figure. */
+  const createNote = (text: string | null, basis?: string) => {
+    const parts = [basis, text === null ? undefined : `index ${text}`].filter((part) => part !== undefined);
+    return parts.length === 0 ? {} : { note: parts.join(', ') };
+  };
   const formatValue = (figures: Figures | undefined) =>
     figures === undefined || figures.objective_value === null ? null : formatObjective(figures.objective_value, form);
-  const formatOther = (measure: 'volatility' | 'expected_return') => {
+  const formatOther = (measure: 'volatility' | 'expected_return' | 'tracking_error' | 'turnover') => {
     const figure = before?.[measure] ?? null;
     return figure === null ? null : formatPercent(figure);
   };
@@ -53,9 +57,10 @@ export function createComparedTiles(
     {
       term: `Objective: ${name.replace(/^the /, '')}`,
       value: formatValue(after) ?? MISSING_TEXT,
-      help: 'The value of the objective, costs included',
-      // The tracking error of the index relative to itself is zero.
-      ...(name.includes('tracking error') ? { note: 'against the index, per year' } : createNote(formatValue(before))),
+      help: name.includes('tracking error')
+        ? 'Annualised, against the index, costs included'
+        : 'The value of the objective, costs included',
+      ...createNote(formatValue(before)),
       ...(name.includes('tracking error') ? createExcessNote(exceeded, 'TrackingError') : {}),
     },
     ...(/^(?:the )?volatility$/.test(name)
@@ -75,13 +80,14 @@ export function createComparedTiles(
             term: 'Forecast tracking error',
             value: formatPercent(after.tracking_error),
             help: 'Annualised, against the index',
+            ...createNote(formatOther('tracking_error')),
             ...createExcessNote(exceeded, 'TrackingError'),
           },
         ]),
     {
       term: 'Turnover',
       value: formatPercent(after.turnover),
-      note: 'one way, from the index',
+      ...createNote(formatOther('turnover'), 'one way'),
       ...createExcessNote(exceeded, 'Turnover'),
     },
     ...(after.expected_return === null

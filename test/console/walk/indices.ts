@@ -158,7 +158,7 @@ export function describeIndices(desk: () => Desk): void {
       ['Attribution', 'Average exposure'],
       ['Risk', 'Identities'],
       ['Limits', 'Breaches'],
-      ['Scenarios', 'Drawdown'],
+      ['Scenarios', '% drawdown, '],
       ['Rebalances', 'Turnover'],
       ['Actions', 'Ex-date'],
       ['Publication', 'Nothing is published yet'],
@@ -318,7 +318,7 @@ export function describeIndices(desk: () => Desk): void {
     // On a generated market, the drawdowns of the index replace the historical crises.
     expect(await page.getByRole('row', { name: /^Pandemic 2020 / }).count()).toBe(0);
     await page
-      .getByRole('row', { name: /^Drawdown \d{4}-\d\d-\d\d / })
+      .getByRole('row', { name: /^\d+\.\d% drawdown, \d{4}-\d\d / })
       .first()
       .waitFor();
     await page.getByRole('button', { name: 'Remove all' }).click();

@@ -25,11 +25,11 @@ test('a run with the inputs of the run before it is identical; otherwise the dif
   expect(formatRunChange(reorderedRun, run)).toBe('underlying index');
 });
 
-test('the drawdowns of an index are scenarios in the order of their peaks', () => {
-  const deepest = { peak: '2020-02-03', trough: '2020-03-20' };
-  const earlierDrawdown = { peak: '2018-09-20', trough: '2018-12-24' };
+test('the drawdowns of an index are scenarios named by depth and month, in the order of their peaks', () => {
+  const deepest = { peak: '2020-02-03', trough: '2020-03-20', depth: -0.341 };
+  const earlierDrawdown = { peak: '2018-09-20', trough: '2018-12-24', depth: -0.19778 };
   expect(listDrawdowns([deepest, earlierDrawdown])).toEqual([
-    { name: 'Drawdown 2018-09-20', window: { start: '2018-09-20', end: '2018-12-24' } },
-    { name: 'Drawdown 2020-02-03', window: { start: '2020-02-03', end: '2020-03-20' } },
+    { name: '19.8% drawdown, 2018-09', window: { start: '2018-09-20', end: '2018-12-24' } },
+    { name: '34.1% drawdown, 2020-02', window: { start: '2020-02-03', end: '2020-03-20' } },
   ]);
 });

@@ -87,7 +87,7 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
     {
       id: 'acts',
       title: '',
-      width: 72,
+      width: 80,
       grow: 0,
       value: () => null,
       show: ({ at, name }) => (

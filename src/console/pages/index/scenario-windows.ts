@@ -1,3 +1,4 @@
+import { formatPercent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 
 /** A historical period with a common name. */
@@ -30,8 +31,11 @@ export const listWindows = (start: string, end: string): readonly JsonObject[] =
 
 /** Returns the drawdowns of an index as scenarios, each from a peak to the next low. They are sorted by date. */
 export const listDrawdowns = (
-  drawdowns: readonly { readonly peak: string; readonly trough: string }[],
+  drawdowns: readonly { readonly peak: string; readonly trough: string; readonly depth: number }[],
 ): readonly JsonObject[] =>
   drawdowns
     .toSorted((a, b) => (a.peak < b.peak ? -1 : 1))
-    .map(({ peak, trough }) => ({ name: `Drawdown ${peak}`, window: { start: peak, end: trough } }));
+    .map(({ peak, trough, depth }) => ({
+      name: `${formatPercent(Math.abs(depth), 1)} drawdown, ${peak.slice(0, 'YYYY-MM'.length)}`,
+      window: { start: peak, end: trough },
+    }));

@@ -16,7 +16,7 @@ interface BarsProps {
   readonly bars: readonly BarEntry[];
   /** True if each bar starts at the end of the previous bar. */
   readonly isRunning?: boolean;
-  /** True if signs are not coloured as gains and losses. */
+  /** True if values are no gains or losses. Negative values then have the second colour of charts. */
   readonly isPlain?: boolean;
   readonly format: (value: number) => string;
   /** Values that the scale also covers, for several lists with one scale. Default: only those of the bars. */
@@ -44,7 +44,7 @@ export function Bars({ label, bars, isRunning = false, isPlain = false, format, 
             <td class="bar-ground" aria-hidden="true">
               <span class="bar-zero" style={{ left: formatPosition(0) }} />
               <span
-                class={`bar ${isPlain ? '' : bar.value < 0 ? 'down' : 'up'}`}
+                class={`bar ${isPlain ? (bar.value < 0 ? 'is-negative' : '') : bar.value < 0 ? 'down' : 'up'}`}
                 style={{ left: formatPosition(Math.min(from, to)), width: `${(Math.abs(to - from) / span) * 100}%` }}
               />
             </td>

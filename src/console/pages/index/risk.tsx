@@ -18,7 +18,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatFactor } from '../../words/labels.js';
-import { formatFigure, formatPercent, formatResidual } from '../../words/numbers.js';
+import { formatChange, formatFigure, formatPercent, formatResidual } from '../../words/numbers.js';
 import { RiskBars } from './risk-bars.js';
 import { RiskFigures } from './risk-figures.js';
 
@@ -271,7 +271,7 @@ function Factors({ id, against }: FactorsProps) {
                 label: formatFactor(factor),
                 value: view.contributions[factor] ?? 0,
               }))}
-              format={(value) => formatPercent(value, 1)}
+              format={(value) => formatChange(value, 1)}
             />
           </>
         )}

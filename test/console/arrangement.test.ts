@@ -22,7 +22,7 @@ const formatPixelScript = (...colour: readonly number[]): string => `(() => {
   return found;
 })()`;
 
-/** Tests what a user can arrange: columns, ranges, notes, views, a dashboard. Each test starts from an address. */
+/** Tests what a user can arrange: columns, ranges, views, a dashboard. Each test starts from an address. */
 describe.skipIf('why' in browserFailure)('an arranged console', () => {
   let desk: Desk;
   beforeAll(async () => {
@@ -263,31 +263,6 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await follow(page, '/console/indices/CORE?with=BROAD');
     await table.getByRole('button', { name: 'Remove BROAD' }).click();
     await pollEventually(() => new URL(page.url()).searchParams.get('with')).toBe('none');
-  });
-
-  test('a note on a day is drawn and read out, and one on a period is shaded', async () => {
-    const { page } = desk;
-    await follow(page, '/console/indices/CORE?from=2020-12-31&to=2021-12-31');
-    await page.getByRole('button', { name: 'Notes on CORE' }).click();
-    await page.getByLabel('Note', { exact: true }).fill('Review moved');
-    await page.getByLabel('First day of the note').fill('2021-12-31');
-    await page.getByLabel('Last day of the note').fill('');
-    await page.getByRole('button', { name: 'Add the note' }).click();
-    await page.getByLabel('Note', { exact: true }).fill('Squeeze');
-    await page.getByLabel('First day of the note').fill('2021-03-01');
-    await page.getByLabel('Last day of the note').fill('2021-04-01');
-    await page.getByRole('button', { name: 'Add the note' }).click();
-    await page.keyboard.press('Escape');
-    const chart = page.getByRole('application', { name: /^Level of CORE/ });
-    await chart.focus();
-    await page.keyboard.press('End');
-    await page.locator('.chart-note').filter({ hasText: 'Review moved' }).waitFor();
-    await page.reload();
-    await chart.waitFor();
-    await page.getByRole('button', { name: 'Notes on CORE' }).click();
-    await page.getByText('2021-03-01 to 2021-04-01').waitFor();
-    await page.getByRole('button', { name: 'Delete the note Squeeze' }).click();
-    await page.getByText('2021-03-01 to 2021-04-01').waitFor({ state: 'detached' });
   });
 
   test('a view is saved under a name and found in the palette; the dashboard shows a chart and a table of two pages', async () => {

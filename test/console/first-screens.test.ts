@@ -16,6 +16,15 @@ vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
 const browserFailure = await tryBrowser();
 
+/** Script that returns the colours of the last list of bars. */
+const LAST_BAR_COLOURS = `[...[...document.querySelectorAll('table.bars')].at(-1).querySelectorAll('.bar')]
+  .map((bar) => getComputedStyle(bar).backgroundColor)`;
+
+const NOTES = [
+  ['Review moved', '2021-12-31', ''],
+  ['Squeeze', '2021-03-01', '2021-04-01'],
+] as const;
+
 /** Tests the figures on the first screens of pages of records. Each test starts from an address. */
 describe.skipIf('why' in browserFailure)('first screens of records', () => {
   let desk: Desk;
@@ -126,6 +135,55 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
     await figures.getByText(`decided on ${preview.resolved_date}`).waitFor();
     expect(await figures.textContent()).toContain('Constituents20');
     await service.ask('DELETE', '/indices/UNRUN');
+  });
+
+  test('a factor that lowers the risk has a bar of another colour on the left of zero', async () => {
+    const { page } = desk;
+    const contributions = { MARKET: 0.6, Energy: 0.5, Utilities: -0.1 };
+    await page.route('**/factor-risk?**', async (route) => {
+      const response = await route.fetch();
+      const json = { ...(await response.json()), contributions, factors: Object.keys(contributions) };
+      await route.fulfill({ response, json });
+    });
+    await follow(page, '/console/indices/CORE?tab=risk');
+    const bars = page.getByRole('table', { name: 'Share of each factor in the factor variance' });
+    const readBox = async (name: RegExp) => {
+      const box = await bars.getByRole('row', { name }).locator('.bar').boundingBox();
+      return box!; // the bar is visible
+    };
+    const [added, reduced] = [await readBox(/\+50\.0%$/), await readBox(/\u221210\.0%$/)];
+    expect(reduced.x + reduced.width).toBeLessThanOrEqual(added.x + 1);
+    const colours = await page.evaluate<readonly string[]>(LAST_BAR_COLOURS);
+    expect(colours).toEqual([colours[0], colours[0], expect.not.stringContaining(colours[0]!)]);
+    await page.unrouteAll({ behavior: 'wait' });
+  });
+
+  test('a note on a day is read out at the cursor without moving the chart, and one on a period is shaded', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/CORE?from=2020-12-31&to=2021-12-31');
+    await page.getByRole('button', { name: 'Notes on CORE' }).click();
+    for (const [text, from, to] of NOTES) {
+      await page.getByLabel('Note', { exact: true }).fill(text);
+      await page.getByLabel('First day of the note').fill(from);
+      await page.getByLabel('Last day of the note').fill(to);
+      await page.getByRole('button', { name: 'Add the note' }).click();
+    }
+    await page.keyboard.press('Escape');
+    const chart = page.getByRole('application', { name: /^Level of CORE/ });
+    await chart.focus();
+    await page.keyboard.press('End');
+    const note = page.locator('.chart-note').filter({ hasText: 'Review moved' });
+    await note.waitFor();
+    const box = await chart.boundingBox();
+    await page.keyboard.press('Home');
+    await note.waitFor({ state: 'detached' });
+    expect(await chart.boundingBox()).toEqual(box);
+    await page.reload();
+    await chart.waitFor();
+    await page.getByRole('button', { name: 'Notes on CORE' }).click();
+    await page.getByText('2021-03-01 to 2021-04-01').waitFor();
+    await page.getByRole('button', { name: 'Delete the note Squeeze' }).click();
+    await page.getByText('2021-03-01 to 2021-04-01').waitFor({ state: 'detached' });
   });
 
   test('a query over indices is drawn as bars', async () => {

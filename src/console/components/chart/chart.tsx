@@ -121,6 +121,7 @@ export function Chart(props: ChartProps) {
         from={anchor ?? first}
         mark={mark}
         notes={listNotesAt(notes, dates[index] ?? '')}
+        hasNotes={notes.length > 0}
         noteRange={findNoteRange(dates, anchor ?? pointedPosition.current ?? last, pointedPosition.current ?? last)}
         drawn={draw}
       />
@@ -156,7 +157,10 @@ interface ChartHeadProps extends ChartProps {
   readonly at: number;
   readonly from: number;
   readonly mark: Mark | undefined;
+  /** Notes at the cursor. They are in one line whose height is reserved, so that the chart does not move. */
   readonly notes: readonly Note[];
+  /** True if the chart has notes at any date. */
+  readonly hasNotes: boolean;
   /** Day or period of a new note. */
   readonly noteRange: Range;
   drawn(): ChartContent | null;
@@ -179,13 +183,17 @@ function ChartHead(props: ChartHeadProps) {
         ) : (
           <Legend date={dates[at]} {...{ at, lines, unit, mark, marksAre }} />
         )}
-        {compares && marksAre !== undefined && <MarkLegend text={marksAre} />}
-        {compares && mark !== undefined && <a href={mark.address}>{mark.label}</a>}
-        {notes.map(({ id, text }) => (
-          <p key={id} class="chart-note">
-            {text}
+        {(props.hasNotes || (compares && marksAre !== undefined)) && (
+          <p class="chart-remarks">
+            {compares && marksAre !== undefined && <MarkLegend text={marksAre} />}
+            {compares && mark !== undefined && <a href={mark.address}>{mark.label}</a>}
+            {notes.map(({ id, text }) => (
+              <span key={id} class="chart-note" title={text}>
+                {text}
+              </span>
+            ))}
           </p>
-        ))}
+        )}
       </div>
       {subject !== undefined && <NoteMenu subject={subject} range={props.noteRange} />}
       <ChartMenu label={label} drawn={props.drawn} />

@@ -258,6 +258,10 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await page.getByRole('heading', { name: 'No column to group by' }).waitFor();
     await page.getByRole('application', { name: 'Largest constituents of INDEX-1' }).waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
+    await page.getByRole('link', { name: 'Attribution', exact: true }).click();
+    await page.getByRole('heading', { name: 'No column to group by' }).waitFor();
+    await page.getByRole('grid', { name: 'attribution by security' }).waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
     await follow(page, '/console/indices/CORE?tab=weights');
     await page.getByRole('application', { name: 'Largest constituents of CORE' }).waitFor();
     await page.getByRole('button', { name: 'Serve market' }).first().waitFor();

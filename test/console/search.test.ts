@@ -36,3 +36,14 @@ test('words may be in any order, and letters between the first and the last may 
   expect(listTargetTexts('eqty')).toEqual(['EQ-CORE Equity core']);
   expect(listTargetTexts('xyz')).toEqual([]);
 });
+
+test('letters with gaps match several words in any order, and fewer words in order come first', () => {
+  const targets = ['US Small 100', 'Large companies US', 'US-LARGE-100 US large companies', 'Uslarge'].map((text) =>
+    createTarget(text, 'index'),
+  );
+  const listTexts = (typed: string) => findTargets(targets, typed).map(({ text }) => text);
+  expect(listTexts('uslrg')).toEqual(['Uslarge', 'US-LARGE-100 US large companies', 'Large companies US']);
+  expect(listTexts('lrgus')).toEqual(['Large companies US', 'US-LARGE-100 US large companies']);
+  expect(listTexts('us lrg')).toEqual(['Large companies US', 'US-LARGE-100 US large companies']);
+  expect(listTexts('ussml')).toEqual(['US Small 100']);
+});

@@ -12,8 +12,9 @@ export interface Target {
 }
 
 /**
- * Returns the targets that contain all typed words in any order. A word also matches if its letters occur in order with
- * gaps. Targets that start with the typed text come first.
+ * Returns the targets that match all typed words in any order. A word also matches if its letters occur with gaps in
+ * one or several words of the target: `uslrg` finds `US Large`. Targets that start with the typed text come first,
+ * matches with gaps last.
  */
 export function findTargets(targets: readonly Target[], typed: string): readonly Target[] {
   const text = typed.trim().toLowerCase();
@@ -21,9 +22,10 @@ export function findTargets(targets: readonly Target[], typed: string): readonly
   const computeRank = ({ text: title, kind, words: more = '' }: Target): number => {
     const lowerTitle = title.toLowerCase();
     const searchedText = `${lowerTitle} ${kind} ${more}`.toLowerCase();
-    const ownWords = lowerTitle.split(/[\s_-]+/);
-    if (!words.every((word) => searchedText.includes(word)))
-      return words.every((word) => hasLetters(searchedText, word)) ? 4 : NO_MATCH_RANK;
+    const ownWords = splitWords(lowerTitle);
+    const missing = words.filter((word) => !searchedText.includes(word));
+    if (missing.length > 0)
+      return missing.reduce((rank, word) => rank + computeGapCost(splitWords(searchedText), word), GAP_RANK);
     // If several words are typed, `core run` matches "Run CORE" better than "CORE Runs".
     if (words.length > 1 && words.every((word) => ownWords.includes(word) || lowerTitle === word)) return 0;
     if (lowerTitle.startsWith(text)) return 1;
@@ -31,22 +33,46 @@ export function findTargets(targets: readonly Target[], typed: string): readonly
   };
   return targets
     .map((target, order) => ({ target, order, place: computeRank(target) }))
-    .filter(({ place }) => place !== NO_MATCH_RANK)
+    .filter(({ place }) => place !== Infinity)
     .toSorted((a, b) => a.place - b.place || a.order - b.order)
     .map(({ target }) => target);
 }
 
-const NO_MATCH_RANK = 9;
+const splitWords = (text: string): readonly string[] => text.split(/[\s_-]+/);
+
+/** Rank of matches with gaps, after all matches without. */
+const GAP_RANK = 3;
 /** Minimum number of letters for a match with gaps. Most texts contain any shorter sequence of letters. */
 const LETTERS_MIN = 3;
+/** Maximum number of words that a match with gaps uses. It bounds the search. */
+const GAP_WORDS_MAX = 4;
 
-/** Returns true if a word of the text starts with the first letter and the other letters follow in order. */
-function hasLetters(text: string, letters: string): boolean {
-  if (letters.length < LETTERS_MIN) return false;
-  return text.split(/[\s_-]+/).some((word) => {
-    if (word[0] !== letters[0]) return false;
-    let position = 0;
-    for (const letter of word) if (letter === letters[position]) position++;
-    return position === letters.length;
-  });
+/**
+ * Returns the cost of a match with gaps: one for each word that is used and one for each that is out of order. A used
+ * word starts with the next letter and contains further letters in order. Returns infinity if there is no match.
+ */
+function computeGapCost(words: readonly string[], letters: string): number {
+  if (letters.length < LETTERS_MIN) return Infinity;
+  const used = new Set<number>();
+  const search = (start: number, previous: number): number => {
+    if (start === letters.length) return 0;
+    if (used.size === GAP_WORDS_MAX) return Infinity;
+    let best = Infinity;
+    words.forEach((word, k) => {
+      if (used.has(k) || word[0] !== letters[start]) return;
+      used.add(k);
+      for (let end = findPrefixEnd(word, letters, start); end > start; end--)
+        best = Math.min(best, (k < previous ? 2 : 1) + search(end, k));
+      used.delete(k);
+    });
+    return best;
+  };
+  return search(0, -1);
+}
+
+/** Returns the end of the longest sequence of letters from `start` that the word contains in order. */
+function findPrefixEnd(word: string, letters: string, start: number): number {
+  let end = start;
+  for (const letter of word) if (letter === letters[end]) end++;
+  return end;
 }

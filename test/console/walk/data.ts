@@ -238,7 +238,7 @@ export function describeData(desk: () => Desk): void {
     // Details that do not fit into a row are shown below the table.
     await page.getByRole('row', { name: /BBB .* Missing split/ }).focus();
     await page
-      .getByLabel('Details of a row of data warnings')
+      .getByLabel('Details of BBB, a row of data warnings')
       .getByText(writeMinusSigns(message), { exact: true })
       .waitFor();
     await page.getByRole('row', { name: /BBB .* Missing split/ }).click();

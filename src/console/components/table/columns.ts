@@ -35,6 +35,8 @@ export interface Column<R> {
   readonly lines?: 1 | 2 | 3;
   /** Returns the sort key of the column. */
   value(row: R): number | string | null;
+  /** Returns the values of a column in which a row can have several. Grouped rows are listed below each of them. */
+  groups?(row: R): readonly string[];
   /** Returns the content of a cell. Default: the value. */
   show?(row: R): ComponentChildren;
   /** Returns other content for the second line, where it is shown without the title of the column. */
@@ -42,7 +44,7 @@ export interface Column<R> {
   /** Returns the value in a copied row. Default: the sort key. */
   copy?(row: R): CellValue;
   /** Shown in place of the title. */
-  readonly head?: ComponentChildren;
+  head?(): ComponentChildren;
   /** Formats the sum over a group of rows. Present if the values can be added. */
   total?(sum: number): ComponentChildren;
 }

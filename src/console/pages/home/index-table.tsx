@@ -149,6 +149,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 70,
     priority: 6,
     value: ({ index }) => index.tags.join(', ') || null,
+    groups: ({ index }) => index.tags,
   },
   {
     id: 'trace',

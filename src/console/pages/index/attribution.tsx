@@ -15,6 +15,7 @@ import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
+import { useFieldsOfRun } from '../../state/fields.js';
 import { useNames } from '../../state/names.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
@@ -25,6 +26,7 @@ import { formatChange, formatPercent, formatPoints, getSignClass } from '../../w
 import { returnText, addReturn } from '../../words/returns.js';
 import { AttributionTotal } from './attribution-total.js';
 import { FactorAttribution } from './factor-attribution.js';
+import { listGroupColumns, NoGroupColumn } from './group-columns.js';
 import { useNameAddress } from './use-name-address.js';
 
 /** Address value for attribution without a benchmark. */
@@ -48,6 +50,9 @@ export function Attribution({ id, run }: AttributionProps) {
   const usual = otherIndices.find(({ id: other }) => other === performance.data?.benchmark)?.id ?? null;
   const requestedReference = getParameter('against');
   const against = requestedReference === NO_EFFECT ? null : (requestedReference ?? usual);
+  const fields = useFieldsOfRun(id, run);
+  const hasNoSectors = listGroupColumns(fields.data)?.includes('SECTOR') === false;
+  const areFieldsKnown = fields.data !== undefined || fields.trouble !== null;
   const isKnown = requestedReference !== null || performance.data !== undefined || performance.trouble !== null;
   const names = useResource(
     `attribution ${formatRunKey(id)} ${range?.from} ${range?.to}`,
@@ -56,7 +61,9 @@ export function Attribution({ id, run }: AttributionProps) {
   );
   const query = { ...window, ...(against === null ? {} : { benchmark: against }) };
   const groups = useResource(
-    isKnown && indices.data !== undefined ? `groups ${formatRunKey(id)} ${range?.from} ${range?.to} ${against}` : null,
+    isKnown && areFieldsKnown && !hasNoSectors && indices.data !== undefined
+      ? `groups ${formatRunKey(id)} ${range?.from} ${range?.to} ${against}`
+      : null,
     (signal) => service.value.call('getGroupAttribution', { params: { index_id: id }, query, signal }),
     { keeps: true },
   );
@@ -65,38 +72,47 @@ export function Attribution({ id, run }: AttributionProps) {
       <RangeBar start={run.start} end={run.end} />
       <Answered resource={names} what="the attribution">
         {(view) => (
-          <AttributionTotal view={view} groups={groups.data ?? (groups.trouble === null ? undefined : null)} />
+          <AttributionTotal
+            view={view}
+            groups={groups.data ?? (hasNoSectors || groups.trouble !== null ? null : undefined)}
+          />
         )}
       </Answered>
       <Section
         title="By sector"
         aside={
-          <Select
-            label="Against"
-            isLabelShown
-            options={[
-              { value: NO_EFFECT, text: 'nothing' },
-              ...otherIndices.map(({ id: other }) => ({ value: other, text: other })),
-            ]}
-            value={against ?? NO_EFFECT}
-            onChoose={(other) => setParameters({ against: other === (usual ?? NO_EFFECT) ? null : other })}
-          />
+          !hasNoSectors && (
+            <Select
+              label="Against"
+              isLabelShown
+              options={[
+                { value: NO_EFFECT, text: 'nothing' },
+                ...otherIndices.map(({ id: other }) => ({ value: other, text: other })),
+              ]}
+              value={against ?? NO_EFFECT}
+              onChoose={(other) => setParameters({ against: other === (usual ?? NO_EFFECT) ? null : other })}
+            />
+          )
         }
       >
-        <Answered resource={groups} what="the attribution by group">
-          {(view) => (
-            <>
-              <ActiveReturn view={view} />
-              <Table
-                label="attribution by sector"
-                columns={against === null ? GROUP_COLUMNS : [...GROUP_COLUMNS, ...EFFECT_COLUMNS]}
-                rows={view.groups}
-                getKey={({ group }) => group}
-                sort={{ column: 'contribution', direction: 'desc' }}
-              />
-            </>
-          )}
-        </Answered>
+        {hasNoSectors ? (
+          <NoGroupColumn purpose="the attribution by sector" />
+        ) : (
+          <Answered resource={groups} what="the attribution by group">
+            {(view) => (
+              <>
+                <ActiveReturn view={view} />
+                <Table
+                  label="attribution by sector"
+                  columns={against === null ? GROUP_COLUMNS : [...GROUP_COLUMNS, ...EFFECT_COLUMNS]}
+                  rows={view.groups}
+                  getKey={({ group }) => group}
+                  sort={{ column: 'contribution', direction: 'desc' }}
+                />
+              </>
+            )}
+          </Answered>
+        )}
       </Section>
       <FactorAttribution id={id} />
       <Section title="By security" aside={<ExportMenu id={id} table="attribution" />}>

@@ -1,9 +1,8 @@
-import type { ExposuresView, FieldList, OverviewView } from '#clients/typescript/divisor.js';
+import type { ExposuresView, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { COLOUR_COUNT, PERCENT_UNIT, type Line } from '../../components/chart/series.js';
 import { Select } from '../../components/choice.js';
-import { EmptyState } from '../../components/empty-state.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { createLazyComponent } from '../../components/lazy.js';
 import { Section } from '../../components/page.js';
@@ -16,6 +15,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import type { ExposuresProps } from './exposures.js';
+import { listGroupColumns, NoGroupColumn } from './group-columns.js';
 
 const Exposures = createLazyComponent<ExposuresProps>(
   'the exposures',
@@ -31,19 +31,10 @@ interface WeightsProps {
 const GROUPS_MAX = COLOUR_COUNT - 1;
 const NAMES_MAX = 8;
 
-/** Reference data columns by which securities can be grouped. */
-const COLUMNS = ['SECTOR', 'INDUSTRY', 'COUNTRY', 'CURRENCY', 'EXCHANGE'] as const;
-
-/** Returns the columns of the served store that can group securities. Returns undefined until they are known. */
-function groupColumns(fields: FieldList | undefined): readonly string[] | undefined {
-  const names = new Set(fields?.fields.flatMap(({ name, dataset }) => (dataset === 'reference' ? [name] : [])));
-  return fields && COLUMNS.filter((column) => names.has(column));
-}
-
 /** Renders weights over time, by sector or another column, and for the largest securities. */
 export function Weights({ id, run }: WeightsProps) {
   const fields = useFieldsOfRun(id, run);
-  const columns = groupColumns(fields.data);
+  const columns = listGroupColumns(fields.data);
   const by = getParameter('by') ?? columns?.[0] ?? null;
   const range = findChosenRange();
   const query = {
@@ -80,10 +71,7 @@ export function Weights({ id, run }: WeightsProps) {
         }
       >
         {columns?.length === 0 && by === null ? (
-          <EmptyState title="No column to group by">
-            The served data store has no reference data such as SECTOR or COUNTRY.{' '}
-            <a href="/console/data/import">Import reference data</a> to see weights by group.
-          </EmptyState>
+          <NoGroupColumn purpose="weights by group" />
         ) : (
           <Answered resource={groups} what="the weights by group">
             {(view) => <Stack view={view} label={`Weights of ${id} by ${(by ?? '').toLowerCase()}`} />}

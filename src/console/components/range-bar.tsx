@@ -7,7 +7,7 @@ interface RangeBarProps {
   /** First and last available date. */
   readonly start: string;
   readonly end: string;
-  /** True if parts of the page have ranges of their own until a range is chosen. Default: false. */
+  /** True if parts of the page have separate ranges until a range is chosen. Default: false. */
   readonly hasOwnRanges?: boolean;
 }
 

@@ -178,7 +178,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await solution.getByText('Position bounds and full investment contradict each other.').waitFor();
     await solution.getByRole('button', { name: 'Hide the solution' }).click();
     await solution.getByRole('button', { name: 'Apply' }).click();
-    await solution.getByText(/^Tracking error/).waitFor();
+    await solution.getByText(/^Forecast tracking error/).waitFor();
     expect(Number(await page.getByLabel('Upper').inputValue())).toBeGreaterThan(0.01);
     await page.close();
   });

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { formatTabSeparated, type CellValue } from '../../words/tabular.js';
+import { formatTabSeparated, type Cells, type CellValue } from '../../words/tabular.js';
 
 export interface Column<R> {
   readonly id: string;
@@ -195,14 +195,17 @@ export function compareValues(a: number | string, b: number | string): number {
   return typeof a === 'number' && typeof b === 'number' ? a - b : textCollator.compare(String(a), String(b));
 }
 
-/**
- * Formats rows as tab-separated text with a header, for a spreadsheet. Columns without a title contain buttons and are
- * left out.
- */
-export function formatCopiedRows<R>(columns: readonly Column<R>[], rows: readonly R[]): string {
+/** Returns the cells of rows for a spreadsheet. Columns without a title contain buttons and are left out. */
+export function listCells<R>(columns: readonly Column<R>[], rows: readonly R[]): Cells {
   const titledColumns = columns.filter(({ title }) => title !== '');
-  return formatTabSeparated(
-    titledColumns.map(({ title }) => title),
-    rows.map((row) => titledColumns.map((column) => (column.copy ?? column.value)(row))),
-  );
+  return {
+    header: titledColumns.map(({ title }) => title),
+    rows: rows.map((row) => titledColumns.map((column) => (column.copy ?? column.value)(row))),
+  };
+}
+
+/** Formats rows as tab-separated text with a header, for a spreadsheet. */
+export function formatCopiedRows<R>(columns: readonly Column<R>[], rows: readonly R[]): string {
+  const cells = listCells(columns, rows);
+  return formatTabSeparated(cells.header, cells.rows);
 }

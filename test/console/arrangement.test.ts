@@ -114,7 +114,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     for (const id of ['TAGGED-1', 'TAGGED-2'])
       await service.ask('PUT', `/indices/${id}`, { ...core, id, tags: ['pilot'] });
     await follow(page, '/');
-    await page.getByRole('button', { name: 'Run 2 indices not up to date' }).click();
+    await page.getByRole('button', { name: 'Run 2 new indices' }).click();
     for (const id of ['TAGGED-1', 'TAGGED-2']) await service.waitForJob(`backtest:${id}`);
     await page.getByRole('button', { name: 'Columns of indices' }).click();
     await page.getByLabel('Group by').selectOption('Tags');
@@ -178,7 +178,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await solution.getByText('Position bounds and full investment contradict each other.').waitFor();
     await solution.getByRole('button', { name: 'Hide the solution' }).click();
     await solution.getByRole('button', { name: 'Apply' }).click();
-    await solution.getByText(/^Tracking error/).waitFor();
+    await solution.getByText(/^Forecast tracking error/).waitFor();
     expect(Number(await page.getByLabel('Upper').inputValue())).toBeGreaterThan(0.01);
     await page.close();
   });

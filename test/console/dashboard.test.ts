@@ -55,4 +55,27 @@ describe.skipIf('why' in browserFailure)('a dashboard', () => {
     await page.getByText('Nothing is pinned yet').waitFor();
     await page.close();
   });
+
+  test('parts keep their ranges as pinned until a range is chosen for all of them', async () => {
+    const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
+    await page.goto(`${desk.service.url()}/console/indices/CORE?from=2020-12-31&to=2021-12-31`);
+    await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
+    await page.getByRole('button', { name: 'Views', exact: true }).click();
+    await page.getByLabel('Part of the page').selectOption('Level of CORE');
+    await page.getByRole('button', { name: 'Pin to the dashboard' }).click();
+    await page.goto(`${desk.service.url()}/console/dashboard`);
+    const ranges = page.getByRole('group', { name: 'Range of dates' }).first();
+    const listPressed = () => ranges.locator('[aria-pressed=true]').allTextContents();
+    await pollEventually(listPressed).toEqual(['As pinned']);
+    // The dates of the bar are empty because each part has its own.
+    expect(await ranges.getByLabel('From').inputValue()).toBe('');
+    const part = page.frameLocator('iframe[title^="Level of CORE"]');
+    await part.getByText('Since 2020-12-31').waitFor();
+    await ranges.getByRole('button', { name: 'All', exact: true }).click();
+    await pollEventually(listPressed).toEqual(['All']);
+    await part.getByText('Since 2020-12-31').waitFor({ state: 'detached' });
+    await ranges.getByRole('button', { name: 'As pinned' }).click();
+    await part.getByText('Since 2020-12-31').waitFor();
+    await page.close();
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { convertCsvToTabs } from '#console/words/tabular.js';
+import { convertCsvToTabs, formatCommaSeparated } from '#console/words/tabular.js';
 
 describe('a CSV file as spreadsheets paste it', () => {
   test.each([
@@ -15,4 +15,15 @@ describe('a CSV file as spreadsheets paste it', () => {
   ])('%s', (_, csv, expected) => {
     expect(convertCsvToTabs(csv)).toBe(expected);
   });
+});
+
+test('a table is a CSV file with all digits, in which no text is a formula', () => {
+  const rows = [
+    ['A, B', 0.1234567890123456, null],
+    ['=1+1', -1, 'say "x"'],
+  ];
+  expect(formatCommaSeparated(['Run', 'Return', 'Note'], rows)).toBe(
+    `Run,Return,Note\r\n"A, B",0.1234567890123456,\r\n'=1+1,-1,"say ""x"""\r\n`,
+  );
+  expect(convertCsvToTabs(formatCommaSeparated(['Run'], rows.slice(0, 1)))).toBe('Run\nA, B\t0.1234567890123456\t');
 });

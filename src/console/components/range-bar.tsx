@@ -7,13 +7,16 @@ interface RangeBarProps {
   /** First and last available date. */
   readonly start: string;
   readonly end: string;
+  /** True if parts of the page have separate ranges until a range is chosen. Default: false. */
+  readonly hasOwnRanges?: boolean;
 }
 
 /** Renders a selector of the date range, with named ranges and inputs for two dates. */
-export function RangeBar({ start, end }: RangeBarProps) {
+export function RangeBar({ start, end, hasOwnRanges = false }: RangeBarProps) {
   const range = findChosenRange();
   const from = range?.from ?? start;
   const to = range?.to ?? end;
+  const isOwn = hasOwnRanges && range === null;
   return (
     <div class="range-bar" role="group" aria-label="Range of dates">
       <div class="range-presets">
@@ -30,15 +33,24 @@ export function RangeBar({ start, end }: RangeBarProps) {
             </button>
           );
         })}
-        <button type="button" aria-pressed={range === null} onClick={() => chooseRange(null)}>
+        <button
+          type="button"
+          aria-pressed={hasOwnRanges ? range !== null && from === start && to === end : range === null}
+          onClick={() => chooseRange(hasOwnRanges ? { from: start, to: end } : null)}
+        >
           All
         </button>
+        {hasOwnRanges && (
+          <button type="button" aria-pressed={isOwn} onClick={() => chooseRange(null)}>
+            As pinned
+          </button>
+        )}
       </div>
       <EarlierRanges start={start} end={end} />
       <div class="range-dates">
         <DateInput
           label="From"
-          value={from}
+          value={isOwn ? '' : from}
           least={start}
           most={to}
           onChange={(date) => chooseRange({ from: date, to })}
@@ -46,7 +58,13 @@ export function RangeBar({ start, end }: RangeBarProps) {
         <span class="quiet" aria-hidden="true">
           –
         </span>
-        <DateInput label="To" value={to} least={from} most={end} onChange={(date) => chooseRange({ from, to: date })} />
+        <DateInput
+          label="To"
+          value={isOwn ? '' : to}
+          least={from}
+          most={end}
+          onChange={(date) => chooseRange({ from, to: date })}
+        />
       </div>
     </div>
   );

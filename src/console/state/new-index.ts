@@ -1,13 +1,13 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 
 /**
- * Returns the served store and the store of a new index. A new index names the served store only if there are several
- * stores.
+ * Returns the served store and the store of a new index. A new index names the served store, so that it stays current
+ * when another store is served.
  */
 export function storeOfNew(stores: readonly DataStore[]): {
   readonly served: DataStore | undefined;
   readonly store: string | null;
 } {
   const servedStore = stores.find(({ active }) => active);
-  return { served: servedStore, store: stores.length > 1 && servedStore !== undefined ? servedStore.store_id : null };
+  return { served: servedStore, store: servedStore?.store_id ?? null };
 }

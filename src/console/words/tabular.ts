@@ -6,12 +6,27 @@ const FORMULA_STARTS: ReadonlySet<string> = new Set(['=', '+', '-', '@', '\uff0b
 
 export type CellValue = number | string | null;
 
+/** Cells of a table with its header. */
+export interface Cells {
+  readonly header: readonly string[];
+  readonly rows: readonly (readonly CellValue[])[];
+}
+
 /**
  * Formats rows with a header as tab-separated text for a spreadsheet. Numbers have all their digits. A text can never
  * start a formula.
  */
 export const formatTabSeparated = (header: readonly string[], rows: readonly (readonly CellValue[])[]): string =>
   [header, ...rows].map((row) => row.map(formatCell).join('\t')).join('\n');
+
+/** Formats rows with a header as a CSV file. Numbers have all their digits. A text can never start a formula. */
+export const formatCommaSeparated = (header: readonly string[], rows: readonly (readonly CellValue[])[]): string =>
+  [header, ...rows].map((row) => `${row.map(formatQuotedCell).join(',')}\r\n`).join('');
+
+function formatQuotedCell(value: CellValue): string {
+  const text = formatCell(value);
+  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
 
 function formatCell(value: CellValue): string {
   if (value === null) return '';

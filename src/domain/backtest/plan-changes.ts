@@ -24,6 +24,20 @@ export function listDefinitionChanges(before: RequestedPlan, after: RequestedPla
   ];
 }
 
+/**
+ * Removes the labels of the documents of a plan, which have no effect on a run: tags, descriptions and names. The name
+ * of the index that is run stays, because the run stores it.
+ */
+export const removeLabels = (plan: BacktestPlan): BacktestPlan => ({
+  ...plan,
+  documents: Object.fromEntries(
+    Object.entries(plan.documents).map(([id, document]) => [
+      id,
+      { ...document, name: id === plan.runId ? document.name : '', description: null, tags: [] },
+    ]),
+  ),
+});
+
 /** Returns true if two plans have the same request, ignoring the end date. */
 export function isSameRequest({ request: before }: BacktestPlan, { request: after }: BacktestPlan): boolean {
   return isSame({ ...before, end: null }, { ...after, end: null });

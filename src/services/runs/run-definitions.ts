@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { BacktestRequest } from '#contract/analytics/request.js';
-import { listDefinitionChanges } from '#domain/backtest/plan-changes.js';
+import { listDefinitionChanges, removeLabels } from '#domain/backtest/plan-changes.js';
 import { selectPlanClosures } from '#domain/backtest/plan-closures.js';
 import { limitPlanToDate } from '#domain/backtest/plan-through.js';
 import type { RecordedClosures } from '#domain/calendars/closures.js';
@@ -148,7 +148,7 @@ export function createRunDefinitions({
     const { asked } = run;
     const market = markets.served()?.market;
     const getComparablePlan = (plan: BacktestPlan): BacktestPlan =>
-      selectPlanClosures(limitPlanToDate(plan, run.end), market);
+      removeLabels(selectPlanClosures(limitPlanToDate(plan, run.end), market));
     const [was, is] = await limitToUsedSessions(getComparablePlan(previousPlan), getComparablePlan(now), run);
     if (hashPlan(was) === hashPlan(is)) return [];
     const changes = listDefinitionChanges({ plan: was, asked }, { plan: is, asked });

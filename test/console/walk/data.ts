@@ -45,20 +45,21 @@ export function describeData(desk: () => Desk): void {
     await files.setInputFiles([
       createCsv('market.csv', wrongPrices),
       createCsv('names.csv', 'identifier,NAME\nAAA,First\n'),
+      createCsv('report.pdf', 'x'),
     ]);
+    await page.getByText('Ignored: report.pdf.').waitFor();
     await page.getByLabel('Table of names.csv').selectOption('reference');
-    // Errors are shown next to their file before the import, and in the table after a refusal.
+    // Errors are shown next to their file and in a table, and the files cannot be imported.
     const chosenFiles = page.getByRole('list', { name: 'Files to import' }).getByRole('listitem');
     const atFile = chosenFiles.filter({ hasText: 'market.csv' });
     await atFile.getByText(/^row 6, date: .*2024-13-02/).waitFor();
     await page.getByLabel('Name *').fill('Desk prices');
-    await page.getByRole('button', { name: 'Import', exact: true }).click();
-    const problems = page.getByRole('group', { name: 'Problems in the files' });
+    await page.getByText('The files have errors. Correct the files or the format.').waitFor();
+    expect(await page.getByRole('button', { name: 'Import', exact: true }).isDisabled()).toBe(true);
+    const problems = page.getByRole('group', { name: 'Findings of the inspection' });
     await problems.getByRole('row', { name: /error Market 6 date .*2024-13-02/ }).waitFor();
-    await atFile.getByText(/^row 6, CLOSE: .* And 1 more problem/).waitFor();
     expect(await chosenFiles.filter({ hasText: 'names.csv' }).getByText(/row/).count()).toBe(0);
     await picture(page, 'import');
-    expect((await service.ask('GET', '/data/stores/desk-prices')).status).toBe(404);
     await page.getByRole('button', { name: 'Remove market.csv' }).click();
     await files.setInputFiles([createCsv('market.csv', formatPrices())]);
     // The served market changes after an import only if the user chooses so.
@@ -85,6 +86,7 @@ export function describeData(desk: () => Desk): void {
     await form.getByText('4 bars read with the proposed mapping').waitFor();
     expect(await form.getByLabel('Identifier from').inputValue()).toBe('file:{identifier}_data.csv');
     expect(await form.getByLabel('Adjusted close').inputValue()).toBe('Adj Close');
+    await form.getByLabel('Encoding').getByRole('option', { name: 'UTF-8, by default' }).waitFor({ state: 'attached' });
     // Unknown properties of the data are requested next to their field.
     const basis = page.getByLabel('Price basis');
     await page
@@ -93,6 +95,7 @@ export function describeData(desk: () => Desk): void {
       .waitFor();
     await form.getByLabel('Date format').fill('DD/MM/YYYY');
     await form.getByText('0 bars read with the current mapping').waitFor();
+    expect(await page.getByRole('button', { name: 'Import', exact: true }).isDisabled()).toBe(true);
     await form.getByLabel('Date format').fill('MM/DD');
     await form.getByText('must consist of YYYY or YY').waitFor();
     await form.getByLabel('Date format').fill('M/D/YYYY');
@@ -136,7 +139,7 @@ export function describeData(desk: () => Desk): void {
     page.on('request', note);
     const buffer = Buffer.from(await archive.arrayBuffer());
     await page.locator('input[type=file]').setInputFiles({ name: 'eod.zip', mimeType: 'application/zip', buffer });
-    await page.getByText('Ignored, because they are not tables: read me.pdf.').waitFor();
+    await page.getByText('Ignored: read me.pdf.').waitFor();
     const form = page.getByRole('region', { name: 'Format' });
     await form.getByText(`${formatCount(names.length * DAYS.length)} bars read with the proposed mapping`).waitFor();
     await page.getByText('60 files, one mapping').click();
@@ -238,7 +241,7 @@ export function describeData(desk: () => Desk): void {
     // Details that do not fit into a row are shown below the table.
     await page.getByRole('row', { name: /BBB .* Missing split/ }).focus();
     await page
-      .getByLabel('Details of a row of data warnings')
+      .getByLabel('Details of BBB, a row of data warnings')
       .getByText(writeMinusSigns(message), { exact: true })
       .waitFor();
     await page.getByRole('row', { name: /BBB .* Missing split/ }).click();

@@ -53,7 +53,7 @@ export function describeStudies(desk: () => Desk): void {
     });
     await page.getByRole('link', { name: 'Edit' }).click();
     await pollEventually(() => page.getByRole('combobox', { name: 'Objective' }).inputValue()).toBe('max_utility');
-    await page.getByLabel('Figures of the preview').getByText('Tracking error', { exact: true }).waitFor();
+    await page.getByLabel('Figures of the preview').getByText('Forecast tracking error', { exact: true }).waitFor();
     await page.getByRole('heading', { name: 'Largest differences from CORE' }).waitFor();
     expect(complaints).toEqual([]);
   });

@@ -130,7 +130,7 @@ test('a violated soft limit marks its figure, other violated limits are a senten
     note: 'limit 2.00% exceeded (soft)',
   });
   expect(createExcessNote([EXCEEDED], 'Turnover')).toEqual({});
-  expect(formatFirstExcess([EXCEEDED])).toBe('Tracking error 2.92% exceeds 2.00%');
+  expect(formatFirstExcess([EXCEEDED])).toBe('Forecast tracking error 2.92% exceeds 2.00%');
   expect(formatOtherExcesses([EXCEEDED])).toBeNull();
   const sector = { ...EXCEEDED, type: 'GroupBounds', label: 'GroupBounds[sec]:lower:Energy', id: 'sec' };
   expect(formatOtherExcesses([EXCEEDED, sector], [])).toBe('Group bounds, Energy 2.92%, limit 2.00%');

@@ -77,17 +77,12 @@ test('a tracking error states its reference: the index of the portfolio, or the 
   const shownFigures = createFigures(portfolio, 'CORE').map(({ term, value }) => `${term}: ${String(value)}`);
   const notes = createFigures(portfolio, 'CORE').map(({ note }) => note);
   expect(shownFigures.slice(6)).toEqual([
-    'Tracking error: 0.05%',
+    'Realised tracking error: 0.05%',
     'Tracking difference: −1.30 pp',
-    'Tracking error: 5.76%',
+    'Realised tracking error: 5.76%',
     'Excess return: +2.00 pp',
   ]);
-  expect(notes.slice(6)).toEqual([
-    'realised, to its index',
-    'to its index, cumulative',
-    'realised, to EQ',
-    'to EQ, cumulative',
-  ]);
+  expect(notes.slice(6)).toEqual(['to its index', 'to its index, cumulative', 'to EQ', 'to EQ, cumulative']);
   // The exposure of a risk control replaces the figures relative to the benchmark.
   const control = { target: 0.1, maxExposure: 1.5, exposure: 0.433, volatility: 0.231 };
   const controlledFigures = createFigures(
@@ -112,8 +107,8 @@ test('the line below a level states the tracking error to the index of a strateg
   const metrics = { ...createView({}).metrics, tracking_error: 0.0005, tracking_difference: -0.013 };
   const compared = { metrics, benchmark: 'EQ', benchmark_statistics: RELATIVE };
   const strategy = createView({ ...compared, index_id: 'FUND', of: 'portfolio' });
-  expect(formatRelation(strategy, 'CORE')).toBe('Tracking error 0.05% · −1.30 pp to CORE');
-  expect(formatRelation(createView(compared), 'CORE')).toBe('Tracking error 5.76% · +2.00 pp to EQ');
+  expect(formatRelation(strategy, 'CORE')).toBe('Realised tracking error 0.05% · −1.30 pp to CORE');
+  expect(formatRelation(createView(compared), 'CORE')).toBe('Realised tracking error 5.76% · +2.00 pp to EQ');
   expect(formatRelation(createView({ metrics }), 'CORE')).toBeNull();
 });
 

@@ -90,6 +90,18 @@ describe('a run is stale', () => {
     });
   });
 
+  test('in no view after labels changed, but after the name of its own index changed', async () => {
+    const labels = { description: 'All securities, equally weighted.', tags: ['core', 'equal'] };
+    await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { ...labels, universe: { kind: 'all' } }));
+    for (const id of ['BASE', 'INNER', 'CHILD', 'FOLLOW']) expect([id, await readState(id)]).toEqual([id, null]);
+    await service.ok('PUT', '/indices/RIVAL', createEqualIndex('RIVAL', ['A', 'B'], { ...labels, name: 'Rival' }));
+    expect(await readState('RIVAL')).toMatchObject({ reasons: ['The index RIVAL changed since this run: name.'] });
+    expect(await readState('FOLLOW')).toBeNull(); // its benchmark is RIVAL
+    await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { universe: { kind: 'all' } }));
+    await service.ok('PUT', '/indices/RIVAL', createEqualIndex('RIVAL', ['A', 'B']));
+    for (const id of ['RIVAL', 'FOLLOW']) expect([id, await readState(id)]).toEqual([id, null]);
+  });
+
   test('in every view of every run that depends on a changed definition, and in no view after the change is reverted', async () => {
     await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { base_value: 50 }));
     const because = 'The index BASE changed since this run: base_value.';

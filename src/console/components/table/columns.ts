@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { formatTabSeparated, type CellValue } from '../../words/tabular.js';
+import { formatTabSeparated, type Cells, type CellValue } from '../../words/tabular.js';
 
 export interface Column<R> {
   readonly id: string;
@@ -35,6 +35,8 @@ export interface Column<R> {
   readonly lines?: 1 | 2 | 3;
   /** Returns the sort key of the column. */
   value(row: R): number | string | null;
+  /** Returns the values of a column in which a row can have several. Grouped rows are listed below each of them. */
+  groups?(row: R): readonly string[];
   /** Returns the content of a cell. Default: the value. */
   show?(row: R): ComponentChildren;
   /** Returns other content for the second line, where it is shown without the title of the column. */
@@ -42,7 +44,7 @@ export interface Column<R> {
   /** Returns the value in a copied row. Default: the sort key. */
   copy?(row: R): CellValue;
   /** Shown in place of the title. */
-  readonly head?: ComponentChildren;
+  head?(): ComponentChildren;
   /** Formats the sum over a group of rows. Present if the values can be added. */
   total?(sum: number): ComponentChildren;
 }
@@ -193,14 +195,17 @@ export function compareValues(a: number | string, b: number | string): number {
   return typeof a === 'number' && typeof b === 'number' ? a - b : textCollator.compare(String(a), String(b));
 }
 
-/**
- * Formats rows as tab-separated text with a header, for a spreadsheet. Columns without a title contain buttons and are
- * left out.
- */
-export function formatCopiedRows<R>(columns: readonly Column<R>[], rows: readonly R[]): string {
+/** Returns the cells of rows for a spreadsheet. Columns without a title contain buttons and are left out. */
+export function listCells<R>(columns: readonly Column<R>[], rows: readonly R[]): Cells {
   const titledColumns = columns.filter(({ title }) => title !== '');
-  return formatTabSeparated(
-    titledColumns.map(({ title }) => title),
-    rows.map((row) => titledColumns.map((column) => (column.copy ?? column.value)(row))),
-  );
+  return {
+    header: titledColumns.map(({ title }) => title),
+    rows: rows.map((row) => titledColumns.map((column) => (column.copy ?? column.value)(row))),
+  };
+}
+
+/** Formats rows as tab-separated text with a header, for a spreadsheet. */
+export function formatCopiedRows<R>(columns: readonly Column<R>[], rows: readonly R[]): string {
+  const cells = listCells(columns, rows);
+  return formatTabSeparated(cells.header, cells.rows);
 }

@@ -1,5 +1,6 @@
 import type { RefObject } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
+import { MISSING_TEXT } from '../../words/numbers.js';
 import { computeWidth, type Column } from './columns.js';
 
 interface RowRestProps<R> {
@@ -15,7 +16,7 @@ interface RowRestProps<R> {
   readonly label: string;
 }
 
-/** Renders what the table does not show of a row: truncated texts and hidden columns. */
+/** Renders what the table does not show of a row: truncated texts and hidden columns. Its first column names the row. */
 export function RowRest<R>({ rows, at, row, columns, fits, below, label }: RowRestProps<R>) {
   const [cut, setCut] = useState('');
   useLayoutEffect(() => {
@@ -36,12 +37,14 @@ export function RowRest<R>({ rows, at, row, columns, fits, below, label }: RowRe
       column.value(row) !== null,
   );
   if (restColumns.length === 0) return null;
+  const first = columns.find(({ title }) => title !== '')!; // a column of the rest has a title
+  const name = first.value(row) ?? MISSING_TEXT;
   return (
-    <dl class="table-rest" aria-label={`Details of a row of ${label}`}>
-      {restColumns.map((column) => (
+    <dl class="table-rest" aria-label={`Details of ${name}, a row of ${label}`}>
+      {[...new Set([first, ...restColumns])].map((column) => (
         <div key={column.id}>
           <dt>{column.title}</dt>
-          <dd>{column.show === undefined ? column.value(row) : column.show(row)}</dd>
+          <dd>{(column.show === undefined ? column.value(row) : column.show(row)) ?? MISSING_TEXT}</dd>
         </div>
       ))}
     </dl>

@@ -16,15 +16,20 @@ export function selectColumn<R>(
     title: '',
     width: 38,
     value: () => null,
-    head: (
-      <input
-        type="checkbox"
-        tabIndex={-1}
-        aria-label={`Select all ${label}`}
-        checked={keys.length > 0}
-        onChange={() => onChange(keys.length > 0 ? [] : found().map(getKey))}
-      />
-    ),
+    head() {
+      const foundKeys = found().map(getKey);
+      const isWhole = foundKeys.length > 0 && foundKeys.every((key) => keys.includes(key));
+      return (
+        <input
+          type="checkbox"
+          tabIndex={-1}
+          aria-label={`Select all ${label}`}
+          checked={isWhole}
+          indeterminate={!isWhole && keys.length > 0}
+          onChange={() => onChange(isWhole ? [] : foundKeys)}
+        />
+      );
+    },
     show(row) {
       const key = getKey(row);
       return (

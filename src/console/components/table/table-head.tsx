@@ -84,7 +84,7 @@ export function TableHead<R>(props: TableHeadProps<R>) {
             }}
           >
             {column.title === '' ? (
-              (column.head ?? <span class="unseen">{column.id}</span>)
+              (column.head?.() ?? <span class="unseen">{column.id}</span>)
             ) : (
               <>
                 <button

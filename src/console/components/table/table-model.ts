@@ -79,32 +79,60 @@ interface TableInput<R> {
   readonly folded: readonly string[];
 }
 
+/** Row in one of its groups. */
+interface Item<R> {
+  readonly key: string;
+  readonly row: R;
+  /** Value by which the rows are grouped; null if the row has none, or if the table has no groups. */
+  readonly group: number | string | null;
+}
+
 /** Returns the columns, entries and matching rows of a table after sorting, filtering and grouping. */
 export function useTableModel<R>(arranged: TableInput<R>): TableModel<R> {
-  const { columns, rows, layout, order, typed, filters, folded } = arranged;
-  const table = useMemo(() => constructTable<Features, R & object>(createOptions(arranged) as never), []);
+  const { columns, rows, getKey, layout, order, typed, filters, folded } = arranged;
+  const grouped = columns.find(({ id }) => id === layout.group);
+  const items = useMemo(() => listItems(rows, getKey, grouped), [columns, rows, layout.group]);
+  const table = useMemo(() => constructTable<Features, Item<R>>(createOptions(arranged, items) as never), []);
   return useMemo(() => {
-    table.setOptions((before) => ({ ...before, ...(createOptions(arranged) as object) }));
+    table.setOptions((before) => ({ ...before, ...(createOptions(arranged, items) as object) }));
     const byId = new Map(columns.map((column) => [column.id, column]));
     const { rows: found } = table.getSortedRowModel();
     return {
       columns: [...table.getStartVisibleLeafColumns(), ...table.getCenterVisibleLeafColumns()].flatMap(
         ({ id }) => byId.get(id) ?? [],
       ),
-      entries: table.getExpandedRowModel().rows.map((row) => createEntry(row, folded) as Entry<R>),
-      found: found.flatMap((row) => (row.getIsGrouped() ? row.getLeafRows() : [row])).map(({ original }) => original),
+      entries: table.getExpandedRowModel().rows.map((row) => createEntry(row, { folded, grouped })),
+      found: [...new Set(found.flatMap((row) => (row.getIsGrouped() ? row.getLeafRows() : [row])).map(getRow))],
     };
   }, [columns, rows, layout, order?.column, order?.direction, typed, JSON.stringify(filters), folded]);
 }
 
-function createOptions<R>({ columns, rows, getKey, searchIn, layout, order, typed, filters, folded }: TableInput<R>) {
+const getRow = <R>({ original }: Row<Features, Item<R>>): R => original.row;
+
+/** Returns each row once in each of its groups. Rows without a group are last. */
+function listItems<R>(
+  rows: readonly R[],
+  getKey: (row: R) => string,
+  grouped: Column<R> | undefined,
+): readonly Item<R>[] {
+  if (grouped === undefined) return rows.map((row) => ({ key: getKey(row), row, group: null }));
+  const items = rows.flatMap((row): readonly Item<R>[] => {
+    const key = getKey(row);
+    const [first = grouped.value(row) || null, ...others] = grouped.groups?.(row) ?? [];
+    return [{ key, row, group: first }, ...others.map((group) => ({ key: `${key} ${group}`, row, group }))];
+  });
+  return [...items.filter(({ group }) => group !== null), ...items.filter(({ group }) => group === null)];
+}
+
+function createOptions<R>(arranged: TableInput<R>, items: readonly Item<R>[]) {
+  const { columns, rows, searchIn, layout, order, typed, filters, folded } = arranged;
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   const isKnown = (id: string) => columns.some((column) => column.id === id);
-  const definitions = columns.map((column): ColumnDef<Features, R & object, unknown> => {
+  const definitions = columns.map((column): ColumnDef<Features, Item<R>, unknown> => {
     const isOfNumbers = column.align === 'right';
     return {
       id: column.id,
-      accessorFn: (row: R) => column.value(row) ?? undefined,
+      accessorFn: ({ row, group }) => (column.id === layout.group ? group : column.value(row)) ?? undefined,
       sortUndefined: 'last',
       sortFn: (a, b, id) => compareValues(a.getValue(id), b.getValue(id)),
       filterFn: (row, id, typedFilter: string) =>
@@ -117,16 +145,16 @@ function createOptions<R>({ columns, rows, getKey, searchIn, layout, order, type
       ...(column.total === undefined ? {} : { aggregationFn: SUM_AGGREGATION }),
     };
   });
-  const options: TableOptions<Features, R & object> = {
+  const options: TableOptions<Features, Item<R>> = {
     features,
     columns: definitions,
-    data: rows as readonly (R & object)[],
-    getRowId: (row: R) => getKey(row),
+    data: items,
+    getRowId: ({ key }) => key,
     groupedColumnMode: false,
     enableSortingRemoval: false,
     autoResetAll: false,
     globalFilterFn: ({ original }) => {
-      const text = searchIn?.(original).toLowerCase() ?? '';
+      const text = searchIn?.(original.row).toLowerCase() ?? '';
       return words.every((word) => text.includes(word));
     },
     state: {
@@ -140,7 +168,7 @@ function createOptions<R>({ columns, rows, getKey, searchIn, layout, order, type
       columnVisibility: Object.fromEntries(layout.hidden.map((id) => [id, false])),
       columnPinning: { start: layout.pinned.filter(isKnown), end: [] },
       grouping: layout.group !== null && isKnown(layout.group) ? [layout.group] : [],
-      expanded: folded.length === 0 ? true : listOpenGroups(rows, columns, layout.group, folded),
+      expanded: folded.length === 0 ? true : listOpenGroups(items, layout.group, folded),
     },
   };
   return options;
@@ -148,18 +176,13 @@ function createOptions<R>({ columns, rows, getKey, searchIn, layout, order, type
 
 /** Returns the open groups in the format of the table library. */
 function listOpenGroups<R>(
-  rows: readonly R[],
-  columns: readonly Column<R>[],
-  group: string | null,
+  items: readonly Item<R>[],
+  column: string | null,
   folded: readonly string[],
 ): Record<string, boolean> {
-  const column = columns.find(({ id }) => id === group);
-  if (column === undefined) return {};
-  const keys = new Set(rows.map((row) => groupKey(column.id, column.value(row) ?? undefined)));
+  const keys = new Set(items.map(({ group }) => `${column}:${group ?? undefined}`));
   return Object.fromEntries([...keys].filter((key) => !folded.includes(key)).map((key) => [key, true]));
 }
-
-const groupKey = (column: string, value: unknown): string => `${column}:${String(value)}`;
 
 const SUM_AGGREGATION = constructAggregationFn({
   aggregate: ({ rows, getValue }): number | undefined => {
@@ -168,15 +191,24 @@ const SUM_AGGREGATION = constructAggregationFn({
   },
 });
 
-function createEntry<R extends object>(row: Row<Features, R>, folded: readonly string[]): Entry<R> {
-  if (!row.getIsGrouped()) return { kind: 'row', key: row.id, row: row.original };
-  const value = row.groupingValue;
+interface Grouping<R> {
+  readonly folded: readonly string[];
+  /** Column by which the rows are grouped. */
+  readonly grouped: Column<R> | undefined;
+}
+
+function createEntry<R>(row: Row<Features, Item<R>>, { folded, grouped }: Grouping<R>): Entry<R> {
+  if (grouped === undefined || !row.getIsGrouped()) return { kind: 'row', key: row.id, row: row.original.row };
+  const leafRows = row.getLeafRows();
   return {
     kind: 'group',
     key: row.id,
-    title: value === undefined || value === '' ? 'None' : String(value),
-    count: row.getLeafRows().length,
+    title: String(leafRows[0]?.original.group ?? `No ${lowerFirst(grouped.title)}`),
+    count: leafRows.length,
     isOpen: !folded.includes(row.id),
     computeSum: ({ id, total }) => (total === undefined ? null : (row.getValue<number | undefined>(id) ?? null)),
   };
 }
+
+/** Writes the first letter in lower case, except that of an abbreviation. */
+const lowerFirst = (title: string): string => title.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase());

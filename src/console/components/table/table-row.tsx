@@ -97,7 +97,7 @@ export function TableRows<R>(props: TableRowsProps<R>) {
               if (opens && !isOnControl(event.target)) onOpen(entry);
             }}
           >
-            <Cells {...props} entry={entry} />
+            {isGroup ? <GroupCells {...props} entry={entry} /> : <Cells {...props} row={entry.row} />}
           </div>
         );
       })}
@@ -129,30 +129,39 @@ const getRowClass = ({ isGroup, opens, isOpen, isPicked, isTall }: RowAppearance
 const isOnControl = (target: EventTarget | null): boolean =>
   target instanceof Element && target.closest('a, button, input, label') !== null;
 
-function Cells<R>({ entry, columns, fits, below, pinned, isGrid }: CellsProps<R> & { readonly entry: Entry<R> }) {
+function Cells<R>({ row, ...props }: CellsProps<R> & { readonly row: R }) {
+  const { fits, below } = props;
   return (
     <>
-      {fits.map((column, k) => (
-        <div
-          key={column.id}
-          role={isGrid ? 'gridcell' : 'cell'}
-          aria-colindex={columns.indexOf(column) + 1}
-          class={`${getCellClass(column, pinned)}${wrapsInRow(column) ? ' wraps' : ''}`}
-          style={getCellStyle(column, pinned)}
-          data-column={column.id}
-          onPointerEnter={showFullText}
-        >
-          {entry.kind === 'row' ? (
-            renderContent(entry.row, column)
-          ) : (
-            <GroupCell entry={entry} column={column} isFirst={k === 0} />
-          )}
-        </div>
-      ))}
-      {entry.kind === 'row' && below.length > 0 && (
-        <SecondLine row={entry.row} columns={columns} fits={fits} below={below} isGrid={isGrid} />
-      )}
+      {fits.map((column) => renderCell({ ...props, column }, renderContent(row, column)))}
+      {below.length > 0 && <SecondLine row={row} {...props} />}
     </>
+  );
+}
+
+interface CellProps<R> extends Pick<CellsProps<R>, 'columns' | 'pinned' | 'isGrid'> {
+  readonly column: Column<R>;
+  /** Number of columns that the cell spans. */
+  readonly span?: number;
+}
+
+function renderCell<R>(
+  { column, columns, pinned, isGrid, span = 1 }: CellProps<R>,
+  content: ComponentChildren,
+): ComponentChildren {
+  return (
+    <div
+      key={column.id}
+      role={isGrid ? 'gridcell' : 'cell'}
+      aria-colindex={columns.findIndex(({ id }) => id === column.id) + 1}
+      aria-colspan={span === 1 ? undefined : span}
+      class={`${getCellClass(column, pinned)}${wrapsInRow(column) ? ' wraps' : ''}`}
+      style={{ ...getCellStyle(column, pinned), ...(span > 1 && { gridColumn: `span ${span}` }) }}
+      data-column={column.id}
+      onPointerEnter={showFullText}
+    >
+      {content}
+    </div>
   );
 }
 
@@ -213,22 +222,46 @@ const isNumberOrDate = <R,>(row: R, { align, value }: Column<R>): boolean =>
 const renderContent = <R,>(row: R, column: Column<R>) =>
   (column.show === undefined ? column.value(row) : column.show(row)) ?? MISSING_TEXT;
 
-interface GroupCellProps<R> {
-  readonly entry: Entry<R> & { readonly kind: 'group' };
-  readonly column: Column<R>;
-  readonly isFirst: boolean;
+type Group<R> = Entry<R> & { readonly kind: 'group' };
+
+/** Renders the title of a group and its sums. The title spans columns without a sum. */
+function GroupCells<R>({ entry, fits, ...props }: CellsProps<R> & { readonly entry: Group<R> }) {
+  const sums = fits.map((column) => entry.computeSum(column));
+  const { start, end } = findTitleSpan(fits, sums);
+  const titleColumn = fits.slice(start, end).find(({ title }) => title !== '') ?? fits[start]!;
+  // A title that also spans other columns would cover their cells while the table scrolls.
+  const pinned = fits.slice(start, end).every(({ id }) => props.pinned.has(id)) ? props.pinned : NO_PINS;
+  const title = (
+    <span class="table-group">
+      <span aria-hidden="true">{entry.isOpen ? '▾' : '▸'}</span> {entry.title}{' '}
+      <span class="quiet">{countValues(entry.count, 'row')}</span>
+    </span>
+  );
+  return (
+    <>
+      {fits.map((column, k) => {
+        if (k === start) {
+          const { align: _, lines: __, ...plain } = titleColumn;
+          return renderCell({ ...props, pinned, column: plain, span: end - start }, title);
+        }
+        const sum = sums[k];
+        return k > start && k < end ? null : renderCell({ ...props, column }, sum == null ? null : column.total?.(sum));
+      })}
+    </>
+  );
 }
 
-function GroupCell<R>({ entry, column, isFirst }: GroupCellProps<R>) {
-  if (isFirst)
-    return (
-      <span class="table-group">
-        <span aria-hidden="true">{entry.isOpen ? '▾' : '▸'}</span> {entry.title}{' '}
-        <span class="quiet">{countValues(entry.count, 'row')}</span>
-      </span>
-    );
-  const sum = entry.computeSum(column);
-  return sum === null ? null : <>{column.total?.(sum)}</>;
+const NO_PINS: ReadonlyMap<string, number> = new Map();
+
+/** Returns the first range of columns without a sum of which one has a title. Default: the first column. */
+function findTitleSpan<R>(
+  fits: readonly Column<R>[],
+  sums: readonly (number | null)[],
+): { start: number; end: number } {
+  const first = fits.findIndex(({ title }, k) => title !== '' && sums[k] === null);
+  if (first === -1) return { start: 0, end: 1 };
+  const end = sums.findIndex((sum, k) => k > first && sum !== null);
+  return { start: sums.findLastIndex((sum, k) => k < first && sum !== null) + 1, end: end === -1 ? fits.length : end };
 }
 
 /** Shows the full text of a truncated cell as a tooltip. */

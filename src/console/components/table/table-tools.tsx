@@ -169,8 +169,9 @@ const showColumn = ({ hidden, kept }: TableLayout, id: string): Partial<TableLay
   kept: [...kept, id],
 });
 
-/** Returns true if a column contains texts that occur in several rows. */
+/** Returns true if a column contains texts that occur in several rows, or several texts per row. */
 function canGroup<R>(column: Column<R>, rows: readonly R[]): boolean {
+  if (column.groups !== undefined) return rows.some((row) => column.value(row) !== null);
   if (column.align === 'right' || column.title === '') return false;
   const values = rows.map((row) => column.value(row)).filter((value) => typeof value === 'string');
   return new Set(values).size < values.length;

@@ -147,7 +147,7 @@ const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
   createNumericColumn({
     id: 'before',
     title: 'TE before',
-    help: 'Annual tracking error before the trades',
+    help: 'Annual forecast tracking error before the trades',
     width: 90,
     priority: 2,
     of: (account: Account) => account.tracking_error_before ?? null,
@@ -156,7 +156,7 @@ const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
   createNumericColumn({
     id: 'tracking',
     title: 'TE after',
-    help: 'Annual tracking error after the trades',
+    help: 'Annual forecast tracking error after the trades',
     width: 90,
     of: (account: Account) => (hasSolution(account) ? (account.tracking_error ?? null) : null),
     write: (value) => formatPercent(value, 3),

@@ -68,7 +68,7 @@ const DISTRIBUTED_MIN = 8;
 export const TrackingErrors = ({ view }: ViewProps) =>
   view.tracking_error === null || countSolved(view) < DISTRIBUTED_MIN ? null : (
     <Section
-      title="Tracking error after the trades"
+      title="Forecast tracking error after the trades"
       aside={`annual, percentiles of ${countValues(countSolved(view), 'solved account')}`}
     >
       <Bars
@@ -120,7 +120,7 @@ export function Figures({ view, currency }: ResultProps) {
           note: `${formatCount(countSolved(view))} solved`,
         },
         {
-          term: 'Median tracking error',
+          term: 'Median forecast tracking error',
           value: formatPercent(view.tracking_error?.['p50']),
           note: medianBefore === null ? 'after the trades' : `after the trades, ${formatPercent(medianBefore)} before`,
           help: 'Annual',

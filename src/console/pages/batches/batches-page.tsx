@@ -143,7 +143,7 @@ const COLUMNS: readonly Column<BatchRow>[] = [
   },
   {
     id: 'error',
-    title: 'Median tracking error',
+    title: 'Median forecast TE',
     help: 'Annual; median over the solved accounts',
     width: 146,
     align: 'right',

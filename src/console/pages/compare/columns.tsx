@@ -94,9 +94,9 @@ const COLUMNS: readonly Column<Row>[] = [
 const OWN_INDEX_COLUMNS: readonly Column<Row>[] = [
   createNumericColumn({
     id: 'error',
-    title: 'TE to own index',
+    title: 'Realised TE to index',
     help: 'Realised annualised tracking error of the portfolio after costs to the index that it follows',
-    width: 124,
+    width: 140,
     priority: 5,
     of: ({ performance }) => performance?.metrics.tracking_error ?? null,
     write: formatPercent,
@@ -116,7 +116,7 @@ const createBenchmarkColumns = (benchmark: string): readonly Column<Row>[] => [
   }),
   createNumericColumn({
     id: 'error',
-    title: 'Tracking error',
+    title: 'Realised TE',
     help: `Realised, annualised: to ${benchmark}`,
     width: 108,
     priority: 2,

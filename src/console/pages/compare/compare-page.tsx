@@ -9,6 +9,8 @@ import { Field } from '../../components/form/field.js';
 import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { RangeBar } from '../../components/range-bar.js';
+import { TableExport } from '../../components/table-export.js';
+import { listCells, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Toggles } from '../../components/toggles.js';
 import { Answered, Wait } from '../../components/wait.js';
@@ -173,6 +175,16 @@ function Levels({ view, runs }: LevelsProps) {
         <>
           {variants.size === 1 && `${returnText(view.entries[0]!.return_variant)}, `}100 at the first date
           <ScaleChoice isLog={isLog} />
+          <TableExport
+            label="levels"
+            fileName="compared-levels"
+            listCells={() => ({
+              header: ['Date', ...lines.map(({ label }) => label)],
+              rows: dates
+                .slice(first, last + 1)
+                .map((date, t) => [date, ...lines.map(({ values }) => values[first + t] ?? null)]),
+            })}
+          />
         </>
       }
     >
@@ -214,15 +226,11 @@ function Figures({ ids, benchmark, view }: FiguresProps) {
     <Answered resource={figures} what="the figures">
       {([compared, all]) => (
         <>
-          <Section title="Figures" aside={`${compared.start} to ${compared.end}`}>
-            <Table
-              label="figures of the runs compared"
-              name="runs"
-              columns={columns}
-              rows={compared.entries.map((entry, at): Row => ({ at, entry, performance: all[at] ?? null }))}
-              getKey={({ at }) => String(at)}
-            />
-          </Section>
+          <FigureTable
+            columns={columns}
+            rows={compared.entries.map((entry, at): Row => ({ at, entry, performance: all[at] ?? null }))}
+            range={`${compared.start} to ${compared.end}`}
+          />
           <Correlations view={compared} />
         </>
       )}
@@ -230,14 +238,42 @@ function Figures({ ids, benchmark, view }: FiguresProps) {
   );
 }
 
+interface FigureTableProps {
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly range: string;
+}
+
+const FigureTable = ({ columns, rows, range }: FigureTableProps) => (
+  <Section
+    title="Figures"
+    aside={
+      <>
+        {range}
+        <TableExport label="figures" fileName="compared-figures" listCells={() => listCells(columns, rows)} />
+      </>
+    }
+  >
+    <Table
+      label="figures of the runs compared"
+      name="runs"
+      columns={columns}
+      rows={rows}
+      getKey={({ at }) => String(at)}
+    />
+  </Section>
+);
+
 function Correlations({ view: { entries, correlations, observations } }: { readonly view: CompareView }) {
   return (
-    <Section title="Correlations" aside={`of ${formatCount(observations - 1)} daily returns`}>
-      <Matrix
-        label="Correlations of returns"
-        ids={entries.map(({ index_id: id }) => id)}
-        valueAt={(row, column) => formatDecimal(correlations[row]?.[column])}
-      />
-    </Section>
+    <Matrix
+      title="Correlations"
+      note={`of ${formatCount(observations - 1)} daily returns`}
+      label="Correlations of returns"
+      ids={entries.map(({ index_id: id }) => id)}
+      fileName="correlations"
+      getValue={(row, column) => correlations[row]?.[column] ?? null}
+      format={formatDecimal}
+    />
   );
 }

@@ -12,7 +12,8 @@ import {
 import { Choice, Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
 import { addSign } from '../../components/signed.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import { TableExport } from '../../components/table-export.js';
+import { createNumericColumn, listCells, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
@@ -25,25 +26,18 @@ import {
   compareWith,
   computeRolling,
   countSessionsOfYear,
-  type Relative,
   type RollingMeasure,
 } from '../../words/compared.js';
-import { formatDecimal, formatPercent } from '../../words/numbers.js';
+import { formatPercent } from '../../words/numbers.js';
 import { addStale } from '../../words/stale.js';
 import { Matrix } from './matrix.js';
+import { RelativeFigures, type RunLevels } from './relative-figures.js';
 
 type Entry = CompareView['entries'][number];
 
-interface Series {
-  readonly id: string;
-  /** Id, with a mark if the run is stale. */
-  readonly label: string;
-  readonly levels: readonly (number | null)[];
-}
-
 interface LevelsInRange {
   readonly dates: readonly string[];
-  readonly series: readonly Series[];
+  readonly series: readonly RunLevels[];
   readonly sessions: number;
 }
 
@@ -75,7 +69,7 @@ export function Together({ view }: { readonly view: CompareView }) {
       <Drawdowns data={data} />
       <Years data={data} />
       <Rolling all={all} range={range} reference={referenceId} ids={ids} />
-      <RelativeFigures data={data} reference={referenceId} />
+      <RelativeFigures series={data.series} sessions={data.sessions} reference={referenceId} />
       <Pairs data={data} entries={view.entries} />
     </>
   );
@@ -134,7 +128,15 @@ function Years({ data: { dates, series } }: { readonly data: LevelsInRange }) {
     ),
   ];
   return (
-    <Section title="Calendar years" aside="the first and the last as far as the range reaches">
+    <Section
+      title="Calendar years"
+      aside={
+        <>
+          the first and the last as far as the range reaches
+          <TableExport label="calendar years" fileName="calendar-years" listCells={() => listCells(columns, rows)} />
+        </>
+      }
+    >
       <Table
         label="returns by calendar year"
         name="years"
@@ -223,71 +225,6 @@ function Rolling({ all: { dates, series, sessions }, range, reference, ids }: Ro
   );
 }
 
-interface ComparisonRow extends Relative {
-  readonly id: string;
-}
-
-const COMPARISON_COLUMNS: readonly Column<ComparisonRow>[] = [
-  { id: 'id', title: 'Run', width: 120, grow: 2, value: ({ id }) => id },
-  createNumericColumn({ id: 'beta', title: 'Beta', width: 76, of: ({ beta }) => beta, write: formatDecimal }),
-  createNumericColumn({
-    id: 'correlation',
-    title: 'Correlation',
-    width: 92,
-    of: (row) => row.correlation,
-    write: formatDecimal,
-  }),
-  createNumericColumn({
-    id: 'error',
-    title: 'Realised TE',
-    help: 'Annualised standard deviation of the return differences to the reference',
-    width: 92,
-    of: (row) => row.trackingErrorAnnual,
-    write: formatPercent,
-  }),
-  createNumericColumn({
-    id: 'up',
-    title: 'Up capture',
-    help: "Geometric mean return over the reference's, on its sessions above 0",
-    width: 92,
-    of: (row) => row.upCapture,
-    write: formatPercent,
-  }),
-  createNumericColumn({
-    id: 'down',
-    title: 'Down capture',
-    help: "Geometric mean return over the reference's, on its sessions below 0",
-    width: 108,
-    of: (row) => row.downCapture,
-    write: formatPercent,
-  }),
-];
-
-interface RelativeFiguresProps {
-  readonly data: LevelsInRange;
-  readonly reference: string;
-}
-
-function RelativeFigures({ data: { series, sessions }, reference }: RelativeFiguresProps) {
-  const rows = useMemo(() => {
-    const base = series.find(({ id }) => id === reference)?.levels ?? [];
-    return series
-      .filter(({ id }) => id !== reference)
-      .map(({ id, levels }): ComparisonRow => ({ id, ...compareWith(levels, base, sessions) }));
-  }, [series, reference, sessions]);
-  return (
-    <Section title={`Against ${reference}`} aside="daily returns of the range">
-      <Table
-        label={`measures against ${reference}`}
-        name="against"
-        columns={COMPARISON_COLUMNS}
-        rows={rows}
-        getKey={({ id }) => id}
-      />
-    </Section>
-  );
-}
-
 interface PairsProps {
   readonly data: LevelsInRange;
   readonly entries: readonly Entry[];
@@ -312,24 +249,28 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
   );
   return (
     <div class="side-by-side">
-      <Section title="Pairwise tracking error" aside="realised, annualised">
-        <Matrix
-          label="Tracking error of each pair"
-          ids={ids}
-          valueAt={(row, column) => (row === column ? '–' : formatPercent(errors[row]?.[column]))}
-        />
-      </Section>
+      <Matrix
+        title="Pairwise tracking error"
+        note="realised, annualised"
+        label="Tracking error of each pair"
+        ids={ids}
+        fileName="pairwise-tracking-error"
+        getValue={(row, column) => (row === column ? null : (errors[row]?.[column] ?? null))}
+        format={formatPercent}
+      />
       {weights.data !== undefined && (
-        <Section title="Overlap of weights" aside="latest weights, the smaller of each security">
-          <Matrix
-            label="Overlap of each pair"
-            ids={ids}
-            valueAt={(row, column) => {
-              const [own, other] = [weights.data?.[row], weights.data?.[column]];
-              return row === column || own == null || other == null ? '–' : formatPercent(countOverlap(own, other), 1);
-            }}
-          />
-        </Section>
+        <Matrix
+          title="Overlap of weights"
+          note="latest weights, the smaller of each security"
+          label="Overlap of each pair"
+          ids={ids}
+          fileName="overlap-of-weights"
+          getValue={(row, column) => {
+            const [own, other] = [weights.data?.[row], weights.data?.[column]];
+            return row === column || own == null || other == null ? null : countOverlap(own, other);
+          }}
+          format={(value) => formatPercent(value, 1)}
+        />
       )}
     </div>
   );

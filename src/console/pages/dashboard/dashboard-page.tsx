@@ -54,7 +54,7 @@ export function DashboardPage() {
         <Empty />
       ) : (
         <>
-          <PartRange runs={summaries} />
+          <PartRange runs={summaries} hasOwnRanges={all.some(hasOwnRange)} />
           <ul class="dashboard">
             {all.map((one, k) => (
               <PinCard
@@ -74,14 +74,17 @@ export function DashboardPage() {
 }
 
 /** Renders the date range of all parts. Without a choice, each part has the range with which it was pinned. */
-function PartRange({ runs }: { readonly runs: Runs }) {
+function PartRange({ runs, hasOwnRanges }: { readonly runs: Runs; readonly hasOwnRanges: boolean }) {
   const start = runs.map((run) => run.start).toSorted()[0];
   const end = runs
     .map((run) => run.end)
     .toSorted()
     .at(-1);
-  return start === undefined || end === undefined ? null : <RangeBar start={start} end={end} />;
+  return start === undefined || end === undefined ? null : <RangeBar {...{ start, end, hasOwnRanges }} />;
 }
+
+/** Returns true if a part was pinned with a date range. */
+const hasOwnRange = ({ address }: Pin): boolean => new URLSearchParams(address.split('?')[1]).has('from');
 
 interface PinCardProps extends PinButtonsProps {
   /** Called with the id of the pin when dragging starts, and with null when it ends. */

@@ -22,6 +22,8 @@ const HEADER_BYTES = 1 << 20;
 export interface FileSample {
   readonly content: ImportContent;
   readonly files: number;
+  /** True if a file of the sample contains prices. */
+  readonly hasPrices: boolean;
   /** True if the sample contains only the first rows of a file. */
   readonly isCut: boolean;
 }
@@ -35,7 +37,7 @@ export async function readSample(files: readonly ImportFile[]): Promise<FileSamp
   const wholeFile = market ?? files.find(({ table }) => table === null);
   if (wholeFile !== undefined) {
     if (wholeFile.file.size > INSPECTED_BYTES_MAX) return null;
-    return { content: await createWholeContent(wholeFile), files: 1, isCut: false };
+    return { content: await createWholeContent(wholeFile), files: 1, hasPrices: true, isCut: false };
   }
   const packedFiles: PackedFile[] = [];
   let left = INSPECTED_BYTES_MAX;
@@ -44,12 +46,15 @@ export async function readSample(files: readonly ImportFile[]): Promise<FileSamp
     if (computeSpace(next) > left) {
       if (packedFiles.length > 0) break;
       const start = getExtension(file.file) === '.xlsx' ? null : await packStart(file);
-      return start && { content: await createArchiveContent([start]), files: 1, isCut: true };
+      const hasPrices = file.table === 'market';
+      return start && { content: await createArchiveContent([start]), files: 1, hasPrices, isCut: true };
     }
     left -= computeSpace(next);
     packedFiles.push(next);
   }
-  return { content: await createArchiveContent(packedFiles), files: packedFiles.length, isCut: false };
+  // Prices are sorted last.
+  const hasPrices = sortBy(files)[packedFiles.length - 1]?.table === 'market';
+  return { content: await createArchiveContent(packedFiles), files: packedFiles.length, hasPrices, isCut: false };
 }
 
 /** One request of an import. */

@@ -58,9 +58,6 @@ function assignTables(files: readonly ImportFile[], from: number): readonly Impo
 
 /** Returns the reason why the files cannot be imported together; null if they can. */
 export function findTrouble(files: readonly ImportFile[]): string | null {
-  const odd = files.find((one) => !TABLE_FILE_ENDINGS.has(getExtension(one.file)) && !isWorkbook(one));
-  if (odd !== undefined)
-    return `${odd.file.name} has an unsupported format. Use CSV or text files, Parquet, xlsx, or a zip archive of them.`;
   if (files.some(isParquet) && !files.every(isParquet)) return 'Import Parquet files separately from other files.';
   if (files.filter((one) => isParquet(one) && one.table === 'market').length > 1)
     return 'One Parquet file must contain the whole market. To read a folder of Parquet files, connect the folder.';

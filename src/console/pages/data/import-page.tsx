@@ -36,7 +36,7 @@ export function ImportPage() {
   const inspection = useInspection(trouble === null ? files : NO_FILES, ({ adjustment }) =>
     setHeader((now) => ({ ...now, adjustment })),
   );
-  const { inspected, isLooking, mapping, checked } = inspection;
+  const { inspected, isLooking, mapping, checked, problem } = inspection;
   // without a mapping, each table is one file
   const hasSeveral = mapping === null && !isLooking && files.filter(({ table }) => table === 'market').length > 1;
   if (outcome !== null && outcome.result !== null) return <ImportedPage result={outcome.result} />;
@@ -80,7 +80,8 @@ export function ImportPage() {
             files={files.length}
             mapping={mapping}
             sent={sent}
-            isReady={trouble === null && !hasSeveral && !isLooking && header['name'] !== ''}
+            problem={problem}
+            isReady={trouble === null && problem === null && !hasSeveral && !isLooking && header['name'] !== ''}
           />
         </>
       )}

@@ -79,6 +79,9 @@ export function Inspection(props: InspectionProps) {
     >
       <InspectedPart inspected={inspected} files={props.files} />
       {trouble !== null && mapping === null && <Problem trouble={trouble} />}
+      {result !== null && mapping === null && result.findings.length > 0 && (
+        <FindingTable label="Findings of the inspection" findings={result.findings} />
+      )}
       {mapping !== null && (
         <>
           <MappingForm

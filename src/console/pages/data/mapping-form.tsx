@@ -9,6 +9,14 @@ import type { JsonObject } from '../../words/paths.js';
 /** Members that apply only to wide tables. */
 const WIDE_LAYOUT_FIELDS = new Set(['field', 'fields']);
 
+const ENCODING_WORDS: Readonly<Record<string, string>> = {
+  'utf-8': 'UTF-8',
+  'windows-1252': 'Windows-1252, Western European',
+  'windows-1250': 'Windows-1250, Central European',
+  'utf-16le': 'UTF-16, little endian',
+  'utf-16be': 'UTF-16, big endian',
+};
+
 /** Labels and help texts that replace those of the OpenAPI document. An empty field of the form means null. */
 const FIELD_PHRASES: Readonly<Record<string, Partial<FieldSpec>>> = {
   identifier_from: {
@@ -17,6 +25,7 @@ const FIELD_PHRASES: Readonly<Record<string, Partial<FieldSpec>>> = {
   date_format: {
     help: 'Empty: YYYY-MM-DD. Otherwise a pattern of YYYY, YY, MMM, MM, M, DD and D, for example `D/M/YYYY`, or `epoch_s`, `epoch_ms`, `epoch_us` or `epoch_ns`. A time of day is ignored.',
   },
+  encoding: { otherwise: 'utf-8', words: ENCODING_WORDS },
   field: {
     label: 'Field of the numbers',
     help: 'The field of a wide table, for example CLOSE. Empty: a second header row names the field of each column.',

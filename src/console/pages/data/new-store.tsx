@@ -62,11 +62,13 @@ interface ImportBarProps {
   readonly mapping: JsonObject | null;
   /** Number of sent files; null if no request is pending. */
   readonly sent: number | null;
+  /** Reason why the files cannot be imported; null if there is none. */
+  readonly problem: string | null;
   readonly isReady: boolean;
 }
 
 /** Renders the bar with the button that creates the store. The bar is always visible. */
-export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
+export function ImportBar({ files, mapping, sent, problem, isReady }: ImportBarProps) {
   return (
     <div class="import-bar" role="group" aria-label="Import of the files">
       <Button kind="main" type="submit" form={FORM_ID} disabled={!isReady || sent !== null}>
@@ -74,7 +76,7 @@ export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
       </Button>
       {sent === null ? (
         <span class="quiet">
-          {countValues(files, 'file')}, {mapping === null ? 'standard tables' : 'with a mapping'}
+          {problem ?? `${countValues(files, 'file')}, ${mapping === null ? 'standard tables' : 'with a mapping'}`}
         </span>
       ) : (
         <>

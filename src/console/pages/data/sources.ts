@@ -5,10 +5,10 @@ import { ArchiveFault, readMembers } from './unzip.js';
 /** Chosen files. Archives are replaced by the files that they contain. */
 export interface ChosenFiles {
   readonly sources: readonly Source[];
-  /** Names of files in archives and folders that do not contain a table. */
+  /** Names of files whose format is not supported. */
   readonly ignored: readonly string[];
-  /** Reason why an archive cannot be read; null if all archives can be read. */
-  readonly trouble: string | null;
+  /** Reasons why archives cannot be read. */
+  readonly troubles: readonly string[];
 }
 
 const TABLE_ENDINGS = ['.csv', '.tsv', '.txt', '.parquet'];
@@ -17,11 +17,13 @@ const TABLE_ENDINGS = ['.csv', '.tsv', '.txt', '.parquet'];
 export async function readSources(files: readonly File[]): Promise<ChosenFiles> {
   const sources: Source[] = [];
   const ignoredFiles: string[] = [];
+  const troubles: string[] = [];
   for (const file of files) {
     const path = getPath(file);
     const isInFolder = path.includes('/');
-    if (isInFolder && (isOfTheSystem(path) || !ACCEPTED_EXTENSIONS.split(',').includes(getExtension(file)))) {
-      if (!isOfTheSystem(path)) ignoredFiles.push(path);
+    if (isInFolder && isOfTheSystem(path)) continue;
+    if (!isAccepted(file)) {
+      ignoredFiles.push(path);
       continue;
     }
     if (getExtension(file) !== '.zip') {
@@ -38,11 +40,14 @@ export async function readSources(files: readonly File[]): Promise<ChosenFiles> 
       ignoredFiles.push(...members.filter((member) => !isTable(member)).map(({ name }) => name));
     } catch (failure) {
       if (!(failure instanceof ArchiveFault)) throw failure;
-      return { sources, ignored: ignoredFiles, trouble: failure.message };
+      troubles.push(failure.message);
     }
   }
-  return { sources, ignored: ignoredFiles, trouble: null };
+  return { sources, ignored: ignoredFiles, troubles };
 }
+
+/** Returns true if an import reads the format of a file. */
+export const isAccepted = (file: File): boolean => ACCEPTED_EXTENSIONS.split(',').includes(getExtension(file));
 
 /** Returns a file of a folder. Its name is its path within the folder. */
 const createSource = (file: File, path: string): Source => ({

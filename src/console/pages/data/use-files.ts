@@ -3,7 +3,7 @@ import { takeOfferedFiles } from '../../state/dropped.js';
 import { formatFirstNames } from '../../words/first-names.js';
 import { getPath } from './folder-files.js';
 import { suggestName, findTrouble, addFiles, type ImportFile } from './import-files.js';
-import { readSources } from './sources.js';
+import { isAccepted, readSources } from './sources.js';
 
 /**
  * Returns the selected files. Archives are replaced by the files that they contain.
@@ -12,20 +12,18 @@ import { readSources } from './sources.js';
 export function useFiles(onChange: () => void, onName: (name: string) => void) {
   const [files, setFiles] = useState<readonly ImportFile[]>([]);
   const [notes, setNotes] = useState<readonly string[]>([]);
-  const [trouble, setTrouble] = useState<string | null>(null);
   const change = (next: readonly ImportFile[]) => {
     onChange();
-    setTrouble(null);
     setNotes([]);
     setFiles(next);
   };
   const add = async (added: readonly File[]) => {
-    const { sources, ignored, trouble: found } = await readSources(added);
+    const { sources, ignored, troubles } = await readSources(added);
     onChange();
-    if (added.length > 0) onName(suggestName(added.map(getPath), new Date().toISOString().slice(0, 10)));
+    const paths = added.filter(isAccepted).map(getPath);
+    if (paths.length > 0) onName(suggestName(paths, new Date().toISOString().slice(0, 10)));
     setFiles((now) => addFiles(now, sources));
-    setTrouble(found);
-    setNotes(ignored.length === 0 ? [] : [formatIgnored(ignored)]);
+    setNotes([...troubles, ...(ignored.length === 0 ? [] : [formatIgnored(ignored)])]);
   };
   useEffect(() => {
     const brought = takeOfferedFiles();
@@ -34,7 +32,7 @@ export function useFiles(onChange: () => void, onName: (name: string) => void) {
   return {
     files,
     notes,
-    trouble: trouble ?? findTrouble(files),
+    trouble: findTrouble(files),
     add: (added: readonly File[]) => void add(added),
     change,
   };
@@ -44,4 +42,4 @@ export function useFiles(onChange: () => void, onName: (name: string) => void) {
 const IGNORED_MAX = 3;
 
 const formatIgnored = (names: readonly string[]): string =>
-  `Ignored, because they are not tables: ${formatFirstNames(names, IGNORED_MAX)}.`;
+  `Ignored: ${formatFirstNames(names, IGNORED_MAX)}. An import reads CSV, text, Parquet and xlsx files, and zip archives of them.`;

@@ -47,7 +47,33 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
   const latestCheck = useOneAtATime(isChanged && sample !== null ? JSON.stringify(mapping) : null, () =>
     readWith(sample, mapping),
   );
-  return { inspected, isLooking, mapping, setMapping, checked: latestCheck, usual: usual ?? null };
+  const needed = result !== null && usual !== undefined && needsMapping(result.mapping as unknown as JsonObject, usual);
+  return {
+    inspected,
+    isLooking,
+    mapping,
+    setMapping,
+    checked: latestCheck,
+    usual: usual ?? null,
+    // Standard tables that the user chose against a proposed mapping were not inspected.
+    problem:
+      inspected === null || (mapping === null && needed)
+        ? null
+        : findProblem(
+            isChanged ? { sample, result: latestCheck.data ?? null, trouble: latestCheck.trouble } : inspected,
+          ),
+  };
+}
+
+/** Returns the reason why the service would refuse inspected files; null if there is none. */
+function findProblem({ sample, result, trouble }: InspectionState): string | null {
+  const findings = trouble?.findings ?? result?.findings ?? [];
+  const hasFailed = trouble !== null && trouble.retrySeconds === null;
+  if (hasFailed || findings.some(({ severity }) => severity === 'error'))
+    return 'The files have errors. Correct the files or the format.';
+  return result?.rows_read === 0 && sample?.hasPrices === true
+    ? 'No bar was read from the files. Correct the files or the format.'
+    : null;
 }
 
 /** Returns the default of each member of a mapping. */

@@ -122,9 +122,9 @@ const listSolvedFigures = (
 ) => [
   { term: 'Candidates', value: formatCount(candidates) },
   {
-    term: 'Tracking error',
+    term: 'Forecast tracking error',
     value: formatPercent(after.tracking_error),
-    help: 'Expected, annualised, against the parent',
+    help: 'Annualised, against the parent',
     ...createExcessNote(exceeded, 'TrackingError'),
   },
   {

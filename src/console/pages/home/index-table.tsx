@@ -11,7 +11,7 @@ import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { isLater, useFailedRuns } from '../../state/failed-runs.js';
-import { liveJobs } from '../../state/live.js';
+import { health, liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useAsking } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
@@ -137,7 +137,7 @@ const COLUMNS: readonly Column<Row>[] = [
         <span class="quiet" title={index.name}>
           {index.name}
         </span>
-        {index.store_id !== null && (
+        {index.store_id !== null && index.store_id !== health.value?.store?.active && (
           <Badge title="Store on which the index is computed, instead of the active store">{index.store_id}</Badge>
         )}
       </span>
@@ -149,6 +149,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 70,
     priority: 6,
     value: ({ index }) => index.tags.join(', ') || null,
+    groups: ({ index }) => index.tags,
   },
   {
     id: 'trace',

@@ -5,7 +5,7 @@ import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import type { RefusedQuery } from '../../state/refusals.js';
 import { formatCompareAddress } from '../../words/addresses.js';
-import { countValues } from '../../words/numbers.js';
+import { formatLabel } from '../../words/labels.js';
 import { formatRunSubject } from '../../state/refusals.js';
 import type { Row } from './index-row.js';
 
@@ -34,8 +34,8 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
   return (
     <>
       {due.length > 1 && may('run') && (
-        <Button kind="bare" title={due.map(({ index }) => index.id).join(', ')} onClick={() => void run()}>
-          Run {selected.length === 0 ? countDue(due) : `${due.length} selected`}
+        <Button kind="bare" title={listDue(due).join('. ')} onClick={() => void run()}>
+          Run {countDue(due)}
         </Button>
       )}
       {selected.length > 1 && withRun.length > 1 && (
@@ -47,8 +47,28 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
   );
 }
 
-/** Formats the number of indices to run. They are called stale only if each of them has a run and none has failed. */
-const countDue = (due: readonly Row[]): string =>
-  due.every(({ run, failed }) => failed === null && run !== null)
-    ? countValues(due.length, 'stale index', 'stale indices')
-    : `${countValues(due.length, 'index', 'indices')} not up to date`;
+/** Reasons to run an index, in the order of the button. */
+const REASONS = ['stale', 'failed', 'unreadable', 'new'] as const;
+
+const getReason = ({ index, run, failed }: Row): (typeof REASONS)[number] => {
+  if (failed !== null) return 'failed';
+  return run !== null ? 'stale' : index.has_run ? 'unreadable' : 'new';
+};
+
+/** Groups indices by the reason to run them. */
+const groupDue = (due: readonly Row[]) =>
+  REASONS.map((reason) => ({
+    reason,
+    ids: due.filter((row) => getReason(row) === reason).map(({ index }) => index.id),
+  })).filter(({ ids }) => ids.length > 0);
+
+/** Counts the indices to run by reason, for example `3 stale, 1 failed and 2 new indices`. */
+function countDue(due: readonly Row[]): string {
+  const groups = groupDue(due);
+  const counts = new Intl.ListFormat('en-GB').format(groups.map(({ reason, ids }) => `${ids.length} ${reason}`));
+  return `${counts} ${groups.at(-1)?.ids.length === 1 ? 'index' : 'indices'}`;
+}
+
+/** Lists the ids of the indices to run by reason. */
+const listDue = (due: readonly Row[]): readonly string[] =>
+  groupDue(due).map(({ reason, ids }) => `${formatLabel(reason)}: ${ids.join(', ')}`);

@@ -75,8 +75,8 @@ function findBenchmarkRelation(
 }
 
 /**
- * Describes how closely the series follows its reference, for example `Tracking error 1.01% · −27.41 pp to CORE`. The
- * reference of a strategy is its index, otherwise the benchmark of the run. Returns null without a reference.
+ * Describes how closely the series follows its reference, for example `Realised tracking error 1.01% · −27.41 pp to CORE`.
+ * The reference of a strategy is its index, otherwise the benchmark of the run. Returns null without a reference.
  */
 export function formatRelation(view: PerformanceView, tracked: string): string | null {
   const { tracking_error: error, tracking_difference: difference } = view.metrics;
@@ -85,7 +85,7 @@ export function formatRelation(view: PerformanceView, tracked: string): string |
       ? { reference: tracked, trackingErrorAnnual: error, difference }
       : findBenchmarkRelation(view, tracked);
   if (relation === null) return null;
-  return `Tracking error ${formatPercent(relation.trackingErrorAnnual)} · ${formatPoints(relation.difference)} to ${relation.reference}`;
+  return `Realised tracking error ${formatPercent(relation.trackingErrorAnnual)} · ${formatPoints(relation.difference)} to ${relation.reference}`;
 }
 
 /**
@@ -133,9 +133,9 @@ export function createFigures(
     ...(of === 'portfolio'
       ? [
           {
-            term: 'Tracking error',
+            term: 'Realised tracking error',
             value: formatPercent(error),
-            note: 'realised, to its index',
+            note: 'to its index',
             help: `Annualised: of the portfolio after costs to ${tracked}`,
           },
           {
@@ -160,9 +160,9 @@ function createRelativeFigures(view: PerformanceView, tracked: string): readonly
   const { reference, trackingErrorAnnual, difference } = relation;
   return [
     {
-      term: 'Tracking error',
+      term: 'Realised tracking error',
       value: formatPercent(trackingErrorAnnual),
-      note: `realised, to ${reference}`,
+      note: `to ${reference}`,
       help: 'Annualised: to the benchmark of the run',
     },
     {

@@ -103,7 +103,7 @@ function relativeFigures(
   return [
     { term: `Beta to ${against}`, value: formatDecimal(beta), help: 'Of daily returns' },
     {
-      term: `Tracking error to ${against}`,
+      term: `Realised tracking error to ${against}`,
       value: formatPercent(trackingErrorAnnual),
       note: 'annualised',
       help: 'Annualised standard deviation of the differences of daily returns',

@@ -22,13 +22,13 @@ const formatExcess = ({ label, value, limit, unit }: ExceededLimit, rows: readon
   `${formatRow(label.replace(/:(?:lower|upper|eq)/, ''), rows)} ${formatInUnit(value, unit)}, limit ${formatInUnit(limit, unit)}`;
 
 /**
- * Describes the first soft bound that is violated: `Tracking error 2.92% exceeds 2.00%`. Returns null if there is none.
+ * Describes the first soft bound that is violated: `Forecast tracking error 2.92% exceeds 2.00%`. Returns null if there is none.
  */
 export function formatFirstExcess([excess]: readonly ExceededLimit[]): string | null {
   if (excess === undefined) return null;
   const { type, side, value, limit, unit } = excess;
   const verb = side === 'lower' ? 'is below' : 'exceeds';
-  return `${formatRow(type)} ${formatInUnit(value, unit)} ${verb} ${formatInUnit(limit, unit)}`;
+  return `${type === 'TrackingError' ? 'Forecast tracking error' : formatRow(type)} ${formatInUnit(value, unit)} ${verb} ${formatInUnit(limit, unit)}`;
 }
 
 /**

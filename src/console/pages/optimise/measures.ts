@@ -55,7 +55,7 @@ export function createComparedTiles(
   };
   return [
     {
-      term: `Objective: ${name.replace(/^the /, '')}`,
+      term: `Objective: ${formatMeasure(name)}`,
       value: formatValue(after) ?? MISSING_TEXT,
       help: name.includes('tracking error')
         ? 'Annualised, against the index, costs included'
@@ -107,13 +107,17 @@ export function formatObjectives(
   { before, after }: Omit<ComparedFigures, 'exceeded'>,
   { name, form }: Measure,
 ): string {
-  const measure = name.replace(/^the /, '');
+  const measure = formatMeasure(name);
   const [value, indexValue] = [after, before].map((figures) =>
     figures?.objective_value == null ? null : formatObjective(figures.objective_value, form),
   );
   const text = `${measure.charAt(0).toUpperCase()}${measure.slice(1)} ${value ?? MISSING_TEXT}`;
   return name.includes('tracking error') || indexValue == null ? text : `${text}, index ${indexValue}`;
 }
+
+/** Formats the name of an objective. Tracking errors of optimisations are forecasts. */
+const formatMeasure = (name: string): string =>
+  name.replace(/^the /, '').replace(/^tracking error/, 'forecast tracking error');
 
 /** Formats the value of an objective in its unit. For a variance, the square root is shown. */
 function formatObjective(value: number, form: Measure['form']): string {

@@ -107,7 +107,7 @@ const WEIGHT_COLUMNS: readonly Column<WeightRow>[] = [
 const RISK_COLUMN: Column<WeightRow> = createNumericColumn({
   id: 'risk',
   adds: true,
-  title: 'Tracking error',
+  title: 'Forecast TE',
   help: 'Contribution to the forecast tracking error, in basis points per year; the contributions add up to it',
   width: 116,
   priority: 2,

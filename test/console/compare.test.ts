@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { CompareView } from '#clients/typescript/divisor.js';
+import { tryBrowser } from './browser.js';
+import { follow, WAIT_MS, type Desk } from './desk.js';
+import { openStockedDesk } from './stocked-desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const browserFailure = await tryBrowser();
+
+describe.skipIf('why' in browserFailure)('the page Compare', () => {
+  let desk: Desk;
+  beforeAll(async () => {
+    if (!('browser' in browserFailure)) return;
+    desk = await openStockedDesk(browserFailure.browser);
+    await desk.page.goto(desk.service.url());
+  });
+  afterAll(() => desk?.close());
+
+  test('runs are compared by drawdowns, years, rolling measures, captures, and pair by pair', async () => {
+    const { page, service } = desk;
+    await follow(page, '/console/compare?ids=CORE,BROAD&from=2020-12-31&to=2022-12-30');
+    await page.getByRole('application', { name: 'Drawdowns compared' }).waitFor();
+    const { body } = await service.ask<CompareView>(
+      'GET',
+      '/analytics/compare?ids=CORE,BROAD&start=2020-12-31&end=2021-12-31',
+    );
+    const yearDates = body.entries.map(
+      ({ total_return: earned }) => `${earned! < 0 ? '−' : '+'}${Math.abs(100 * earned!).toFixed(2)}%`,
+    );
+    await page
+      .getByRole('table', { name: 'returns by calendar year' })
+      .getByRole('row', { name: `2021 ${yearDates.join(' ')}` })
+      .waitFor();
+    await page.getByRole('radio', { name: 'Beta' }).check();
+    await page.getByRole('application', { name: /^Rolling beta/ }).waitFor();
+    await page
+      .getByRole('table', { name: 'measures against BROAD' })
+      .getByRole('row', { name: /^CORE / })
+      .waitFor();
+    await page.getByRole('region', { name: 'Overlap of weights' }).first().getByText('%').first().waitFor();
+    const save = async (table: string) => {
+      await page.getByLabel(`Export ${table}`, { exact: true }).click();
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'CSV', exact: true }).click(),
+      ]);
+      return (await readFile(await download.path(), 'utf8')).trimEnd().split('\r\n');
+    };
+    const years = await save('calendar years');
+    expect(years[0]).toBe('Year,CORE,BROAD');
+    const returns = years
+      .find((line) => line.startsWith('2021,'))!
+      .split(',')
+      .slice(1)
+      .map(Number);
+    for (const [k, { total_return: earned }] of body.entries.entries()) expect(returns[k]).toBeCloseTo(earned!, 12);
+    const levels = await save('levels');
+    expect(levels.slice(0, 2)).toEqual(['Date,CORE after costs,BROAD after costs', '2020-12-31,100,100']);
+    expect((await save('correlations')).map((line) => line.split(',')[0])).toEqual(['Run', 'CORE', 'BROAD']);
+  });
+
+  test('a comparison without a benchmark offers its first run', async () => {
+    const { page } = desk;
+    await follow(page, '/console/compare?ids=BROAD,CORE');
+    await page.getByRole('link', { name: 'Relative to BROAD' }).click();
+    await page.getByRole('columnheader', { name: 'Minus BROAD' }).first().waitFor();
+    expect(await page.getByRole('link', { name: /^Relative to/ }).count()).toBe(0);
+  });
+});

@@ -96,7 +96,7 @@ describe.skipIf('why' in browserFailure)('tables', () => {
     expect(await button.getAttribute('title')).toBe('Stale: BROAD, CORE. New: FUND-1, FUND-2');
     await page.getByRole('checkbox', { name: 'FUND-1', exact: true }).check();
     await page.getByRole('checkbox', { name: 'BROAD', exact: true }).check();
-    await page.getByRole('button', { name: 'Run 1 stale and 1 new indices' }).waitFor();
+    await page.getByRole('button', { name: 'Run 1 stale and 1 new index' }).waitFor();
   });
 
   test('the title of a group ends where the first sum begins, also if the column of the sum is first', async () => {

@@ -35,7 +35,7 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
     <>
       {due.length > 1 && may('run') && (
         <Button kind="bare" title={listDue(due).join('. ')} onClick={() => void run()}>
-          Run {countDue(due)} indices
+          Run {countDue(due)}
         </Button>
       )}
       {selected.length > 1 && withRun.length > 1 && (
@@ -62,9 +62,12 @@ const groupDue = (due: readonly Row[]) =>
     ids: due.filter((row) => getReason(row) === reason).map(({ index }) => index.id),
   })).filter(({ ids }) => ids.length > 0);
 
-/** Counts the indices to run by reason, for example `3 stale, 1 failed and 2 new`. */
-const countDue = (due: readonly Row[]): string =>
-  new Intl.ListFormat('en-GB').format(groupDue(due).map(({ reason, ids }) => `${ids.length} ${reason}`));
+/** Counts the indices to run by reason, for example `3 stale, 1 failed and 2 new indices`. */
+function countDue(due: readonly Row[]): string {
+  const groups = groupDue(due);
+  const counts = new Intl.ListFormat('en-GB').format(groups.map(({ reason, ids }) => `${ids.length} ${reason}`));
+  return `${counts} ${groups.at(-1)?.ids.length === 1 ? 'index' : 'indices'}`;
+}
 
 /** Lists the ids of the indices to run by reason. */
 const listDue = (due: readonly Row[]): readonly string[] =>

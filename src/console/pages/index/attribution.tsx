@@ -37,10 +37,8 @@ interface AttributionProps {
   readonly run: OverviewView;
 }
 
-/** Renders the attribution of the return of a range: cumulative steps, groups and securities. */
-export function Attribution({ id, run }: AttributionProps) {
-  const range = findChosenRange();
-  const window = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
+/** Returns the index against which the attribution is computed: the index in the address, or the benchmark of the run. */
+function useReference(id: string) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const otherIndices = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
   const performance = useResource(`performance ${formatRunKey(id)}`, (signal) =>
@@ -49,11 +47,27 @@ export function Attribution({ id, run }: AttributionProps) {
   // The default benchmark is the benchmark of the run if that is an index.
   const usual = otherIndices.find(({ id: other }) => other === performance.data?.benchmark)?.id ?? null;
   const requestedReference = getParameter('against');
-  const against = requestedReference === NO_EFFECT ? null : (requestedReference ?? usual);
+  const isRunKnown = requestedReference !== null || performance.data !== undefined || performance.trouble !== null;
+  return {
+    options: [
+      { value: NO_EFFECT, text: 'nothing' },
+      ...otherIndices.map(({ id: other }) => ({ value: other, text: other })),
+    ],
+    usual,
+    against: requestedReference === NO_EFFECT ? null : (requestedReference ?? usual),
+    isKnown: isRunKnown && indices.data !== undefined,
+  };
+}
+
+/** Renders the attribution of the return of a range: cumulative steps, groups and securities. */
+export function Attribution({ id, run }: AttributionProps) {
+  const range = findChosenRange();
+  const window = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
+  const reference = useReference(id);
+  const { options, usual, against } = reference;
   const fields = useFieldsOfRun(id, run);
   const hasNoSectors = listGroupColumns(fields.data)?.includes('SECTOR') === false;
   const areFieldsKnown = fields.data !== undefined || fields.trouble !== null;
-  const isKnown = requestedReference !== null || performance.data !== undefined || performance.trouble !== null;
   const names = useResource(
     `attribution ${formatRunKey(id)} ${range?.from} ${range?.to}`,
     (signal) => service.value.call('getAttribution', { params: { index_id: id }, query: window, signal }),
@@ -61,7 +75,7 @@ export function Attribution({ id, run }: AttributionProps) {
   );
   const query = { ...window, ...(against === null ? {} : { benchmark: against }) };
   const groups = useResource(
-    isKnown && areFieldsKnown && !hasNoSectors && indices.data !== undefined
+    reference.isKnown && areFieldsKnown && !hasNoSectors
       ? `groups ${formatRunKey(id)} ${range?.from} ${range?.to} ${against}`
       : null,
     (signal) => service.value.call('getGroupAttribution', { params: { index_id: id }, query, signal }),
@@ -85,10 +99,7 @@ export function Attribution({ id, run }: AttributionProps) {
             <Select
               label="Against"
               isLabelShown
-              options={[
-                { value: NO_EFFECT, text: 'nothing' },
-                ...otherIndices.map(({ id: other }) => ({ value: other, text: other })),
-              ]}
+              options={options}
               value={against ?? NO_EFFECT}
               onChoose={(other) => setParameters({ against: other === (usual ?? NO_EFFECT) ? null : other })}
             />

@@ -91,7 +91,8 @@ describe.skipIf('why' in browserFailure)('the page of jobs', () => {
       (await service.ask<{ status: string; attempt: number }>('GET', '/jobs/backtest:EMPTY')).body;
     await pollEventually(readAttempts).toMatchObject({ status: 'failed', attempt: 1 });
     await follow(page, '/console/jobs?state=failed');
-    await page.getByRole('button', { name: 'Retry backtest:EMPTY' }).click();
+    await page.getByRole('columnheader', { name: 'Cancel or retry' }).waitFor({ state: 'attached' });
+    await page.getByRole('button', { name: 'Retry Backtest EMPTY' }).click();
     await pollEventually(readAttempts).toMatchObject({ status: 'failed', attempt: 2 });
     await follow(page, '/console/jobs?job=backtest:EMPTY');
     const log = page.getByRole('region', { name: 'Log' });

@@ -4732,19 +4732,19 @@ export interface GenerateJobStatus {
 }
 
 export interface GenerateSyntheticRequest {
-  /** Default: synthetic-{seed}-{n}. */
+  /** Default: derived from the seed, for example synthetic-42-1. */
   readonly store_id?: string | undefined;
   /** Display name. */
   readonly name?: string | undefined;
   /** Seed of the random numbers. Equal requests give equal data on every platform. */
   readonly seed?: number | undefined;
-  /** Number of securities at the start, without later listings. The number of securities times the number of sessions must be at most MAX_SYNTHETIC_BARS (31500000) of /health.limits. */
+  /** Number of securities at the start, without later listings. The number of securities times the number of sessions must be at most 31500000. */
   readonly assets?: number | undefined;
   /** First session. */
   readonly start?: string | undefined;
   /** Last date. Default: the end of the last complete calendar year. */
   readonly end?: string | undefined;
-  /** Exchange MIC from /indices/calendars. */
+  /** Exchange, as a MIC. */
   readonly calendar?: string | undefined;
   /** ISO 4217 code. */
   readonly currency?: string | undefined;

@@ -6,6 +6,7 @@ import { formatDuration, formatMoment, computeSecondsBetween } from '../words/da
 import {
   formatJobAddress,
   formatJobId,
+  formatJobTitle,
   describeSubject,
   describeTerms,
   formatKind,
@@ -89,12 +90,12 @@ export function JobAct({ job }: { readonly job: JobStatus }) {
   const { job_id: id, status } = job;
   if (status === 'failed')
     return (
-      <Button kind="bare" aria-label={`Retry ${id}`} onClick={() => retryJob(id)}>
+      <Button kind="bare" aria-label={`Retry ${formatJobTitle(job)}`} onClick={() => retryJob(id)}>
         Retry
       </Button>
     );
   return isOver(job) ? null : (
-    <Button kind="bare" aria-label={`Cancel ${id}`} onClick={() => cancelJob(id)}>
+    <Button kind="bare" aria-label={`Cancel ${formatJobTitle(job)}`} onClick={() => cancelJob(id)}>
       Cancel
     </Button>
   );
@@ -198,6 +199,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
   {
     id: 'cancel',
     title: '',
+    head: () => <span class="unseen">Cancel or retry</span>,
     width: 76,
     value: () => null,
     show: (job) => may('run') && <JobAct job={job} />,

@@ -12,6 +12,9 @@ export function formatLabel(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
+/** Writes the first letter of a label in lower case, except that of an abbreviation. */
+export const lowerFirst = (label: string): string => label.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase());
+
 /** Returns true for a step of a path that labels leave out. */
 export const isUnsaid = (step: string | number): boolean => step === 'pipeline' || step === 'params';
 

@@ -7,7 +7,7 @@ const StoreName = z.string().min(1).max(200);
 
 /** Request to generate synthetic data. */
 export const GenerateSyntheticRequest = defineObject(() => ({
-  store_id: Id.optional().meta({ description: 'Default: synthetic-{seed}-{n}.' }),
+  store_id: Id.optional().meta({ description: 'Default: derived from the seed, for example synthetic-42-1.' }),
   name: StoreName.optional(),
   seed: z
     .int()
@@ -21,11 +21,11 @@ export const GenerateSyntheticRequest = defineObject(() => ({
     .max(5000)
     .default(50)
     .meta({
-      description: `Number of securities at the start, without later listings. The number of securities times the number of sessions must be at most MAX_SYNTHETIC_BARS (${LIMITS.MAX_SYNTHETIC_BARS}) of /health.limits.`,
+      description: `Number of securities at the start, without later listings. The number of securities times the number of sessions must be at most ${LIMITS.MAX_SYNTHETIC_BARS}.`,
     }),
   start: IsoDate.default('2015-01-01'),
   end: IsoDate.optional().meta({ description: 'Last date. Default: the end of the last complete calendar year.' }),
-  calendar: z.string().min(1).default('XNYS').meta({ description: 'Exchange MIC from /indices/calendars.' }),
+  calendar: z.string().min(1).default('XNYS').meta({ description: 'Exchange, as a MIC.' }),
   currency: CurrencyCode.default('USD'),
   sectors: z.int().min(1).max(11).default(8),
   market_return: z

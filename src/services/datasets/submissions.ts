@@ -274,7 +274,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
     throw createRefusal({
       code: 'OUT_OF_RANGE',
       path,
-      message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${LIMITS.MAX_SYNTHETIC_BARS} are generated (MAX_SYNTHETIC_BARS of /health.limits).`,
+      message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${LIMITS.MAX_SYNTHETIC_BARS} are generated.`,
     });
   }
 }

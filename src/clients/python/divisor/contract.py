@@ -5321,19 +5321,19 @@ class GenerateJobStatus(t.TypedDict):
 
 
 class GenerateSyntheticRequest(t.TypedDict, total=False):
-    #: Default: synthetic-{seed}-{n}.
+    #: Default: derived from the seed, for example synthetic-42-1.
     store_id: str
     #: Display name.
     name: str
     #: Seed of the random numbers. Equal requests give equal data on every platform.
     seed: int
-    #: Number of securities at the start, without later listings. The number of securities times the number of sessions must be at most MAX_SYNTHETIC_BARS (31500000) of /health.limits.
+    #: Number of securities at the start, without later listings. The number of securities times the number of sessions must be at most 31500000.
     assets: int
     #: First session.
     start: Date
     #: Last date. Default: the end of the last complete calendar year.
     end: Date
-    #: Exchange MIC from /indices/calendars.
+    #: Exchange, as a MIC.
     calendar: str
     #: ISO 4217 code.
     currency: str

@@ -1,6 +1,7 @@
 import type { Finding, ParameterSpec, TypeSpec } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { isObject, moveItem, formatPath, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { formatSummary } from '../../words/row-summaries.js';
 import { AddSelect } from '../add-select.js';
 import { AnyField } from './any-field.js';
 import { renderCode, Field, FieldGrid } from './field.js';
@@ -152,7 +153,7 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
       {...act}
       name={String(row['id'] ?? `row ${act.at + 1}`)}
       title={spec?.label ?? String(row['type'])}
-      summary={formatSummary(row)}
+      summary={formatSummary(row, parameters)}
       errors={problems.length}
     >
       {(!act.isFolded || problems.length > 0) && (
@@ -182,16 +183,4 @@ const RARE: ReadonlySet<string> = new Set(['soft', 'priority']);
 function formatList(labels: readonly string[]): string {
   const words = labels.map((label, position) => (position === 0 ? label : label.toLowerCase()));
   return words.length === 1 ? words[0]! : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`; // at least the id
-}
-
-/** Summarises the parameters that are set, such as `count 50, field MARKET_CAP`. */
-function formatSummary({ params }: JsonObject): string {
-  if (!isObject(params)) return '';
-  return Object.entries(params)
-    .filter(([, value]) => value !== null)
-    .map(
-      ([name, value]) =>
-        `${name.replaceAll('_', ' ')} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
-    )
-    .join(', ');
 }

@@ -23,6 +23,7 @@ import { storeReactivityBindings } from '@tanstack/table-core/store-reactivity-b
 import { useMemo } from 'preact/hooks';
 import type { TableLayout } from '../../state/table-layouts.js';
 import { parseFilter } from '../../words/filters.js';
+import { lowerFirst } from '../../words/labels.js';
 import { compareValues, type Column, type Sort } from './columns.js';
 import { isPercentColumn } from './written.js';
 
@@ -209,6 +210,3 @@ function createEntry<R>(row: Row<Features, Item<R>>, { folded, grouped }: Groupi
     computeSum: ({ id, total }) => (total === undefined ? null : (row.getValue<number | undefined>(id) ?? null)),
   };
 }
-
-/** Writes the first letter in lower case, except that of an abbreviation. */
-const lowerFirst = (title: string): string => title.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase());

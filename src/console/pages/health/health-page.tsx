@@ -185,7 +185,9 @@ const LIMIT_COLUMNS: readonly Column<Limit>[] = [
     width: 130,
     grow: 3,
     value: ({ help }) => help,
-    show: ({ help }) => renderCode(help),
+    show: ({ name, help }) => (
+      <span title={name}>{help === '' ? formatLabel(name.toLowerCase()) : renderCode(help)}</span>
+    ),
   },
   {
     id: 'value',
@@ -194,14 +196,5 @@ const LIMIT_COLUMNS: readonly Column<Limit>[] = [
     align: 'right',
     value: ({ value }) => value,
     show: ({ name, value }) => formatLimit(name, value),
-  },
-  {
-    id: 'name',
-    title: 'Name',
-    width: 240,
-    grow: 1,
-    priority: 2,
-    value: ({ name }) => name,
-    show: ({ name }) => <code>{name}</code>,
   },
 ];

@@ -75,6 +75,7 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
           except={OMITTED_MEMBERS}
           changes={{
             benchmark: {
+              help: 'Index, security or series with which the run is compared.',
               suggestions: [
                 ...(indices.data?.indices ?? []).filter((index) => index.id !== id).map((index) => `index:${index.id}`),
                 ...(series.data?.series ?? []).map(({ identifier }) => `identifier:${identifier}`),

@@ -85,7 +85,7 @@ export function computeSensitivities(
           );
     const heldPhrase =
       restriction === undefined || repeatedSolution === WORK_LIMIT_REACHED ? '' : ', with the same securities held';
-    const stepText = `${to > from ? 'Raising' : 'Lowering'} ${parameter} of ${origin.name} from ${formatValue(origin, from)} to ${formatValue(origin, to)}`;
+    const stepText = `${to > from ? 'Raising' : 'Lowering'} ${describeParameter(parameter)} of ${origin.name} from ${formatValue(origin, from)} to ${formatValue(origin, to)}`;
     return [
       {
         id: origin.id,
@@ -184,3 +184,7 @@ function formatValue({ unit }: Origin, value: number): string {
   const formatRounded = (number: number) => String(Number(number.toPrecision(6)));
   return unit === 'fraction' ? `${formatRounded(100 * value)}%` : formatRounded(value);
 }
+
+/** Describes a parameter, for example `the lower bound`. */
+const describeParameter = (parameter: string): string =>
+  `the ${parameter.replaceAll('_', ' ')}${parameter === 'lower' || parameter === 'upper' ? ' bound' : ''}`;

@@ -64,6 +64,7 @@ describe.each(OBJECTIVES)('the rows of %j', (objective) => {
       const isBetter = input.problem.objective.entry.sense === 'maximise' ? effect! > 0 : effect! < 0;
       expect(isBetter, sentence).toBe(true); // the sensitivity relaxes a bound
       expect(sentence).toContain(objective.type.startsWith('max') ? ' raises the ' : ' lowers the ');
+      expect(sentence).toMatch(/^(?:Raising|Lowering) the (?:(?:upper|lower) bound|limit|[a-z ]+) of /);
       expect(from).toBe(ROWS.find((row) => row.id === id)!.params[parameter]);
     }
   });

@@ -116,4 +116,22 @@ describe.skipIf('why' in browserFailure)('tables', () => {
     await pollEventually(async () => (await measure()).isFirst).toBe(true);
     expect(await group.locator('[data-column=weight]').textContent()).toMatch(/^\d+\.\d+%$/);
   });
+
+  test('names of securities and terms of a run have an outline until they are read', async () => {
+    const { page, service } = desk;
+    let release = (): void => undefined;
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const isDelayed = ({ pathname }: URL) => pathname.startsWith('/data/reference') || pathname.endsWith('/runs');
+    await page.route(isDelayed, (route) => gate.then(() => route.continue()));
+    await page.goto(`${service.url()}/console/indices/CORE?tab=constituents`);
+    await page.locator('.run-settings .skeleton').waitFor();
+    const outlines = page.getByRole('grid', { name: 'constituents of CORE' }).locator('.skeleton');
+    await outlines.first().waitFor();
+    release();
+    await pollEventually(() => outlines.count()).toBe(0);
+    await page.locator('details.run-settings').getByText('change', { exact: true }).waitFor();
+    await page.unrouteAll({ behavior: 'wait' });
+  });
 });

@@ -1,4 +1,5 @@
-import type { NameFacts } from '../state/names.js';
+import { PENDING_NAMES, type NameFacts } from '../state/names.js';
+import { ValueSkeleton } from './skeleton.js';
 import type { Column } from './table/columns.js';
 
 /** Returns a column of identifiers with the names of their companies. */
@@ -18,7 +19,9 @@ export const nameColumn = (facts: ReadonlyMap<string, NameFacts>): Column<{ read
 /** Returns columns of identifiers and of their companies. On a phone, the company is in the second line. */
 export const createNameColumns = (
   facts: ReadonlyMap<string, NameFacts>,
-): readonly Column<{ readonly identifier: string }>[] => [
+): readonly Column<{ readonly identifier: string }>[] => awaitNames(listNameColumns(facts), facts, ['company']);
+
+const listNameColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<{ readonly identifier: string }>[] => [
   {
     id: 'name',
     title: 'Security',
@@ -36,6 +39,19 @@ export const createNameColumns = (
     value: ({ identifier }) => facts.get(identifier)?.name ?? null,
   },
 ];
+
+/**
+ * Returns columns for the time until the reference data is loaded.
+ * @param ids columns of reference data; they show an outline while it is loading
+ */
+export const awaitNames = <R,>(
+  columns: readonly Column<R>[],
+  facts: ReadonlyMap<string, NameFacts>,
+  ids: readonly string[],
+): readonly Column<R>[] =>
+  facts !== PENDING_NAMES
+    ? columns
+    : columns.map((column) => (ids.includes(column.id) ? { ...column, show: () => <ValueSkeleton /> } : column));
 
 /** Returns an identifier followed by the name of its company, if it is known. */
 export function labelWithName(identifier: string, facts: ReadonlyMap<string, NameFacts>): string {

@@ -20,14 +20,20 @@ const FIELDS = ['NAME', 'SECTOR', 'COUNTRY', 'CURRENCY'];
 /** Data store of the displayed run; null for the served store. */
 export const NamesStore = createContext<string | null>(null);
 
-/** Reads reference data of securities. Securities that are unknown are left out; values that are missing are null. */
+/** Reference data while it is loading. */
+export const PENDING_NAMES: ReadonlyMap<string, NameFacts> = new Map();
+
+/**
+ * Reads reference data of securities. Securities that are unknown are left out; values that are missing are null.
+ * Returns `PENDING_NAMES` while the data is loading.
+ */
 export function useNames(identifiers: readonly string[], asOf: string | undefined): ReadonlyMap<string, NameFacts> {
   const store = useContext(NamesStore) ?? undefined;
   const key = identifiers.length === 0 ? null : `names ${store} ${asOf} ${identifiers.length} ${identifiers.join(',')}`;
   const facts = useResource(key, (signal) => readFacts(identifiers, { as_of: asOf, store_id: store }, signal), {
     keeps: true,
   });
-  return facts.data ?? new Map();
+  return facts.data ?? (key === null || facts.trouble !== null ? new Map() : PENDING_NAMES);
 }
 
 async function readFacts(

@@ -14,6 +14,7 @@ import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
+import { awaitNames } from '../../components/name-column.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useFieldsOfRun } from '../../state/fields.js';
 import { useNames } from '../../state/names.js';
@@ -148,7 +149,7 @@ function BySecurity({ view: { contributions, end } }: { readonly view: Attributi
     <Table
       label="attribution by security"
       name="names"
-      columns={NAME_COLUMNS}
+      columns={awaitNames(NAME_COLUMNS, facts, ['company'])}
       rows={rows}
       getKey={({ asset_id: name }) => name}
       formatAddress={({ asset_id: name }) => formatNameAddress(name)}

@@ -7,6 +7,7 @@ import { ValueSkeleton } from '../../components/skeleton.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
+import { awaitNames } from '../../components/name-column.js';
 import { useNames, type NameFacts } from '../../state/names.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
@@ -131,7 +132,7 @@ function HeldSecurities({ id, view, isRiskAwaited, open }: HeldSecuritiesProps) 
       <Table
         label={`constituents of ${id}`}
         name="held"
-        columns={COLUMNS}
+        columns={awaitNames(COLUMNS, facts, ['name', 'sector'])}
         rows={rows}
         getKey={({ identifier }) => identifier}
         onOpen={({ identifier }) => setParameters({ name: identifier })}

@@ -2,6 +2,7 @@ import type { BacktestRequest, JobStatus } from '#clients/typescript/divisor.js'
 import { useEffect, useState } from 'preact/hooks';
 import { createFields } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
+import { ValueSkeleton } from '../../components/skeleton.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
 import { parseJson, useAddressedObject } from '../../state/addressed.js';
 import { getBacktestRequest } from '../../state/failed-runs.js';
@@ -55,7 +56,12 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
     setParameters({ run: null });
     setOpen(false);
   }, [newest.data?.run_id, isRunning, schemas.data]);
-  if (newest.data === undefined) return null;
+  if (newest.data === undefined)
+    return (
+      <p class="run-settings">
+        <ValueSkeleton />
+      </p>
+    );
   const isOther = isAsked && newestTerms !== null && !isSame;
   return (
     <details

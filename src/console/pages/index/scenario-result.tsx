@@ -4,6 +4,7 @@ import { Section } from '../../components/page.js';
 import { addPoints, addSign } from '../../components/signed.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import { awaitNames } from '../../components/name-column.js';
 import { useNames } from '../../state/names.js';
 import { countValues, formatPercent, formatPoints } from '../../words/numbers.js';
 import { useNameAddress } from './use-name-address.js';
@@ -45,7 +46,11 @@ export function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
       >
         <Table
           label={`names in ${name}`}
-          columns={isEstimated ? SECURITY_COLUMNS : SECURITY_COLUMNS.filter(({ id }) => id !== 'error')}
+          columns={awaitNames(
+            isEstimated ? SECURITY_COLUMNS : SECURITY_COLUMNS.filter(({ id }) => id !== 'error'),
+            facts,
+            ['company'],
+          )}
           rows={rows}
           getKey={({ identifier }) => identifier}
           formatAddress={({ identifier }) => formatNameAddress(identifier)}

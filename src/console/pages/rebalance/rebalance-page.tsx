@@ -9,6 +9,7 @@ import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { addCurrency, createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
+import { awaitNames } from '../../components/name-column.js';
 import type { PageProps } from '../../state/page-props.js';
 import { NamesStore, useNames } from '../../state/names.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
@@ -196,7 +197,7 @@ function Names({ view, open, currency }: NamesProps) {
       <Table
         label="securities of the rebalance"
         name="names"
-        columns={addCurrency(COLUMNS, ['trade', 'price'], currency)}
+        columns={awaitNames(addCurrency(COLUMNS, ['trade', 'price'], currency), facts, ['company', 'sector'])}
         rows={rows}
         getKey={({ identifier }) => identifier}
         onOpen={({ identifier }) => setParameters({ name: identifier })}

@@ -68,4 +68,17 @@ describe.skipIf('why' in browserFailure)('the page Compare', () => {
     await page.getByRole('columnheader', { name: 'Minus BROAD' }).first().waitFor();
     expect(await page.getByRole('link', { name: /^Relative to/ }).count()).toBe(0);
   });
+
+  test('the skip link moves the focus to the first data row of a table whose rows do not open', async () => {
+    const { page, service } = desk;
+    await page.goto(`${service.url()}/console/compare?ids=CORE,BROAD`);
+    await page
+      .getByRole('table', { name: 'figures of the runs compared' })
+      .getByRole('row', { name: /^CORE/ })
+      .waitFor();
+    await page.getByRole('link', { name: 'Skip to the first row' }).press('Enter');
+    const focused = () =>
+      page.evaluate<string>("`${document.activeElement.getAttribute('role')} ${document.activeElement.innerText}`");
+    expect(await focused()).toMatch(/^row CORE/);
+  });
 });

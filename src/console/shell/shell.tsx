@@ -113,13 +113,19 @@ function SkipLink({ text, target }: { readonly text: string; readonly target: st
       onClick={(event) => {
         event.preventDefault();
         const element = document.querySelector<HTMLElement>(target) ?? document.getElementById('main');
-        element?.focus();
+        const row = element?.getAttribute('role') === 'table' ? findDataRow(element) : null;
+        if (row !== null) row.tabIndex = -1; // a row that does not open has no tab stop
+        (row ?? element)?.focus();
       }}
     >
       {text}
     </a>
   );
 }
+
+/** Returns the first data row of a table. */
+const findDataRow = (table: HTMLElement): HTMLElement | null =>
+  table.querySelector<HTMLElement>('.table-rows > [role=row]');
 
 function Mark() {
   return (

@@ -141,7 +141,7 @@ export function describeOperations(desk: () => Desk): void {
     await page.getByRole('grid', { name: 'jobs by day' }).getByRole('row').nth(1).waitFor();
     expect(await page.getByRole('list', { name: 'Checks' }).textContent()).not.toMatch(/\d{5} MiB/);
     await page
-      .getByRole('table', { name: 'states of the service' })
+      .getByRole('table', { name: 'readiness of the service' })
       .getByRole('row', { name: / ok –$/ })
       .first()
       .waitFor();

@@ -111,9 +111,9 @@ type State = Health['states'][number];
 /** Renders the latest states of the process that answered. */
 function States({ states }: Pick<Health, 'states'>) {
   return (
-    <Section title="States of the service" aside="since its start, the latest 20">
+    <Section title="Readiness" aside="since the start, the latest 20 changes; warnings do not change it">
       <Table
-        label="states of the service"
+        label="readiness of the service"
         columns={STATE_COLUMNS}
         rows={states}
         getKey={({ since }) => since}

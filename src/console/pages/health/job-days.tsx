@@ -110,6 +110,7 @@ function History({ jobs }: { readonly jobs: readonly JobStatus[] }) {
         <span>{format(slots[0]!.from)}</span>
         <span>
           up to {formatCount(largestTotal)} per {name}
+          <i class="is-failed" /> failed
         </span>
         <span>{format(last)}</span>
       </figcaption>

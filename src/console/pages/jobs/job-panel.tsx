@@ -52,7 +52,12 @@ function Job({ job }: { readonly job: JobStatus }) {
     <>
       {status === 'failed' ? (
         <Banner kind="bad" title={error?.message ?? 'The job failed.'}>
-          {error !== null && <code>{error.code}</code>}
+          {error !== null && (
+            <details>
+              <summary>Details</summary>
+              <code>{error.code}</code>
+            </details>
+          )}
           {otherFindings.length > 0 && <Findings findings={otherFindings} />}
           <Remedy job={job} findings={findings} />
           {may('run') && <ActionButton act={(onRefusal) => retryJob(job.job_id, onRefusal)}>Retry</ActionButton>}

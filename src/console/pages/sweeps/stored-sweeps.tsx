@@ -12,6 +12,7 @@ import { getJob } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { rebaseAtCommonStart } from '../../words/common-start.js';
 import { formatMoment } from '../../words/dates.js';
 import { describeSubject, formatJobAddress, formatJobId, formatShortId, STATUS_KINDS } from '../../words/jobs.js';
 import { computeMedian } from '../../words/median.js';
@@ -64,25 +65,22 @@ export function StoredSweeps({ jobs }: { readonly jobs: readonly JobStatus[] }) 
   );
 }
 
-/** Draws the level of the first variant of each sweep. Sweeps of several indices can be compared with it. */
+/** Draws the level of the first variant of each sweep from the first date that all sweeps have. */
 function FirstVariants({ rows }: { readonly rows: readonly Row[] }) {
   const drawn = rows
     .flatMap(({ job, view }) => (view?.fan?.first == null ? [] : [{ job, fan: view.fan }]))
     .slice(0, DRAWN_MAX);
   const key = drawn.map(({ job }) => job.job_id).join();
   const { dates, lines } = useMemo(() => {
-    const allDates = [...new Set(drawn.flatMap(({ fan }) => fan.index))].toSorted();
+    const rebased = rebaseAtCommonStart(drawn.map(({ fan }) => ({ dates: fan.index, levels: fan.first ?? [] })));
     return {
-      dates: allDates,
-      lines: drawn.map(({ job, fan }, k): Line => {
-        const levels = new Map(fan.index.map((date, at) => [date, fan.first?.[at] ?? null]));
-        return {
-          id: job.job_id,
-          label: `${describeSubject(job)} ${formatShortId(job)}`,
-          values: allDates.map((date) => levels.get(date) ?? null),
-          colour: k + 1,
-        };
-      }),
+      dates: rebased.dates,
+      lines: drawn.map(({ job }, k): Line => ({
+        id: job.job_id,
+        label: `${describeSubject(job)} ${formatShortId(job)}`,
+        values: rebased.levels[k] ?? [],
+        colour: k + 1,
+      })),
     };
   }, [key]);
   if (lines.length === 0) return null;
@@ -92,7 +90,7 @@ function FirstVariants({ rows }: { readonly rows: readonly Row[] }) {
       title="First variant of each sweep"
       aside={
         <>
-          level, 100 at the start of the sweep <ScaleChoice isLog={isLog} />
+          level, 100 at {dates[0]}, the first common date <ScaleChoice isLog={isLog} />
         </>
       }
     >

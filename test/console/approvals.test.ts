@@ -121,6 +121,11 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await override.click();
     await page.getByRole('link', { name: 'Approval 5' }).waitFor();
     expect(await page.getByRole('alert').count()).toBe(0); // a request for approval is not an error
+    await page.getByText('an override needs 2 persons').waitFor();
+    const requests = page.getByRole('grid', { name: 'requested overrides' });
+    await requests
+      .getByRole('row', { name: new RegExp(`^5 AA ${date} .*30.5000 .* 1 of 2 Notice of the exchange`) })
+      .waitFor();
     await page.getByRole('link', { name: 'Approval 5' }).click();
     const panel = page.getByRole('complementary', { name: 'Approval 5' });
     await panel.getByText('Price requested').waitFor();

@@ -21,6 +21,7 @@ import { showToast } from '../../state/toasts.js';
 import { isDate, formatMoment } from '../../words/dates.js';
 import { formatChange, formatDecimal, formatFigure, formatMoney } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
+import { PendingOverrides } from './pending-overrides.js';
 
 type Override = PriceOverrides['overrides'][number];
 
@@ -56,7 +57,10 @@ export function Overrides({ store }: { readonly store: DataStore }) {
       () => service.value.call('overridePrice', { params: { store_id: id }, body }),
       setTrouble,
     );
-    if (answer === undefined) return false;
+    if (answer === undefined) {
+      notifyChange(); // the service may have stored a request for approval
+      return false;
+    }
     const when = answer.job_id === null ? 'The next refresh applies it.' : 'A refresh applies it now.';
     showToast('good', `${price === null ? 'The override was withdrawn' : 'The price was overridden'}. ${when}`);
     notifyChange();
@@ -85,6 +89,7 @@ export function Overrides({ store }: { readonly store: DataStore }) {
           )}
         </Answered>
       </Section>
+      <PendingOverrides store={id} />
       {may('data') && (
         <Section title="New override">
           {trouble !== null && <Problem trouble={trouble} />}

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { IdentifierSearch } from '#clients/typescript/divisor.js';
+import type { IdentifierSearch, RebalanceView, RebalanceList } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { pollEventually, follow, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -49,5 +49,19 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     );
     expect(await figures.textContent()).toContain(`Largest security${largest.identifier}`);
     expect(new URL(page.url()).searchParams.get('sector')).toBe(sector);
+  });
+
+  test('a rebalance marks the securities that were at the cap when it was decided', async () => {
+    const { page, service } = desk;
+    const { body: list } = await service.ask<RebalanceList>('GET', '/analytics/CORE/rebalances');
+    const { date } = list.rebalances.at(-1)!;
+    const { body } = await service.ask<RebalanceView>('GET', `/analytics/CORE/rebalances/${date}`);
+    const cappedIds = body.names.filter(({ capped }) => capped).map(({ identifier }) => identifier);
+    expect(cappedIds.length).toBeGreaterThan(0);
+    await follow(page, `/console/indices/CORE/rebalances/${date}`);
+    await page.getByText('cap 10.00% when decided').waitFor();
+    const table = page.getByRole('grid', { name: 'securities of the rebalance' });
+    for (const id of cappedIds) await table.getByRole('row', { name: new RegExp(`^${id} cap `) }).waitFor();
+    expect(await table.getByTitle('At the cap when decided').count()).toBe(cappedIds.length);
   });
 });

@@ -45,7 +45,11 @@ export function RebalanceFigures({ view }: { readonly view: RebalanceView }) {
               { term: 'Turnover', value: formatPercent(turnover), help: 'One-way' },
               { term: 'Cost', value: formatCost(cost), help: 'Of the value at the close before, in basis points' },
             ]),
-        { term: 'At the cap', value: formatCount(capped), note: cap === null ? 'no cap' : `cap ${formatPercent(cap)}` },
+        {
+          term: 'At the cap',
+          value: formatCount(capped),
+          note: cap === null ? 'no cap' : `cap ${formatPercent(cap)} when decided`,
+        },
       ]}
     />
   );

@@ -225,6 +225,7 @@ const COLUMNS: readonly Column<Row>[] = [
       <>
         <strong>{row.identifier}</strong> {isAdded(row) && <Badge kind="good">added</Badge>}
         {isRemoved(row) && <Badge kind="bad">removed</Badge>}
+        {row.capped && <Badge title="At the cap when decided">cap</Badge>}
       </>
     ),
   },
@@ -242,6 +243,7 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'after',
     adds: true,
     title: 'After',
+    help: 'At the prices of the day in effect, to which weights have moved since the decision',
     width: 76,
     of: ({ after }) => after,
     write: formatWeight,
@@ -263,7 +265,7 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 4,
     align: 'right',
     value: ({ uncapped }) => uncapped,
-    show: ({ uncapped, capped }) => (capped ? <strong>{formatWeight(uncapped)}</strong> : formatWeight(uncapped)),
+    show: ({ uncapped }) => formatWeight(uncapped),
   },
   {
     id: 'trade',

@@ -282,7 +282,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const write = (value: number) => value.toFixed(3).replace('-', '\u2212');
     const text = await listedSweep.textContent();
     expect(text).toContain(`${write(ratios.at(-1)!)}${write((ratios[1]! + ratios[2]!) / 2)}`);
-    await page.getByRole('application', { name: /^First variant of each sweep/ }).waitFor();
+    await page.getByRole('application', { name: /^Best variant of each sweep/ }).waitFor();
   });
 
   test('an optimisation is shown with its figures and those of the index', async () => {

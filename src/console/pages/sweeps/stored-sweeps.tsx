@@ -33,7 +33,7 @@ interface Row {
   readonly view: SweepView | null;
 }
 
-/** Renders all sweeps. Each shows its first variant, how far that is above the median, and how reliable its rank is. */
+/** Renders all sweeps. Each shows its best variant, how far that is above the median, and how reliable its rank is. */
 export function StoredSweeps({ jobs }: { readonly jobs: readonly JobStatus[] }) {
   const ids = jobs
     .filter(({ status }) => status === 'succeeded')
@@ -60,13 +60,13 @@ export function StoredSweeps({ jobs }: { readonly jobs: readonly JobStatus[] }) 
         sort={{ column: 'created', direction: 'desc' }}
         height={420}
       />
-      <FirstVariants rows={rows} />
+      <BestVariants rows={rows} />
     </>
   );
 }
 
-/** Draws the level of the first variant of each sweep from the first date that all sweeps have. */
-function FirstVariants({ rows }: { readonly rows: readonly Row[] }) {
+/** Draws the level of the best variant of each sweep from the first date that all sweeps have. */
+function BestVariants({ rows }: { readonly rows: readonly Row[] }) {
   const drawn = rows
     .flatMap(({ job, view }) => (view?.fan?.first == null ? [] : [{ job, fan: view.fan }]))
     .slice(0, DRAWN_MAX);
@@ -87,20 +87,20 @@ function FirstVariants({ rows }: { readonly rows: readonly Row[] }) {
   const isLog = isLogarithmic(lines, 0, dates.length - 1);
   return (
     <Section
-      title="First variant of each sweep"
+      title="Best variant of each sweep"
       aside={
         <>
           level, 100 at {dates[0]}, the first common date <ScaleChoice isLog={isLog} />
         </>
       }
     >
-      <Chart label="First variant of each sweep" dates={dates} lines={lines} isLog={isLog} height={380} />
+      <Chart label="Best variant of each sweep" dates={dates} lines={lines} isLog={isLog} height={380} />
     </Section>
   );
 }
 
-/** Renders the values that the first variant sets. */
-function FirstValues({ view }: { readonly view: SweepView }) {
+/** Renders the values that the best variant sets. */
+function BestValues({ view }: { readonly view: SweepView }) {
   const labels = useParameterLabels(view.index_id);
   const first = view.rows.find(({ rank }) => rank === 1);
   if (first === undefined || labels === undefined) return MISSING_TEXT;
@@ -110,7 +110,7 @@ function FirstValues({ view }: { readonly view: SweepView }) {
   return <span title={text}>{text}</span>;
 }
 
-const findFirstRatio = ({ view }: Row): number | null =>
+const findBestRatio = ({ view }: Row): number | null =>
   view?.rows.find(({ rank }) => rank === 1)?.metrics?.sharpe_ratio ?? null;
 
 function findMedianRatio({ view }: Row): number | null {
@@ -146,42 +146,45 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   {
     id: 'first',
-    title: 'First variant',
+    title: 'Best variant',
+    help: 'First by the criterion of the sweep',
     width: 140,
-    ideal: 230,
-    grow: 3,
-    priority: 2,
+    ideal: 300,
+    grow: 5,
+    priority: 3,
+    lines: 2,
     value: ({ view }) => JSON.stringify(view?.rows.find(({ rank }) => rank === 1)?.patch ?? null),
     show: ({ job, view }) =>
       view === null ? (
         job.status !== 'succeeded' && <Badge kind={STATUS_KINDS[job.status]}>{job.status}</Badge>
       ) : (
-        <FirstValues view={view} />
+        <BestValues view={view} />
       ),
-    showBelow: ({ job, view }) => (view === null ? job.status : <FirstValues view={view} />),
+    showBelow: ({ job, view }) => (view === null ? job.status : <BestValues view={view} />),
   },
   createNumericColumn({
     id: 'sharpe',
     title: 'Sharpe',
-    help: 'Sharpe ratio of the first variant, annualised',
+    help: 'Sharpe ratio of the best variant, annualised',
     width: 72,
-    of: findFirstRatio,
+    of: findBestRatio,
     write: (value) => formatDecimal(value, 3),
   }),
   createNumericColumn({
     id: 'median',
-    title: 'Median',
+    title: 'Median Sharpe',
     help: 'Median Sharpe ratio of all variants, annualised',
-    width: 72,
-    priority: 3,
+    width: 112,
+    priority: 4,
     of: findMedianRatio,
     write: (value) => formatDecimal(value, 3),
   }),
   {
     id: 'overfitting',
     title: 'Overfitting',
-    help: 'Probability of overfitting. Above 50% the choice of the first variant is no better than a random choice.',
+    help: 'Probability of overfitting. Above 50% the choice of the best variant is no better than a random choice.',
     width: 96,
+    priority: 2,
     align: 'right',
     value: ({ view }) => view?.overfitting?.probability ?? null,
     show: ({ view }) => (

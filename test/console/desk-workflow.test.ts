@@ -68,6 +68,22 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await page.emulateMedia({ media: 'screen' });
     await page.evaluate(`dispatchEvent(new Event('afterprint'))`);
     expect(await page.locator('html').getAttribute('data-theme')).toBe('dark');
+    // A page of a chart, in the width of A4 without its margins.
+    await page.setViewportSize({ width: 688, height: 980 });
+    await page.goto(`${desk.service.url()}/console/indices/CORE`);
+    await page.locator('.heatmap').waitFor();
+    await page.locator('details.run-settings').waitFor();
+    await page.emulateMedia({ media: 'print' });
+
+    expect(
+      await page.locator('.brush, .add-select, .menu, .range-presets, .button').filter({ visible: true }).count(),
+    ).toBe(0);
+    const [above, terms] = await Promise.all(
+      ['.page-head', '.run-settings'].map(async (part) => (await page.locator(part).first().boundingBox())!),
+    );
+    expect(terms!.y).toBeGreaterThanOrEqual(above!.y + above!.height);
+    const months = (await page.locator('.heatmap table').boundingBox())!;
+    expect(months.x + months.width).toBeLessThanOrEqual(688);
     await page.close();
   });
 

@@ -122,7 +122,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'sweep',
     title: 'Sweep',
-    width: 130,
+    width: 236,
     ideal: 250,
     grow: 3,
     value: ({ job }) => `${describeSubject(job)} ${formatJobId(job)}`,

@@ -262,6 +262,8 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     expect(fan!.variants).toBe(4);
     await follow(page, `/console/sweeps/${job.job_id.slice('sweep:'.length)}`);
     await page.getByRole('application', { name: /^Levels of the variants/ }).waitFor();
+    const count = rows.find(({ rank }) => rank === 1)!.patch['/document/pipeline/selection/0/params/count'];
+    await page.getByText(`First by rank: ${count} securities, `).first().waitFor();
     await page.getByRole('img', { name: /^Colours from/ }).waitFor();
     const [last] = rows.slice(-1);
     await page.getByRole('button', { name: `Variant ${last!.variant}: ` }).click();
@@ -273,7 +275,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const { body: overview } = await service.ask<OverviewView>('GET', '/analytics/FROM-SWEEP/overview');
     expect(overview.metrics.total_return).toBe(last!.metrics!.total_return);
     await service.ask('DELETE', '/indices/FROM-SWEEP');
-    // The list of sweeps shows the first variant of each, and the median of all.
+    // The list of sweeps shows the best variant of each, and the median of all.
     const ratios = rows.map(({ metrics }) => metrics!.sharpe_ratio!).toSorted((a, b) => a - b);
     await follow(page, '/console/sweeps');
     const listedSweep = page.getByRole('grid', { name: 'sweeps' }).getByRole('row', { name: /^CORE / });

@@ -4,6 +4,8 @@ import { Chart } from '../../components/chart/chart.js';
 import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import type { Line } from '../../components/chart/series.js';
 import { Section } from '../../components/page.js';
+import type { Json } from '../../words/paths.js';
+import { formatWithUnit, type ParameterLabels } from './values.js';
 
 const QUANTILE_LABELS: Readonly<Record<string, string>> = {
   '0': 'Lowest',
@@ -16,11 +18,23 @@ const QUANTILE_LABELS: Readonly<Record<string, string>> = {
 /** Colours of the quantiles. The first variant has colour 2. */
 const QUANTILE_COLOURS: Readonly<Record<string, number>> = { '0': 7, '0.25': 5, '0.5': 1, '0.75': 8, '1': 10 };
 
-/** Renders the levels of all variants over time, as quantiles, and the level of the first variant. */
-export function Fan({ fan }: { readonly fan: NonNullable<SweepView['fan']> }) {
+interface FanProps {
+  readonly fan: NonNullable<SweepView['fan']>;
+  /** Values that the first variant sets, by their pointers. */
+  readonly patch: SweepView['rows'][number]['patch'];
+  readonly labels: ParameterLabels;
+}
+
+/**
+ * Renders the levels of all variants over time, as quantiles of each date, and the level of the first variant, which
+ * is labelled by its values.
+ */
+export function Fan({ fan, patch, labels }: FanProps) {
+  const values = Object.entries(patch).map(([pointer, value]) => formatWithUnit(value as Json, labels(pointer).unit)); // patch values are plain JSON
+  const firstLabel = ['First by rank', values.join(', ')].filter(Boolean).join(': ');
   const lines = useMemo(
     (): readonly Line[] => [
-      ...(fan.first === null ? [] : [{ id: 'first', label: 'First by rank', values: fan.first, colour: 2 }]),
+      ...(fan.first === null ? [] : [{ id: 'first', label: firstLabel, values: fan.first, colour: 2 }]),
       ...fan.quantiles.toReversed().map(({ share, data }) => ({
         id: String(share),
         label: QUANTILE_LABELS[String(share)] ?? String(share),
@@ -29,7 +43,7 @@ export function Fan({ fan }: { readonly fan: NonNullable<SweepView['fan']> }) {
         isDashed: share === 0 || share === 1,
       })),
     ],
-    [fan],
+    [fan, firstLabel],
   );
   const isLog = isLogarithmic(lines, 0, fan.index.length - 1);
   return (
@@ -37,7 +51,7 @@ export function Fan({ fan }: { readonly fan: NonNullable<SweepView['fan']> }) {
       title="Levels of the variants"
       aside={
         <>
-          first date = 100 <ScaleChoice isLog={isLog} />
+          quantiles of each date, first date = 100 <ScaleChoice isLog={isLog} />
         </>
       }
     >

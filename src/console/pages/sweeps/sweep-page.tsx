@@ -114,7 +114,7 @@ function Result({ view, request }: ResultProps) {
             onOpen={openVariant}
           />
         )}
-        {view.fan && <Fan fan={view.fan} />}
+        {view.fan && <Fan fan={view.fan} patch={rows.find(({ rank }) => rank === 1)?.patch ?? {}} labels={labels} />}
       </div>
       <Section title="Ranking" aside={`by ${formatMetric(view.rank_by)}`}>
         <Table

@@ -127,6 +127,10 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
   test('lists days with their states, and opens a day with its indices, steps, deliveries and log', async () => {
     await page.goto(`${service.url()}/console/schedules/close`);
     await page.getByText(second).first().waitFor();
+    await page
+      .getByText(/^\d\d:\d\d America\/New_York/)
+      .first()
+      .waitFor();
     await page.getByText('blocked', { exact: true }).first().waitFor();
     await page.getByRole('row', { name: new RegExp(`^${first} .* days after due`) }).waitFor(); // it was performed by hand
     await page.getByText(first).first().click();
@@ -141,7 +145,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
 
   test('the history has the state of each index on each session', async () => {
     const history = page.getByRole('region', { name: 'History of indices by session' });
-    await history.getByRole('row', { name: 'CORE done held back' }).waitFor();
+    await history.getByRole('row', { name: 'CORE done blocked' }).waitFor();
     expect(await history.getByRole('row').count()).toBe(1 + FAMILY.length);
     await history.getByRole('link', { name: second }).click();
     await page.getByRole('complementary', { name: `Close, ${second}` }).waitFor();

@@ -145,11 +145,18 @@ function Summary({ schedule, rows, next, requests }: SummaryProps) {
 /** Renders a summary of the schedule: its start, its indices and its steps. */
 function Plan({ schedule }: { readonly schedule: Schedule }) {
   const { at, calendar, day_offset: offset, time_zone: zone, indices, steps } = schedule;
+  const calendars = useResource('calendars', (signal) => service.value.call('listCalendars', { signal }), {
+    follows: false,
+  });
+  const timeZone = zone ?? calendars.data?.calendars.find(({ code }) => code === calendar)?.tz;
   const daysText = offset === 0 ? '' : offset === 1 ? ', the day after' : `, ${offset} days after`;
   return (
     <Facts
       facts={[
-        ['Begins', `${at}${daysText}, after each session of ${calendar}${zone === null ? '' : ` (${zone})`}`],
+        [
+          'Begins',
+          `${at}${timeZone === undefined ? '' : ` ${timeZone}`}${daysText}, after each session of ${calendar}`,
+        ],
         [
           'Indices',
           <span class="schedule-indices">

@@ -92,7 +92,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
   test('the overview of schedules lists each index with its state on the latest day', async () => {
     await follow(page, '/console/schedules');
     const history = page.getByRole('region', { name: 'Indices of Close' }).last(); // the inner section has the same name as the outer one
-    await history.getByRole('row', { name: 'CORE done held back' }).waitFor();
+    await history.getByRole('row', { name: 'CORE done blocked' }).waitFor();
     await history.getByRole('row', { name: 'EVEN done done' }).waitFor();
     const openDays = page.getByRole('list', { name: 'Open days' });
     await openDays.getByText('CORE-FEE', { exact: true }).waitFor();

@@ -16,7 +16,8 @@ const SIGNS: Readonly<Record<string, string>> = {
   done: '✓',
   missed: '!',
   'awaits approval': '?',
-  'held back': '✕',
+  blocked: '✕',
+  'held back': '‖',
   running: '…',
   waiting: '…',
   skipped: '–',
@@ -155,13 +156,20 @@ function State({ date, cell: { text, kind, reason } }: { readonly date: string; 
   );
 }
 
+/** State of an index that findings of the day itself block. On the days after it, the index is held back. */
+const FINDING_STATE: StateLabel = { text: 'blocked', kind: 'bad' };
+
 /** Returns the state of each index. If a day was skipped or missed, all indices have the state of the day. */
 function createCells(day: ScheduleDaySummary, indices: readonly string[]): ReadonlyMap<string, Cell> {
   if (day.state === 'skipped' || day.state === 'missed') {
     const cell = { ...describeDay(day), reason: day.reason ?? '' };
     return new Map(indices.map((index) => [index, cell]));
   }
+  const ownIds = new Set(day.held.filter(({ since }) => since === day.date).map(({ index_id: id }) => id));
   return new Map(
-    createIndexStates(day, indices).map(({ index, state, reason }) => [index, { ...INDEX_STATES[state], reason }]),
+    createIndexStates(day, indices).map(({ index, state, reason }) => [
+      index,
+      { ...(state === 'blocked' && ownIds.has(index) ? FINDING_STATE : INDEX_STATES[state]), reason },
+    ]),
   );
 }

@@ -50,7 +50,7 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
       </dl>
       {warnings.length > 0 && (
         <details class="served-doubts">
-          <summary>{countValues(warnings.length, 'warning')}</summary>
+          <summary>{countValues(warnings.length, 'warning')} while reading</summary>
           <Findings findings={warnings} />
         </details>
       )}

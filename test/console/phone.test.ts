@@ -80,6 +80,16 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     const importLink = await readBox(page.getByRole('link', { name: 'Import', exact: true }));
     expect(importLink.y).toBe((await readBox(page.getByRole('link', { name: 'Connect', exact: true }))).y);
   });
+
+  test('columns without own shares use the whole width of a table', async () => {
+    const sql =
+      "SELECT 'CORE-INDEX-ONE' AS name, '2024-01-02' AS day, 1.5 AS index_points_close, 2.5 AS portfolio_costs";
+    await follow(page, `/console/data/sql?q=${encodeURIComponent(sql)}`);
+    const row = page.getByRole('row', { name: /^CORE-INDEX-ONE/ });
+    const line = await readBox(row.locator('.table-below'));
+    const { x, width } = await readBox(row);
+    expect(line.x + line.width).toBeCloseTo(x + width, 0);
+  });
 });
 
 /** Returns the position of a visible element. */

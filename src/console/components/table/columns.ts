@@ -166,19 +166,22 @@ export const computeWidth = <R>(columns: readonly Column<R>[]): number =>
 
 /**
  * Returns the CSS grid template of the columns. Columns without a title, pinned columns and resized columns have a
- * fixed width. The other columns share the rest.
+ * fixed width. The other columns share the rest. Their shares are multiplied, because CSS leaves space unused if the
+ * sum of all shares is below 1.
  */
 export const formatTemplate = <R>(columns: readonly Column<R>[], isFixed: (column: Column<R>) => boolean): string =>
   columns
     .map((column) =>
       isFixed(column) || column.title === ''
         ? `${column.width}px`
-        : `minmax(${column.width}px, ${column.grow ?? GROWTH_FACTOR}fr)`,
+        : `minmax(${column.width}px, ${SHARE_FACTOR * (column.grow ?? GROWTH_FACTOR)}fr)`,
     )
     .join(' ');
 
 /** Default share of the remaining width. */
 const GROWTH_FACTOR = 0.4;
+
+const SHARE_FACTOR = 10;
 
 /** Formats a sort order for the address, for example `level:desc`. */
 export const formatSort = ({ column, direction }: Sort): string => `${column}:${direction}`;

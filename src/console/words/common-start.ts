@@ -4,8 +4,8 @@ export interface DatedLevels {
 }
 
 /**
- * Rebases series of levels to 100 at the first date that all of them have reached. A series without this date is
- * rebased to its level before it.
+ * Rebases series of levels to 100 at the first date that all of them have reached. A series without this date has its
+ * level before it there.
  * @returns all dates from this date on, and the levels of each series on them; null where a series has no level
  */
 export function rebaseAtCommonStart(series: readonly DatedLevels[]): {
@@ -20,7 +20,7 @@ export function rebaseAtCommonStart(series: readonly DatedLevels[]): {
       const base = one.levels[one.dates.findLastIndex((date) => date <= start)] ?? null;
       const byDate = new Map(one.dates.map((date, at) => [date, one.levels[at] ?? null]));
       return dates.map((date) => {
-        const level = byDate.get(date) ?? null;
+        const level = date === start ? base : (byDate.get(date) ?? null);
         return level === null || base === null ? null : (100 * level) / base;
       });
     }),

@@ -7,7 +7,7 @@ test('levels are 100 at the first date that all series have reached', () => {
   expect(rebaseAtCommonStart([early, late])).toEqual({
     dates: ['2020-01-02', '2020-02-03', '2020-03-02'],
     levels: [
-      [null, 125, null],
+      [100, 125, null],
       [100, 150, 80],
     ],
   });

@@ -122,8 +122,8 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'sweep',
     title: 'Sweep',
-    width: 236,
-    ideal: 250,
+    width: 272,
+    ideal: 280,
     grow: 3,
     value: ({ job }) => `${describeSubject(job)} ${formatJobId(job)}`,
     show: ({ job }) => (

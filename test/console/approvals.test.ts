@@ -119,14 +119,14 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     expect(await override.isDisabled()).toBe(true); // the reason is still empty
     await page.getByLabel('Reason, with the source of the price').fill('Notice of the exchange');
     await override.click();
-    await page.getByRole('link', { name: 'Approval 5' }).waitFor();
+    await page.getByRole('link', { name: 'Approval 5' }).first().waitFor();
     expect(await page.getByRole('alert').count()).toBe(0); // a request for approval is not an error
     await page.getByText('an override needs 2 persons').waitFor();
     const requests = page.getByRole('grid', { name: 'requested overrides' });
     await requests
-      .getByRole('row', { name: new RegExp(`^5 AA ${date} .*30.5000 .* 1 of 2 Notice of the exchange`) })
+      .getByRole('row', { name: new RegExp(`^Approval 5 AA ${date} .*30.5000 .* 1 of 2 Notice of the exchange`) })
       .waitFor();
-    await page.getByRole('link', { name: 'Approval 5' }).click();
+    await page.getByRole('link', { name: 'Approval 5' }).first().click();
     const panel = page.getByRole('complementary', { name: 'Approval 5' });
     await panel.getByText('Price requested').waitFor();
     await panel.getByText('30.5000').waitFor();

@@ -4,6 +4,7 @@ import { Table } from '../../components/table/table.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatApprovalAddress } from '../../words/addresses.js';
+import { formatMoment } from '../../words/dates.js';
 import { formatChange, formatDecimal } from '../../words/numbers.js';
 
 /** Request to override a price that other persons have not decided yet. */
@@ -17,6 +18,8 @@ interface PendingOverride {
   readonly reason: string;
   readonly persons: number;
   readonly missing: number;
+  readonly requested_by: string;
+  readonly requested_at: string;
 }
 
 /**
@@ -29,8 +32,8 @@ export function PendingOverrides({ store }: { readonly store: string }) {
   );
   const rule = pending.data?.rules.find(({ action }) => action === 'override');
   if (pending.data === undefined || rule === undefined) return null;
-  const rows = pending.data.approvals.flatMap(({ approval_id, persons, missing, facts }): PendingOverride[] =>
-    facts?.kind === 'override' && facts.store_id === store ? [{ ...facts, approval_id, persons, missing }] : [],
+  const rows = pending.data.approvals.flatMap(({ facts, ...approval }): PendingOverride[] =>
+    facts?.kind === 'override' && facts.store_id === store ? [{ ...approval, ...facts }] : [],
   );
   return (
     <Section title="Waiting for approval" aside={`an override needs ${rule.persons} persons`}>
@@ -49,7 +52,17 @@ export function PendingOverrides({ store }: { readonly store: string }) {
 }
 
 const COLUMNS: readonly Column<PendingOverride>[] = [
-  { id: 'request', title: 'No.', width: 56, align: 'right', priority: 5, value: ({ approval_id: id }) => id },
+  {
+    id: 'request',
+    title: 'Request',
+    width: 88,
+    value: ({ approval_id: id }) => id,
+    show: ({ approval_id: id }) => (
+      <a href={formatApprovalAddress(id)} tabIndex={-1}>
+        Approval {id}
+      </a>
+    ),
+  },
   { id: 'security', title: 'Security', width: 84, value: ({ identifier }) => identifier },
   { id: 'session', title: 'Session', width: 104, value: ({ date }) => date },
   createNumericColumn({
@@ -82,6 +95,15 @@ const COLUMNS: readonly Column<PendingOverride>[] = [
     width: 84,
     priority: 2,
     value: ({ persons, missing }) => `${persons - missing} of ${persons}`,
+  },
+  { id: 'author', title: 'Author', width: 90, priority: 5, value: ({ requested_by: author }) => author },
+  {
+    id: 'at',
+    title: 'Time',
+    width: 172,
+    priority: 7,
+    value: ({ requested_at: at }) => at,
+    show: ({ requested_at: at }) => formatMoment(at),
   },
   { id: 'reason', title: 'Reason', width: 140, grow: 1, priority: 6, value: ({ reason }) => reason },
 ];

@@ -124,7 +124,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await page.getByText('an override needs 2 persons').waitFor();
     const requests = page.getByRole('grid', { name: 'requested overrides' });
     await requests
-      .getByRole('row', { name: new RegExp(`^Approval 5 AA ${date} .*30.5000 .* 1 of 2 Notice of the exchange`) })
+      .getByRole('row', { name: new RegExp(`^Approval 5 AA ${date} .*30.5000 .* 1 of 2 ben .*Notice of the exchange`) })
       .waitFor();
     await page.getByRole('link', { name: 'Approval 5' }).first().click();
     const panel = page.getByRole('complementary', { name: 'Approval 5' });

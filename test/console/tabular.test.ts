@@ -22,8 +22,10 @@ test('a table is a CSV file with all digits, in which no text is a formula', () 
     ['A, B', 0.1234567890123456, null],
     ['=1+1', -1, 'say "x"'],
   ];
-  expect(formatCommaSeparated(['Run', 'Return', 'Note'], rows)).toBe(
+  expect(formatCommaSeparated({ header: ['Run', 'Return', 'Note'], rows })).toBe(
     `Run,Return,Note\r\n"A, B",0.1234567890123456,\r\n'=1+1,-1,"say ""x"""\r\n`,
   );
-  expect(convertCsvToTabs(formatCommaSeparated(['Run'], rows.slice(0, 1)))).toBe('Run\nA, B\t0.1234567890123456\t');
+  expect(convertCsvToTabs(formatCommaSeparated({ header: ['Run'], rows: rows.slice(0, 1) }))).toBe(
+    'Run\nA, B\t0.1234567890123456\t',
+  );
 });

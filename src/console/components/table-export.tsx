@@ -1,7 +1,6 @@
-import { copyText } from '../state/clipboard.js';
+import { copyCells } from '../state/clipboard.js';
 import { saveFile } from '../state/files.js';
-import { countValues } from '../words/numbers.js';
-import { formatCommaSeparated, formatTabSeparated, type Cells } from '../words/tabular.js';
+import { formatCommaSeparated, type Cells } from '../words/tabular.js';
 import { Icon } from './icon.js';
 import { Menu } from './menu.js';
 
@@ -15,14 +14,8 @@ interface TableExportProps {
 
 /** Renders a menu that copies a table of the console for a spreadsheet, or saves it as a file. */
 export function TableExport({ label, fileName, listCells }: TableExportProps) {
-  const copy = () => {
-    const { header, rows } = listCells();
-    void copyText(formatTabSeparated(header, rows), countValues(rows.length, 'row'));
-  };
-  const save = () => {
-    const { header, rows } = listCells();
-    saveFile(`${fileName}.csv`, new TextEncoder().encode(formatCommaSeparated(header, rows)));
-  };
+  const copy = () => void copyCells(listCells());
+  const save = () => saveFile(`${fileName}.csv`, new TextEncoder().encode(formatCommaSeparated(listCells())));
   return (
     <Menu
       label={`Export ${label}`}

@@ -1,3 +1,5 @@
+import { countValues } from '../words/numbers.js';
+import { formatTabSeparated, type Cells } from '../words/tabular.js';
 import { showToast } from './toasts.js';
 
 /**
@@ -9,6 +11,10 @@ export async function copyText(text: string, what: string): Promise<void> {
   if (isCopied) showToast('good', `Copied ${what}.`);
   else showToast('bad', `The browser did not allow copying ${what}.`);
 }
+
+/** Copies cells for a spreadsheet and shows the number of rows. */
+export const copyCells = (cells: Cells): Promise<void> =>
+  copyText(formatTabSeparated(cells), countValues(cells.rows.length, 'row'));
 
 /** Copies with the Clipboard API. Browsers allow it only for this machine and for HTTPS. */
 async function writeText(text: string): Promise<boolean> {

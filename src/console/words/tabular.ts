@@ -16,11 +16,11 @@ export interface Cells {
  * Formats rows with a header as tab-separated text for a spreadsheet. Numbers have all their digits. A text can never
  * start a formula.
  */
-export const formatTabSeparated = (header: readonly string[], rows: readonly (readonly CellValue[])[]): string =>
+export const formatTabSeparated = ({ header, rows }: Cells): string =>
   [header, ...rows].map((row) => row.map(formatCell).join('\t')).join('\n');
 
 /** Formats rows with a header as a CSV file. Numbers have all their digits. A text can never start a formula. */
-export const formatCommaSeparated = (header: readonly string[], rows: readonly (readonly CellValue[])[]): string =>
+export const formatCommaSeparated = ({ header, rows }: Cells): string =>
   [header, ...rows].map((row) => `${row.map(formatQuotedCell).join(',')}\r\n`).join('');
 
 function formatQuotedCell(value: CellValue): string {

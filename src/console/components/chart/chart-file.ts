@@ -1,5 +1,5 @@
 import type uPlot from 'uplot';
-import { saveFile } from '../../state/files.js';
+import { formatFileName, saveFile } from '../../state/files.js';
 import {
   formatAxisLabels,
   toDate,
@@ -33,12 +33,8 @@ const AXIS_BELOW = 24;
 
 /** Saves a chart as a file. The label of the chart is the file name. */
 export async function saveChart(chart: ChartContent, format: 'png' | 'svg'): Promise<void> {
-  const name = chart.label
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-|-$/g, '');
   const bytes = format === 'svg' ? new TextEncoder().encode(renderSvg(chart)) : await renderPng(chart);
-  saveFile(`${name}.${format}`, bytes);
+  saveFile(`${formatFileName(chart.label)}.${format}`, bytes);
 }
 
 const getPageStyle = (): CSSStyleDeclaration => getComputedStyle(document.documentElement);

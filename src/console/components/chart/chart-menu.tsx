@@ -1,12 +1,11 @@
 import { attempt } from '../../state/actions.js';
-import { copyText } from '../../state/clipboard.js';
+import { copyCells } from '../../state/clipboard.js';
 import { pinPart } from '../../state/dashboard.js';
 import { getPartName } from '../../state/part.js';
-import { countValues } from '../../words/numbers.js';
-import { formatTabSeparated } from '../../words/tabular.js';
 import { Icon } from '../icon.js';
 import { Menu } from '../menu.js';
 import type { ChartContent } from './chart-file.js';
+import { listLineCells } from './series.js';
 
 interface ChartMenuProps {
   readonly label: string;
@@ -26,15 +25,7 @@ export function ChartMenu({ label, drawn }: ChartMenuProps) {
     });
   const copy = () => {
     const chart = drawn();
-    if (chart === null) return;
-    const { dates, lines, first, last } = chart;
-    const rows = dates
-      .slice(first, last + 1)
-      .map((date, t) => [date, ...lines.map(({ values }) => values[first + t] ?? null)]);
-    void copyText(
-      formatTabSeparated(['Date', ...lines.map(({ label: name }) => name)], rows),
-      countValues(rows.length, 'row'),
-    );
+    if (chart !== null) void copyCells(listLineCells(chart));
   };
   return (
     <Menu label={`Save, copy or pin: ${label}`} title={<Icon name="more" />} kind="bare">

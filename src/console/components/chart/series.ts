@@ -1,5 +1,6 @@
 import { parseDayNumber } from '../../words/dates.js';
 import { formatDecimal, formatPercent, formatPoints } from '../../words/numbers.js';
+import type { Cells } from '../../words/tabular.js';
 
 export interface Line {
   readonly id: string;
@@ -193,3 +194,17 @@ export function formatAxisLabels(splits: readonly (number | null)[], { of }: Uni
         : `${formatDecimal(value * scale, digits)}${of === 'points' ? ' pp' : ''}`,
   );
 }
+
+interface VisibleLines {
+  readonly dates: readonly string[];
+  readonly lines: readonly Line[];
+  /** Positions of the first and last date. */
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Returns the values of lines in a range of dates as the cells of a table. */
+export const listLineCells = ({ dates, lines, first, last }: VisibleLines): Cells => ({
+  header: ['Date', ...lines.map(({ label }) => label)],
+  rows: dates.slice(first, last + 1).map((date, t) => [date, ...lines.map(({ values }) => values[first + t] ?? null)]),
+});

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { formatTabSeparated, type Cells, type CellValue } from '../../words/tabular.js';
+import type { Cells, CellValue } from '../../words/tabular.js';
 
 export interface Column<R> {
   readonly id: string;
@@ -205,10 +205,4 @@ export function listCells<R>(columns: readonly Column<R>[], rows: readonly R[]):
     header: titledColumns.map(({ title }) => title),
     rows: rows.map((row) => titledColumns.map((column) => (column.copy ?? column.value)(row))),
   };
-}
-
-/** Formats rows as tab-separated text with a header, for a spreadsheet. */
-export function formatCopiedRows<R>(columns: readonly Column<R>[], rows: readonly R[]): string {
-  const cells = listCells(columns, rows);
-  return formatTabSeparated(cells.header, cells.rows);
 }

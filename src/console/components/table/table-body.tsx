@@ -4,8 +4,9 @@ import { navigate } from '../../state/location.js';
 import { isPrinting } from '../../state/printing.js';
 import { useWidth } from '../use-width.js';
 import type { TableLayout } from '../../state/table-layouts.js';
+import { formatTabSeparated } from '../../words/tabular.js';
 import {
-  formatCopiedRows,
+  listCells,
   selectFitting,
   formatTemplate,
   computeWidth,
@@ -68,7 +69,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
           if (event.target instanceof HTMLInputElement) return;
           const rows = listCopiedRows(event.currentTarget, model);
           if (rows.length === 0) return;
-          event.clipboardData?.setData('text/plain', formatCopiedRows(model.columns, rows));
+          event.clipboardData?.setData('text/plain', formatTabSeparated(listCells(model.columns, rows)));
           event.preventDefault();
         }}
       >

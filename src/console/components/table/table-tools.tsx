@@ -1,11 +1,11 @@
-import { copyText } from '../../state/clipboard.js';
+import { copyCells } from '../../state/clipboard.js';
 import { getPartName } from '../../state/part.js';
 import { DEFAULT_LAYOUT, type TableLayout } from '../../state/table-layouts.js';
 import { formatCount, countValues } from '../../words/numbers.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { Popover } from '../popover.js';
-import { formatCopiedRows, type Column, type TableProps } from './columns.js';
+import { listCells, type Column, type TableProps } from './columns.js';
 import { moveColumn } from './layout.js';
 import type { TableModel } from './table-model.js';
 
@@ -50,7 +50,7 @@ export function TableTools<R>(props: TableToolsProps<R>) {
           aria-label={`Copy ${label}`}
           title="Copy the rows for a spreadsheet"
           disabled={found.length === 0}
-          onClick={() => void copyText(formatCopiedRows(model.columns, found), countValues(found.length, 'row'))}
+          onClick={() => void copyCells(listCells(model.columns, found))}
         >
           Copy
         </Button>

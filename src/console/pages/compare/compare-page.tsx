@@ -1,7 +1,7 @@
 import type { CompareView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { getColour, dashCovered, limitToRange, type Line } from '../../components/chart/series.js';
+import { getColour, dashCovered, limitToRange, listLineCells, type Line } from '../../components/chart/series.js';
 import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
@@ -178,12 +178,7 @@ function Levels({ view, runs }: LevelsProps) {
           <TableExport
             label="levels"
             fileName="compared-levels"
-            listCells={() => ({
-              header: ['Date', ...lines.map(({ label }) => label)],
-              rows: dates
-                .slice(first, last + 1)
-                .map((date, t) => [date, ...lines.map(({ values }) => values[first + t] ?? null)]),
-            })}
+            listCells={() => listLineCells({ dates, lines, first, last })}
           />
         </>
       }
@@ -271,7 +266,6 @@ function Correlations({ view: { entries, correlations, observations } }: { reado
       note={`of ${formatCount(observations - 1)} daily returns`}
       label="Correlations of returns"
       ids={entries.map(({ index_id: id }) => id)}
-      fileName="correlations"
       getValue={(row, column) => correlations[row]?.[column] ?? null}
       format={formatDecimal}
     />

@@ -1,5 +1,6 @@
 import { TableExport } from '../../components/table-export.js';
 import { Section } from '../../components/page.js';
+import { formatFileName } from '../../state/files.js';
 import { getPartName } from '../../state/part.js';
 import { MISSING_TEXT } from '../../words/numbers.js';
 
@@ -9,15 +10,13 @@ interface MatrixProps {
   /** Name of the table for screen readers and on a dashboard. */
   readonly label: string;
   readonly ids: readonly string[];
-  /** Name of the exported file. */
-  readonly fileName: string;
   /** Returns the figure of a pair; null if there is none. */
   getValue(row: number, column: number): number | null;
   format(value: number): string;
 }
 
 /** Renders a figure for each pair of runs. An id may occur several times. */
-export function Matrix({ title, note, fileName, ...table }: MatrixProps) {
+export function Matrix({ title, note, ...table }: MatrixProps) {
   const { ids, getValue } = table;
   const listCells = () => ({
     header: ['Run', ...ids],
@@ -29,7 +28,7 @@ export function Matrix({ title, note, fileName, ...table }: MatrixProps) {
       aside={
         <>
           {note}
-          <TableExport label={title.toLowerCase()} fileName={fileName} listCells={listCells} />
+          <TableExport label={title.toLowerCase()} fileName={formatFileName(title)} listCells={listCells} />
         </>
       }
     >
@@ -38,7 +37,7 @@ export function Matrix({ title, note, fileName, ...table }: MatrixProps) {
   );
 }
 
-function MatrixTable({ label, ids, getValue, format }: Omit<MatrixProps, 'title' | 'note' | 'fileName'>) {
+function MatrixTable({ label, ids, getValue, format }: Omit<MatrixProps, 'title' | 'note'>) {
   const formatPair = (row: number, column: number) => {
     const value = getValue(row, column);
     return value === null ? MISSING_TEXT : format(value);

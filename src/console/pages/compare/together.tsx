@@ -254,7 +254,6 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
         note="realised, annualised"
         label="Tracking error of each pair"
         ids={ids}
-        fileName="pairwise-tracking-error"
         getValue={(row, column) => (row === column ? null : (errors[row]?.[column] ?? null))}
         format={formatPercent}
       />
@@ -264,7 +263,6 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
           note="latest weights, the smaller of each security"
           label="Overlap of each pair"
           ids={ids}
-          fileName="overlap-of-weights"
           getValue={(row, column) => {
             const [own, other] = [weights.data?.[row], weights.data?.[column]];
             return row === column || own == null || other == null ? null : countOverlap(own, other);

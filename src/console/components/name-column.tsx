@@ -1,5 +1,5 @@
 import { PENDING_NAMES, type NameFacts } from '../state/names.js';
-import { ValueSkeleton } from './skeleton.js';
+import { createAwaitedColumn } from './skeleton.js';
 import type { Column } from './table/columns.js';
 
 /** Returns a column of identifiers with the names of their companies. */
@@ -51,7 +51,16 @@ export const awaitNames = <R,>(
 ): readonly Column<R>[] =>
   facts !== PENDING_NAMES
     ? columns
-    : columns.map((column) => (ids.includes(column.id) ? { ...column, show: () => <ValueSkeleton /> } : column));
+    : columns.map((column) => (ids.includes(column.id) ? createAwaitedColumn(column) : column));
+
+/** Returns the column of companies as a list. Returns an empty list if no security has a name. */
+export const listCompanyColumns = <R,>(
+  column: Column<R>,
+  facts: ReadonlyMap<string, NameFacts>,
+): readonly Column<R>[] =>
+  facts === PENDING_NAMES || [...facts.values()].some(({ name }) => name !== null)
+    ? awaitNames([column], facts, [column.id])
+    : [];
 
 /** Returns an identifier followed by the name of its company, if it is known. */
 export function labelWithName(identifier: string, facts: ReadonlyMap<string, NameFacts>): string {

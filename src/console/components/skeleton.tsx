@@ -1,3 +1,4 @@
+import type { Column } from './table/columns.js';
 import './skeleton.css';
 
 /** Renders the outline of a page before its script is loaded. */
@@ -33,3 +34,6 @@ export const RowsSkeleton = () => (
     ))}
   </div>
 );
+
+/** Returns a column of a table that shows outlines, because its values are loading. */
+export const createAwaitedColumn = <R,>(column: Column<R>): Column<R> => ({ ...column, show: () => <ValueSkeleton /> });

@@ -1,9 +1,9 @@
 import type { DeskAction } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { Badge } from '../../components/badge.js';
-import { awaitNames } from '../../components/name-column.js';
+import { listCompanyColumns } from '../../components/name-column.js';
 import type { Column } from '../../components/table/columns.js';
-import { PENDING_NAMES, type NameFacts } from '../../state/names.js';
+import type { NameFacts } from '../../state/names.js';
 import { formatActionValue, isOverdue } from '../../words/actions.js';
 import { countDaysTo, formatDaysTo } from '../../words/dates.js';
 import { countValues, formatCount, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
@@ -28,16 +28,13 @@ interface ListedActions {
  */
 export function createColumns({ rows, names, indices, today, isComing }: ListedActions): readonly Column<DeskAction>[] {
   const flagged = rows.some(({ flags }) => flags.length > 0) ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'flags');
-  const isNamed = names === PENDING_NAMES || [...names.values()].some(({ name }) => name !== null);
   const priced = flagged.toSpliced(
     flagged.findIndex(({ id }) => id === 'type') + 1,
     0,
     termsColumn(names),
     createIndicesColumn(indices),
   );
-  const columns = isNamed
-    ? priced.toSpliced(2, 0, ...awaitNames([createCompanyColumn(names)], names, ['company']))
-    : priced;
+  const columns = priced.toSpliced(2, 0, ...listCompanyColumns(createCompanyColumn(names), names));
   if (!isComing && rows.every(({ ex_date: date }) => date <= today)) return columns;
   return columns.toSpliced(1, 0, createTimeColumn(today));
 }

@@ -6,9 +6,9 @@ import type { Line, Unit } from '../../components/chart/series.js';
 import { Section } from '../../components/page.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { awaitNames } from '../../components/name-column.js';
+import { listCompanyColumns } from '../../components/name-column.js';
 import { addQuery } from '../../state/location.js';
-import { PENDING_NAMES, NamesStore, useNames, type NameFacts } from '../../state/names.js';
+import { NamesStore, useNames, type NameFacts } from '../../state/names.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
 import { countValues, formatCount } from '../../words/numbers.js';
@@ -140,10 +140,9 @@ function createColumns({ gaps, names, store, end }: ColumnTerms): readonly Colum
     priority: 5,
     value: ({ identifier }) => names.get(identifier)?.name ?? null,
   };
-  const isNamed = names === PENDING_NAMES || [...names.values()].some(({ name }) => name !== null);
   return [
     security,
-    ...(isNamed ? awaitNames([company], names, ['company']) : []),
+    ...listCompanyColumns(company, names),
     ...GAP_COLUMNS,
     createSessionsColumn(gaps),
     createHistoryColumn(end),

@@ -1,35 +1,23 @@
+import type { Approval } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { usePendingApprovals } from '../../state/pending-approvals.js';
 import { formatApprovalAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatChange, formatDecimal } from '../../words/numbers.js';
 
 /** Request to override a price that other persons have not decided yet. */
-interface PendingOverride {
-  readonly approval_id: number;
-  readonly identifier: string;
-  readonly date: string;
-  readonly before: number | null;
-  readonly price: number | null;
-  readonly change: number | null;
-  readonly reason: string;
-  readonly persons: number;
-  readonly missing: number;
-  readonly requested_by: string;
-  readonly requested_at: string;
-}
+type PendingOverride = Omit<Approval, 'facts'> & OverrideFacts;
+
+type OverrideFacts = Extract<Approval['facts'], { readonly kind: 'override' }>;
 
 /**
  * Renders the requested overrides of a store that wait for other persons. Renders nothing if overrides need no
  * approval.
  */
 export function PendingOverrides({ store }: { readonly store: string }) {
-  const pending = useResource('pending approvals', (signal) =>
-    service.value.call('listApprovals', { query: { state: 'pending' }, signal }),
-  );
+  const pending = usePendingApprovals();
   const rule = pending.data?.rules.find(({ action }) => action === 'override');
   if (pending.data === undefined || rule === undefined) return null;
   const rows = pending.data.approvals.flatMap(({ facts, ...approval }): PendingOverride[] =>

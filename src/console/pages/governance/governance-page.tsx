@@ -11,6 +11,7 @@ import { createNumericColumn, type Column } from '../../components/table/columns
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { formatAddress } from '../../state/location.js';
+import { usePendingApprovals } from '../../state/pending-approvals.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatGovernanceAddress } from '../../words/addresses.js';
@@ -109,11 +110,7 @@ function MissingKinds() {
 
 /** Renders the number of pending approvals. */
 function Pending() {
-  const pending = useResource(
-    'pending approvals',
-    (signal) => service.value.call('listApprovals', { query: { state: 'pending' }, signal }),
-    { isLater: true },
-  );
+  const pending = usePendingApprovals({ isLater: true });
   return <>{pending.data && formatOpen(pending.data.approvals.length, 'pending')}</>;
 }
 

@@ -1,12 +1,9 @@
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { usePendingApprovals } from '../../state/pending-approvals.js';
 import type { WaiverRequest } from './day-states.js';
 
 /** Returns the pending requests to accept findings, for all schedules. Returns none until they are loaded. */
 export function useWaiverRequests(): readonly WaiverRequest[] {
-  const pending = useResource('pending waivers', (signal) =>
-    service.value.call('listApprovals', { query: { state: 'pending' }, signal }),
-  );
+  const pending = usePendingApprovals();
   return (pending.data?.approvals ?? []).flatMap(({ approval_id, facts }) =>
     facts?.kind === 'waive' ? [{ ...facts, approval_id }] : [],
   );

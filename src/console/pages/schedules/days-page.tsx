@@ -11,6 +11,7 @@ import { WeekdayDate } from '../../components/weekday-date.js';
 import type { PageProps } from '../../state/page-props.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
+import { useCalendars } from '../../state/exchanges.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
@@ -145,10 +146,8 @@ function Summary({ schedule, rows, next, requests }: SummaryProps) {
 /** Renders a summary of the schedule: its start, its indices and its steps. */
 function Plan({ schedule }: { readonly schedule: Schedule }) {
   const { at, calendar, day_offset: offset, time_zone: zone, indices, steps } = schedule;
-  const calendars = useResource('calendars', (signal) => service.value.call('listCalendars', { signal }), {
-    follows: false,
-  });
-  const timeZone = zone ?? calendars.data?.calendars.find(({ code }) => code === calendar)?.tz;
+  const calendars = useCalendars();
+  const timeZone = zone ?? calendars.find(({ code }) => code === calendar)?.tz;
   const daysText = offset === 0 ? '' : offset === 1 ? ', the day after' : `, ${offset} days after`;
   return (
     <Facts

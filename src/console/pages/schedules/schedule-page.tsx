@@ -8,6 +8,7 @@ import { listRows } from '../../components/form/row-list.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { navigate, getParameter } from '../../state/location.js';
+import { useCalendars } from '../../state/exchanges.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatScheduleAddress } from '../../words/addresses.js';
@@ -122,10 +123,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   const { document, findings, set } = edited;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const ids = (indices.data?.indices ?? []).map(({ id }) => id);
-  const calendars = useResource('calendars', (signal) => service.value.call('listCalendars', { signal }), {
-    follows: false,
-  });
-  const exchanges = calendars.data?.calendars ?? [];
+  const exchanges = useCalendars();
   const zone = document['time_zone'] ?? exchanges.find(({ code }) => code === document['calendar'])?.tz;
   const renderFields = (names: readonly string[]) => (
     <SchemaForm

@@ -24,6 +24,10 @@ type TabMessageSender = (message: Message) => void;
 const knownJobs = signal<ReadonlyMap<string, JobStatus>>(new Map());
 export const liveJobs = computed(() => [...knownJobs.value.values()].filter(isUnfinished).toSorted(compareByAge));
 export const health = signal<Health | null>(null);
+
+/** Returns true if a document names a data store that is not the served one. */
+export const isOtherStore = (store: string | null | undefined): store is string =>
+  store != null && store !== health.value?.store?.active;
 /** True if the stream is open. */
 export const isFollowing = signal(false);
 /** Version of the service that served this page. */

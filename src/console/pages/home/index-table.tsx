@@ -6,12 +6,12 @@ import { EmptyState } from '../../components/empty-state.js';
 import { Icon } from '../../components/icon.js';
 import { Problem } from '../../components/problem.js';
 import { Progress } from '../../components/progress.js';
-import { ValueSkeleton } from '../../components/skeleton.js';
 import { Sparkline } from '../../components/sparkline.js';
+import { createAwaitedColumn } from '../../components/skeleton.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { isLater, useFailedRuns } from '../../state/failed-runs.js';
-import { health, liveJobs } from '../../state/live.js';
+import { isOtherStore, liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useAsking } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
@@ -113,8 +113,6 @@ const renderWithSign = (value: number | null | undefined) => (
 /** Columns that do not depend on a run. */
 const INDEX_COLUMNS: ReadonlySet<string> = new Set(['index', 'tags']);
 
-const createAwaitedColumn = (column: Column<Row>): Column<Row> => ({ ...column, show: () => <ValueSkeleton /> });
-
 /** Columns that are shown only if a row has a value. */
 const OPTIONAL_COLUMNS: ReadonlyMap<string, (row: Row) => boolean> = new Map([
   ['tags', ({ index }) => index.tags.length > 0],
@@ -137,7 +135,7 @@ const COLUMNS: readonly Column<Row>[] = [
         <span class="quiet" title={index.name}>
           {index.name}
         </span>
-        {index.store_id !== null && index.store_id !== health.value?.store?.active && (
+        {isOtherStore(index.store_id) && (
           <Badge title="Store on which the index is computed, instead of the active store">{index.store_id}</Badge>
         )}
       </span>

@@ -9,7 +9,7 @@ import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { findOpenTab, Tabs, type Tab } from '../../components/tabs.js';
 import { Answered } from '../../components/wait.js';
-import { health } from '../../state/live.js';
+import { isOtherStore } from '../../state/live.js';
 import type { PageProps } from '../../state/page-props.js';
 import { NamesStore } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
@@ -205,7 +205,7 @@ function IndexContent({ index }: { readonly index: IndexDocument }) {
           <span>{name}</span>
           <Badge>{currency}</Badge>
           <Badge>{calendar}</Badge>
-          {store != null && store !== health.value?.store?.active && (
+          {isOtherStore(store) && (
             <span>
               on the data store <a href={storeAddress(store)}>{store}</a>
             </span>

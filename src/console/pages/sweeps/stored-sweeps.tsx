@@ -20,7 +20,7 @@ import { formatDecimal, formatPercent, MISSING_TEXT } from '../../words/numbers.
 import type { Json } from '../../words/paths.js';
 import { isNearChance, isOverfit } from './chance.js';
 import { useParameterLabels } from './sweep-figures.js';
-import { formatWithUnit } from './values.js';
+import { findBest, formatWithUnit } from './values.js';
 
 /** Maximum number of sweeps whose results are read, newest first. Each needs one request. */
 const READ_MAX = 30;
@@ -102,16 +102,15 @@ function BestVariants({ rows }: { readonly rows: readonly Row[] }) {
 /** Renders the values that the best variant sets. */
 function BestValues({ view }: { readonly view: SweepView }) {
   const labels = useParameterLabels(view.index_id);
-  const first = view.rows.find(({ rank }) => rank === 1);
-  if (first === undefined || labels === undefined) return MISSING_TEXT;
-  const text = Object.entries(first.patch)
+  const best = findBest(view);
+  if (best === undefined || labels === undefined) return MISSING_TEXT;
+  const text = Object.entries(best.patch)
     .map(([pointer, value]) => `${labels(pointer).label} ${formatWithUnit(value as Json, labels(pointer).unit)}`) // patch values are plain JSON
     .join(', ');
   return <span title={text}>{text}</span>;
 }
 
-const findBestRatio = ({ view }: Row): number | null =>
-  view?.rows.find(({ rank }) => rank === 1)?.metrics?.sharpe_ratio ?? null;
+const findBestRatio = ({ view }: Row): number | null => (view && findBest(view))?.metrics?.sharpe_ratio ?? null;
 
 function findMedianRatio({ view }: Row): number | null {
   const ratios = view?.rows.flatMap(({ metrics }) => metrics?.sharpe_ratio ?? []) ?? [];
@@ -153,7 +152,7 @@ const COLUMNS: readonly Column<Row>[] = [
     grow: 5,
     priority: 3,
     lines: 2,
-    value: ({ view }) => JSON.stringify(view?.rows.find(({ rank }) => rank === 1)?.patch ?? null),
+    value: ({ view }) => JSON.stringify((view && findBest(view))?.patch ?? null),
     show: ({ job, view }) =>
       view === null ? (
         job.status !== 'succeeded' && <Badge kind={STATUS_KINDS[job.status]}>{job.status}</Badge>

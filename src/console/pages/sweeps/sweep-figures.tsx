@@ -7,7 +7,7 @@ import { formatCount, formatDecimal, formatPercent } from '../../words/numbers.j
 import type { JsonObject } from '../../words/paths.js';
 import { isNearChance, isOverfit } from './chance.js';
 import { listVariedParameters } from './parameters.js';
-import { formatPointer, type ParameterLabels } from './values.js';
+import { findBest, formatPointer, type ParameterLabels } from './values.js';
 
 /** Describes the probability of overfitting, with its colour. */
 function rateOverfitting(view: SweepView) {
@@ -18,8 +18,8 @@ function rateOverfitting(view: SweepView) {
 
 /** Renders the figures that show how reliable the ranking of a sweep is. Sharpe ratios are annualised. */
 export function Figures({ view }: { readonly view: SweepView }) {
-  const { selection, overfitting, variants, refused, rows } = view;
-  const best = rows.find(({ rank }) => rank === 1)?.metrics?.sharpe_ratio ?? null;
+  const { selection, overfitting, variants, refused } = view;
+  const best = findBest(view)?.metrics?.sharpe_ratio ?? null;
   return (
     <Metrics
       label="Figures of the sweep"

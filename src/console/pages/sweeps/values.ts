@@ -1,4 +1,4 @@
-import type { Finding } from '#clients/typescript/divisor.js';
+import type { Finding, SweepView } from '#clients/typescript/divisor.js';
 import { formatDecimal, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { parseQuantity, formatQuantity } from '../../words/quantities.js';
@@ -71,6 +71,10 @@ export function formatWithUnit(value: Json | undefined, unit: string | null): st
   if (value === undefined || value === null) return 'none';
   return typeof value === 'number' ? formatQuantity(value, unit) : formatPatch(value);
 }
+
+/** Returns the variant that is first by the criterion of a sweep. */
+export const findBest = ({ rows }: Pick<SweepView, 'rows'>): SweepView['rows'][number] | undefined =>
+  rows.find(({ rank }) => rank === 1);
 
 /** Function that returns the label and unit of the parameter at a pointer. */
 export type ParameterLabels = (pointer: string) => { readonly label: string; readonly unit: string | null };

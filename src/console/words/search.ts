@@ -24,8 +24,10 @@ export function findTargets(targets: readonly Target[], typed: string): readonly
     const searchedText = `${lowerTitle} ${kind} ${more}`.toLowerCase();
     const ownWords = splitWords(lowerTitle);
     const missing = words.filter((word) => !searchedText.includes(word));
-    if (missing.length > 0)
-      return missing.reduce((rank, word) => rank + computeGapCost(splitWords(searchedText), word), GAP_RANK);
+    if (missing.length > 0) {
+      const searchedWords = splitWords(searchedText);
+      return missing.reduce((rank, word) => rank + computeGapCost(searchedWords, word), GAP_RANK);
+    }
     // If several words are typed, `core run` matches "Run CORE" better than "CORE Runs".
     if (words.length > 1 && words.every((word) => ownWords.includes(word) || lowerTitle === word)) return 0;
     if (lowerTitle.startsWith(text)) return 1;

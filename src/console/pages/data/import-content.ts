@@ -41,19 +41,19 @@ export async function readSample(files: readonly ImportFile[]): Promise<FileSamp
   }
   const packedFiles: PackedFile[] = [];
   let left = INSPECTED_BYTES_MAX;
+  let hasPrices = false;
   for (const file of sortBy(files).slice(0, FILES_MAX)) {
     const next = await packFile(file, true);
     if (computeSpace(next) > left) {
       if (packedFiles.length > 0) break;
       const start = getExtension(file.file) === '.xlsx' ? null : await packStart(file);
-      const hasPrices = file.table === 'market';
+      hasPrices = file.table === 'market';
       return start && { content: await createArchiveContent([start]), files: 1, hasPrices, isCut: true };
     }
+    hasPrices ||= file.table === 'market';
     left -= computeSpace(next);
     packedFiles.push(next);
   }
-  // Prices are sorted last.
-  const hasPrices = sortBy(files)[packedFiles.length - 1]?.table === 'market';
   return { content: await createArchiveContent(packedFiles), files: packedFiles.length, hasPrices, isCut: false };
 }
 

@@ -34,20 +34,20 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
   }, [files]);
   const result = inspected?.result ?? null;
   const usual = useMemo(() => schemas.data && readDefaults(schemas.data), [schemas.data]);
+  const proposedMapping = (result?.mapping ?? null) as unknown as JsonObject | null; // the mapping is a JSON object
+  const isNeeded = proposedMapping !== null && usual !== undefined && needsMapping(proposedMapping, usual);
   useEffect(() => {
     if (result === null || usual === undefined) return;
-    const proposedMapping = result.mapping as unknown as JsonObject; // the mapping is a JSON object
     const hasSeveral = files.filter(({ table }) => table === 'market').length > 1;
-    if (!hasSeveral && !needsMapping(proposedMapping, usual)) return;
+    if (!hasSeveral && !isNeeded) return;
     setMapping(proposedMapping);
     onProposed(result);
   }, [result, usual]);
-  const isChanged = mapping !== null && (inspected?.result?.mapping as unknown) !== mapping;
+  const isChanged = mapping !== null && proposedMapping !== mapping;
   const sample = inspected?.sample ?? null;
   const latestCheck = useOneAtATime(isChanged && sample !== null ? JSON.stringify(mapping) : null, () =>
     readWith(sample, mapping),
   );
-  const needed = result !== null && usual !== undefined && needsMapping(result.mapping as unknown as JsonObject, usual);
   return {
     inspected,
     isLooking,
@@ -57,7 +57,7 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
     usual: usual ?? null,
     // Standard tables that the user chose against a proposed mapping were not inspected.
     problem:
-      inspected === null || (mapping === null && needed)
+      inspected === null || (mapping === null && isNeeded)
         ? null
         : findProblem(
             isChanged ? { sample, result: latestCheck.data ?? null, trouble: latestCheck.trouble } : inspected,

@@ -24,6 +24,7 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
     ({ index, run, isKnown, failed }) =>
       isKnown && (failed !== null || run === null || run.stale !== null) && !running.has(`backtest:${index.id}`),
   );
+  const dueGroups = groupDue(due);
   const withRun = meant.filter(({ run }) => run !== null).map(({ index }) => index.id);
   const run = async () => {
     for (const { index, failed } of due)
@@ -34,8 +35,8 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
   return (
     <>
       {due.length > 1 && may('run') && (
-        <Button kind="bare" title={listDue(due).join('. ')} onClick={() => void run()}>
-          Run {countDue(due)}
+        <Button kind="bare" title={listIds(dueGroups).join('. ')} onClick={() => void run()}>
+          Run {countByReason(dueGroups)}
         </Button>
       )}
       {selected.length > 1 && withRun.length > 1 && (
@@ -55,20 +56,24 @@ const getReason = ({ index, run, failed }: Row): (typeof REASONS)[number] => {
   return run !== null ? 'stale' : index.has_run ? 'unreadable' : 'new';
 };
 
+interface DueGroup {
+  readonly reason: (typeof REASONS)[number];
+  readonly ids: readonly string[];
+}
+
 /** Groups indices by the reason to run them. */
-const groupDue = (due: readonly Row[]) =>
+const groupDue = (due: readonly Row[]): readonly DueGroup[] =>
   REASONS.map((reason) => ({
     reason,
     ids: due.filter((row) => getReason(row) === reason).map(({ index }) => index.id),
   })).filter(({ ids }) => ids.length > 0);
 
 /** Counts the indices to run by reason, for example `3 stale, 1 failed and 2 new indices`. */
-function countDue(due: readonly Row[]): string {
-  const groups = groupDue(due);
+function countByReason(groups: readonly DueGroup[]): string {
   const counts = new Intl.ListFormat('en-GB').format(groups.map(({ reason, ids }) => `${ids.length} ${reason}`));
   return `${counts} ${groups.at(-1)?.ids.length === 1 ? 'index' : 'indices'}`;
 }
 
 /** Lists the ids of the indices to run by reason. */
-const listDue = (due: readonly Row[]): readonly string[] =>
-  groupDue(due).map(({ reason, ids }) => `${formatLabel(reason)}: ${ids.join(', ')}`);
+const listIds = (groups: readonly DueGroup[]): readonly string[] =>
+  groups.map(({ reason, ids }) => `${formatLabel(reason)}: ${ids.join(', ')}`);

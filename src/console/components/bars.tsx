@@ -33,6 +33,7 @@ export function Bars({ label, bars, isRunning = false, isPlain = false, format, 
   const least = Math.min(...ends);
   const largestEnd = Math.max(...ends);
   const span = largestEnd - least || 1;
+  const [positiveClass, negativeClass] = isPlain ? ['', 'is-negative'] : ['up', 'down'];
   const formatPosition = (value: number) => `${((value - least) / span) * 100}%`;
   return (
     <table class="bars" data-part={getPartName(label)}>
@@ -44,7 +45,7 @@ export function Bars({ label, bars, isRunning = false, isPlain = false, format, 
             <td class="bar-ground" aria-hidden="true">
               <span class="bar-zero" style={{ left: formatPosition(0) }} />
               <span
-                class={`bar ${isPlain ? (bar.value < 0 ? 'is-negative' : '') : bar.value < 0 ? 'down' : 'up'}`}
+                class={`bar ${bar.value < 0 ? negativeClass : positiveClass}`}
                 style={{ left: formatPosition(Math.min(from, to)), width: `${(Math.abs(to - from) / span) * 100}%` }}
               />
             </td>

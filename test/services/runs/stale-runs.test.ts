@@ -90,7 +90,7 @@ describe('a run is stale', () => {
     });
   });
 
-  test('in no view after labels changed, but after the name of its own index changed', async () => {
+  test('in no view after labels changed, but after the name of the index that is run changed', async () => {
     const labels = { description: 'All securities, equally weighted.', tags: ['core', 'equal'] };
     await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { ...labels, universe: { kind: 'all' } }));
     for (const id of ['BASE', 'INNER', 'CHILD', 'FOLLOW']) expect([id, await readState(id)]).toEqual([id, null]);

@@ -170,6 +170,7 @@ interface ChartHeadProps extends ChartProps {
 function ChartHead(props: ChartHeadProps) {
   const { label, dates, lines, hasLegend = true, compares = false, unit, at, from, mark, notes, subject } = props;
   const marksAre = props.marks?.length ? props.marksAre : undefined;
+  const hasMarkLegend = compares && marksAre !== undefined;
   if (!hasLegend) return null;
   return (
     <figcaption class="chart-head">
@@ -183,9 +184,9 @@ function ChartHead(props: ChartHeadProps) {
         ) : (
           <Legend date={dates[at]} {...{ at, lines, unit, mark, marksAre }} />
         )}
-        {(props.hasNotes || (compares && marksAre !== undefined)) && (
+        {(props.hasNotes || hasMarkLegend) && (
           <p class="chart-remarks">
-            {compares && marksAre !== undefined && <MarkLegend text={marksAre} />}
+            {hasMarkLegend && <MarkLegend text={marksAre} />}
             {compares && mark !== undefined && <a href={mark.address}>{mark.label}</a>}
             {notes.map(({ id, text }) => (
               <span key={id} class="chart-note" title={text}>

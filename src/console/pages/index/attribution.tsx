@@ -64,8 +64,7 @@ function useReference(id: string) {
 export function Attribution({ id, run }: AttributionProps) {
   const range = findChosenRange();
   const window = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
-  const reference = useReference(id);
-  const { options, usual, against } = reference;
+  const { options, usual, against, isKnown } = useReference(id);
   const fields = useFieldsOfRun(id, run);
   const hasNoSectors = listGroupColumns(fields.data)?.includes('SECTOR') === false;
   const areFieldsKnown = fields.data !== undefined || fields.trouble !== null;
@@ -76,7 +75,7 @@ export function Attribution({ id, run }: AttributionProps) {
   );
   const query = { ...window, ...(against === null ? {} : { benchmark: against }) };
   const groups = useResource(
-    reference.isKnown && areFieldsKnown && !hasNoSectors
+    isKnown && areFieldsKnown && !hasNoSectors
       ? `groups ${formatRunKey(id)} ${range?.from} ${range?.to} ${against}`
       : null,
     (signal) => service.value.call('getGroupAttribution', { params: { index_id: id }, query, signal }),

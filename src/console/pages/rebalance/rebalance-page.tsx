@@ -257,16 +257,15 @@ const COLUMNS: readonly Column<Row>[] = [
     of: ({ change }) => change,
     write: addPoints,
   }),
-  {
+  createNumericColumn({
     id: 'uncapped',
     title: 'Uncapped',
     help: 'Weight before capping, at the prices of the day in effect',
     width: 84,
     priority: 4,
-    align: 'right',
-    value: ({ uncapped }) => uncapped,
-    show: ({ uncapped }) => formatWeight(uncapped),
-  },
+    of: ({ uncapped }) => uncapped,
+    write: formatWeight,
+  }),
   {
     id: 'trade',
     title: 'Traded',

@@ -81,6 +81,19 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     expect(importLink.y).toBe((await readBox(page.getByRole('link', { name: 'Connect', exact: true }))).y);
   });
 
+  test('Save stays visible below a long form', async () => {
+    for (const address of ['/console/strategies/new?index=CORE', '/console/indices/new']) {
+      await follow(page, address);
+      const save = page.getByRole('button', { name: /^Save/ });
+      for (const end of [0, 1]) {
+        await page.evaluate(`scrollTo(0, ${end} * document.body.scrollHeight)`);
+        const { y, height } = await readBox(save);
+        expect(y).toBeGreaterThan(700);
+        expect(y + height).toBeLessThanOrEqual(844);
+      }
+    }
+  });
+
   test('columns without own shares use the whole width of a table', async () => {
     const sql =
       "SELECT 'CORE-INDEX-ONE' AS name, '2024-01-02' AS day, 1.5 AS index_points_close, 2.5 AS portfolio_costs";

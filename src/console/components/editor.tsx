@@ -106,6 +106,7 @@ export function Editor(props: EditorProps) {
       title={title}
       subtitle={props.subtitle}
       above={above ?? []}
+      isEditor
       actions={
         may(scope) ? (
           <>

@@ -13,10 +13,12 @@ interface PageProps {
   readonly above?: readonly { readonly address: string; readonly text: string }[];
   readonly subtitle?: ComponentChildren;
   readonly actions?: ComponentChildren;
+  /** True for a page with a long form. On a phone, its actions stay visible at the bottom of the window. */
+  readonly isEditor?: boolean;
   readonly children: ComponentChildren;
 }
 
-export function Page({ title, above = [], subtitle, actions, children }: PageProps) {
+export function Page({ title, above = [], subtitle, actions, isEditor = false, children }: PageProps) {
   const name = [title, ...above.map(({ text }) => text)].join(' · ');
   useEffect(() => {
     document.title = `${name} · Divisor`;
@@ -38,7 +40,9 @@ export function Page({ title, above = [], subtitle, actions, children }: PagePro
           <h1>{title}</h1>
           {subtitle !== undefined && <div class="page-subtitle">{subtitle}</div>}
         </div>
-        {actions !== undefined && actions !== false && <div class="page-actions">{actions}</div>}
+        {actions !== undefined && actions !== false && (
+          <div class={isEditor ? 'page-actions is-fixed' : 'page-actions'}>{actions}</div>
+        )}
       </header>
       {children}
       {isPrinting.value && <PrintFoot />}

@@ -290,6 +290,13 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
     // If an index has no store, it is computed on the served store. Its run becomes current when the store of the run
     // is served.
+    // The list runs such an index only if it is selected.
+    await follow(page, '/');
+    await page.getByText('ran on market').first().waitFor();
+    const runButton = page.getByRole('button', { name: /^Run \d/ });
+    expect(await runButton.count()).toBe(0);
+    for (const id of ['BROAD', 'CORE']) await page.getByRole('checkbox', { name: id, exact: true }).check();
+    expect(await runButton.textContent()).toBe('Run 2 stale indices on closes');
     await follow(page, '/console/indices/CORE');
     await page.getByText('CORE is assigned to no data store').waitFor();
     await page.getByRole('button', { name: 'Assign CORE to market' }).click();
@@ -316,6 +323,11 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await page.getByRole('application', { name: 'Largest constituents of INDEX-1' }).waitFor();
     expect(await page.getByRole('button', { name: 'Serve closes' }).count()).toBe(0);
     expect((await service.ask<OverviewView>('GET', '/analytics/INDEX-1/overview')).body.stale).toBeNull();
+    // The confirmation of a deletion names the indices of the store.
+    await follow(page, '/console/data/stores/closes');
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('1 index cannot run without it: INDEX-1.').waitFor();
+    await page.getByRole('button', { name: 'Keep' }).click();
     expect(complaints).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 import { Button, LinkButton } from '../../components/button.js';
 import { runIndex } from '../../state/actions.js';
 import { getBacktestRequest } from '../../state/failed-runs.js';
-import { liveJobs } from '../../state/live.js';
+import { health, liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import type { RefusedQuery } from '../../state/refusals.js';
 import { formatCompareAddress } from '../../words/addresses.js';
@@ -21,8 +21,11 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
   const meant = selected.length === 0 ? rows : rows.filter(({ index }) => selected.includes(index.id));
   const running = new Set(liveJobs.value.map(({ job_id: id }) => id));
   const due = meant.filter(
-    ({ index, run, isKnown, failed }) =>
-      isKnown && (failed !== null || run === null || run.stale !== null) && !running.has(`backtest:${index.id}`),
+    (row) =>
+      row.isKnown &&
+      (row.failed !== null || row.run === null || row.run.stale !== null) &&
+      (selected.length > 0 || !isMoved(row)) &&
+      !running.has(`backtest:${row.index.id}`),
   );
   const dueGroups = groupDue(due);
   const withRun = meant.filter(({ run }) => run !== null).map(({ index }) => index.id);
@@ -37,6 +40,7 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
       {due.length > 1 && may('run') && (
         <Button kind="bare" title={listIds(dueGroups).join('. ')} onClick={() => void run()}>
           Run {countByReason(dueGroups)}
+          {due.some(isMoved) && ` on ${health.value?.store?.active}`}
         </Button>
       )}
       {selected.length > 1 && withRun.length > 1 && (
@@ -47,6 +51,12 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
     </>
   );
 }
+
+/**
+ * Returns true if a run would replace the results on another store by results on the served store. Such an index is run
+ * only if it is selected.
+ */
+const isMoved = ({ run, failed }: Row): boolean => failed === null && run?.stale?.store_id != null;
 
 /** Reasons to run an index, in the order of the button. */
 const REASONS = ['stale', 'failed', 'unreadable', 'new'] as const;

@@ -14,6 +14,7 @@ import type { PageProps } from '../../state/page-props.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { countValues } from '../../words/numbers.js';
 import { NameTable } from '../names/name-table.js';
 import { Coverage } from './coverage.js';
 import { DataVersions } from './data-versions.js';
@@ -94,6 +95,23 @@ function Part({ store, tab }: { readonly store: DataStore; readonly tab: string 
   }
 }
 
+/** Maximum number of indices that are named before a store is deleted. */
+const NAMED_MAX = 10;
+
+/** Renders the indices that are computed on a store and cannot run without it. */
+function AssignedIndices({ store }: { readonly store: string }) {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const ids = (indices.data?.indices ?? []).filter(({ store_id: of }) => of === store).map(({ id }) => id);
+  if (ids.length === 0) return null;
+  const others = ids.length - NAMED_MAX;
+  return (
+    <p>
+      {countValues(ids.length, 'index', 'indices')} cannot run without it: {ids.slice(0, NAMED_MAX).join(', ')}
+      {others > 0 && ` and ${others} more`}.
+    </p>
+  );
+}
+
 function Actions({ store }: { readonly store: DataStore }) {
   const { store_id: id, active: isServed, refreshable, managed, name } = store;
   const [isAsking, setAsking] = useState(false);
@@ -134,6 +152,7 @@ function Actions({ store }: { readonly store: DataStore }) {
               ? 'This also deletes its files. Stored runs keep only the hash of their data.'
               : 'This removes the store from the service. The data stays in its place.'}
           </p>
+          <AssignedIndices store={id} />
         </Confirm>
       )}
     </>

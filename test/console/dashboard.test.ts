@@ -56,6 +56,23 @@ describe.skipIf('why' in browserFailure)('a dashboard', () => {
     await page.close();
   });
 
+  test('parts far below the window are loaded, so that a printout contains them', async () => {
+    const page = await desk.newPage({ viewport: { width: 390, height: 300 } });
+    const parts = Array.from({ length: 16 }, (_, k) => ({
+      id: `part-${k}`,
+      address: '/console/indices/CORE',
+      part: 'Drawdown',
+      page: 'CORE',
+      width: 1,
+    }));
+    await page.addInitScript(`localStorage.setItem('divisor.dashboard', ${JSON.stringify(JSON.stringify(parts))})`);
+    await page.goto(`${desk.service.url()}/console/dashboard`);
+    const last = page.locator('.dashboard-pin').last();
+    await pollEventually(() => last.locator('iframe').getAttribute('aria-busy')).toBe('false');
+    expect(await page.evaluate('scrollY')).toBe(0);
+    await page.close();
+  });
+
   test('parts keep their ranges as pinned until a range is chosen for all of them', async () => {
     const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
     await page.goto(`${desk.service.url()}/console/indices/CORE?from=2020-12-31&to=2021-12-31`);

@@ -27,6 +27,7 @@ import './dashboard.css';
 export function DashboardPage() {
   const runs = useRuns();
   const [dragged, setDragged] = useState<string | null>(null);
+  const [loadedIds, setLoadedIds] = useState<ReadonlySet<string>>(new Set());
   const storedPins = pins.value;
   const isOverview = storedPins.length === 0 && !isArranged();
   const summaries = runs.data?.summaries ?? [];
@@ -37,6 +38,7 @@ export function DashboardPage() {
     const movedPin = all[from];
     if (movedPin !== undefined) setPins(all.toSpliced(from, 1).toSpliced(Math.max(0, to), 0, movedPin));
   };
+  const next = all.findIndex(({ id }) => !loadedIds.has(id));
   if (isOverview && runs.data === undefined && runs.trouble === null) return <PageSkeleton />;
   return (
     <Page
@@ -61,6 +63,8 @@ export function DashboardPage() {
                 key={one.id}
                 one={one}
                 all={all}
+                isNext={k === next}
+                onLoad={() => setLoadedIds((before) => new Set([...before, one.id]))}
                 onDrag={setDragged}
                 onMove={(to) => move(one.id, to)}
                 {...(dragged !== null && { onDrop: () => move(dragged, k) })}
@@ -87,6 +91,9 @@ function PartRange({ runs, hasOwnRanges }: { readonly runs: Runs; readonly hasOw
 const hasOwnRange = ({ address }: Pin): boolean => new URLSearchParams(address.split('?')[1]).has('from');
 
 interface PinCardProps extends PinButtonsProps {
+  /** True for the first part that is not loaded. It is loaded even outside the window, so that a printout has all parts. */
+  readonly isNext: boolean;
+  onLoad(): void;
   /** Called with the id of the pin when dragging starts, and with null when it ends. */
   onDrag(id: string | null): void;
   /** Moves the dragged pin to the position of this card. Absent while no pin is dragged. */
@@ -99,7 +106,7 @@ const CARD_REST = 64;
 /**
  * Renders a pinned part with its header. It takes as many grid rows as it is high, so that the parts below it move up.
  */
-function PinCard({ one, all, onMove, onDrag, onDrop }: PinCardProps) {
+function PinCard({ one, all, isNext, onLoad, onMove, onDrag, onDrop }: PinCardProps) {
   const [height, setHeight] = useState(FIRST_HEIGHT);
   return (
     <li
@@ -126,7 +133,14 @@ function PinCard({ one, all, onMove, onDrag, onDrop }: PinCardProps) {
         </h2>
         <PinButtons one={one} all={all} onMove={onMove} />
       </header>
-      <PinFrame one={one} range={findChosenRange()} height={height} onHeight={setHeight} />
+      <PinFrame
+        one={one}
+        range={findChosenRange()}
+        height={height}
+        isEager={isNext}
+        onLoad={onLoad}
+        onHeight={setHeight}
+      />
     </li>
   );
 }

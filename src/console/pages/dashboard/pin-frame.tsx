@@ -11,11 +11,14 @@ interface PinFrameProps {
   /** Date range of all parts; null if each part has its own. */
   readonly range: Range | null;
   readonly height: number;
+  /** True if the frame is loaded even if it is far outside the window. */
+  readonly isEager: boolean;
+  onLoad(): void;
   onHeight(height: number): void;
 }
 
 /** Renders the pinned part of its page in an iframe. The frame is as high as its content. */
-export function PinFrame({ one, range, height, onHeight }: PinFrameProps) {
+export function PinFrame({ one, range, height, isEager, onLoad, onHeight }: PinFrameProps) {
   const frame = useRef<HTMLIFrameElement>(null);
   const [loads, setLoads] = useState(0);
   const [isShown, setShown] = useState(false);
@@ -48,9 +51,12 @@ export function PinFrame({ one, range, height, onHeight }: PinFrameProps) {
       aria-busy={!isShown}
       title={`${one.part}, ${one.page}`}
       src={source.current}
-      loading="lazy"
+      loading={isEager ? 'eager' : 'lazy'}
       style={{ height: `${height}px` }}
-      onLoad={() => setLoads((before) => before + 1)}
+      onLoad={() => {
+        setLoads((before) => before + 1);
+        onLoad();
+      }}
     />
   );
 }

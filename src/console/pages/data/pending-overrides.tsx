@@ -83,8 +83,9 @@ const COLUMNS: readonly Column<PendingOverride>[] = [
     width: 84,
     priority: 2,
     value: ({ persons, missing }) => `${persons - missing} of ${persons}`,
+    showBelow: ({ persons, missing }) => `${persons - missing} of ${persons} agreed`,
   },
-  { id: 'author', title: 'Author', width: 90, priority: 5, value: ({ requested_by: author }) => author },
+  { id: 'author', title: 'Author', width: 90, priority: 5, below: 'titled', value: ({ requested_by: author }) => author },
   {
     id: 'at',
     title: 'Time',

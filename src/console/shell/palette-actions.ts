@@ -14,10 +14,11 @@ interface KnownSubjects {
   onShortcuts(): void;
 }
 
-const createAction = (name: string, text: string, act: () => unknown): Target => ({
+const createAction = (name: string, text: string, act: () => unknown, words = ''): Target => ({
   address: `action ${name}`,
   text,
   kind: 'action',
+  words,
   act,
 });
 
@@ -27,7 +28,7 @@ const link = (address: string, text: string): Target => ({ address, text, kind: 
 export function createActions({ indices, stores, onShortcuts }: KnownSubjects): readonly Target[] {
   return [
     ...indices.flatMap(({ id }) => [
-      ...(may('run') ? [createAction(`run ${id}`, `Run ${id}`, () => runIndex(id, { if_stale: true }))] : []),
+      ...(may('run') ? [createAction(`run ${id}`, `Run ${id}`, () => runIndex(id, { if_stale: true }), 'backtest')] : []),
       ...(may('write')
         ? [
             link(`${formatIndexAddress(id)}/edit`, `Edit ${id}`),
@@ -38,7 +39,7 @@ export function createActions({ indices, stores, onShortcuts }: KnownSubjects): 
     ...(may('data')
       ? stores
           .filter(({ active }) => !active)
-          .map(({ store_id: id }) => createAction(`serve ${id}`, `Serve ${id}`, () => activateStore(id)))
+          .map(({ store_id: id }) => createAction(`serve ${id}`, `Serve ${id}`, () => activateStore(id), 'switch market'))
       : []),
     ...THEMES.map((theme) => createAction(`theme ${theme}`, `Theme: ${theme}`, () => chooseTheme(theme))),
     ...(indices[0] === undefined

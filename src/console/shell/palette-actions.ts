@@ -28,7 +28,9 @@ const link = (address: string, text: string): Target => ({ address, text, kind: 
 export function createActions({ indices, stores, onShortcuts }: KnownSubjects): readonly Target[] {
   return [
     ...indices.flatMap(({ id }) => [
-      ...(may('run') ? [createAction(`run ${id}`, `Run ${id}`, () => runIndex(id, { if_stale: true }), 'backtest')] : []),
+      ...(may('run')
+        ? [createAction(`run ${id}`, `Run ${id}`, () => runIndex(id, { if_stale: true }), 'backtest')]
+        : []),
       ...(may('write')
         ? [
             link(`${formatIndexAddress(id)}/edit`, `Edit ${id}`),
@@ -39,7 +41,9 @@ export function createActions({ indices, stores, onShortcuts }: KnownSubjects): 
     ...(may('data')
       ? stores
           .filter(({ active }) => !active)
-          .map(({ store_id: id }) => createAction(`serve ${id}`, `Serve ${id}`, () => activateStore(id), 'switch market'))
+          .map(({ store_id: id }) =>
+            createAction(`serve ${id}`, `Serve ${id}`, () => activateStore(id), 'switch market'),
+          )
       : []),
     ...THEMES.map((theme) => createAction(`theme ${theme}`, `Theme: ${theme}`, () => chooseTheme(theme))),
     ...(indices[0] === undefined

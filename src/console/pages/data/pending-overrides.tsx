@@ -85,7 +85,14 @@ const COLUMNS: readonly Column<PendingOverride>[] = [
     value: ({ persons, missing }) => `${persons - missing} of ${persons}`,
     showBelow: ({ persons, missing }) => `${persons - missing} of ${persons} agreed`,
   },
-  { id: 'author', title: 'Author', width: 90, priority: 5, below: 'titled', value: ({ requested_by: author }) => author },
+  {
+    id: 'author',
+    title: 'Author',
+    width: 90,
+    priority: 5,
+    below: 'titled',
+    value: ({ requested_by: author }) => author,
+  },
   {
     id: 'at',
     title: 'Time',

@@ -135,8 +135,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const saving = useSaving({ draft, opened, onReload });
   useWarning(isChanged);
   useRuleAt(getParameter('at'));
-  const saveFindings = saving.trouble?.findings ?? [];
-  const findings = [...(report.data?.findings ?? []), ...saveFindings];
+  const findings = [...(report.data?.findings ?? []), ...(saving.trouble?.findings ?? [])];
   return (
     <DesignerContext.Provider value={{ draft, types, findings, isStored, ...names }}>
       <FormulaTerms.Provider

@@ -67,7 +67,11 @@ export function Verification({ id, entries }: VerificationProps) {
 
 function State({ verdict }: { readonly verdict: Verdict | null }) {
   if (verdict === null)
-    return <>{canVerify() ? 'not verified in this browser yet' : 'a browser can verify only over HTTPS or on this machine'}</>;
+    return (
+      <>
+        {canVerify() ? 'not verified in this browser yet' : 'a browser can verify only over HTTPS or on this machine'}
+      </>
+    );
   const { sound, hasSignatures, fault } = verdict;
   if (fault !== null)
     return (

@@ -82,7 +82,7 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
   });
 
   test('Save stays visible below a long form', async () => {
-    for (const address of ['/console/strategies/new?index=CORE', '/console/indices/new']) {
+    for (const address of ['/console/strategies/new?index=CORE', '/console/watchlists/new']) {
       await follow(page, address);
       const save = page.getByRole('button', { name: /^Save/ });
       for (const end of [0, 1]) {

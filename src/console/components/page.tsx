@@ -13,7 +13,7 @@ interface PageProps {
   readonly above?: readonly { readonly address: string; readonly text: string }[];
   readonly subtitle?: ComponentChildren;
   readonly actions?: ComponentChildren;
-  /** True for a page with a long form. On a phone, its actions stay visible at the bottom of the window. */
+  /** True for the editor of a document. On a phone, its actions stay visible at the bottom of the window. */
   readonly isEditor?: boolean;
   readonly children: ComponentChildren;
 }

@@ -144,7 +144,6 @@ function Designer({ opened, types, onReload }: DesignerProps) {
         <Page
           title={isStored ? `Edit ${id}` : 'New index'}
           above={listPagesAbove(id, isStored)}
-          isEditor
           actions={
             <>
               <UndoButtons draft={draft} />

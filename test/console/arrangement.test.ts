@@ -106,6 +106,11 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await pollEventually(() => rows.getAttribute('aria-rowcount')).toBe(String(heavy + 2));
     await page.reload();
     await pollEventually(() => rows.getAttribute('aria-rowcount')).toBe(String(heavy + 2));
+    const filter = page.getByLabel('Filter Weight of constituents of CORE');
+    await filter.fill('abc');
+    await page.getByText('The filter “abc” of Weight is ignored: write 5, > 5, <= 5 or 2..5.').waitFor();
+    expect(await filter.getAttribute('aria-invalid')).toBe('true');
+    await filter.fill('');
   });
 
   test('indices are selected by the space key and compared, stale indices are run together, and all are grouped by tag', async () => {

@@ -168,6 +168,14 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
       await page.getByLabel('Last day of the note').fill(to);
       await page.getByRole('button', { name: 'Add the note' }).click();
     }
+    for (const [from, to, reason] of [
+      ['2020-02-30', '', '“2020-02-30” is not a date such as 2024-03-15.'],
+      ['2020-03-20', '2020-01-02', 'The last day 2020-01-02 is before the first day 2020-03-20.'],
+    ] as const) {
+      await page.getByLabel('First day of the note').fill(from);
+      await page.getByLabel('Last day of the note').fill(to);
+      await page.getByText(reason).waitFor();
+    }
     await page.keyboard.press('Escape');
     const chart = page.getByRole('application', { name: /^Level of CORE/ });
     await chart.focus();

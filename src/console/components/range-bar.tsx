@@ -1,3 +1,4 @@
+import { useEffect, useState } from 'preact/hooks';
 import { chooseRange, findChosenRange, earlierRanges, PRESETS } from '../state/range.js';
 import { isDate } from '../words/dates.js';
 import './control.css';
@@ -107,22 +108,47 @@ interface DateInputProps {
   onChange(date: string): void;
 }
 
-/** Renders a date input. An incomplete, invalid or unavailable date is replaced with the date before the edit. */
+/** Renders a date input. A date that is invalid or not available stays in the input, with the reason below it. */
 export function DateInput({ label, value, least, most, onChange }: DateInputProps) {
+  const [typed, setTyped] = useState<TypedDate | null>(null);
+  useEffect(() => setTyped(null), [value]);
+  const isWrong = typed !== null && typed.problem !== '';
   return (
-    <input
-      class="control date-input"
-      aria-label={label}
-      value={value}
-      size={10}
-      maxLength={10}
-      placeholder="YYYY-MM-DD"
-      pattern="\d{4}-\d{2}-\d{2}"
-      onChange={(event) => {
-        const date = event.currentTarget.value.trim();
-        if (isDate(date) && date >= least && date <= most) onChange(date);
-        else event.currentTarget.value = value;
-      }}
-    />
+    <span class="date-field">
+      <input
+        class="control date-input"
+        aria-label={label}
+        aria-invalid={isWrong}
+        value={typed?.text ?? value}
+        size={10}
+        maxLength={10}
+        placeholder="YYYY-MM-DD"
+        onInput={({ currentTarget }) => setTyped({ text: currentTarget.value, problem: '' })}
+        onChange={({ currentTarget }) => {
+          const text = currentTarget.value.trim();
+          const problem = findDateProblem(text, { least, most });
+          setTyped(problem === '' ? null : { text, problem });
+          if (problem === '') onChange(text);
+        }}
+      />
+      {isWrong && (
+        <span class="date-problem" role="alert">
+          {typed.problem}
+        </span>
+      )}
+    </span>
   );
+}
+
+/** Text that differs from the chosen date, and why it cannot be chosen; an empty text while the user types. */
+interface TypedDate {
+  readonly text: string;
+  readonly problem: string;
+}
+
+/** Returns why a date cannot be chosen; an empty text if it can. */
+function findDateProblem(date: string, { least, most }: Pick<DateInputProps, 'least' | 'most'>): string {
+  if (!isDate(date)) return `“${date}” is not a date such as ${least}.`;
+  if (date < least) return `${date} is before ${least}, the first available date.`;
+  return date > most ? `${date} is after ${most}, the last available date.` : '';
 }

@@ -24,11 +24,16 @@ export const NamesStore = createContext<string | null>(null);
 export const PENDING_NAMES: ReadonlyMap<string, NameFacts> = new Map();
 
 /**
- * Reads reference data of securities. Securities that are unknown are left out; values that are missing are null.
+ * Reads reference data of securities from a store. Default: the store of the displayed run. Securities that are unknown are left out; values that are missing are null.
  * Returns `PENDING_NAMES` while the data is loading.
  */
-export function useNames(identifiers: readonly string[], asOf: string | undefined): ReadonlyMap<string, NameFacts> {
-  const store = useContext(NamesStore) ?? undefined;
+export function useNames(
+  identifiers: readonly string[],
+  asOf: string | undefined,
+  ofStore?: string,
+): ReadonlyMap<string, NameFacts> {
+  const runStore = useContext(NamesStore) ?? undefined;
+  const store = ofStore ?? runStore;
   const key = identifiers.length === 0 ? null : `names ${store} ${asOf} ${identifiers.length} ${identifiers.join(',')}`;
   const facts = useResource(key, (signal) => readFacts(identifiers, { as_of: asOf, store_id: store }, signal), {
     keeps: true,

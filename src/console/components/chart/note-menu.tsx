@@ -46,7 +46,8 @@ function NoteForm({ subject, range }: NoteMenuProps) {
   const [text, setText] = useState('');
   const [from, setFrom] = useState(range.from);
   const [to, setTo] = useState(range.to === range.from ? '' : range.to);
-  const isRight = text.trim() !== '' && isDate(from) && (to === '' || (isDate(to) && to >= from));
+  const problem = findPeriodProblem(from, to);
+  const isRight = text.trim() !== '' && problem === null;
   return (
     <form
       class="note-form"
@@ -69,6 +70,7 @@ function NoteForm({ subject, range }: NoteMenuProps) {
         <input
           class="control date-input"
           aria-label="First day of the note"
+          aria-invalid={!isDate(from)}
           value={from}
           onInput={(event) => setFrom(event.currentTarget.value)}
         />
@@ -76,15 +78,29 @@ function NoteForm({ subject, range }: NoteMenuProps) {
         <input
           class="control date-input"
           aria-label="Last day of the note"
+          aria-invalid={isDate(from) && problem !== null}
           placeholder="one day"
           value={to}
           onInput={(event) => setTo(event.currentTarget.value)}
         />
       </span>
+      {problem !== null && (
+        <p class="down" role="alert">
+          {problem}
+        </p>
+      )}
       <Button type="submit" disabled={!isRight}>
         Add the note
       </Button>
       <p class="quiet">A period is shaded. Notes are kept in this browser.</p>
     </form>
   );
+}
+
+/** Returns why a note cannot have these days; null if it can. The last day is empty for a note on one day. */
+function findPeriodProblem(from: string, to: string): string | null {
+  const wrong = [from, to].find((date) => date !== '' && !isDate(date));
+  if (wrong !== undefined) return `“${wrong}” is not a date such as 2024-03-15.`;
+  if (from === '') return 'The note has no first day.';
+  return to !== '' && to < from ? `The last day ${to} is before the first day ${from}.` : null;
 }

@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { TableLayout } from '../../state/table-layouts.js';
 import { computeWidth, type Column, type Sort } from './columns.js';
+import { isFilter, NUMBER_FILTERS } from './filter-problems.js';
 import { moveColumn, WIDTH_MIN } from './layout.js';
 
 interface TableHeadProps<R> {
@@ -125,7 +126,8 @@ export function TableHead<R>(props: TableHeadProps<R>) {
                 <input
                   class="control"
                   aria-label={`Filter ${column.title} of ${label}`}
-                  title={column.align === 'right' ? '5, > 5, <= 5 or 2..5' : 'Words; -word excludes'}
+                  aria-invalid={!isFilter(column, filters[column.id])}
+                  title={column.align === 'right' ? NUMBER_FILTERS : 'Words; -word excludes'}
                   placeholder={column.align === 'right' ? '> 0' : ''}
                   value={filters[column.id] ?? ''}
                   onInput={(event) => onFilter(column.id, event.currentTarget.value)}

@@ -3,6 +3,7 @@ import { getPartName } from '../../state/part.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { storeLayout, getLayout } from '../../state/table-layouts.js';
 import { parseSort, formatSort, type TableProps } from './columns.js';
+import { FilterProblems } from './filter-problems.js';
 import { selectColumn } from './selection.js';
 import { TableBody } from './table-body.js';
 import { useTableModel } from './table-model.js';
@@ -63,6 +64,7 @@ export function Table<R>(given: TableProps<R>) {
         onFilter={(id, text) => setFilterText(formatFilters({ ...filters, [id]: text }))}
         onFold={(key) => setFolded(folded.includes(key) ? folded.filter((one) => one !== key) : [...folded, key])}
       />
+      {isFiltering && <FilterProblems columns={model.columns} filters={filters} />}
       {model.found.length === 0 && (
         <p class="table-empty quiet">
           {rows.length === 0 ? empty : `No rows match the ${filterText === '' ? 'search' : 'filters'}.`}

@@ -9,6 +9,7 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { MayNot } from '../../components/may-not.js';
 import { Problem } from '../../components/problem.js';
 import { SidePanel } from '../../components/side-panel.js';
+import { getChosenStore } from '../../components/store-select.js';
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
 import { useNames } from '../../state/names.js';
@@ -34,8 +35,9 @@ interface ActionPanelProps {
 
 /** Renders a corporate action: its terms, its effect on each index, and the decision. */
 export function ActionPanel({ id, onClose }: ActionPanelProps) {
-  const action = useResource(`action ${id}`, (signal) =>
-    service.value.call('getAction', { params: { action_id: id }, signal }),
+  const store = getChosenStore();
+  const action = useResource(`action ${store} ${id}`, (signal) =>
+    service.value.call('getAction', { params: { action_id: id }, query: { store_id: store }, signal }),
   );
   return (
     <SidePanel
@@ -94,7 +96,7 @@ function ActionFacts({ action, name, currency }: ActionFactsProps) {
             'Security',
             <>
               {name !== null && `${name} `}
-              <a href={formatSecurityAddress(identifier)}>{identifier}</a>
+              <a href={formatSecurityAddress(identifier, getChosenStore())}>{identifier}</a>
             </>,
           ],
           ['Terms', formatActionValue(type, value, currency)],
@@ -126,7 +128,11 @@ function Decision({ action: { action_id: id, state, decisions } }: { readonly ac
       attempt(async () => {
         // The service validates the sources.
         const body = { ...request, decision, comment: findComment(comment) } as DeskDecisionRequest;
-        await service.value.call('decideAction', { params: { action_id: id }, body });
+        await service.value.call('decideAction', {
+          params: { action_id: id },
+          query: { store_id: getChosenStore() },
+          body,
+        });
         showToast('good', `The action is ${decision}.`);
         setComment('');
         notifyChange();

@@ -8,10 +8,11 @@ import { GuideLink } from '../../components/guide-link.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page } from '../../components/page.js';
 import { DateInput } from '../../components/range-bar.js';
+import { getChosenStore, StoreSelect } from '../../components/store-select.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { health } from '../../state/live.js';
-import { useNames } from '../../state/names.js';
+import { NamesStore, useNames } from '../../state/names.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -35,63 +36,73 @@ export function ActionsPage() {
   const chosenState = getParameter('state') ?? 'all';
   const openAction = getParameter('action');
   const requestedStart = getParameter('from');
-  const last = health.value?.store?.end ?? null;
+  const store = getChosenStore();
+  const stores = useResource(store === undefined ? null : 'stores', (signal) =>
+    service.value.call('listStores', { signal }),
+  );
+  const chosenStore = stores.data?.stores.find(({ store_id: id }) => id === store);
+  const last = (store === undefined ? health.value?.store?.end : chosenStore?.end) ?? null;
   const today = formatToday();
-  const actionList = useResource(`actions ${requestedStart} ${last}`, (signal) => load(requestedStart, last, signal), {
-    keeps: true,
-  });
+  const actionList = useResource(
+    `actions ${store} ${requestedStart} ${last}`,
+    (signal) => load({ store, from: requestedStart, last }, signal),
+    { keeps: true },
+  );
   return (
     <Page title="Corporate actions" subtitle={<GuideLink page="desk">How the desk confirms actions</GuideLink>}>
-      <Answered resource={actionList} what="the corporate actions">
-        {({ actions, total, span }) => (
-          <>
-            <Counts actions={actions} today={today} />
-            <div class="action-filters">
-              <Choice
-                label="State"
-                options={['all', 'flagged', ...STATES].map((value) => ({ value, text: value }))}
-                value={chosenState}
-                onChoose={(value) => setParameters({ state: value === 'all' ? null : value, action: null })}
-              />
-              <label class="select">
-                <span class="quiet">Ex-date from</span>
-                <DateInput
-                  label="Ex-date from"
-                  value={requestedStart ?? findFirstDate(span, last)}
-                  least="1900-01-01"
-                  most="2999-12-31"
-                  onChange={(date) => setParameters({ from: date, action: null })}
+      <NamesStore.Provider value={store ?? null}>
+        <Answered resource={actionList} what="the corporate actions">
+          {({ actions, total, span }) => (
+            <>
+              <Counts actions={actions} today={today} />
+              <div class="action-filters">
+                <Choice
+                  label="State"
+                  options={['all', 'flagged', ...STATES].map((value) => ({ value, text: value }))}
+                  value={chosenState}
+                  onChoose={(value) => setParameters({ state: value === 'all' ? null : value, action: null })}
                 />
-              </label>
-            </div>
-            {(span === 'next' || span === 'year') && actions.length > 0 && (
-              <p class="quiet">
-                {span === 'next'
-                  ? `No action from ${RECENT_DAYS} days before to ${COMING_DAYS} days after ${last}: the next ones are shown.`
-                  : `The store has no action after ${last}: those of the last year are shown, the latest first.`}
-              </p>
-            )}
-            <ActionList
-              key={span}
-              actions={actions}
-              chosen={chosenState}
-              open={openAction}
-              last={last}
-              today={today}
-              from={requestedStart ?? findFirstDate(span, last)}
-              isComing={span === 'usual' || span === 'next'}
-            />
-            {total > actions.length && (
-              <p class="quiet">
-                The first {formatCount(actions.length)} of {formatCount(total)}.
-              </p>
-            )}
-          </>
+                <label class="select">
+                  <span class="quiet">Ex-date from</span>
+                  <DateInput
+                    label="Ex-date from"
+                    value={requestedStart ?? findFirstDate(span, last)}
+                    least="1900-01-01"
+                    most="2999-12-31"
+                    onChange={(date) => setParameters({ from: date, action: null })}
+                  />
+                </label>
+                <StoreSelect />
+              </div>
+              {(span === 'next' || span === 'year') && actions.length > 0 && (
+                <p class="quiet">
+                  {span === 'next'
+                    ? `No action from ${RECENT_DAYS} days before to ${COMING_DAYS} days after ${last}: the next ones are shown.`
+                    : `The store has no action after ${last}: those of the last year are shown, the latest first.`}
+                </p>
+              )}
+              <ActionList
+                key={span}
+                actions={actions}
+                chosen={chosenState}
+                open={openAction}
+                last={last}
+                today={today}
+                from={requestedStart ?? findFirstDate(span, last)}
+                isComing={span === 'usual' || span === 'next'}
+              />
+              {total > actions.length && (
+                <p class="quiet">
+                  The first {formatCount(actions.length)} of {formatCount(total)}.
+                </p>
+              )}
+            </>
+          )}
+        </Answered>
+        {openAction !== null && (
+          <ActionPanel key={openAction} id={openAction} onClose={() => setParameters({ action: null })} />
         )}
-      </Answered>
-      {openAction !== null && (
-        <ActionPanel key={openAction} id={openAction} onClose={() => setParameters({ action: null })} />
-      )}
+      </NamesStore.Provider>
     </Page>
   );
 }
@@ -120,10 +131,18 @@ const DATE_SPANS = {
 
 type Span = keyof typeof DATE_SPANS;
 
+interface ActionsQuery {
+  /** Data store; undefined for the served store. */
+  readonly store: string | undefined;
+  readonly from: string | null;
+  /** Last session of the store. */
+  readonly last: string | null;
+}
+
 /** Lists the actions from a date. If no date is given, lists the actions of the first default range that has any. */
-async function load(from: string | null, last: string | null, signal: AbortSignal) {
+async function load({ store, from, last }: ActionsQuery, signal: AbortSignal) {
   const list = (dates: { readonly from?: string; readonly to?: string }) =>
-    service.value.call('listActions', { query: { ...dates, limit: LISTED_MAX }, signal });
+    service.value.call('listActions', { query: { ...dates, store_id: store, limit: LISTED_MAX }, signal });
   if (from !== null) return { ...(await list({ from })), span: 'asked' as const };
   for (const span of ['usual', 'next'] as const) {
     const actions = await list(last === null ? {} : DATE_SPANS[span](last));
@@ -174,7 +193,7 @@ function Counts({ actions, today }: CountsProps) {
 }
 
 interface ActionListProps extends CountsProps {
-  /** Last session of the served store. */
+  /** Last session of the store. */
   readonly last: string | null;
   readonly chosen: string;
   readonly open: string | null;
@@ -236,7 +255,11 @@ function ActionList({ actions, chosen, open, last, today, from, isComing }: Acti
           noun="action"
           decisions={DECISIONS}
           decide={(key, decision, comment) =>
-            service.value.call('decideAction', { params: { action_id: key }, body: { decision, comment } })
+            service.value.call('decideAction', {
+              params: { action_id: key },
+              query: { store_id: getChosenStore() },
+              body: { decision, comment },
+            })
           }
           onDone={setSelected}
         />

@@ -1,4 +1,5 @@
 import type { DeskAction, DeskActions } from '#clients/typescript/divisor.js';
+import { getChosenStore } from '../../components/store-select.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 
@@ -17,14 +18,19 @@ interface Affected {
 export function useAffectedIndices(actions: readonly DeskAction[], limit: number): Affected | undefined {
   const dates = actions.map(({ ex_date: date }) => date).toSorted();
   const [from, to] = [dates[0], dates.at(-1)];
-  const key = from === undefined ? null : `affected ${from} ${to} ${actions.length}`;
-  return useResource(key, (signal) => read({ from, to, limit }, signal), { keeps: true, isLater: true }).data;
+  const store = getChosenStore();
+  const key = from === undefined ? null : `affected ${store} ${from} ${to} ${actions.length}`;
+  return useResource(key, (signal) => read({ from, to, limit, store_id: store }, signal), {
+    keeps: true,
+    isLater: true,
+  }).data;
 }
 
 interface Period {
   readonly from: string | undefined;
   readonly to: string | undefined;
   readonly limit: number;
+  readonly store_id: string | undefined;
 }
 
 async function read(period: Period, signal: AbortSignal): Promise<Affected> {

@@ -168,7 +168,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
           <SavedIndex id={id} saving={saving} mine={document} note={note} />
           <div class="designer">
             <Forms document={document} />
-            <Extent findings={findings} isValid={isValid} />
+            <Live findings={findings} isValid={isValid} store={getStoreId(document)} />
           </div>
         </Page>
       </FormulaTerms.Provider>
@@ -326,15 +326,6 @@ function Forms({ document }: { readonly document: JsonObject }) {
       {isStored && <Identity />}
       <Precision />
     </div>
-  );
-}
-
-/** Renders the live preview. Its dates are those of the served store. */
-function Extent({ findings, isValid }: Pick<Parameters<typeof Live>[0], 'findings' | 'isValid'>) {
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
-  const servedStore = stores.data?.stores.find(({ active }) => active);
-  return (
-    <Live findings={findings} isValid={isValid} start={servedStore?.start ?? null} end={servedStore?.end ?? null} />
   );
 }
 

@@ -7,7 +7,10 @@ import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime, type LatestRequest } from '../../state/one-at-a-time.js';
+import { findStore } from '../../state/live.js';
 import { getParameter, setParameters } from '../../state/location.js';
+import { NamesStore } from '../../state/names.js';
+import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { countValues } from '../../words/numbers.js';
 import { createBody, useWorkshop } from './draft.js';
@@ -27,13 +30,28 @@ const VIEWS = [
 interface LiveProps {
   readonly findings: readonly Finding[];
   readonly isValid: boolean;
-  /** First date of the served store; the next field is its last date. */
+  /** Data store of the definition; null for the served store. */
+  readonly store: string | null;
+}
+
+/** Renders a live preview of the definition. Its dates and names are those of its data store. */
+export function Live(props: LiveProps) {
+  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const { start = null, end = null } = findStore(stores.data?.stores, props.store) ?? {};
+  return (
+    <NamesStore.Provider value={props.store}>
+      <Views {...props} start={start} end={end} />
+    </NamesStore.Provider>
+  );
+}
+
+interface ViewsProps extends LiveProps {
+  /** First date of the store; the next field is its last date. */
   readonly start: string | null;
   readonly end: string | null;
 }
 
-/** Renders a live preview of the definition. */
-export function Live({ findings, isValid, start, end }: LiveProps) {
+function Views({ findings, isValid, start, end }: ViewsProps) {
   const { draft, isStored } = useWorkshop();
   const document = draft.document.value;
   const asOf = getParameter('on') ?? end;
@@ -79,7 +97,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
         {(view === 'preview' || view === 'change') && <DecisionDate asOf={asOf} start={start} end={end} />}
       </div>
       {urgent.length > 0 && <Findings findings={urgent} shown={4} isOpenForm />}
-      {asOf === null && view !== 'json' && <p class="quiet">No data store is served. Serve one to see a preview.</p>}
+      {asOf === null && view !== 'json' && <p class="quiet">There is no data to preview. Serve a data store.</p>}
       {isUnchecked && view === 'preview' && preview.data === undefined && <Wait what="the preview" />}
       {view === 'preview' && (
         <Answer latest={preview} isCurrent={isCurrent}>
@@ -98,7 +116,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
   );
 }
 
-interface DecisionDateProps extends Pick<LiveProps, 'start' | 'end'> {
+interface DecisionDateProps extends Pick<ViewsProps, 'start' | 'end'> {
   readonly asOf: string | null;
 }
 

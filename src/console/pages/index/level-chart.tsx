@@ -119,21 +119,20 @@ function useLines(
   others: readonly string[],
 ) {
   const range = findChosenRange();
-  const levels = useResource(
+  const read = useResource(
     `levels ${formatRunKey(id)} ${variant} ${others.join()}`,
-    (signal) =>
-      Promise.all([
-        readLevels(id, variant, signal, readShownRun()),
-        ...others.map((one) => readNearestLevels(one, variant, signal)),
-      ]),
+    (signal) => readAllLevels(id, others, variant, signal),
     { keeps: true },
   );
+  const { levels = NO_LEVELS, refusal = null } = read.data ?? {};
   const { dates, lines } = useMemo(
-    () => draw({ id, tracked, underlying, run, performance, levels: levels.data ?? [], unit, range }),
-    [id, tracked, underlying, run, performance, levels.data, unit, range?.from, range?.to],
+    () => draw({ id, tracked, underlying, run, performance, levels, unit, range }),
+    [id, tracked, underlying, run, performance, levels, unit, range?.from, range?.to],
   );
-  return { dates, lines, trouble: levels.trouble };
+  return { dates, lines, trouble: read.trouble ?? refusal };
 }
+
+const NO_LEVELS: readonly Levels[] = [];
 
 /** Returns a mark for each day on which a rebalance is traded. */
 function useRebalanceMarks(id: string): readonly Mark[] {
@@ -248,6 +247,18 @@ async function readNearestLevels(id: string, variant: Variant, signal: AbortSign
     if (createTrouble(thrown).code !== 'VARIANT_NOT_AVAILABLE') throw thrown;
     return readLevels(id, 'own', signal);
   }
+}
+
+/** Reads the levels of the displayed run and of other indices. An index that cannot be read is left out. */
+async function readAllLevels(id: string, others: readonly string[], variant: Variant, signal: AbortSignal) {
+  const levels = [readLevels(id, variant, signal, readShownRun())];
+  const all = await Promise.allSettled([...levels, ...others.map((one) => readNearestLevels(one, variant, signal))]);
+  const refused = all.find((one) => one.status === 'rejected');
+  if (all[0]!.status === 'rejected') throw all[0]!.reason; // the first request is that of the displayed run
+  return {
+    levels: all.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
+    refusal: refused === undefined ? null : createTrouble(refused.reason),
+  };
 }
 
 interface LevelChartInput {

@@ -32,8 +32,7 @@ interface NameTableProps {
 
 /** Renders the securities of a store. */
 export function NameTable({ store }: NameTableProps) {
-  const key = store === undefined ? 'names of the store' : `names of the store ${store}`;
-  const names = useResource(key, (signal) => readAllSecurities(signal, store));
+  const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
   return (
     <Answered resource={names} what="the names">
       {(rows) => <Rows rows={rows} store={store} />}
@@ -97,6 +96,10 @@ function Rows({ rows: all, store }: { readonly rows: readonly Row[]; readonly st
 
 const getOrder = (rows: readonly Row[]) =>
   rows.some(({ market_cap: cap }) => cap !== null) ? LARGEST_FIRST : INITIAL_SORT;
+
+/** Returns the key under which the securities of a store are cached. */
+export const formatSecuritiesKey = (store: string | undefined): string =>
+  store === undefined ? 'names of the store' : `names of the store ${store}`;
 
 /** Reads the securities of a store. Default: the served store. */
 export async function readAllSecurities(signal: AbortSignal, store?: string): Promise<readonly Row[]> {

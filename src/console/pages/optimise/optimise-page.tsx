@@ -27,6 +27,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { EarlierRuns } from './earlier-runs.js';
 import { listConflictPositions } from './infeasible.js';
 import { asConstraints, asRows, asTerms, createDerivedIndex, parseTerms } from './rows.js';
+import { NamesStore } from '../../state/names.js';
 import { Run } from './run-form.js';
 import { SaveIndex } from './save-index.js';
 import { Solve } from './solve.js';
@@ -127,7 +128,11 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
               // would replace the form after the user started to edit it.
               if (requestedSet !== null && constraintSet === undefined && !isRead.current)
                 return <Wait what="the constraint set" />;
-              return <Rows key={constraintSet?.id} parent={document} set={constraintSet} specs={specs} />;
+              return (
+                <NamesStore.Provider value={document.store_id ?? null}>
+                  <Rows key={constraintSet?.id} parent={document} set={constraintSet} specs={specs} />
+                </NamesStore.Provider>
+              );
             }}
           </Answered>
         )}

@@ -224,8 +224,9 @@ function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: Re
   const named = getParameter('point');
   const point = run.frontier === null || named === null ? undefined : findChosenPoint(run.frontier, named);
   const facts = useNames(
-    run.weights.map(({ identifier }) => identifier),
+    indices.data === undefined ? [] : run.weights.map(({ identifier }) => identifier),
     run.rebalance_date,
+    store,
   );
   const bindingLabels = useMemo(() => listBindingRows(run).map(({ label }) => label), [run]);
   const uncovered = useMemo(() => listUncoveredSecurities(bindingLabels), [bindingLabels]);

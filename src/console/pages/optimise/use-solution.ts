@@ -1,4 +1,5 @@
 import type { Finding, IndexDocument, PreviewResponse } from '#clients/typescript/divisor.js';
+import { findStore } from '../../state/live.js';
 import { useOneAtATime, type LatestRequest } from '../../state/one-at-a-time.js';
 import { getParameter } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
@@ -16,11 +17,11 @@ interface SolutionQuery {
 
 /** Live solution of an optimisation on a date. */
 export interface Solution extends LatestRequest<PreviewResponse> {
-  /** False until the served store is known. */
+  /** False until the store of the index is known. */
   readonly hasStores: boolean;
-  /** Decision date; null if no store is served. */
+  /** Decision date; null if the store of the index has no data. */
   readonly asOf: string | null;
-  /** First and last date of the served store; null if no store is served. */
+  /** First and last date of the store of the index; null if it has no data. */
   readonly extent: { readonly start: string; readonly end: string } | null;
   /** Findings of the service about the constraints and terms. */
   readonly findings: readonly Finding[];
@@ -29,7 +30,7 @@ export interface Solution extends LatestRequest<PreviewResponse> {
 /** Returns the solution of the last rebalance on or before a date. A run would give the same result. */
 export function useSolution({ parent, rows, terms, isValid }: SolutionQuery): Solution {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
-  const { start = null, end = null } = stores.data?.stores.find(({ active }) => active) ?? {};
+  const { start = null, end = null } = findStore(stores.data?.stores, parent.store_id ?? null) ?? {};
   const asOf = getParameter('on') ?? end;
   const body = { ...asTerms(terms), index_id: parent.id, constraints: asConstraints(rows), as_of: asOf };
   const solution = useOneAtATime(isValid && asOf !== null ? JSON.stringify(body) : null, () =>

@@ -135,7 +135,7 @@ export function ModelFigures({ view }: { readonly view: RiskModelView }) {
   // First row of the table. It is selected at first.
   const [first] = rows.toSorted((a, b) => b.volatility - a.volatility);
   const chosenName = names.find((name) => name === getParameter('name')) ?? first?.identifier;
-  const facts = useNames(names, view.observed_end ?? undefined);
+  const facts = useNames(names, view.observed_end ?? undefined, useModelStore(view.model_id));
   const columns = useMemo(() => [nameColumn(facts), VOLATILITY], [facts]);
   return (
     <>

@@ -13,6 +13,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatScheduleAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
+import { ScheduleSentence } from './schedule-sentence.js';
 import { StepList } from './step-list.js';
 
 /** Page of a schedule's plan: its indices, time and steps. */
@@ -28,7 +29,7 @@ export function SchedulePage({ params }: PageProps) {
     <Answered resource={openedDocument} what="the schedule">
       {(first) => (
         <Editor
-          title={id === null ? 'New schedule' : 'Edit'}
+          title={id === null ? 'New schedule' : `Edit ${id}`}
           subject={String(first.document['name'])}
           above={[
             { address: '/console/schedules', text: 'Schedules' },
@@ -150,6 +151,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   );
   return (
     <>
+      <ScheduleSentence document={document} zone={typeof zone === 'string' ? zone : undefined} />
       <div class="form-card">
         <div class="field-grid is-joined">
           <Field

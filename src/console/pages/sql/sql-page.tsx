@@ -7,6 +7,7 @@ import { createLazyComponent } from '../../components/lazy.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
+import { getChosenStore, StoreSelect } from '../../components/store-select.js';
 import { Wait } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useResource, type Resource } from '../../state/resource.js';
@@ -30,13 +31,15 @@ const NO_TABLES = {};
 export function SqlPage() {
   const requestedQuery = getParameter('q');
   const [query, setQuery] = useState(requestedQuery ?? EXAMPLES[0]!.query); // there is at least one example
-  const views = useResource('sql views', readTables);
+  const store = getChosenStore();
+  const views = useResource(`sql views ${store}`, (signal) => readTables(signal, store));
   const { result, trouble, isRunning, run, stop } = useQuery();
   const [isSent, setSent] = useState(requestedQuery !== null);
   // If the address has no query, the page opens with the result of the first example. It is not added to the history.
+  // The query also runs when another data store is chosen.
   useEffect(() => {
     void run(query, { isNoted: requestedQuery !== null });
-  }, []);
+  }, [store]);
   const send = (text = query) => {
     if (text.trim() === '') return;
     setSent(true);
@@ -82,6 +85,7 @@ export function SqlPage() {
               onAdd={(title) => choose(EXAMPLES.find((example) => example.title === title)?.query ?? query)}
             />
             <PastQueries onChoose={choose} />
+            <StoreSelect />
             <span class="quiet sql-keys">Ctrl Enter runs the query; Ctrl Space completes names.</span>
           </div>
         </div>
@@ -153,7 +157,11 @@ function useQuery() {
     setTrouble(null);
     const start = performance.now();
     try {
-      const answer = await service.value.call('runSql', { body: { query }, signal: controller.signal });
+      const answer = await service.value.call('runSql', {
+        query: { store_id: getChosenStore() },
+        body: { query },
+        signal: controller.signal,
+      });
       const seconds = (performance.now() - start) / 1000;
       if (isNoted) addQuery({ query, at: new Date().toISOString(), rows: answer.rows, seconds });
       if (running.current === controller) setResult({ query, result: answer, seconds });

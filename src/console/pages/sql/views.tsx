@@ -17,9 +17,9 @@ const TYPES: Readonly<Record<string, string>> = {
   BOOLEAN: 'true or false',
 };
 
-/** Reads the views and their columns. */
-export async function readTables(signal: AbortSignal): Promise<SqlTables> {
-  const { data } = await service.value.call('runSql', { body: { query: COLUMNS }, signal });
+/** Reads the views and their columns. @param store data store; undefined for the served store */
+export async function readTables(signal: AbortSignal, store: string | undefined): Promise<SqlTables> {
+  const { data } = await service.value.call('runSql', { query: { store_id: store }, body: { query: COLUMNS }, signal });
   const tables: Record<string, SqlTableColumn[]> = {};
   for (const [table, column, type, meaning] of data)
     (tables[String(table)] ??= []).push({

@@ -8,7 +8,7 @@ import type { Row } from './watched-table.js';
 
 interface WatchedFiguresProps {
   readonly rows: readonly Row[];
-  /** Securities of the list that are not in the served store. */
+  /** Securities of the list that are not in the data store. */
   readonly missing: readonly string[];
 }
 

@@ -3,6 +3,7 @@ import { useRef } from 'preact/hooks';
 import { ValueSkeleton } from '../../components/skeleton.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import { getChosenStore } from '../../components/store-select.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { Button } from '../../components/button.js';
@@ -20,7 +21,7 @@ import {
   type YearPrices,
 } from '../names/last-year.js';
 import { getParameter } from '../../state/location.js';
-import { readAllSecurities } from '../names/name-table.js';
+import { formatSecuritiesKey, readAllSecurities } from '../names/name-table.js';
 import { findLastDate, WatchedFigures } from './watched-figures.js';
 
 export type Security = IdentifierSearch['identifiers'][number];
@@ -42,7 +43,8 @@ interface WatchedTableProps {
 
 /** Renders securities in the order of their watchlist. Each has its returns and a line chart of the last year. */
 export function WatchedTable({ identifiers, onRemove }: WatchedTableProps) {
-  const names = useResource('names of the store', readAllSecurities);
+  const store = getChosenStore();
+  const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
   return (
     <Answered resource={names} what="the securities">
       {(all) => {
@@ -62,20 +64,21 @@ const selectChosen = (all: readonly Security[], identifiers: readonly string[]):
 
 interface PricedTableProps extends Pick<WatchedTableProps, 'onRemove'> {
   readonly securities: readonly Security[];
-  /** Identifiers that are not in the served store. */
+  /** Identifiers that are not in the data store. */
   readonly missing: readonly string[];
 }
 
 function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
+  const store = getChosenStore();
   const pricedSecurities = securities.slice(0, PRICED_MAX);
   /** Years that were already read. Only the years of added securities are requested. */
   const read = useRef(new Map<string, YearPrices>());
-  const formatKey = ({ identifier, end }: Security) => `${identifier} ${end}`;
+  const formatKey = ({ identifier, end }: Security) => `${store} ${identifier} ${end}`;
   const years = useResource(
     `years ${pricedSecurities.map(formatKey).join(' ')}`,
     async (signal) => {
       const missing = pricedSecurities.filter((security) => !read.current.has(formatKey(security)));
-      const missingYears = await readYears(missing, signal);
+      const missingYears = await readYears(missing, signal, store);
       for (const security of missing) {
         const year = missingYears.get(security.identifier);
         if (year !== undefined) read.current.set(formatKey(security), year);
@@ -103,7 +106,7 @@ function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
         ]}
         rows={rows}
         getKey={({ identifier }) => identifier}
-        formatAddress={({ identifier }) => formatSecurityAddress(identifier)}
+        formatAddress={({ identifier }) => formatSecurityAddress(identifier, store)}
         searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
         height={560}
       />

@@ -6,8 +6,10 @@ import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { Popover } from '../../components/popover.js';
+import { getChosenStore, StoreSelect } from '../../components/store-select.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
+import { health } from '../../state/live.js';
 import { navigate } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -15,7 +17,7 @@ import { service } from '../../state/service.js';
 import { formatWatchlistAddress } from '../../words/addresses.js';
 import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { readAllSecurities } from '../names/name-table.js';
+import { formatSecuritiesKey, readAllSecurities } from '../names/name-table.js';
 import { AddSecurity } from './add-security.js';
 import { WatchedTable } from './watched-table.js';
 import '../data/data.css';
@@ -139,11 +141,16 @@ interface SecuritiesProps {
  */
 function Securities({ edited, list }: SecuritiesProps) {
   const { document, set, isChanged } = edited;
-  const names = useResource('names of the store', readAllSecurities);
+  const store = getChosenStore();
+  const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
   const knownIds = new Set(names.data?.map(({ identifier }) => identifier));
   const identifiers = getIdentifiers(document);
   const unknown =
-    names.data === undefined ? list.unknown : identifiers.filter((identifier) => !knownIds.has(identifier));
+    names.data === undefined
+      ? store === undefined
+        ? list.unknown
+        : []
+      : identifiers.filter((identifier) => !knownIds.has(identifier));
   const change = (next: readonly string[]) => set({ ...document, identifiers: [...next] });
   const mayEdit = may('write');
   const isStored = list.etag !== null;
@@ -161,24 +168,29 @@ function Securities({ edited, list }: SecuritiesProps) {
         <UnknownSecurities
           identifiers={unknown}
           onRemove={
-            mayEdit ? () => change(identifiers.filter((identifier) => !unknown.includes(identifier))) : undefined
+            mayEdit && unknown.length < identifiers.length
+              ? () => change(identifiers.filter((identifier) => !unknown.includes(identifier)))
+              : undefined
           }
         />
       )}
       <Section
         title="Securities"
         aside={
-          mayEdit && (
-            <>
-              {isStored && isChanged && <span>not saved yet</span>}
-              {isStored && addition}
-              {isStored && (
-                <Popover label="Edit the list: name, description and order" title="Edit the list">
-                  {() => <Form edited={edited} isStored />}
-                </Popover>
-              )}
-            </>
-          )
+          <>
+            <StoreSelect />
+            {mayEdit && (
+              <>
+                {isStored && isChanged && <span>not saved yet</span>}
+                {isStored && addition}
+                {isStored && (
+                  <Popover label="Edit the list: name, description and order" title="Edit the list">
+                    {() => <Form edited={edited} isStored />}
+                  </Popover>
+                )}
+              </>
+            )}
+          </>
         }
       >
         {identifiers.length === 0 && (
@@ -198,16 +210,17 @@ function Securities({ edited, list }: SecuritiesProps) {
 
 interface UnknownSecuritiesProps {
   readonly identifiers: readonly string[];
-  /** Undefined if the user may not edit the list. */
+  /** Undefined if the user may not edit the list, or if it has only these identifiers. */
   readonly onRemove: (() => void) | undefined;
 }
 
-/** Renders a warning about identifiers that the served store does not contain. */
+/** Renders a warning about identifiers that the data store does not contain. */
 function UnknownSecurities({ identifiers, onRemove }: UnknownSecuritiesProps) {
+  const store = getChosenStore() ?? health.value?.store?.active ?? 'the served store';
   return (
     <Banner
       kind="warning"
-      title={`Not in the served store: ${identifiers.join(', ')}.`}
+      title={`Not in ${store}: ${identifiers.join(', ')}.`}
       action={
         onRemove && (
           <Button onClick={onRemove}>
@@ -216,7 +229,7 @@ function UnknownSecurities({ identifiers, onRemove }: UnknownSecuritiesProps) {
         )
       }
     >
-      <p>Correct or remove the identifiers, or serve the store that contains them.</p>
+      <p>Choose the data store that contains them, or correct the identifiers.</p>
     </Banner>
   );
 }

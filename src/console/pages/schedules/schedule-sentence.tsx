@@ -1,0 +1,30 @@
+import { listRows } from '../../components/form/row-list.js';
+import { countValues } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+import { stepWords } from './step-words.js';
+
+/** Sessions that are caught up if the schedule does not state another number. */
+const CATCH_UP = 20;
+
+interface ScheduleSentenceProps {
+  readonly document: JsonObject;
+  /** Time zone of the schedule; undefined until it is known. */
+  readonly zone: string | undefined;
+}
+
+/** Renders what a schedule does, when a day of it begins, and what happens when it is enabled. */
+export function ScheduleSentence({ document, zone = '' }: ScheduleSentenceProps) {
+  const { indices, calendar, at, enabled, catch_up: caughtUp = CATCH_UP } = document;
+  const count = Array.isArray(indices) ? indices.length : 0;
+  const steps = listRows(document['steps']).map(({ type }) => stepWords(String(type)));
+  const sessions = `up to ${countValues(Number(caughtUp), 'missed session')}`;
+  return (
+    <p>
+      {countValues(count, 'index', 'indices')} at {String(at)} {zone} after each session of {String(calendar)}:{' '}
+      {steps.join(' → ')}.{' '}
+      {enabled === true
+        ? `Each day begins by itself, and ${sessions} are caught up.`
+        : `Disabled: no day begins. Once it is enabled, ${sessions} are caught up first.`}
+    </p>
+  );
+}

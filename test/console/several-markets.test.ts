@@ -70,9 +70,10 @@ describe.skipIf('why' in browserFailure)('pages while another data store is serv
     const { page, service } = desk;
     const query = "SELECT max(date)::VARCHAR AS last, 'x' AS mark FROM prices";
     await follow(page, `/console/data/sql?q=${encodeURIComponent(query)}`);
-    await page.getByText(OTHER_END).first().waitFor();
+    const last = page.getByRole('main').getByText(OTHER_END);
+    await last.first().waitFor();
     await page.getByLabel('Data store').selectOption('market');
-    await page.getByText(OTHER_END).first().waitFor({ state: 'detached' });
+    await last.first().waitFor({ state: 'detached' });
     const { body } = await service.ask<DeskActions>('GET', '/actions?store_id=market&from=2014-01-01&limit=1');
     const { identifier, ex_date: date } = body.actions[0]!; // the market has actions
     await follow(page, `/console/actions?store=market&from=${date}`);

@@ -12,7 +12,7 @@ interface ScheduleSentenceProps {
   readonly zone: string | undefined;
 }
 
-/** Renders what a schedule does, when a day of it begins, and what happens when it is enabled. */
+/** Renders the steps of a schedule, the begin of its days, and the effect of enabling it. */
 export function ScheduleSentence({ document, zone = '' }: ScheduleSentenceProps) {
   const { indices, calendar, at, enabled, catch_up: caughtUp = CATCH_UP } = document;
   const count = Array.isArray(indices) ? indices.length : 0;

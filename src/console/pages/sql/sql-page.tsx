@@ -35,11 +35,7 @@ export function SqlPage() {
   const views = useResource(`sql views ${store}`, (signal) => readTables(signal, store));
   const { result, trouble, isRunning, run, stop } = useQuery();
   const [isSent, setSent] = useState(requestedQuery !== null);
-  // If the address has no query, the page opens with the result of the first example. It is not added to the history.
-  // The query also runs when another data store is chosen.
-  useEffect(() => {
-    void run(query, { isNoted: requestedQuery !== null });
-  }, [store]);
+  useFirstRun(() => run(query, { isNoted: requestedQuery !== null }), store);
   const send = (text = query) => {
     if (text.trim() === '') return;
     setSent(true);
@@ -99,6 +95,16 @@ export function SqlPage() {
       </div>
     </Page>
   );
+}
+
+/**
+ * Runs the query of the address when the page opens and when another data store is chosen. Without a query in the address,
+ * this is the first example, which is not added to the history.
+ */
+function useFirstRun(run: () => Promise<void>, store: string | undefined): void {
+  useEffect(() => {
+    void run();
+  }, [store]);
 }
 
 interface ViewsSectionProps {

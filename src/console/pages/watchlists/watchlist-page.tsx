@@ -136,21 +136,26 @@ interface SecuritiesProps {
   readonly list: OpenedList;
 }
 
+/** Returns the securities of the chosen data store, the identifiers of a list, and those that the store does not contain. */
+function useListedNames({ document }: EditedDocument, list: OpenedList) {
+  const store = getChosenStore();
+  const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
+  const knownIds = new Set(names.data?.map(({ identifier }) => identifier));
+  const identifiers = getIdentifiers(document);
+  const unknownAtFirst = store === undefined ? list.unknown : [];
+  return {
+    names,
+    identifiers,
+    unknown: names.data === undefined ? unknownAtFirst : identifiers.filter((identifier) => !knownIds.has(identifier)),
+  };
+}
+
 /**
  * Renders the securities of a list and, if the list is stored, its form. Securities are added and removed in the table.
  */
 function Securities({ edited, list }: SecuritiesProps) {
   const { document, set, isChanged } = edited;
-  const store = getChosenStore();
-  const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
-  const knownIds = new Set(names.data?.map(({ identifier }) => identifier));
-  const identifiers = getIdentifiers(document);
-  const unknown =
-    names.data === undefined
-      ? store === undefined
-        ? list.unknown
-        : []
-      : identifiers.filter((identifier) => !knownIds.has(identifier));
+  const { names, identifiers, unknown } = useListedNames(edited, list);
   const change = (next: readonly string[]) => set({ ...document, identifiers: [...next] });
   const mayEdit = may('write');
   const isStored = list.etag !== null;

@@ -14,10 +14,10 @@ const OUT = join(ROOT, 'dist/console');
 /** Modules that most pages use; other modules are loaded with the pages that use them. */
 const isCore = (id) =>
   (/node_modules\/(@?preact)\//.test(id) ||
-    /src\/(clients|console\/(state|words|shell|style|components))\/(?!palette|targets|view-parts|shortcuts|notes|dashboard|table-layouts|search|filters|job-log)/.test(
+    /src\/(clients|console\/(state|words|shell|style|components))\/(?!palette|targets|tour-|key-page|view-parts|shortcuts|notes|dashboard|table-layouts|search|filters|job-log)/.test(
       id,
     )) &&
-  !/components\/(chart\/|table\/|code\/|form\/|decide-many|entries|link-cards|side-panel|toggles|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog)|words\/(actions|changed-words|datapoints|median|pasted|price-basis|sums|tail|amendments|amounts|methodology|conflicts|publication|compared|places|risk-window|turnover|changes)/.test(
+  !/components\/(chart\/|table\/|code\/|form\/|decide-many|entries|link-cards|side-panel|toggles|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog|store-select)|words\/(actions|changed-words|datapoints|median|pasted|price-basis|sums|tail|amendments|amounts|methodology|conflicts|publication|compared|places|risk-window|turnover|changes)/.test(
     id,
   );
 

@@ -3,9 +3,10 @@ import { copyText } from '../state/clipboard.js';
 import { may } from '../state/principal.js';
 import { chooseTheme, THEMES } from '../state/theme.js';
 import { formatAddress, navigate } from '../state/location.js';
-import { startTour, STEPS } from '../state/tour.js';
+import { startTour } from '../state/tour.js';
 import { formatIndexAddress } from '../words/addresses.js';
 import type { Target } from '../words/search.js';
+import { STEPS } from './tour-steps.js';
 
 interface KnownSubjects {
   readonly indices: readonly { readonly id: string }[];

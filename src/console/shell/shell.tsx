@@ -16,12 +16,11 @@ import { consoleLocation } from '../state/location.js';
 import { worldVersion } from '../state/resource.js';
 import { session, signOut } from '../state/session.js';
 import { forgetKey, hasKey, isReached, requiredKeyMessage, createTrouble, type Trouble } from '../state/service.js';
-import { KeyPage } from './key-page.js';
+import { tour } from '../state/tour.js';
 import { Navigation } from './navigation.js';
 import { findPage, type FoundPage } from './pages.js';
 import type { PageProps } from '../state/page-props.js';
 import { Toasts } from './toasts.js';
-import { TourCard } from './tour-card.js';
 import { TopBar } from './top-bar.js';
 import './shell.css';
 
@@ -33,6 +32,13 @@ const Shortcuts = createLazyComponent<{ onClose(): void }>(
   'the shortcuts',
   async () => (await import('./shortcuts.js')).Shortcuts,
 );
+
+const KeyPage = createLazyComponent<{ readonly refused: string | null }>(
+  'the form for a key',
+  async () => (await import('./key-page.js')).KeyPage,
+);
+
+const TourCard = createLazyComponent('the tour', async () => (await import('./tour-card.js')).TourCard);
 
 /** Time in milliseconds after which the palette is loaded. It then opens without a wait. */
 const PALETTE_MS = 3000;
@@ -87,7 +93,7 @@ export function Shell() {
           )}
         </main>
       </div>
-      <TourCard />
+      {tour.value !== null && <TourCard />}
       <Toasts />
       {isFinding && <Palette onClose={() => setFinding(false)} onShortcuts={() => showKeys(true)} />}
       {areKeysShown && <Shortcuts onClose={() => showKeys(false)} />}

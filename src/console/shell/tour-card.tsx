@@ -1,6 +1,7 @@
 import { Button } from '../components/button.js';
 import { navigate } from '../state/location.js';
-import { leaveTour, STEPS, tour } from '../state/tour.js';
+import { leaveTour, tour } from '../state/tour.js';
+import { STEPS } from './tour-steps.js';
 import './tour-card.css';
 
 /** Renders the current step of the tour above its page. The user can leave the tour at any time. */

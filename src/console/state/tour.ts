@@ -1,43 +1,5 @@
 import { signal } from '@preact/signals';
 
-/** Step of the tour: a page and its explanation. */
-interface Step {
-  readonly title: string;
-  readonly text: string;
-  /** Returns the address of the step's page for the index of the tour. */
-  address(index: string): string;
-}
-
-const createTourPage = (tab: string) => (index: string) => `/console/indices/${encodeURIComponent(index)}${tab}`;
-
-export const STEPS: readonly Step[] = [
-  {
-    title: 'Level and figures',
-    text: 'Choose a range with the buttons or drag over a chart; every figure of the page follows. Back returns to the earlier range.',
-    address: createTourPage(''),
-  },
-  {
-    title: 'Constituents',
-    text: 'Select a security to see why it is in the index and how its weight came about, rule by rule.',
-    address: createTourPage('?tab=constituents'),
-  },
-  {
-    title: 'Definition',
-    text: 'Change a rule: the preview shows the resulting securities and weights at once. Nothing is stored before you save.',
-    address: createTourPage('/edit'),
-  },
-  {
-    title: 'Optimise',
-    text: 'Add constraints and see the solution as you type: slack, binding constraints and the largest changes.',
-    address: (index) => `/console/optimise?index=${encodeURIComponent(index)}`,
-  },
-  {
-    title: 'Report',
-    text: 'Render a factsheet of the run as a PDF, from a built-in template or one of your own.',
-    address: (index) => `/console/reports?index=${encodeURIComponent(index)}`,
-  },
-];
-
 interface Tour {
   readonly index: string;
   readonly step: number;

@@ -115,7 +115,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await page.goto(`${service.url()}/console/data/stores/vendor?tab=overrides&security=AA&date=${date}`);
     await page.getByText('The close is', { exact: false }).waitFor();
     await page.getByLabel('Price *', { exact: true }).fill('30.5');
-    const override = page.getByRole('button', { name: 'Override the price' });
+    const override = page.getByRole('button', { name: 'Request the override' });
     expect(await override.isDisabled()).toBe(true); // the reason is still empty
     await page.getByLabel('Reason, with the source of the price').fill('Notice of the exchange');
     await override.click();

@@ -15,6 +15,7 @@ import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
 import { addQuery, getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
+import { usePendingApprovals } from '../../state/pending-approvals.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
@@ -132,6 +133,7 @@ function NewOverride({ store, trouble, send }: NewOverrideProps) {
     date: getParameter('date') ?? '',
   });
   const [reason, setReason] = useState('');
+  const needsApproval = usePendingApprovals().data?.rules.some(({ action }) => action === 'override') === true;
   const identifier = String(given['identifier'] ?? '');
   const date = String(given['date'] ?? '');
   const price = typeof given['price'] === 'number' ? given['price'] : null;
@@ -159,7 +161,7 @@ function NewOverride({ store, trouble, send }: NewOverrideProps) {
       <CommentInput label="Reason, with the source of the price *" value={reason} onChange={setReason} />
       <div class="form-actions">
         <ActionButton kind="main" disabled={!isReady} act={act}>
-          Override the price
+          {needsApproval ? 'Request the override' : 'Override the price'}
         </ActionButton>
       </div>
     </section>

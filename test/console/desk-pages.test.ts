@@ -13,6 +13,7 @@ import type {
 import { tryBrowser } from './browser.js';
 import { pollEventually, follow, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
+import { listNameViolations } from './violations.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -84,6 +85,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const id = action!.action_id;
     await follow(page, `/console/actions?from=2020-01-01&action=${id}`);
     await page.getByText('Values of other sources', { exact: true }).click();
+    expect(await listNameViolations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Add to Other sources' }).click();
     await page.getByLabel('Source *').fill('Notice of the issuer');
     await page.getByLabel('Value').fill(String(2 * action!.value));

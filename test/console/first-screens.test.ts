@@ -194,6 +194,34 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
     await page.getByText('2021-03-01 to 2021-04-01').waitFor({ state: 'detached' });
   });
 
+  test('a date that is not available stays in its input with the reason until it is corrected', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/CORE');
+    const from = page.getByRole('group', { name: 'Range of dates' }).getByLabel('From');
+    const first = await from.inputValue();
+    for (const [date, reason] of [
+      ['2020-13-01', `“2020-13-01” is not a date such as ${first}.`],
+      ['1990-01-01', `1990-01-01 is before ${first}, the first available date.`],
+    ] as const) {
+      await from.fill(date);
+      await from.press('Tab');
+      await page.getByText(reason).waitFor();
+      expect(await from.inputValue()).toBe(date);
+    }
+    await from.fill(first);
+    await from.press('Enter');
+    await page.getByText('the first available date').waitFor({ state: 'detached' });
+  });
+
+  test('an index that cannot be read leaves the lines of the others in the chart', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/CORE?with=NOPE');
+    const chart = page.getByRole('application', { name: /^Level of CORE/ });
+    await chart.waitFor();
+    await page.getByRole('alert').filter({ hasText: 'NOPE' }).waitFor();
+    await page.getByRole('row', { name: /^CORE/ }).first().waitFor();
+  });
+
   test('a query over indices is drawn as bars', async () => {
     const { page } = desk;
     await follow(page, '/console/data/sql');

@@ -5,6 +5,7 @@ import type {
   DeskActions,
   EventsView,
   IdentifierSearch,
+  IndexDocument,
   OverviewView,
   PreviewResponse,
   PricesResponse,
@@ -276,6 +277,12 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await service.waitForJob('backtest:FROM-SWEEP');
     const { body: overview } = await service.ask<OverviewView>('GET', '/analytics/FROM-SWEEP/overview');
     expect(overview.metrics.total_return).toBe(last!.metrics!.total_return);
+    const { body: saved } = await service.ask<IndexDocument>('GET', '/indices/FROM-SWEEP');
+    const { '/document/pipeline/selection/0/params/count': size, '/document/pipeline/weighting/cap': cap } = last!
+      .patch as Readonly<Record<string, number>>;
+    expect(saved.description).toBe(
+      `Variant of CORE. Count of rule top: ${size} securities. Cap of weights: ${100 * cap!}%.`,
+    );
     await service.ask('DELETE', '/indices/FROM-SWEEP');
     // The list of sweeps shows the best variant of each, and the median of all.
     const ratios = rows.map(({ metrics }) => metrics!.sharpe_ratio!).toSorted((a, b) => a - b);

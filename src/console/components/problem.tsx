@@ -1,6 +1,7 @@
 import { activateStore } from '../state/actions.js';
 import { may } from '../state/principal.js';
-import type { Trouble } from '../state/service.js';
+import { useResource } from '../state/resource.js';
+import { service, type Trouble } from '../state/service.js';
 import { formatApprovalAddress } from '../words/addresses.js';
 import { Banner } from './banner.js';
 import { Button } from './button.js';
@@ -84,7 +85,10 @@ function findStore(detail: Trouble['detail']): string | null {
   return typeof store === 'string' ? store : null;
 }
 
-/** Renders a button that serves the store of the failed request. */
+/** Renders a button that serves the store of the failed request. Renders nothing if the store was removed. */
 function Serve({ store }: { readonly store: string }) {
-  return may('data') ? <Button onClick={() => void activateStore(store)}>Serve {store}</Button> : null;
+  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const isRegistered = stores.data?.stores.some(({ store_id: id }) => id === store) === true;
+  if (!isRegistered || !may('data')) return null;
+  return <Button onClick={() => void activateStore(store)}>Serve {store}</Button>;
 }

@@ -79,12 +79,17 @@ const isPassing = ({ status }: DivisorError): boolean => status === 503 || statu
 const SCRIPT_FAILURE = /dynamically imported module|importing a module script/i;
 const SCRIPT_MISSING = 'This part of the console could not be loaded. Reload the page.';
 
+/** Replaces the name of the HTTP part in a message such as `1 error in the query.` */
+const formatSubject = (message: string): string =>
+  message.replace(/(?<= errors? in the )(?:body|query)(?=\.$)/, (part) => (part === 'query' ? 'address' : 'request'));
+
 export function createTrouble(thrown: unknown): Trouble {
   const nothing = { findings: [], detail: null, requestId: null, status: null, retrySeconds: null };
   if (thrown instanceof DivisorError) {
     const { code, findings, detail, requestId, status } = thrown;
     const retrySeconds = isPassing(thrown) ? (thrown.retryAfterSeconds ?? RETRY_SECONDS) : null;
-    return { message: thrown.message.slice(code.length + 2), code, findings, detail, requestId, status, retrySeconds };
+    const message = formatSubject(thrown.message.slice(code.length + 2));
+    return { message, code, findings, detail, requestId, status, retrySeconds };
   }
   if (thrown instanceof UnreachableError)
     return {

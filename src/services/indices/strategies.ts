@@ -11,10 +11,17 @@ import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { deleteRuns } from '../stored/run-list.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
-import { assertIdOfPath } from '../shared/document-ids.js';
+import { assertIdOfPath, formatTakenId } from '../shared/document-ids.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
+
+/** Returns the refusal of a new strategy whose id another strategy has. Its finding belongs to the field of the id. */
+function createTakenIdRefusal(id: string): Refusal {
+  const message = formatTakenId('A strategy', id);
+  const finding: Finding = { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id };
+  return new Refusal('STRATEGY_EXISTS', message, { strategy_id: id, findings: [finding] });
+}
 
 /** JSON object as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;
@@ -118,12 +125,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     },
     create(body, authorship) {
       const assertIdFree = async (tx: DocumentTransaction, id: string): Promise<void> => {
-        if ((await tx.get('strategy', id)) !== undefined)
-          throw new Refusal(
-            'STRATEGY_EXISTS',
-            `A strategy is already stored under the id ${id}; replacing it is done with PUT.`,
-            { strategy_id: id },
-          );
+        if ((await tx.get('strategy', id)) !== undefined) throw createTakenIdRefusal(id);
       };
       return save(body, assertIdFree, authorship);
     },

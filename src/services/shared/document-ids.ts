@@ -12,6 +12,10 @@ export function assertIdOfPath(inPath: string, body: Readonly<Record<string, unk
   });
 }
 
+/** States that a new document has the id of a stored one. @param noun noun of such a document with its article */
+export const formatTakenId = (noun: string, id: string): string =>
+  `${noun} is already stored under the id ${id}. Choose another id, or replace the ${noun.replace(/^An? /, '')}.`;
+
 /**
  * Returns a finding if a document of the same kind already has the id of a new document. @param name noun of such a
  * document
@@ -21,6 +25,6 @@ export async function listTakenIdFindings(
   { kind, name, id }: { readonly kind: DocumentKind; readonly name: string; readonly id: unknown },
 ): Promise<readonly Finding[]> {
   if (typeof id !== 'string' || (await tx.get(kind, id)) === undefined) return [];
-  const message = `${name} is already stored under the id ${id}; replacing it is done with PUT.`;
+  const message = formatTakenId(name, id);
   return [{ severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id }];
 }

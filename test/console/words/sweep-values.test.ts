@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCostFigure } from '#console/pages/sweeps/values.js';
+import { createCostFigure, describeVariant } from '#console/pages/sweeps/values.js';
 
 test('the costs of a variant are an amount, with their share of the initial capital', () => {
   expect(createCostFigure(4820.615, { initial_capital: 100_000 })).toMatchObject({
@@ -8,4 +8,10 @@ test('the costs of a variant are an amount, with their share of the initial capi
   });
   expect(createCostFigure(4820.615, {})).toMatchObject({ note: '0.48% of the initial capital' });
   expect(createCostFigure(null, {})).not.toHaveProperty('note');
+});
+
+test('the description of a variant states its settings of the definition with their units', () => {
+  const patch = { '/document/pipeline/weighting/cap': 0.04, '/request/transaction_cost_bps': 10 };
+  const labels = () => ({ label: 'Cap of weights', unit: 'fraction' });
+  expect(describeVariant('CORE', patch, labels)).toBe('Variant of CORE. Cap of weights: 4%.');
 });

@@ -82,6 +82,17 @@ describe('stored strategies', () => {
     expect((await strategies.list({})).skipped).toBe(0);
   });
 
+  test('a taken id is refused with a finding about the field of the id, which contains no HTTP method', async () => {
+    await strategies.create({ id: 'S', name: 'S', index_id: 'I' });
+    const message = 'A strategy is already stored under the id S. Choose another id, or replace the strategy.';
+    const findings = [expect.objectContaining({ code: 'DUPLICATE_ID', path: 'id', message })];
+    await expect(strategies.create({ id: 'S', name: 'S', index_id: 'I' })).rejects.toMatchObject({
+      code: 'STRATEGY_EXISTS',
+      message,
+      detail: { strategy_id: 'S', findings },
+    });
+  });
+
   test('a pending backtest is cancelled before its strategy is deleted', async () => {
     await strategies.create({ id: 'S', name: 'S', index_id: 'I' });
     liveIndices.add('backtest:S');

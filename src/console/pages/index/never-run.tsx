@@ -12,6 +12,7 @@ import { Problem } from '../../components/problem.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { usePhone } from '../../components/use-phone.js';
 import { useFailedRuns } from '../../state/failed-runs.js';
+import { liveJobs } from '../../state/live.js';
 import { useNames } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { formatRunSubject } from '../../state/refusals.js';
@@ -37,14 +38,15 @@ export interface NeverRunProps {
  */
 export function NeverRun({ id, tracked }: NeverRunProps) {
   const failedJob = useFailedRuns().get(id);
+  const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
   const hasFailed = failedJob !== undefined;
   const failedOn = failedJob?.error?.detail?.['as_of'];
   const isStrategy = id !== tracked;
   const figures = useIndexPreview(isStrategy ? null : id, typeof failedOn === 'string' ? failedOn : null);
   return (
     <div class="index-part">
-      {/* After a failure, another component shows its cause with a button that repeats the run. */}
-      {!hasFailed && (
+      {/* Another component shows the progress of a run, and the cause of a failure with a button that repeats the run. */}
+      {!hasFailed && !isRunning && (
         <div class="never-run-state">
           <EmptyState
             title="Not run yet"

@@ -250,20 +250,24 @@ function Factors({ id, against }: FactorsProps) {
                 {
                   term: 'By factors',
                   value: formatPercent(view.factor_share),
-                  help: 'Share of the factors in the active variance',
+                  note: 'of the active variance',
                 },
                 {
                   term: 'Specific',
                   value: formatPercent(1 - view.factor_share),
-                  help: 'Share of single securities in the active variance, beyond the factors',
+                  note: 'of the active variance, beyond the factors',
                 },
                 {
                   term: 'Covered',
                   value: formatPercent(view.covered_weight),
-                  help: 'Share of the gross active weight covered by the model',
+                  note: 'of the gross active weight, by the model',
                 },
               ]}
             />
+            <p class="quiet">
+              Share of each factor in the factor variance. The shares add up to 100%, which is{' '}
+              {formatPercent(view.factor_share)} of the active variance.
+            </p>
             <Bars
               isPlain
               label="Share of each factor in the factor variance"

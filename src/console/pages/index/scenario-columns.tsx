@@ -1,4 +1,4 @@
-import type { ScenarioResult } from '#clients/typescript/divisor.js';
+import type { Finding, ScenarioResult } from '#clients/typescript/divisor.js';
 import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { addSign } from '../../components/signed.js';
@@ -6,6 +6,7 @@ import { ValueSkeleton } from '../../components/skeleton.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { formatChange, formatDecimal, formatAtMost, formatPercent, getSignClass } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { formatScenarioError } from './scenario-answer.js';
 
 /** A scenario of the page with its result. */
 export interface ScenarioRow {
@@ -13,8 +14,10 @@ export interface ScenarioRow {
   readonly at: number;
   readonly name: string;
   readonly scenario: JsonObject;
-  /** Undefined while the result is being computed, and if the service refused the scenarios. */
+  /** Undefined while the result is being computed, and if the service refused the scenario. */
   readonly result: ScenarioResult | undefined;
+  /** Errors for which the service refused the scenario. */
+  readonly errors: readonly Finding[];
 }
 
 /** Describes a scenario, for example `2020-02-19 to 2020-03-23` or `sector Energy falls by 20%`. */
@@ -65,7 +68,7 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
       align: 'right',
       value: getReturn,
       show: (row) =>
-        row.result === undefined && isAwaited ? (
+        row.result === undefined && row.errors.length === 0 && isAwaited ? (
           <ValueSkeleton />
         ) : (
           <span class="scenario-return">
@@ -80,8 +83,9 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
       width: 210,
       grow: 1.6,
       priority: 3,
-      value: ({ scenario }) => formatScenario(scenario),
-      showBelow: ({ scenario, result }) => `${formatScenario(scenario)}${formatCoverage(result)}`,
+      value: formatTerms,
+      show: (row) => <ScenarioTerms row={row} />,
+      showBelow: (row) => <ScenarioTerms row={row} isBelow />,
     },
     ...COLUMNS.filter((column) => isUsed(column) && (column.id !== 'covered' || isPartial)),
     {
@@ -107,6 +111,26 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
       ),
     },
   ];
+}
+
+/** Returns the errors of a refused scenario, or the description of the scenario. */
+const formatTerms = ({ scenario, errors }: ScenarioRow): string =>
+  errors.length === 0 ? formatScenario(scenario) : errors.map(formatScenarioError).join(' ');
+
+interface ScenarioTermsProps {
+  readonly row: ScenarioRow;
+  /** True in the second line of a row, which also has the weight of the proxies. */
+  readonly isBelow?: boolean;
+}
+
+function ScenarioTerms({ row, isBelow = false }: ScenarioTermsProps) {
+  const text = formatTerms(row);
+  if (row.errors.length === 0) return <>{isBelow ? `${text}${formatCoverage(row.result)}` : text}</>;
+  return (
+    <span class="down" title={text}>
+      {text}
+    </span>
+  );
 }
 
 /** Minimum covered weight, as a fraction, at which all securities count as having their own return. */

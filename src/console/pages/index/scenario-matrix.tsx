@@ -10,6 +10,7 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service, createTrouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
+import { requestScenarios } from './scenario-answer.js';
 import { createBody } from './scenario-request.js';
 
 interface ScenarioMatrixProps {
@@ -22,6 +23,13 @@ interface ScenarioMatrixProps {
 /** Number of other indices at first, and maximum number. */
 const OTHERS_USUAL = 3;
 const OTHERS_MAX = 11;
+
+/** Returns of another index by scenario. They are empty if the service refused the index. */
+interface IndexReturns {
+  readonly returns: ReadonlyMap<string, number | null>;
+  /** Reason of the refusal; null without a refusal. */
+  readonly refusal: string | null;
+}
 
 interface Row {
   readonly name: string;
@@ -38,7 +46,8 @@ export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
     .slice(0, OTHERS_MAX);
   const results = useResource(
     otherIds.length === 0 ? null : `scenarios of ${otherIds.join()} ${JSON.stringify(asked)}`,
-    (signal) => Promise.all(otherIds.map((one) => readResults(one, asked, signal))),
+    async (signal) =>
+      new Map(await Promise.all(otherIds.map(async (one) => [one, await readReturns(one, asked, signal)] as const))),
     { keeps: true },
   );
   if (freeIds.length === 0) return null;
@@ -53,16 +62,28 @@ export function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
       {otherIds.length > 0 && (
         <Answered resource={results} what="the scenarios of the other indices">
           {(all) => (
-            <Matrix
-              ids={[id, ...otherIds]}
-              scenarios={own.map(({ name, return: earned }) => ({
-                name,
-                returns: new Map([
-                  [id, earned],
-                  ...otherIds.map((one, k) => [one, all[k]?.get(name) ?? null] as const),
-                ]),
-              }))}
-            />
+            <>
+              <Matrix
+                ids={[id, ...otherIds]}
+                scenarios={own.map(({ name, return: earned }) => ({
+                  name,
+                  returns: new Map([
+                    [id, earned],
+                    ...otherIds.map((one) => [one, all.get(one)?.returns.get(name) ?? null] as const),
+                  ]),
+                }))}
+              />
+              {otherIds.map((one) => {
+                const refusal = all.get(one)?.refusal ?? null;
+                return (
+                  refusal !== null && (
+                    <p key={one} class="quiet">
+                      {one} has no returns. {refusal}
+                    </p>
+                  )
+                );
+              })}
+            </>
           )}
         </Answered>
       )}
@@ -100,24 +121,29 @@ function Matrix({ ids, scenarios }: MatrixProps) {
 }
 
 /**
- * Returns the returns of an index by scenario. Returns none if the service refuses a scenario, for example a shock to a
- * group that is not held.
+ * Reads the returns of an index by scenario. A scenario that the service refuses has none, for example a shock to a
+ * group that is not held. If the service refuses the index, the other indices keep their returns.
  */
-async function readResults(
+async function readReturns(
   id: string,
   requestedScenarios: readonly JsonObject[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, number | null>> {
+): Promise<IndexReturns> {
+  const positions = requestedScenarios.map((_, position) => position);
   try {
-    const { scenarios } = await service.value.call('runScenarios', {
-      params: { index_id: id },
-      body: createBody(requestedScenarios, null),
-      signal,
-    });
-    return new Map(scenarios.map(({ name, return: earned }) => [name, earned]));
+    const { view } = await requestScenarios(requestedScenarios, positions, (scenarios) =>
+      service.value.call('runScenarios', {
+        params: { index_id: id },
+        body: createBody(scenarios, null),
+        signal,
+      }),
+    );
+    return { returns: new Map(view?.scenarios.map(({ name, return: earned }) => [name, earned])), refusal: null };
   } catch (thrown) {
-    if (createTrouble(thrown).findings.length === 0) throw thrown;
-    return new Map();
+    const { message, code, findings, retrySeconds } = createTrouble(thrown);
+    // The request is repeated if the service is busy or cannot be reached.
+    if (code === null || retrySeconds !== null) throw thrown;
+    return { returns: new Map(), refusal: findings[0]?.message ?? message };
   }
 }
 

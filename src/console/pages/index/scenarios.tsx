@@ -19,7 +19,16 @@ import { service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { subtractMonths } from '../../words/dates.js';
+import { countValues } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import {
+  findAnswered,
+  formatScenarioName,
+  nameScenario,
+  requestScenarios,
+  selectScenarios,
+  type ScenarioAnswer,
+} from './scenario-answer.js';
 import { createColumns, type ScenarioRow } from './scenario-columns.js';
 import { saveScenario } from './scenario-library.js';
 import { Library, useKnownScenarios, selectDefaultScenarios } from './library-choice.js';
@@ -48,19 +57,8 @@ export function Scenarios({ id, run }: ScenariosProps) {
     setScenarios([...requestedScenarios, scenario]);
     setEdited(isEdited ? requestedScenarios.length : null);
   };
-  // A shock that has no entries yet is left out. The other scenarios can then be computed.
-  const filledScenarios = requestedScenarios.filter((scenario) => !isEmptyShock(scenario));
-  const isWritten = filledScenarios.length > 0;
-  const answer = useOneAtATime(
-    isWritten ? `${formatRunKey(id)} ${date} ${JSON.stringify(filledScenarios)}` : null,
-    () =>
-      service.value.call('runScenarios', {
-        params: { index_id: id },
-        query: readShownRun(),
-        body: createBody(filledScenarios, date),
-      }),
-  );
-  const { data, trouble, isBehind } = answer;
+  const { data, trouble, isBehind, isRequested } = useAnswer(id, date, requestedScenarios);
+  const answer = isRequested && trouble === null ? data : undefined;
   const openedScenario = edited === null ? undefined : requestedScenarios[edited];
   return (
     <div class="index-part">
@@ -78,8 +76,8 @@ export function Scenarios({ id, run }: ScenariosProps) {
         <ScenarioForm
           key={edited}
           scenario={openedScenario}
-          findings={isWritten ? (trouble?.findings ?? []) : []}
-          path={`scenarios[${filledScenarios.indexOf(openedScenario)}]`}
+          findings={answer?.errors ?? []}
+          path={`scenarios[${edited}]`}
           onChange={(next) => setScenarios(requestedScenarios.map((own, i) => (i === edited ? next : own)))}
           onClose={() => setEdited(null)}
         />
@@ -88,12 +86,13 @@ export function Scenarios({ id, run }: ScenariosProps) {
         <p class="quiet">An empty shock is ignored. Add a security, group or series and its change.</p>
       )}
       {text === null && knownScenarios === null && <Wait what="the scenarios" />}
-      {isWritten && trouble !== null && <Problem trouble={trouble} />}
+      {trouble !== null && <Problem trouble={trouble} />}
+      {answer !== undefined && <Errors answer={answer} />}
       {requestedScenarios.length > 0 && (
         <Returns
           asked={requestedScenarios}
-          view={isWritten && trouble === null ? data : undefined}
-          isAwaited={isWritten && isBehind}
+          answer={answer}
+          isAwaited={isBehind}
           on={date}
           edited={edited}
           onEdit={setEdited}
@@ -103,8 +102,41 @@ export function Scenarios({ id, run }: ScenariosProps) {
           }}
         />
       )}
-      {isWritten && data !== undefined && trouble === null && <Results id={id} view={data} asked={filledScenarios} />}
+      {answer?.view != null && (
+        <Results id={id} view={answer.view} asked={selectScenarios(answer.scenarios, answer.accepted)} />
+      )}
     </div>
+  );
+}
+
+/**
+ * Requests the results of scenarios. A shock that has no entries yet is left out, so that the other scenarios can be
+ * computed.
+ */
+function useAnswer(id: string, date: string, requestedScenarios: readonly JsonObject[]) {
+  const filledPositions = requestedScenarios.flatMap((scenario, k) => (isEmptyShock(scenario) ? [] : [k]));
+  const isRequested = filledPositions.length > 0;
+  const latest = useOneAtATime(
+    isRequested ? `${formatRunKey(id)} ${date} ${JSON.stringify(requestedScenarios)}` : null,
+    () =>
+      requestScenarios(requestedScenarios, filledPositions, (scenarios) =>
+        service.value.call('runScenarios', {
+          params: { index_id: id },
+          query: readShownRun(),
+          body: createBody(scenarios, date),
+        }),
+      ),
+  );
+  return { ...latest, isRequested };
+}
+
+/** Renders the errors of the scenarios that the service refused. */
+function Errors({ answer: { errors, scenarios } }: { readonly answer: ScenarioAnswer }) {
+  if (errors.length === 0) return null;
+  return (
+    <Banner kind="bad" title={`${countValues(errors.length, 'error')} in the scenarios.`}>
+      <Findings findings={errors.map((finding) => nameScenario(finding, scenarios))} shown={3} />
+    </Banner>
   );
 }
 
@@ -198,23 +230,28 @@ function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
 
 interface ReturnsProps extends Omit<Parameters<typeof createColumns>[0], 'rows' | 'isPhone'> {
   readonly asked: readonly JsonObject[];
-  /** Results. Undefined before the first response, and after the service refused the scenarios. */
-  readonly view: ScenariosView | undefined;
+  /** Results and errors. Undefined before the first response, and after the service refused the request. */
+  readonly answer: ScenarioAnswer | undefined;
   /** Date of the holdings. */
   readonly on: string;
 }
 
 /** Renders the scenarios with their returns, and buttons that edit and remove them. */
-function Returns({ asked, view, on, ...terms }: ReturnsProps) {
-  const rows = asked.map((scenario, position): ScenarioRow => {
-    const name = String(scenario['name'] ?? '');
-    return { at: position, name, scenario, result: view?.scenarios.find((result) => result.name === name) };
-  });
+function Returns({ asked, answer, on, ...terms }: ReturnsProps) {
+  const rows = asked.map((scenario, position): ScenarioRow => ({
+    at: position,
+    name: formatScenarioName(scenario, position),
+    scenario,
+    ...findAnswered(answer, scenario, position),
+  }));
+  const view = answer?.view ?? null;
   const openResult = findOpenResult(view?.scenarios ?? []);
   const isPhone = usePhone();
   return (
     <>
-      {view !== undefined && view.findings.length > 0 && <Findings findings={view.findings} shown={3} />}
+      {answer !== undefined && view !== null && view.findings.length > 0 && (
+        <Findings findings={view.findings.map((finding) => nameScenario(finding, answer.scenarios))} shown={3} />
+      )}
       <Section title="Returns" aside={`of the holdings on ${view?.as_of ?? on}`}>
         <div aria-busy={terms.isAwaited}>
           <Table

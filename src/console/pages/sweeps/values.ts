@@ -79,6 +79,23 @@ export const findBest = ({ rows }: Pick<SweepView, 'rows'>): SweepView['rows'][n
 /** Function that returns the label and unit of the parameter at a pointer. */
 export type ParameterLabels = (pointer: string) => { readonly label: string; readonly unit: string | null };
 
+/** Pointers of the definition. Other pointers are about the terms of the backtest. */
+const DEFINITION_PREFIX = '/document/';
+
+/**
+ * Describes the definition of a variant: `Variant of CORE. Cap of weights: 4%.`
+ * @param indexId index that the sweep varies
+ */
+export function describeVariant(indexId: string, patch: SweepView['rows'][number]['patch'], told: ParameterLabels) {
+  const settings = Object.entries(patch)
+    .filter(([pointer]) => pointer.startsWith(DEFINITION_PREFIX))
+    .map(([pointer, value]) => {
+      const { label, unit } = told(pointer);
+      return `${label}: ${formatWithUnit(value as Json, unit)}.`; // patch values are plain JSON
+    });
+  return [`Variant of ${indexId}.`, ...settings].join(' ');
+}
+
 /**
  * Returns the findings about a pointer of the grid. Their path looks like
  * `grid[4]/document.pipeline.selection[0].params.count`.

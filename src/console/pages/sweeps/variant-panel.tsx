@@ -15,7 +15,7 @@ import { formatIndexAddress } from '../../words/addresses.js';
 import { formatChange, formatDecimal, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { getPatchBase } from './patch.js';
-import { createCostFigure, formatWithUnit, type ParameterLabels } from './values.js';
+import { createCostFigure, describeVariant, formatWithUnit, type ParameterLabels } from './values.js';
 
 interface VariantPanelProps {
   readonly row: SweepRow;
@@ -62,18 +62,19 @@ export function VariantPanel({ row, indexId, request, told, onClose }: VariantPa
           ['Dates', start === null ? null : `${start} to ${end}`],
         ]}
       />
-      {error === null && may('write') && <SaveAs {...{ row, indexId, request }} />}
+      {error === null && may('write') && <SaveAs {...{ row, indexId, request, told }} />}
     </SidePanel>
   );
 }
 
-function SaveAs({ row: { variant, patch }, indexId, request }: Pick<VariantPanelProps, 'row' | 'indexId' | 'request'>) {
+function SaveAs({ row: { variant, patch }, indexId, request, told }: Omit<VariantPanelProps, 'onClose'>) {
   const [id, setId] = useState(`${indexId}-V${variant}`);
   const save = (onRefusal: OnRefusal) =>
     attempt(async () => {
       const document = await service.value.call('getIndex', { params: { index_id: indexId } });
       const base = getPatchBase({ document: document as unknown as JsonObject, request }, patch as JsonObject); // the responses are plain JSON
-      const body = { ...base.document, id, name: `${document.name}, variant ${variant}` };
+      const name = `${document.name}, variant ${variant}`;
+      const body = { ...base.document, id, name, description: describeVariant(indexId, patch, told) };
       await service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }); // the service created the document
       notifyChange();
       showToast('good', `The index ${id} was saved.`);

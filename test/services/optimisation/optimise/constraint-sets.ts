@@ -15,7 +15,9 @@ export function describeConstraintSets(): void {
       expect((await service.ask('POST', '/optimise/constraint-sets', core)).status).toBe(200);
       const refusal = await service.refusal('POST', '/optimise/constraint-sets', core);
       expect([refusal.status, refusal.code]).toEqual([422, 'VALIDATION_FAILED']);
-      expect(refusal.detail).toMatchObject({ findings: [{ code: 'DUPLICATE_ID', path: 'id' }] });
+      const message =
+        'A constraint set is already stored under the id core. Choose another id, or replace the constraint set.';
+      expect(refusal.detail).toMatchObject({ findings: [{ code: 'DUPLICATE_ID', path: 'id', message }] });
       const read = await service.ask('GET', '/optimise/constraint-sets/core');
       expect((await service.ask('PUT', '/optimise/constraint-sets/core', read.body)).body).toMatchObject({
         constraint_set: read.body as object,

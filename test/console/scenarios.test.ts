@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { JobStatus, RiskDecomposition } from '#clients/typescript/divisor.js';
+import { tryBrowser } from './browser.js';
+import { follow, WAIT_MS, type Desk } from './desk.js';
+import { openStockedDesk } from './stocked-desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const browserFailure = await tryBrowser();
+
+const SPRING = { name: 'Spring', window: { start: '2020-02-20', end: '2020-03-23' } };
+const SUMMER = { name: 'Summer', window: { start: '2020-06-01', end: '2020-08-31' } };
+
+/** Returns the address of the scenarios of an index. */
+const createAddress = (id: string, scenarios: readonly object[], beside = 'BROAD') =>
+  `/console/indices/${id}?tab=scenarios&beside=${beside}&scenarios=${encodeURIComponent(JSON.stringify(scenarios))}`;
+
+describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () => {
+  let desk: Desk;
+  beforeAll(async () => {
+    if (!('browser' in browserFailure)) return;
+    desk = await openStockedDesk(browserFailure.browser);
+    await desk.page.goto(desk.service.url());
+  });
+  afterAll(() => desk?.close());
+
+  test('a scenario with an error has no return, and the other scenarios keep theirs', async () => {
+    const { complaints, page } = desk;
+    await follow(page, createAddress('CORE', [SPRING, SUMMER]));
+    const table = page.getByRole('grid', { name: 'scenarios', exact: true });
+    const main = page.getByRole('main');
+    const expectOthers = async () => {
+      await table.getByRole('row', { name: /^Spring .\d+\.\d\d% / }).waitFor();
+      await table.getByRole('row', { name: /^Summer .\d+\.\d\d% / }).waitFor();
+      const text = await main.textContent();
+      expect(text).not.toContain('in the body');
+      expect(text).not.toMatch(/Scenarios, \d/);
+      expect(text).not.toContain('scenarios[2] ');
+    };
+    await table.getByRole('row', { name: /^Spring .\d/ }).waitFor();
+    await page.getByRole('button', { name: 'Window', exact: true }).click();
+    await table.getByRole('row', { name: /^Window 3 .\d/ }).waitFor();
+    await page.getByLabel('Start *').fill('2020-12-24');
+    await page.getByLabel('End *').fill('2020-11-24');
+    const reason = 'End is 2020-11-24, before start 2020-12-24.';
+    await page.getByRole('alert').getByText(`Window 3: ${reason}`).waitFor();
+    await page.getByRole('alert').getByText('1 error in the scenarios.').waitFor();
+    await page.locator('.field-findings').getByText(reason, { exact: true }).waitFor();
+    await table.getByRole('row', { name: `Window 3 – ${reason}` }).waitFor();
+    await expectOthers();
+    await page.getByLabel('Start *').fill('abc');
+    await page.getByRole('alert').getByText('Window 3: Start must be a real day').waitFor();
+    await expectOthers();
+    await page.getByLabel('Start *').fill('2020-10-01');
+    await table.getByRole('row', { name: /^Window 3 .\d+\.\d\d% / }).waitFor();
+    await page.getByLabel('Name *').fill('Spring');
+    await table.getByRole('row', { name: 'Spring – Name is Spring, the same name as another scenario.' }).waitFor();
+    await expectOthers();
+    await page.getByLabel('Name *').fill('');
+    await table.getByRole('row', { name: /^Scenario 3 – Name (?:is required|has 0 characters)/ }).waitFor();
+    await expectOthers();
+    expect(complaints).toEqual([]);
+  });
+
+  test('two unknown shocks are both reported, and the window beside them keeps its return', async () => {
+    const { page } = desk;
+    const shocks = ['NONE-A', 'NONE-B'].map((name) => ({ name, shocks: { [name]: -0.2 } }));
+    await follow(page, createAddress('CORE', [shocks[0]!, SPRING, shocks[1]!]));
+    await page.getByRole('alert').getByText('2 errors in the scenarios.').waitFor();
+    const table = page.getByRole('grid', { name: 'scenarios', exact: true });
+    await table.getByRole('row', { name: /^NONE-A – NONE-A is not a holding/ }).waitFor();
+    await table.getByRole('row', { name: /^NONE-B – NONE-B is not a holding/ }).waitFor();
+    await table.getByRole('row', { name: /^Spring .\d+\.\d\d% / }).waitFor();
+  });
+
+  test('an index whose data store was deleted leaves the other indices of the matrix their returns', async () => {
+    const { page, service } = desk;
+    const store = { store_id: 'spare', name: 'Spare', seed: 7, assets: 20, start: '2018-01-01', activate: false };
+    await service.ask('POST', '/data/synthetic', store);
+    await service.waitForJob('generate:spare');
+    const { body: core } = await service.ask('GET', '/indices/CORE');
+    const spare = { ...core, id: 'SPARE', name: 'Spare', base_date: '2019-01-02', store_id: 'spare' };
+    await service.ask('PUT', '/indices/SPARE', spare);
+    await service.ask('POST', '/analytics/SPARE/backtest', {});
+    await service.waitForJob('backtest:SPARE');
+    expect((await service.ask('DELETE', '/data/stores/spare')).status).toBe(204);
+    await follow(page, createAddress('CORE', [SPRING], 'BROAD,SPARE'));
+    const matrix = page.getByRole('table', { name: 'returns of indices by scenarios' });
+    await matrix.getByRole('row', { name: /^Spring .\d+\.\d\d% .\d+\.\d\d% –$/ }).waitFor();
+    await page.getByText(/^SPARE has no returns\. The run of SPARE .* cannot be read/).waitFor();
+    // The page of the index itself does not offer to serve the store, which is not registered.
+    await follow(page, createAddress('SPARE', [SPRING]));
+    await page.getByText('These figures read the data store spare, on which the run was made.').first().waitFor();
+    expect(await page.getByRole('button', { name: 'Serve spare' }).count()).toBe(0);
+  });
+
+  test('the bars of the active risk state what 100% is', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<RiskDecomposition>(
+      'GET',
+      '/analytics/CORE/factor-risk?benchmark=BROAD&model=market_sector',
+    );
+    const share = `${(100 * body.factor_share).toFixed(2)}%`;
+    await follow(page, '/console/indices/CORE?tab=risk');
+    await page
+      .getByText(`The shares add up to 100%, which is ${share} of the active variance.`, { exact: false })
+      .waitFor();
+    const figures = page.getByLabel('Active risk against BROAD', { exact: true });
+    expect(await figures.textContent()).toContain(`By factors${share}of the active variance`);
+  });
+
+  test('an invalid value in the address is an error in the address', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/CORE?tab=risk&from=abc&to=2021-01-01');
+    await page.getByText('1 error in the address.').first().waitFor();
+  });
+
+  test('an index that waits for its first run does not offer to run it', async () => {
+    const { page, service } = desk;
+    const { body: core } = await service.ask('GET', '/indices/CORE');
+    await service.ask('PUT', '/indices/FIRST', { ...core, id: 'FIRST', name: 'First' });
+    const { body: job } = await service.ask<JobStatus>('GET', '/jobs/backtest:CORE');
+    const pendingJob: JobStatus = {
+      ...job,
+      job_id: 'backtest:FIRST',
+      status: 'pending',
+      created_at: new Date().toISOString(),
+      started_at: null,
+      finished_at: null,
+      progress: 0,
+      result: null,
+    };
+    await page.route('**/analytics/FIRST/backtest', (route) => route.fulfill({ status: 202, json: pendingJob }));
+    await follow(page, '/console/indices/FIRST');
+    await page.getByText('Not run yet').waitFor();
+    await page.getByRole('button', { name: 'Run FIRST' }).click();
+    await page.getByText('A run is queued').waitFor();
+    expect(await page.getByText('Not run yet').count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Run FIRST' }).count()).toBe(0);
+    await page.unrouteAll({ behavior: 'wait' });
+  });
+});

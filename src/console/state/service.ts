@@ -81,7 +81,7 @@ const SCRIPT_MISSING = 'This part of the console could not be loaded. Reload the
 
 /** Replaces the name of the HTTP part in a message such as `1 error in the query.` */
 const formatSubject = (message: string): string =>
-  message.replace(/(?<= errors? in the )(?:body|query)(?=\.$)/, (part) => (part === 'query' ? 'address' : 'request'));
+  message.replace(/in the body\.$/, 'in the request.').replace(/in the query\.$/, 'in the address.');
 
 export function createTrouble(thrown: unknown): Trouble {
   const nothing = { findings: [], detail: null, requestId: null, status: null, retrySeconds: null };

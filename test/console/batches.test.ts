@@ -4,6 +4,7 @@ import type { BatchView, JobStatus } from '#clients/typescript/divisor.js';
 import { openBatches, type BatchWorld } from '../services/personal/batch-world.js';
 import { tryBrowser } from './browser.js';
 import { downloadFile, slowDown, WAIT_MS } from './desk.js';
+import { listNameViolations } from './violations.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -39,6 +40,7 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     await page.getByText('clients').first().click();
     const conflicts = page.getByRole('region', { name: 'Conflicts' });
     await conflicts.getByText('Tracking error limit').waitFor();
+    expect(await listNameViolations(page)).toEqual([]);
     // One solved account has no distribution.
     expect(await page.getByRole('table', { name: 'Tracking error by percentile' }).count()).toBe(0);
     await page.getByText('Cash is -1', { exact: false }).first().waitFor();

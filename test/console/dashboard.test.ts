@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { IndexDocument } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
+import { listNameViolations } from './violations.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -94,5 +96,16 @@ describe.skipIf('why' in browserFailure)('a dashboard', () => {
     await ranges.getByRole('button', { name: 'As pinned' }).click();
     await part.getByText('Since 2020-12-31').waitFor();
     await page.close();
+  });
+
+  test('the choice of compared runs is named by its text', async () => {
+    const { service, page } = desk;
+    const { body } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    await service.ask('PUT', '/indices/OTHER', { ...body, id: 'OTHER', name: 'Other' });
+    await service.ask('POST', '/analytics/OTHER/backtest', {});
+    await service.waitForJob('backtest:OTHER');
+    await page.goto(`${service.url()}/console/dashboard`);
+    await page.getByRole('button', { name: 'Runs compared: 3 of 3 runs' }).waitFor();
+    expect(await listNameViolations(page)).toEqual([]);
   });
 });

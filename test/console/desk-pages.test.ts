@@ -14,6 +14,7 @@ import type {
 import { tryBrowser } from './browser.js';
 import { pollEventually, follow, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
+import { listNameViolations } from './violations.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -85,6 +86,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const id = action!.action_id;
     await follow(page, `/console/actions?from=2020-01-01&action=${id}`);
     await page.getByText('Values of other sources', { exact: true }).click();
+    expect(await listNameViolations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Add to Other sources' }).click();
     await page.getByLabel('Source *').fill('Notice of the issuer');
     await page.getByLabel('Value').fill(String(2 * action!.value));
@@ -318,5 +320,23 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await pollEventually(() => figures.textContent()).toContain(`Volatility${write(after.volatility)}`);
     expect(await figures.textContent()).toContain(`Turnover${write(after.turnover)}one way, index 0.00%`);
     await figures.getByText('index 0.00%', { exact: true }).waitFor(); // the objective is the tracking error
+  });
+
+  test('limits are described without addresses of requests, and a security is found by its kind', async () => {
+    const { page, service } = desk;
+    await follow(page, '/console/health');
+    const limits = page.getByRole('region', { name: 'Limits' });
+    await limits.getByText('Plug-ins in one index document.').waitFor();
+    await limits.getByRole('searchbox').fill('comparison');
+    await limits.getByText('Runs in one comparison.').waitFor();
+    await limits.getByRole('searchbox').fill('POST /');
+    await limits.getByText('Body of an import').waitFor({ state: 'detached' });
+    expect(await limits.locator('[data-at]').count()).toBe(0);
+    const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=1');
+    await page.keyboard.press('Control+k');
+    const [first] = body.identifiers;
+    await page.getByRole('combobox', { name: 'Page, document, security or action' }).fill(first!.identifier);
+    await page.getByRole('option', { name: new RegExp(`^${first!.identifier} .*security$`) }).waitFor();
+    await page.keyboard.press('Escape');
   });
 });

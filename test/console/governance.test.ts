@@ -14,6 +14,7 @@ import {
 import type { RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
 import { downloadFile, pollEventually, follow, openDesk, WAIT_MS, type Desk } from './desk.js';
+import { listNameViolations } from './violations.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -91,11 +92,12 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
 
   test('the overview of schedules lists each index with its state on the latest day', async () => {
     await follow(page, '/console/schedules');
-    const history = page.getByRole('region', { name: 'Indices of Close' }).last(); // the inner section has the same name as the outer one
+    const history = page.getByRole('region', { name: 'Indices of Close by session' });
     await history.getByRole('row', { name: 'CORE done blocked' }).waitFor();
     await history.getByRole('row', { name: 'EVEN done done' }).waitFor();
     const openDays = page.getByRole('list', { name: 'Open days' });
     await openDays.getByText('CORE-FEE', { exact: true }).waitFor();
+    expect(await listNameViolations(page)).toEqual([]);
     await openDays.getByRole('link', { name: 'Decide' }).click();
     await page.getByRole('complementary', { name: `Close, ${second}` }).waitFor();
   });

@@ -6159,11 +6159,11 @@ export interface Limits {
   readonly MAX_PLUGIN_MEMORY_BYTES: number;
   /** Body of every route except the import. */
   readonly MAX_BODY_BYTES: number;
-  /** Body of `POST /data/import`. */
+  /** Body of an import. */
   readonly MAX_IMPORT_BYTES: number;
-  /** Body of `POST /data/import` with a table. It is stored on disk, and 4 GiB are 100 million rows of market data. */
+  /** Body of an import with a table. It is stored on disk, and 4 GiB are 100 million rows of market data. */
   readonly MAX_IMPORT_TABLE_BYTES: number;
-  /** Securities times sessions of `POST /data/synthetic`: 5000 securities over 25 years. */
+  /** Securities times sessions of a synthetic market: 5000 securities over 25 years. */
   readonly MAX_SYNTHETIC_BARS: number;
   /** Size of data that is copied when it is activated: 7000 securities x 25 years x 6 columns. */
   readonly MAX_COPIED_CONTENT_BYTES: number;
@@ -6185,13 +6185,13 @@ export interface Limits {
   readonly MAX_JOB_SECONDS: number;
   /** Time for a cancelled job to release its worker. */
   readonly CANCEL_GRACE_SECONDS: number;
-  /** Indices of `POST /analytics/backtests`, which is also the limit of a listing of jobs. */
+  /** Indices in one request for backtests, which is also the limit of a listing of jobs. */
   readonly MAX_BATCH_IDS: number;
-  /** Indices and strategies of `POST /analytics/reruns`. Their runs are stored in one transaction. */
+  /** Indices and strategies in one request for reruns. Their runs are stored in one transaction. */
   readonly MAX_RERUN_IDS: number;
-  /** Optimisations of `POST /optimise/studies`. Their results are stored in one transaction. */
+  /** Optimisations in one study. Their results are stored in one transaction. */
   readonly MAX_STUDY_RUNS: number;
-  /** Runs of `GET /analytics/compare`. */
+  /** Runs in one comparison. */
   readonly MAX_COMPARE_IDS: number;
   /** Crashes of one job after which the job fails. */
   readonly MAX_ATTEMPTS: number;

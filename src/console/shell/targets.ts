@@ -94,7 +94,7 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
   const ofMarket = (names.data?.identifiers ?? []).map(({ identifier, name }) => ({
     address: formatSecurityAddress(identifier),
     text: name === null ? identifier : `${identifier} ${name}`,
-    kind: 'name',
+    kind: 'security',
   }));
   if (text === '')
     return [

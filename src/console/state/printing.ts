@@ -4,8 +4,8 @@ import { options } from 'preact';
 /** True while the browser prints the page. */
 export const isPrinting = signal(false);
 
-/** Width of the text on an A4 page with its margins, in pixels. */
-export const PRINT_WIDTH = 700;
+/** Width of a table on an A4 page with its margins, without the frame of the table, in pixels. */
+export const PRINT_WIDTH = 686;
 
 /** Renders at once, because the browser lays out the page as soon as the print event ends. */
 function setPrinting(is: boolean): void {

@@ -45,14 +45,14 @@ export const LIMIT_SPECS = {
   },
   MAX_PLUGIN_MEMORY_BYTES: { value: 67_108_864, help: 'Memory of a plug-in, including its inputs.' },
   MAX_BODY_BYTES: { value: 1_048_576, help: 'Body of every route except the import.' },
-  MAX_IMPORT_BYTES: { value: 67_108_864, help: 'Body of `POST /data/import`.' },
+  MAX_IMPORT_BYTES: { value: 67_108_864, help: 'Body of an import.' },
   MAX_IMPORT_TABLE_BYTES: {
     value: 4_294_967_296,
-    help: 'Body of `POST /data/import` with a table. It is stored on disk, and 4 GiB are 100 million rows of market data.',
+    help: 'Body of an import with a table. It is stored on disk, and 4 GiB are 100 million rows of market data.',
   },
   MAX_SYNTHETIC_BARS: {
     value: 31_500_000,
-    help: 'Securities times sessions of `POST /data/synthetic`: 5000 securities over 25 years.',
+    help: 'Securities times sessions of a synthetic market: 5000 securities over 25 years.',
   },
   MAX_COPIED_CONTENT_BYTES: {
     value: 2_147_483_648,
@@ -84,17 +84,17 @@ export const LIMIT_SPECS = {
   CANCEL_GRACE_SECONDS: { value: 2, help: 'Time for a cancelled job to release its worker.' },
   MAX_BATCH_IDS: {
     value: 500,
-    help: 'Indices of `POST /analytics/backtests`, which is also the limit of a listing of jobs.',
+    help: 'Indices in one request for backtests, which is also the limit of a listing of jobs.',
   },
   MAX_RERUN_IDS: {
     value: 10_000,
-    help: 'Indices and strategies of `POST /analytics/reruns`. Their runs are stored in one transaction.',
+    help: 'Indices and strategies in one request for reruns. Their runs are stored in one transaction.',
   },
   MAX_STUDY_RUNS: {
     value: 10_000,
-    help: 'Optimisations of `POST /optimise/studies`. Their results are stored in one transaction.',
+    help: 'Optimisations in one study. Their results are stored in one transaction.',
   },
-  MAX_COMPARE_IDS: { value: 32, help: 'Runs of `GET /analytics/compare`.' },
+  MAX_COMPARE_IDS: { value: 32, help: 'Runs in one comparison.' },
   MAX_ATTEMPTS: { value: 3, help: 'Crashes of one job after which the job fails.' },
   MAX_QUEUED_JOBS: { value: 10_000, help: 'Jobs waiting for a worker.' },
   MAX_KEY_QUEUED_JOBS: { value: 100, help: 'Waiting jobs of one key.' },

@@ -1,16 +1,13 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync, statSync } from 'node:fs';
 import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { IndexDocument, WhatIfResponse } from '#clients/typescript/divisor.js';
 import { pollEventually, follow, WAIT_MS, type Desk } from '../desk.js';
 import { IS_SOAK } from '../../soak.js';
 import { picture } from '../picture.js';
+import { AXE, listViolations } from '../violations.js';
 import { MARKS, markDrawn } from './new-styles.js';
 import { followTabs } from './tab-key.js';
-
-/** Source of axe-core, which checks WCAG 2.2 AA and its own best practices. */
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** Rules whose outcome depends on colours and widths. Every other rule has the same outcome in every theme. */
 const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
@@ -52,6 +49,7 @@ async function readAddresses({ service }: Desk): Promise<readonly string[]> {
     `${index}?tab=scenarios&scenarios=${encodeURIComponent('[{"name":"Energy","shocks":{"SECTOR:Energy":-0.2}}]')}`,
     `${index}/rebalances/${body.rebalances.at(-1)!.date}`,
     `${index}/edit`,
+    `${index}-OPT`,
     `${index}-OPT/edit`,
     `${index}?tab=versions&version=1`,
     '/console/indices/templates',
@@ -77,6 +75,7 @@ async function readAddresses({ service }: Desk): Promise<readonly string[]> {
     '/console/data',
     '/console/data/import',
     '/console/data/connect',
+    '/console/data/sql',
     '/console/data/sql?q=SELECT+index_id%2C+date%2C+level+FROM+levels+LIMIT+5',
     ...['', 'doubts', 'coverage', 'names'].map((tab) => `${storeAddress}?tab=${tab}`),
     '/console/names',
@@ -147,13 +146,7 @@ interface CheckOptions {
 async function readViolations(page: Page, { rules, view, isFirst }: CheckOptions): Promise<readonly string[]> {
   const excludedSelectors = isFirst ? REPEATED_ELEMENTS : [...REPEATED_ELEMENTS, ...FRAME_ELEMENTS];
   if (view !== undefined && !IS_SOAK) await markDrawn(page, view, excludedSelectors);
-  const contextJson = JSON.stringify({ exclude: excludedSelectors });
-  // Sounds and style sheets are not preloaded: the pages have no sounds, and none of the requested rules reads style
-  // sheets.
-  const request = { resultTypes: ['violations'], preload: false, ...(rules === undefined ? {} : { runOnly: rules }) };
-  const optionsJson = JSON.stringify(request);
-  return page.evaluate(`axe.run(${contextJson}, ${optionsJson}).then(({ violations }) =>
-    violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))`);
+  return listViolations(page, { ...(rules !== undefined && { rules }), excludedSelectors });
 }
 
 /** Returns the errors of tab navigation on a visible page, one per line. */

@@ -6907,11 +6907,11 @@ class Limits(t.TypedDict):
     MAX_PLUGIN_MEMORY_BYTES: float
     #: Body of every route except the import.
     MAX_BODY_BYTES: float
-    #: Body of `POST /data/import`.
+    #: Body of an import.
     MAX_IMPORT_BYTES: float
-    #: Body of `POST /data/import` with a table. It is stored on disk, and 4 GiB are 100 million rows of market data.
+    #: Body of an import with a table. It is stored on disk, and 4 GiB are 100 million rows of market data.
     MAX_IMPORT_TABLE_BYTES: float
-    #: Securities times sessions of `POST /data/synthetic`: 5000 securities over 25 years.
+    #: Securities times sessions of a synthetic market: 5000 securities over 25 years.
     MAX_SYNTHETIC_BARS: float
     #: Size of data that is copied when it is activated: 7000 securities x 25 years x 6 columns.
     MAX_COPIED_CONTENT_BYTES: float
@@ -6933,13 +6933,13 @@ class Limits(t.TypedDict):
     MAX_JOB_SECONDS: float
     #: Time for a cancelled job to release its worker.
     CANCEL_GRACE_SECONDS: float
-    #: Indices of `POST /analytics/backtests`, which is also the limit of a listing of jobs.
+    #: Indices in one request for backtests, which is also the limit of a listing of jobs.
     MAX_BATCH_IDS: float
-    #: Indices and strategies of `POST /analytics/reruns`. Their runs are stored in one transaction.
+    #: Indices and strategies in one request for reruns. Their runs are stored in one transaction.
     MAX_RERUN_IDS: float
-    #: Optimisations of `POST /optimise/studies`. Their results are stored in one transaction.
+    #: Optimisations in one study. Their results are stored in one transaction.
     MAX_STUDY_RUNS: float
-    #: Runs of `GET /analytics/compare`.
+    #: Runs in one comparison.
     MAX_COMPARE_IDS: float
     #: Crashes of one job after which the job fails.
     MAX_ATTEMPTS: float

@@ -134,12 +134,19 @@ export interface FittingColumns<R> {
   readonly below: readonly Column<R>[];
 }
 
-/** Divides columns into those that fit into a width in pixels, and those for the second line. */
-export function selectFitting<R>(columns: readonly Column<R>[], width: number): FittingColumns<R> {
+/**
+ * Divides columns into those that fit into a width in pixels, and those for the second line.
+ * @param oneLineMin minimum width of a table without a second line
+ */
+export function selectFitting<R>(
+  columns: readonly Column<R>[],
+  width: number,
+  oneLineMin = PHONE_WIDTH,
+): FittingColumns<R> {
   let keptColumns = columns;
   for (let priority = 9; priority > 1 && computeRequiredWidth(keptColumns, priority) > width; priority--)
     keptColumns = keptColumns.filter((column) => getPriority(column) < priority);
-  if (width >= PHONE_WIDTH) return { fits: keptColumns, below: [] };
+  if (width >= oneLineMin) return { fits: keptColumns, below: [] };
   const [first, ...others] = keptColumns.filter(({ title }) => title !== '');
   for (const column of others.toReversed())
     if (first !== undefined && getPriority(column) > 0 && computeWidth(keptColumns) > width)
@@ -149,6 +156,16 @@ export function selectFitting<R>(columns: readonly Column<R>[], width: number): 
   );
   return { fits: keptColumns, below: columnsBelow.toSorted((a, b) => getPriority(a) - getPriority(b)) };
 }
+
+/**
+ * Returns columns for a printed table. Paper has no details of a row that can be opened, so the second line contains
+ * every column that does not fit, in full and after its title.
+ */
+export const createPrintedColumns = <R>(columns: readonly Column<R>[]): readonly Column<R>[] =>
+  columns.map((column) => {
+    const { showBelow: _, lines: __, priority = 1, ...shared } = column;
+    return { ...shared, priority: Math.max(1, priority), below: 'titled' };
+  });
 
 /** Returns true if the text of a column wraps in wide tables. */
 export const wrapsInRow = <R>({ lines = 1 }: Column<R>): boolean => lines > 1;

@@ -6,6 +6,7 @@ import { useWidth } from '../use-width.js';
 import type { TableLayout } from '../../state/table-layouts.js';
 import { formatTabSeparated } from '../../words/tabular.js';
 import {
+  createPrintedColumns,
   listCells,
   selectFitting,
   formatTemplate,
@@ -143,14 +144,24 @@ interface ColumnLayout<R> extends FittingColumns<R> {
 
 function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout }: TableBodyProps<R>): ColumnLayout<R> {
   const width = useWidth(scroller);
-  const wide = useWidened(
+  const widened = useWidened(
     scroller,
     useMemo(() => arrangeColumns(model.columns, layout), [model.columns, layout]),
     layout,
   );
-  const { fits, below } = selectFitting(wide, width);
+  const arrangedColumns = useMemo(
+    () => (isPrinting.value ? createPrintedColumns(widened) : widened),
+    [widened, isPrinting.value],
+  );
+  const { fits, below } = selectFitting(arrangedColumns, width, isPrinting.value ? Infinity : undefined);
   const isFixed = ({ id }: Column<R>) => layout.pinned.includes(id) || layout.widths[id] !== undefined;
-  return { wide, fits, below, template: formatTemplate(fits, isFixed), pinned: listPinnedPlaces(fits, layout) };
+  return {
+    wide: arrangedColumns,
+    fits,
+    below,
+    template: formatTemplate(fits, isFixed),
+    pinned: listPinnedPlaces(fits, layout),
+  };
 }
 
 interface InSight {

@@ -20,8 +20,9 @@ export function RunChoice({ all, runs }: RunChoiceProps) {
   const ids = runs.map(({ index_id: id }) => id);
   const chosenIds = findComparedRuns(all)?.filter((id) => ids.includes(id)) ?? [];
   if (chosenIds.length === 0 || ids.length <= RUNS_MIN) return null;
+  const title = `${chosenIds.length} of ${ids.length} runs`;
   return (
-    <Popover label="Runs compared" title={`${chosenIds.length} of ${ids.length} runs`}>
+    <Popover label={`Runs compared: ${title}`} title={title}>
       {() => (
         <Toggles
           label="Runs compared"

@@ -9,7 +9,6 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { Banner } from '../../components/banner.js';
 import { createLazyComponent } from '../../components/lazy.js';
-import { FirstSteps } from './first-steps.js';
 import { IndexTable } from './index-table.js';
 import { Strategies } from './strategies.js';
 import { RunningJobs } from './running-jobs.js';
@@ -17,6 +16,9 @@ import { ServedStore } from './served-store.js';
 import './home.css';
 
 const ComingEvents = createLazyComponent('the calendar', async () => (await import('../calendar/coming.js')).Coming);
+
+/** Shown only without data stores, so the first page of a service in use does not load it. */
+const FirstSteps = createLazyComponent('the first steps', async () => (await import('./first-steps.js')).FirstSteps);
 
 const LatestJobs = createLazyComponent('the latest jobs', async () => (await import('./latest-jobs.js')).LatestJobs);
 

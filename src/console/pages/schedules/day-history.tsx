@@ -65,7 +65,7 @@ export function DayHistory({
         class="day-history"
         tabIndex={0}
         role="region"
-        aria-label={title === 'History' ? 'History of indices by session' : title}
+        aria-label={`${title === 'History' ? 'History of indices' : title} by session`}
       >
         <table>
           <thead>

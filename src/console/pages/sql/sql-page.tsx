@@ -115,7 +115,8 @@ const Beginnings = ({ onChoose }: { readonly onChoose: (query: string) => void }
     <ul class="sql-examples">
       {EXAMPLES.map(({ title, query }) => (
         <li key={title}>
-          <button type="button" aria-label={`Run: ${title}`} onClick={() => onChoose(query)}>
+          <button type="button" onClick={() => onChoose(query)}>
+            <span class="unseen">Run: </span>
             <strong>{title}</strong>
             <code>{query}</code>
           </button>

@@ -11,7 +11,6 @@ import { decodeContent } from '../import/content-bytes.js';
 import { readImport } from '../import/read-import.js';
 import { recountMarketRows } from '../mapping/count-rows.js';
 import type { MarketInterpretation } from '../mapping/mapped-content.js';
-import { readText } from '../formats/cells.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import type { DatabaseLocation } from '../sources/databases/database-location.js';
 import { readDatabase } from '../sources/databases/read-database.js';
@@ -21,11 +20,11 @@ import { openDuckDb, type DuckDb } from '../formats/duckdb.js';
 import { createSingleTable, type TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { chooseAfterReading, filterDateFormats } from './date-question.js';
-import { isDay, MAJORITY_SHARE } from './draft.js';
 import { correctMapping } from './correct-mapping.js';
 import { proposeMapping, stateAdjustment, applyAnswers, type Confidence, type Proposal } from './propose.js';
 import { listAlternativeBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
 import { SAMPLE_ROWS, sampleContent, sampleFiles, type TableNameSource, type Sample } from './sample.js';
+import { describeTable, listTableProblems } from './unrecognised-tables.js';
 
 /** Data to inspect. */
 export type InspectedData =
@@ -163,9 +162,17 @@ const declareProposal = (mapping: Mapping, { adjustment }: Answers): Proposal =>
 
 function createEmptyInspection(source: Source | undefined, problems: Problems): Inspection {
   const tables = source?.samples ?? [];
-  const isEmpty = problems.errors === 0 && tables.length > 0 && tables.every(({ rows }) => rows.length === 1);
+  const isEmpty =
+    problems.errors === 0 &&
+    tables.length > 0 &&
+    tables.every(({ rows, fault }) => rows.length === 1 && fault === undefined);
   if (isEmpty)
     problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The table has a header and no rows.' });
+  else if (problems.errors === 0)
+    for (const problem of listTableProblems(tables)) {
+      problems.nameFile(problem.path, problem.file);
+      problems.error(problem);
+    }
   return {
     files: tables.length,
     rows_read: 0,
@@ -180,7 +187,7 @@ function createEmptyInspection(source: Source | undefined, problems: Problems): 
       : [
           {
             field: 'columns',
-            question: `Which columns contain the date and the close? No table of prices was recognised.${describeTable(source)}`,
+            question: `Which columns contain the date and the close? No table of prices was recognised.${describeTable(tables[0])}`,
             taken: null,
             others: [],
             required: true,
@@ -189,21 +196,6 @@ function createEmptyInspection(source: Source | undefined, problems: Problems): 
     preview: { index: [], columns: [], data: [] },
     findings: problems.findings(),
   };
-}
-
-/** Maximum number of columns listed in a question. */
-const COLUMNS_MAX = 8;
-
-/** Describes the first table, and how to state that its columns are securities. */
-function describeTable(source: Source | undefined): string {
-  const cells = source?.samples[0]?.rows[0] ?? [];
-  if (cells.length === 0) return '';
-  const days = cells.filter((cell) => isDay({}, cell)).length;
-  if (days > 1 && days >= MAJORITY_SHARE * cells.length)
-    return ' The first row contains dates. Transpose the table, for example with frame.T in pandas.';
-  const header = cells.map((cell) => JSON.stringify(readText(cell) ?? '').slice(0, 40));
-  const remainderText = header.length > COLUMNS_MAX ? ` and ${header.length - COLUMNS_MAX} more` : '';
-  return ` Its first row is ${header.slice(0, COLUMNS_MAX).join(', ')}${remainderText}. If each column is a security, set layout to wide and field to the field of the numbers.`;
 }
 
 async function openSource(inspected: OpenedData, problems: Problems, answers: Answers): Promise<Source | undefined> {

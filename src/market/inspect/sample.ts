@@ -24,6 +24,10 @@ export interface Sample {
   readonly delimiter?: string | undefined;
   /** Columns that were the index of a pandas frame. */
   readonly index?: readonly string[] | undefined;
+  /** True if a file with the name of a text file contains other data. */
+  readonly isBinary?: boolean | undefined;
+  /** Reason why a text file was not read to the end of the sample. */
+  readonly fault?: string | undefined;
 }
 
 /** Most frequent encoding of text that is not UTF-8. */
@@ -266,6 +270,8 @@ async function readWorkbookRows(
 async function readMemberRows(member: ZipMember, encoding: TextEncoding | null): Promise<Rows> {
   const rows: (readonly (Cell | undefined)[])[] = [];
   let delimiter: string | undefined;
+  let isBinary = false;
+  let fault: string | undefined;
   const add = (cells: readonly Cell[]) => {
     rows.push(cells);
     if (rows.length >= SAMPLE_ROWS) throw new SampleCheck();
@@ -278,11 +284,31 @@ async function readMemberRows(member: ZipMember, encoding: TextEncoding | null):
     };
   };
   try {
-    await readCsv(member.open(), onHeader, { encoding });
+    const chunks = checkBytes(member.open(), () => (isBinary = true));
+    await readCsv(chunks, onHeader, { encoding });
   } catch (enough) {
     if (!(enough instanceof SampleCheck || enough instanceof CsvFault)) throw enough;
+    if (enough instanceof CsvFault) fault = enough.message;
     if (encoding === null && 'accepted' in enough && enough.accepted !== undefined)
       return readMemberRows(member, DEFAULT_ENCODING);
   }
-  return { rows, delimiter };
+  return { rows, delimiter, isBinary, fault };
 }
+
+/** Yields the bytes of a text file. Calls `onBinary` if the first of them contain control characters. */
+async function* checkBytes(chunks: AsyncIterable<Uint8Array>, onBinary: () => void): AsyncGenerator<Uint8Array> {
+  let isFirst = true;
+  for await (const chunk of chunks) {
+    if (isFirst && !startsUtf16(chunk) && chunk.some((byte) => CONTROL_BYTES.has(byte))) onBinary();
+    isFirst = false;
+    yield chunk;
+  }
+}
+
+/** Control characters that no text contains: all except tab, line feed, form feed, carriage return and Ctrl-Z. */
+const CONTROL_BYTES: ReadonlySet<number> = new Set(
+  Array.from({ length: 32 }, (_, byte) => byte).filter((byte) => ![9, 10, 12, 13, 26].includes(byte)),
+);
+
+/** Returns true for the byte order marks of UTF-16, in which every second byte may be zero. */
+const startsUtf16 = ([a, b]: Uint8Array): boolean => (a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff);

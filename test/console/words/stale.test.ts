@@ -20,3 +20,9 @@ test('the label of a stale run states its cause: a calendar is not the definitio
   );
   expect([addStale('CORE', null), addStale('CORE', staleState)]).toEqual(['CORE', 'CORE (stale)']);
 });
+
+test('a run whose store is not registered states that and not a change of the data', () => {
+  const reasons = ['The store asia of the index is not registered.'];
+  expect(formatStale({ ...staleState, data: true, reasons })).toBe('store missing');
+  expect(formatStale({ ...staleState, data: true, engine: true, reasons })).toBe('engine changed, store missing');
+});

@@ -2,7 +2,7 @@ import type { RuleTypes } from '#clients/typescript/divisor.js';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
-import { FormulaTerms, type Terms } from '../../components/form/formula-terms.js';
+import { FormulaTerms } from '../../components/form/formula-terms.js';
 import { MayNot } from '../../components/may-not.js';
 import { NoteInput } from '../../components/note-input.js';
 import { Page } from '../../components/page.js';
@@ -32,6 +32,7 @@ import {
   applyChanges,
   fillFromStore,
   DesignerContext,
+  getTerms,
   type Draft,
   useWorkshop,
 } from './draft.js';
@@ -42,6 +43,7 @@ import { Changes, Identity, Precision, Schedule, Treatment, Universe } from './p
 import { PendingChanges } from './pending-changes.js';
 import { getId, loadIndex, useSaving, type OpenedIndex, type SaveState } from './saving.js';
 import { Selection } from './selection.js';
+import { listTakenIdFindings } from './taken-id.js';
 import { Weighting } from './weighting.js';
 import './designer.css';
 
@@ -105,11 +107,6 @@ const listPagesAbove = (id: string, isStored: boolean) => [
   ...(isStored ? [{ address: formatIndexAddress(id), text: id }] : []),
 ];
 
-/** Returns the members of a definition on which the values of a formula depend. */
-function getTerms({ datapoints, universe, calendar, currency }: JsonObject): Terms['request'] {
-  return JSON.parse(JSON.stringify({ datapoints, universe, calendar, currency })) as Terms['request']; // the service validates the values
-}
-
 interface DesignerProps {
   readonly opened: OpenedIndex;
   readonly types: RuleTypes;
@@ -136,8 +133,9 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   useWarning(isChanged);
   useRuleAt(getParameter('at'));
   const findings = [...(report.data?.findings ?? []), ...(saving.trouble?.findings ?? [])];
+  const idFindings = isStored ? [] : listTakenIdFindings(document['id'], names.known.indices);
   return (
-    <DesignerContext.Provider value={{ draft, types, findings, isStored, ...names }}>
+    <DesignerContext.Provider value={{ draft, types, findings: [...findings, ...idFindings], isStored, ...names }}>
       <FormulaTerms.Provider
         value={{ functions: types.functions, request: getTerms(document), store: getStoreId(document) }}
       >
@@ -152,7 +150,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
               {may('write') ? (
                 <Button
                   kind="main"
-                  disabled={!isValid || saving.isSaving || (isStored && !isChanged)}
+                  disabled={!isValid || idFindings.length > 0 || saving.isSaving || (isStored && !isChanged)}
                   onClick={() => saving.save(note)}
                 >
                   {isStored ? 'Save' : 'Save the index'}

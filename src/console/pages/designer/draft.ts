@@ -3,6 +3,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { subtractMonths } from '../../words/dates.js';
 import type { Finding, IndexDocumentBody, RuleTypes } from '#clients/typescript/divisor.js';
+import type { Terms } from '../../components/form/formula-terms.js';
 import { parseJson } from '../../state/addressed.js';
 import { getParameter } from '../../state/location.js';
 import {
@@ -101,6 +102,11 @@ export interface DesignerState {
 
 /** Casts a draft to a request body; the service validates it. */
 export const createBody = (document: JsonObject): IndexDocumentBody => document as unknown as IndexDocumentBody;
+
+/** Returns the members of a definition on which the values of a formula depend. */
+export function getTerms({ datapoints, universe, calendar, currency }: JsonObject): Terms['request'] {
+  return JSON.parse(JSON.stringify({ datapoints, universe, calendar, currency })) as Terms['request']; // the service validates the values
+}
 
 export const DesignerContext = createContext<DesignerState | null>(null);
 

@@ -55,7 +55,9 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
     : COLUMNS;
   return (
     <>
-      {asking.trouble !== null && <Problem trouble={asking.trouble} />}
+      {asking.troubles.map((trouble) => (
+        <Problem key={trouble.message} trouble={trouble} />
+      ))}
       <Table
         label="indices"
         name="indices"

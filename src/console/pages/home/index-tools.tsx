@@ -29,12 +29,16 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
   );
   const dueGroups = groupDue(due);
   const withRun = meant.filter(({ run }) => run !== null).map(({ index }) => index.id);
-  const run = async () => {
-    for (const { index, failed } of due)
-      await asking.ask(formatRunSubject(index.id), (onRefusal) =>
-        runIndex(index.id, failed === null ? { if_stale: true } : getBacktestRequest(failed), onRefusal),
-      );
-  };
+  const run = () =>
+    asking.askAll(
+      due.map(({ index, failed }) => ({
+        about: formatRunSubject(index.id),
+        request: (onRefusal) =>
+          runIndex(index.id, failed === null ? { if_stale: true } : getBacktestRequest(failed), (trouble) =>
+            onRefusal({ ...trouble, message: `${index.id}: ${trouble.message}` }),
+          ),
+      })),
+    );
   return (
     <>
       {due.length > 1 && may('run') && (

@@ -1,7 +1,7 @@
 import type { BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
 import { useEffect, useState } from 'preact/hooks';
 import { createFields } from '../../components/form/schema-fields.js';
-import { SchemaForm } from '../../components/form/schema-form.js';
+import { SchemaForm, type Changes } from '../../components/form/schema-form.js';
 import { ValueSkeleton } from '../../components/skeleton.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
 import { parseJson, useAddressedObject } from '../../state/addressed.js';
@@ -14,6 +14,7 @@ import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import { listDifferences, isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { listTermFindings } from './refused-terms.js';
 import { OMITTED_MEMBERS } from './run-change.js';
 import { toReference, readNewestRun, getTerms, formatTerms } from './run-terms.js';
 
@@ -42,12 +43,11 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
   const isAsked = getParameter('run') !== null;
   // The form stays open during editing.
   const [isOpen, setOpen] = useState(isAsked);
-  // Suggested values of the form.
-  const series = useResource(isOpen ? 'series' : null, (signal) => service.value.call('listSeries', { signal }));
-  const indices = useResource(isOpen ? 'indices' : null, (signal) => service.value.call('listIndices', { signal }));
+  const changes = useFieldChanges(id, isOpen);
   const newestTerms = newest.data == null ? null : getTerms(newest.data);
   const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : newestTerms) ?? {});
-  const findings = findRefusal(formatRunSubject(id))?.findings ?? [];
+  const refusal = findRefusal(formatRunSubject(id));
+  const findings = refusal === null ? [] : listTermFindings(refusal, asked);
   const isSame = newestTerms !== null && isSameRun({ asked, taken: newestTerms, isStrategy }, schemas.data);
   // After a run with the terms in the address, removes these terms from the address. Does not react to editing: terms
   // can briefly equal those of the run while the user edits them.
@@ -79,15 +79,7 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
         <SchemaForm
           schema={SCHEMA_NAME}
           except={OMITTED_MEMBERS}
-          changes={{
-            benchmark: {
-              help: 'Index, security or series with which the run is compared.',
-              suggestions: [
-                ...(indices.data?.indices ?? []).filter((index) => index.id !== id).map((index) => `index:${index.id}`),
-                ...(series.data?.series ?? []).map(({ identifier }) => `identifier:${identifier}`),
-              ],
-            },
-          }}
+          changes={changes}
           value={asked}
           findings={findings}
           onChange={(next) => {
@@ -98,6 +90,23 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
       )}
     </details>
   );
+}
+
+/** Returns the help and the suggested values of fields. They are loaded when the form is open. */
+function useFieldChanges(id: string, isOpen: boolean): Changes {
+  const series = useResource(isOpen ? 'series' : null, (signal) => service.value.call('listSeries', { signal }));
+  const indices = useResource(isOpen ? 'indices' : null, (signal) => service.value.call('listIndices', { signal }));
+  const stores = useResource(isOpen ? 'stores' : null, (signal) => service.value.call('listStores', { signal }));
+  return {
+    benchmark: {
+      help: 'Index, security or series with which the run is compared.',
+      suggestions: [
+        ...(indices.data?.indices ?? []).filter((index) => index.id !== id).map((index) => `index:${index.id}`),
+        ...(series.data?.series ?? []).map(({ identifier }) => `identifier:${identifier}`),
+      ],
+    },
+    store_id: { suggestions: (stores.data?.stores ?? []).map(({ store_id: store }) => store) },
+  };
 }
 
 /**

@@ -25,6 +25,7 @@ import { formatLabel } from '../../words/labels.js';
 import { formatDecimal, formatFigure, formatMoney, formatPercent } from '../../words/numbers.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 import { storeQuery } from './last-year.js';
+import { MissingSecurity } from './missing-security.js';
 import { NameFigures, type SecurityProps } from './name-figures.js';
 import { averagePeriods } from './traded.js';
 import { Reference } from './reference-data.js';
@@ -63,20 +64,26 @@ export function NamePage({ params }: PageProps) {
         </>
       }
     >
-      <NameFigures identifier={identifier} store={store} currency={currency} />
-      <Prices identifier={identifier} store={store} actions={actions.data} currency={currency} />
-      <div class="name-columns">
-        <Section title="Corporate actions">
-          <Answered resource={actions} what="the corporate actions">
-            {(view) => <Actions view={view} currency={currency} />}
-          </Answered>
-        </Section>
-        <Section title="Reference data" aside="latest known values">
-          <Answered resource={reference} what="the reference data">
-            {(view) => <Reference view={view} />}
-          </Answered>
-        </Section>
-      </div>
+      {reference.trouble?.code === 'IDENTIFIER_NOT_FOUND' ? (
+        <MissingSecurity identifier={identifier} store={store} message={reference.trouble.message} />
+      ) : (
+        <>
+          <NameFigures identifier={identifier} store={store} currency={currency} />
+          <Prices identifier={identifier} store={store} actions={actions.data} currency={currency} />
+          <div class="name-columns">
+            <Section title="Corporate actions">
+              <Answered resource={actions} what="the corporate actions">
+                {(view) => <Actions view={view} currency={currency} />}
+              </Answered>
+            </Section>
+            <Section title="Reference data" aside="latest known values">
+              <Answered resource={reference} what="the reference data">
+                {(view) => <Reference view={view} />}
+              </Answered>
+            </Section>
+          </div>
+        </>
+      )}
     </Page>
   );
 }

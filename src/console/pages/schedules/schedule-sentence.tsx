@@ -23,8 +23,8 @@ export function ScheduleSentence({ document, zone = '' }: ScheduleSentenceProps)
       {countValues(count, 'index', 'indices')} at {String(at)} {zone} after each session of {String(calendar)}:{' '}
       {steps.join(' → ')}.{' '}
       {enabled === true
-        ? `Each day begins by itself, and ${sessions} are caught up.`
-        : `Disabled: no day begins. Once it is enabled, ${sessions} are caught up first.`}
+        ? `Days begin by themselves; after an outage, ${sessions} run.`
+        : `Disabled: no day begins. Once enabled, ${sessions} run first.`}
     </p>
   );
 }

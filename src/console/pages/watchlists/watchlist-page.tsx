@@ -38,7 +38,12 @@ export function WatchlistPage({ params }: PageProps) {
       {(first) => (
         <Editor
           title={id === null ? 'New watchlist' : first.name}
-          subtitle={id === null ? undefined : `Id ${id}`}
+          subtitle={
+            <>
+              {id !== null && `Id ${id}`}
+              <StoreSelect />
+            </>
+          }
           above={[
             { address: '/console/data', text: 'Data' },
             { address: '/console/watchlists', text: 'Watchlists' },
@@ -182,20 +187,17 @@ function Securities({ edited, list }: SecuritiesProps) {
       <Section
         title="Securities"
         aside={
-          <>
-            <StoreSelect />
-            {mayEdit && (
-              <>
-                {isStored && isChanged && <span>not saved yet</span>}
-                {isStored && addition}
-                {isStored && (
-                  <Popover label="Edit the list: name, description and order" title="Edit the list">
-                    {() => <Form edited={edited} isStored />}
-                  </Popover>
-                )}
-              </>
-            )}
-          </>
+          mayEdit && (
+            <>
+              {isStored && isChanged && <span>not saved yet</span>}
+              {isStored && addition}
+              {isStored && (
+                <Popover label="Edit the list: name, description and order" title="Edit the list">
+                  {() => <Form edited={edited} isStored />}
+                </Popover>
+              )}
+            </>
+          )
         }
       >
         {identifiers.length === 0 && (

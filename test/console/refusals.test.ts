@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { IndexDocument } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { pollEventually, follow, WAIT_MS, type Desk } from './desk.js';
 import { importPrices, openStockedDesk } from './stocked-desk.js';
@@ -82,5 +83,29 @@ describe.skipIf('why' in browserFailure)('errors at their cause', () => {
     await id.fill('CORE-2');
     await reason.waitFor({ state: 'detached' });
     await pollEventually(() => page.getByRole('button', { name: 'Save the index' }).isDisabled()).toBe(false);
+  });
+
+  test('running several indices keeps the refusal of each, and their state names the missing store', async () => {
+    const { page, service } = desk;
+    const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    const synthetic = { store_id: 'gone', name: 'Gone', seed: 7, assets: 30, start: '2014-01-01', activate: false };
+    await service.ask('POST', '/data/synthetic', synthetic);
+    await service.waitForJob('generate:gone');
+    for (const id of ['LOST-A', 'LOST-B']) {
+      await service.ask('PUT', `/indices/${id}`, { ...core, id, store_id: 'gone' });
+      await service.ask('POST', `/analytics/${id}/backtest`, {});
+      await service.waitForJob(`backtest:${id}`);
+    }
+    await service.ask('DELETE', '/data/stores/gone');
+    await page.goto(`${service.url()}/`);
+    const grid = page.getByRole('grid', { name: 'indices' });
+    const badge = grid.getByText('store missing');
+    await badge.first().waitFor();
+    expect(await badge.count()).toBe(2);
+    expect(await badge.first().getAttribute('title')).toContain('The store gone of the index');
+    await page.getByRole('button', { name: 'Run 2 stale indices' }).click();
+    for (const id of ['LOST-A', 'LOST-B'])
+      await page.getByText(`${id}: No data store is registered under the id gone.`).waitFor();
+    await pollEventually(() => grid.getByText('refused').count()).toBe(2);
   });
 });

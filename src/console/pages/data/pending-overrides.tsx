@@ -98,6 +98,7 @@ const COLUMNS: readonly Column<PendingOverride>[] = [
     title: 'Time',
     width: 172,
     priority: 7,
+    below: 'nothing',
     value: ({ requested_at: at }) => at,
     show: ({ requested_at: at }) => formatMoment(at),
   },

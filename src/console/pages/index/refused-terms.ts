@@ -39,5 +39,8 @@ function findPath(detail: unknown): string | undefined {
 /** Adds the label of the field to a message that does not contain it. */
 function nameField(message: string, path: string): string {
   const label = formatLabel(path);
-  return new RegExp(`\\b${label}\\b`, 'i').test(message) ? message : `${label}: ${message}`;
+  return spreadWords(message).includes(spreadWords(label)) ? message : `${label}: ${message}`;
 }
+
+/** Returns the words of a text in lower case, each between spaces. */
+const spreadWords = (text: string): string => ` ${text.toLowerCase().split(/\W+/).join(' ')} `;

@@ -6,15 +6,22 @@ const COMMENT_MAX = 2000;
 interface CommentInputProps {
   /** Default: `Comment`. */
   readonly label?: string;
+  readonly isRequired?: boolean;
   readonly value: string;
   onChange(value: string): void;
 }
 
 /** Renders an input for a comment on a decision. */
-export function CommentInput({ label = 'Comment', value, onChange }: CommentInputProps) {
+export function CommentInput({ label = 'Comment', isRequired = false, value, onChange }: CommentInputProps) {
   return (
     <label class="comment-input">
-      <span class="quiet">{label}</span>
+      {isRequired ? (
+        <strong>
+          {label} <span class="field-required">*</span>
+        </strong>
+      ) : (
+        <span class="quiet">{label}</span>
+      )}
       <textarea
         class="control"
         rows={2}

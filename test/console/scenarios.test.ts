@@ -62,7 +62,7 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     expect(complaints).toEqual([]);
   });
 
-  test('two unknown shocks are both reported, and the window beside them keeps its return', async () => {
+  test('two unknown shocks are both reported, and the window next to them keeps its return', async () => {
     const { page } = desk;
     const shocks = ['NONE-A', 'NONE-B'].map((name) => ({ name, shocks: { [name]: -0.2 } }));
     await follow(page, createAddress('CORE', [shocks[0]!, SPRING, shocks[1]!]));

@@ -1,7 +1,7 @@
 import { activateStore } from '../state/actions.js';
 import { may } from '../state/principal.js';
-import { useResource } from '../state/resource.js';
-import { service, type Trouble } from '../state/service.js';
+import type { Trouble } from '../state/service.js';
+import { useStores } from '../state/stores.js';
 import { formatApprovalAddress } from '../words/addresses.js';
 import { Banner } from './banner.js';
 import { Button } from './button.js';
@@ -87,7 +87,7 @@ function findStore(detail: Trouble['detail']): string | null {
 
 /** Renders a button that serves the store of the failed request. Renders nothing if the store was removed. */
 function Serve({ store }: { readonly store: string }) {
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const stores = useStores();
   const isRegistered = stores.data?.stores.some(({ store_id: id }) => id === store) === true;
   if (!isRegistered || !may('data')) return null;
   return <Button onClick={() => void activateStore(store)}>Serve {store}</Button>;

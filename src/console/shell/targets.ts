@@ -4,6 +4,7 @@ import { recentVisits } from '../state/recent.js';
 import { useResource } from '../state/resource.js';
 import { service } from '../state/service.js';
 import { savedViews } from '../state/views.js';
+import { useStores } from '../state/stores.js';
 import {
   formatIndexAddress,
   formatSecurityAddress,
@@ -35,7 +36,7 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
   const text = typed.trim().toLowerCase();
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const stores = useStores();
   const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
   const watchlists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
   const plugins = useResource('plug-ins', (signal) => service.value.call('listPlugins', { signal }));

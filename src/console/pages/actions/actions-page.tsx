@@ -8,7 +8,7 @@ import { GuideLink } from '../../components/guide-link.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page } from '../../components/page.js';
 import { DateInput } from '../../components/range-bar.js';
-import { getChosenStore, StoreSelect } from '../../components/store-select.js';
+import { StoreSelect } from '../../components/store-select.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { health } from '../../state/live.js';
@@ -17,6 +17,7 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { findStore, getChosenStore, useStores } from '../../state/stores.js';
 import { isOverdue, isUndecided } from '../../words/actions.js';
 import { formatToday, subtractDays } from '../../words/dates.js';
 import { formatCount } from '../../words/numbers.js';
@@ -37,11 +38,8 @@ export function ActionsPage() {
   const openAction = getParameter('action');
   const requestedStart = getParameter('from');
   const store = getChosenStore();
-  const stores = useResource(store === undefined ? null : 'stores', (signal) =>
-    service.value.call('listStores', { signal }),
-  );
-  const chosenStore = stores.data?.stores.find(({ store_id: id }) => id === store);
-  const last = (store === undefined ? health.value?.store?.end : chosenStore?.end) ?? null;
+  const stores = useStores(store !== undefined);
+  const last = (store === undefined ? health.value?.store?.end : findStore(stores.data?.stores, store)?.end) ?? null;
   const today = formatToday();
   const actionList = useResource(
     `actions ${store} ${requestedStart} ${last}`,

@@ -1,7 +1,7 @@
 import type { DeskAction, DeskActions } from '#clients/typescript/divisor.js';
-import { getChosenStore } from '../../components/store-select.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { getChosenStore } from '../../state/stores.js';
 
 export type AffectedIndex = NonNullable<DeskActions['actions'][number]['indices']>[number];
 

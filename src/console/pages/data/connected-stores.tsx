@@ -2,8 +2,7 @@ import type { DataStore } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { useStores } from '../../state/stores.js';
 import { storeAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatCount } from '../../words/numbers.js';
@@ -11,7 +10,7 @@ import { StoreState } from './store-state.js';
 
 /** Renders the stores that read a folder or database, with their locations and last dates. */
 export function ConnectedStores() {
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const stores = useStores();
   const rows = (stores.data?.stores ?? []).filter(({ kind }) => kind === 'folder' || kind === 'database');
   if (rows.length === 0) return null;
   return (

@@ -9,8 +9,7 @@ import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { health } from '../../state/live.js';
 import { may } from '../../state/principal.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { useStores } from '../../state/stores.js';
 import { storeAddress } from '../../words/addresses.js';
 import { createEndNote, findLag } from '../../words/freshness.js';
 import { formatBytes, formatCount, countValues, MISSING_TEXT } from '../../words/numbers.js';
@@ -27,7 +26,7 @@ import './data.css';
 /** Renders the page of all stores of market data, with the ways to add a store. */
 export function DataPage() {
   const [isAsking, setAsking] = useState(false);
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const stores = useStores();
   return (
     <Page
       title="Data"

@@ -1,8 +1,7 @@
 import type { Finding, InspectResult } from '#clients/typescript/divisor.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { useStores } from '../../state/stores.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 
@@ -70,7 +69,7 @@ const listServingEffects = (served: string | null, isToServe: boolean): readonly
  * Returns the served store, and the default of `activate` for a new store. The default is true if no store is served.
  */
 export function useServed(): { readonly served: string | null; readonly activate: boolean } {
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const stores = useStores();
   return { served: stores.data?.active ?? null, activate: stores.data?.active === null };
 }
 

@@ -14,6 +14,7 @@ import type { PageProps } from '../../state/page-props.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { formatFirstNames } from '../../words/first-names.js';
 import { countValues } from '../../words/numbers.js';
 import { NameTable } from '../names/name-table.js';
 import { Coverage } from './coverage.js';
@@ -103,11 +104,9 @@ function AssignedIndices({ store }: { readonly store: string }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const ids = (indices.data?.indices ?? []).filter(({ store_id: of }) => of === store).map(({ id }) => id);
   if (ids.length === 0) return null;
-  const others = ids.length - NAMED_MAX;
   return (
     <p>
-      {countValues(ids.length, 'index', 'indices')} cannot run without it: {ids.slice(0, NAMED_MAX).join(', ')}
-      {others > 0 && ` and ${others} more`}.
+      {countValues(ids.length, 'index', 'indices')} cannot run without it: {formatFirstNames(ids, NAMED_MAX)}.
     </p>
   );
 }

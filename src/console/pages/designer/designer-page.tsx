@@ -18,6 +18,7 @@ import { useFields } from '../../state/fields.js';
 import { storeOfNew } from '../../state/new-index.js';
 import { useResource, worldVersion } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { useStores } from '../../state/stores.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Conflict } from '../../components/conflict/conflict.js';
@@ -54,7 +55,7 @@ export function DesignerPage({ params }: PageProps) {
   const template = id === null ? getParameter('template') : null;
   // A new index takes dates and fields from the served store. The form is therefore created again when a store is
   // served.
-  const stores = useResource(id === null ? 'stores' : null, (signal) => service.value.call('listStores', { signal }));
+  const stores = useStores(id === null);
   const wasServed = useRef(false);
   wasServed.current ||= stores.data?.stores.some(({ active }) => active) === true;
   const isKnown = id !== null || (stores.data ?? stores.trouble) !== undefined;
@@ -284,7 +285,7 @@ const getStoreId = ({ store_id: store }: JsonObject): string | null =>
 /** Loads the suggestions for fields: datapoints of the definition's store, and ids of stored documents. */
 function useNames(store: string | null) {
   const fields = useFields(store);
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const stores = useStores();
   const exchanges = useExchanges();
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const watchlists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));

@@ -7,11 +7,10 @@ import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime, type LatestRequest } from '../../state/one-at-a-time.js';
-import { findStore } from '../../state/live.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { NamesStore } from '../../state/names.js';
-import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { findStore, useStores } from '../../state/stores.js';
 import { countValues } from '../../words/numbers.js';
 import { createBody, useWorkshop } from './draft.js';
 import { Fold } from './fold.js';
@@ -36,7 +35,7 @@ interface LiveProps {
 
 /** Renders a live preview of the definition. Its dates and names are those of its data store. */
 export function Live(props: LiveProps) {
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const stores = useStores();
   const { start = null, end = null } = findStore(stores.data?.stores, props.store) ?? {};
   return (
     <NamesStore.Provider value={props.store}>

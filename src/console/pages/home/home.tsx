@@ -7,6 +7,7 @@ import { health } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { useStores } from '../../state/stores.js';
 import { Banner } from '../../components/banner.js';
 import { createLazyComponent } from '../../components/lazy.js';
 import { IndexTable } from './index-table.js';
@@ -34,7 +35,7 @@ const BeingRead = () => (
 
 /** Overview page: the served store, running jobs, and all indices with their states. */
 export function Home() {
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const stores = useStores();
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const hasIndices = (indices.data?.indices.length ?? 0) > 0;
   return (

@@ -3,6 +3,7 @@ import { useNames } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
+import { findStore, useStores } from '../../state/stores.js';
 import type { JsonObject } from '../../words/paths.js';
 import { savedScenarios, listShocks } from './scenario-library.js';
 import { listDrawdowns, listWindows } from './scenario-windows.js';
@@ -18,8 +19,8 @@ export interface KnownScenarios {
 
 /** Returns the scenarios that apply to an index. Returns null if no store is served, and until they are known. */
 export function useKnownScenarios(id: string): KnownScenarios | null {
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
-  const servedStore = stores.data?.stores.find(({ active }) => active);
+  const stores = useStores();
+  const servedStore = findStore(stores.data?.stores, null);
   const runWeights = useResource(`weights ${formatRunKey(id)}`, (signal) =>
     service.value.call('getWeights', { params: { index_id: id }, query: readShownRun(), signal }),
   );

@@ -19,6 +19,7 @@ import { formatRunSubject } from '../../state/refusals.js';
 import { useResource, type Resource } from '../../state/resource.js';
 import { formatDefinitionKey, readDefinition } from '../../state/run-questions.js';
 import { service } from '../../state/service.js';
+import { findStore, useStores } from '../../state/stores.js';
 import { countValues, formatChange, formatCount, formatPercent, getSignClass } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { StrategyFigures, StrategySentence } from '../strategies/strategy-summary.js';
@@ -117,8 +118,8 @@ function useIndexPreview(id: string | null, failedOn: string | null): IndexFigur
     readDefinition(id ?? '', signal),
   );
   const index = (id === null ? null : definition.data?.index) ?? null;
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
-  const end = failedOn ?? stores.data?.stores.find(({ active }) => active)?.end ?? null;
+  const stores = useStores();
+  const end = failedOn ?? findStore(stores.data?.stores, null)?.end ?? null;
   const isSelected = index !== null && index.overlay === undefined;
   const preview = useResource(isSelected && end !== null ? `preview ${id} ${end}` : null, (signal) =>
     service.value.call('previewDocument', { body: { document: createBody(index), as_of: end }, signal }),

@@ -13,6 +13,7 @@ import { forgetRefusal, findRefusal, formatRunSubject } from '../../state/refusa
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
+import { useStores } from '../../state/stores.js';
 import { listDifferences, isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { listTermFindings } from './refused-terms.js';
 import { OMITTED_MEMBERS } from './run-change.js';
@@ -96,7 +97,7 @@ export function RunSettings({ id, isStrategy }: RequestedRun) {
 function useFieldChanges(id: string, isOpen: boolean): Changes {
   const series = useResource(isOpen ? 'series' : null, (signal) => service.value.call('listSeries', { signal }));
   const indices = useResource(isOpen ? 'indices' : null, (signal) => service.value.call('listIndices', { signal }));
-  const stores = useResource(isOpen ? 'stores' : null, (signal) => service.value.call('listStores', { signal }));
+  const stores = useStores(isOpen);
   return {
     benchmark: {
       help: 'Index, security or series with which the run is compared.',

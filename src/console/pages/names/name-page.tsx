@@ -18,6 +18,7 @@ import { formatAddress, getParameter, setParameters, addQuery } from '../../stat
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { getChosenStore } from '../../state/stores.js';
 import { formatActionValue, SHARE_TYPES } from '../../words/actions.js';
 import { storeAddress } from '../../words/addresses.js';
 import { subtractMonths } from '../../words/dates.js';
@@ -34,7 +35,7 @@ import './names.css';
 /** Page of one security: its prices, its corporate actions, and its reference data. */
 export function NamePage({ params }: PageProps) {
   const identifier = params['name']!; // the route has this parameter
-  const store = getParameter('store') ?? undefined;
+  const store = getChosenStore();
   const reference = useResource(`reference ${identifier} ${store}`, (signal) =>
     service.value.call('getAssetReference', { params: { identifier }, query: storeQuery(store), signal }),
   );

@@ -1,9 +1,8 @@
 import type { Finding, IndexDocument, PreviewResponse } from '#clients/typescript/divisor.js';
-import { findStore } from '../../state/live.js';
 import { useOneAtATime, type LatestRequest } from '../../state/one-at-a-time.js';
 import { getParameter } from '../../state/location.js';
-import { useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
+import { findStore, useStores } from '../../state/stores.js';
 import type { JsonObject } from '../../words/paths.js';
 import { asConstraints, asTerms } from './rows.js';
 import type { Terms } from './terms.js';
@@ -29,7 +28,7 @@ export interface Solution extends LatestRequest<PreviewResponse> {
 
 /** Returns the solution of the last rebalance on or before a date. A run would give the same result. */
 export function useSolution({ parent, rows, terms, isValid }: SolutionQuery): Solution {
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const stores = useStores();
   const { start = null, end = null } = findStore(stores.data?.stores, parent.store_id ?? null) ?? {};
   const asOf = getParameter('on') ?? end;
   const body = { ...asTerms(terms), index_id: parent.id, constraints: asConstraints(rows), as_of: asOf };

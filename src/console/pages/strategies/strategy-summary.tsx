@@ -5,6 +5,7 @@ import { isWide, type Line } from '../../components/chart/series.js';
 import { Metrics, type Metric } from '../../components/metrics.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { findStore, useStores } from '../../state/stores.js';
 import {
   formatAtMost,
   formatBps,
@@ -102,8 +103,8 @@ interface OriginProps {
 
 /** Renders which run the figures come from. If the served data ends on another date, that date is added. */
 function Origin({ run, idle }: OriginProps) {
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
-  const dataEnd = stores.data?.stores.find(({ active }) => active)?.end ?? null;
+  const stores = useStores();
+  const dataEnd = findStore(stores.data?.stores, null)?.end ?? null;
   return (
     <p class="quiet">
       {idle !== null && `${idle} has not been run. `}

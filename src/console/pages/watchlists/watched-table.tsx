@@ -3,7 +3,6 @@ import { useRef } from 'preact/hooks';
 import { ValueSkeleton } from '../../components/skeleton.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
-import { getChosenStore } from '../../components/store-select.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { Button } from '../../components/button.js';
@@ -21,6 +20,7 @@ import {
   type YearPrices,
 } from '../names/last-year.js';
 import { getParameter } from '../../state/location.js';
+import { getChosenStore } from '../../state/stores.js';
 import { formatSecuritiesKey, readAllSecurities } from '../names/name-table.js';
 import { findLastDate, WatchedFigures } from './watched-figures.js';
 

@@ -17,7 +17,7 @@ import { createNumberWriter, createResultColumns, type Row } from './columns.js'
 import type { AnsweredQuery } from './sql-page.js';
 
 /** Renders the rows of a query result and a chart of its numbers by date. A row opens to its full values. */
-export function Answer({ query, result, seconds }: AnsweredQuery) {
+export function Answer({ query, store, result, seconds }: AnsweredQuery) {
   const { columns, data, rows, truncated } = result;
   const resultRows = useMemo(() => data.map((values, no): Row => ({ no, values })), [result]);
   const shownColumns = useMemo(() => createResultColumns(result), [result]);
@@ -32,7 +32,7 @@ export function Answer({ query, result, seconds }: AnsweredQuery) {
             {countValues(rows, 'row')} of {countValues(columns.length, 'column')} in {formatDuration(seconds)}
             {truncated && `; only the first ${formatCount(data.length)} are shown`}
           </span>
-          <Save query={query} />
+          <Save query={query} store={store} />
         </>
       }
     >
@@ -68,7 +68,8 @@ const FILES = [
 ] as const;
 
 /** Renders a menu that runs the query again and saves all its rows. */
-function Save({ query }: { readonly query: string }) {
+function Save({ query, store }: Pick<AnsweredQuery, 'query' | 'store'>) {
+  const request = { query: { store_id: store }, body: { query } };
   return (
     <Menu label="Export the result" title="Export">
       {FILES.map(({ name, ending, media }) => (
@@ -77,7 +78,7 @@ function Save({ query }: { readonly query: string }) {
             type="button"
             onClick={() =>
               void attempt(async () =>
-                saveFile(`result.${ending}`, await service.value.download('runSql', media, { body: { query } })),
+                saveFile(`result.${ending}`, await service.value.download('runSql', media, request)),
               )
             }
           >

@@ -145,9 +145,11 @@ const addSentence = (trouble: Trouble): Trouble =>
 const createMarks = ({ findings }: Trouble) =>
   findings.flatMap(({ position, message }) => (position ? [{ at: position.start, message }] : []));
 
-/** A result with its query and duration. */
+/** A result with its query, data store and duration. */
 export interface AnsweredQuery {
   readonly query: string;
+  /** Data store of the query; undefined for the served store. */
+  readonly store: string | undefined;
   readonly result: SqlResult;
   readonly seconds: number;
 }
@@ -164,15 +166,16 @@ function useQuery() {
     setRunning(true);
     setTrouble(null);
     const start = performance.now();
+    const store = getChosenStore();
     try {
       const answer = await service.value.call('runSql', {
-        query: { store_id: getChosenStore() },
+        query: { store_id: store },
         body: { query },
         signal: controller.signal,
       });
       const seconds = (performance.now() - start) / 1000;
       if (isNoted) addQuery({ query, at: new Date().toISOString(), rows: answer.rows, seconds });
-      if (running.current === controller) setResult({ query, result: answer, seconds });
+      if (running.current === controller) setResult({ query, store, result: answer, seconds });
     } catch (thrown) {
       if (controller.signal.aborted) return;
       setTrouble(createTrouble(thrown));

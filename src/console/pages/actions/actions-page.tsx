@@ -17,7 +17,7 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { findStore, getChosenStore, useStores } from '../../state/stores.js';
+import { findStore, getChosenStore } from '../../state/stores.js';
 import { isOverdue, isUndecided } from '../../words/actions.js';
 import { formatToday, subtractDays } from '../../words/dates.js';
 import { formatCount } from '../../words/numbers.js';
@@ -38,19 +38,18 @@ export function ActionsPage() {
   const openAction = getParameter('action');
   const requestedStart = getParameter('from');
   const store = getChosenStore();
-  const stores = useStores(store !== undefined);
-  const last = (store === undefined ? health.value?.store?.end : findStore(stores.data?.stores, store)?.end) ?? null;
+  const servedEnd = health.value?.store?.end ?? null;
   const today = formatToday();
   const actionList = useResource(
-    `actions ${store} ${requestedStart} ${last}`,
-    (signal) => load({ store, from: requestedStart, last }, signal),
+    `actions ${store} ${requestedStart} ${store === undefined ? servedEnd : ''}`,
+    (signal) => load({ store, from: requestedStart, servedEnd }, signal),
     { keeps: true },
   );
   return (
     <Page title="Corporate actions" subtitle={<GuideLink page="desk">How the desk confirms actions</GuideLink>}>
       <NamesStore.Provider value={store ?? null}>
         <Answered resource={actionList} what="the corporate actions">
-          {({ actions, total, span }) => (
+          {({ actions, total, span, last }) => (
             <>
               <Counts actions={actions} today={today} />
               <div class="action-filters">
@@ -133,20 +132,26 @@ interface ActionsQuery {
   /** Data store; undefined for the served store. */
   readonly store: string | undefined;
   readonly from: string | null;
-  /** Last session of the store. */
-  readonly last: string | null;
+  /** Last session of the served store. */
+  readonly servedEnd: string | null;
 }
 
-/** Lists the actions from a date. If no date is given, lists the actions of the first default range that has any. */
-async function load({ store, from, last }: ActionsQuery, signal: AbortSignal) {
+/** Lists the actions from a date. If no date is given, lists the actions of the first default range that has any. Also returns the last session of the store. */
+async function load({ store, from, servedEnd }: ActionsQuery, signal: AbortSignal) {
+  const last = store === undefined ? servedEnd : await readEnd(store, signal);
   const list = (dates: { readonly from?: string; readonly to?: string }) =>
     service.value.call('listActions', { query: { ...dates, store_id: store, limit: LISTED_MAX }, signal });
-  if (from !== null) return { ...(await list({ from })), span: 'asked' as const };
+  if (from !== null) return { ...(await list({ from })), span: 'asked' as const, last };
   for (const span of ['usual', 'next'] as const) {
     const actions = await list(last === null ? {} : DATE_SPANS[span](last));
-    if (last === null || actions.actions.length > 0) return { ...actions, span };
+    if (last === null || actions.actions.length > 0) return { ...actions, span, last };
   }
-  return { ...(await list(DATE_SPANS.year(last ?? ''))), span: 'year' as const }; // without a last session, the loop returns the first list
+  return { ...(await list(DATE_SPANS.year(last ?? ''))), span: 'year' as const, last }; // without a last session, the loop returns the first list
+}
+
+async function readEnd(store: string, signal: AbortSignal): Promise<string | null> {
+  const { stores } = await service.value.call('listStores', { signal });
+  return findStore(stores, store)?.end ?? null;
 }
 
 interface CountsProps {

@@ -1,10 +1,8 @@
 import { listRows } from '../../components/form/row-list.js';
 import { countValues } from '../../words/numbers.js';
+import { useSchemas } from '../../state/schemas.js';
 import type { JsonObject } from '../../words/paths.js';
 import { stepWords } from './step-words.js';
-
-/** Sessions that are caught up if the schedule does not state another number. */
-const CATCH_UP = 20;
 
 interface ScheduleSentenceProps {
   readonly document: JsonObject;
@@ -14,7 +12,10 @@ interface ScheduleSentenceProps {
 
 /** Renders the steps of a schedule, the begin of its days, and the effect of enabling it. */
 export function ScheduleSentence({ document, zone = '' }: ScheduleSentenceProps) {
-  const { indices, calendar, at, enabled, catch_up: caughtUp = CATCH_UP } = document;
+  const schemas = useSchemas();
+  const { indices, calendar, at, enabled } = document;
+  const caughtUp = document['catch_up'] ?? schemas.data?.['ScheduleBody']?.properties?.['catch_up']?.default;
+  if (caughtUp === undefined) return null;
   const count = Array.isArray(indices) ? indices.length : 0;
   const steps = listRows(document['steps']).map(({ type }) => stepWords(String(type)));
   const sessions = `up to ${countValues(Number(caughtUp), 'missed session')}`;

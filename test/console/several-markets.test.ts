@@ -1,8 +1,17 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { DeskActions, IdentifierSearch, IndexDocument } from '#clients/typescript/divisor.js';
+import type { Locator } from 'playwright-core';
+import type {
+  ReferenceResponse,
+  DeskActions,
+  IdentifierSearch,
+  IndexDocument,
+  WeightsView,
+} from '#clients/typescript/divisor.js';
+import type { RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
 import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
-import { openStockedDesk } from './stocked-desk.js';
+import { importPrices, openStockedDesk } from './stocked-desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -74,6 +83,14 @@ describe.skipIf('why' in browserFailure)('pages while another data store is serv
     await last.first().waitFor();
     await page.getByLabel('Data store').selectOption('market');
     await last.first().waitFor({ state: 'detached' });
+    await page.getByLabel('Export the result').click();
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'CSV' }).click(),
+    ]);
+    const text = await readFile(await file.path(), 'utf8');
+    expect(text).toMatch(/,x/);
+    expect(text).not.toContain(OTHER_END);
     const { body } = await service.ask<DeskActions>('GET', '/actions?store_id=market&from=2014-01-01&limit=1');
     const { identifier, ex_date: date } = body.actions[0]!; // the market has actions
     await follow(page, `/console/actions?store=market&from=${date}`);
@@ -86,4 +103,90 @@ describe.skipIf('why' in browserFailure)('pages while another data store is serv
     const link = page.getByRole('complementary').getByRole('link', { name: identifier, exact: true });
     expect(await link.getAttribute('href')).toMatch(/\?store=market$/);
   });
+
+  test('the preview of an index without a run has the last date and the names of the store of the index', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    await service.ask('PUT', '/indices/UNRUN', { ...body, id: 'UNRUN', name: 'Not run' });
+    await follow(page, '/console/indices/UNRUN');
+    await pollEventually(async () => (await readDecisionDate(page.getByRole('main'))) > OTHER_END).toBe(true);
+    const largest = page.getByRole('region', { name: 'Largest weights' });
+    await largest
+      .getByText(await readLargestName(service))
+      .first()
+      .waitFor();
+  });
+
+  test('an optimisation run and a risk model show the names of the store of the index', async () => {
+    const { page, service } = desk;
+    const name = await readLargestName(service);
+    const cap = { id: 'cap', type: 'PositionBounds', params: { upper: 0.2 } };
+    await service.ask('POST', '/optimise/constraint-sets', { id: 'capped', name: 'Capped', constraints: [cap] });
+    const { body: run } = await service.ask<{ readonly job_id: string }>('POST', '/optimise/runs', {
+      index_id: 'CORE',
+      objective: 'min_variance',
+      constraint_set_id: 'capped',
+    });
+    await service.waitForJob(run.job_id);
+    await follow(page, `/console/optimise/runs/${run.job_id.replace(/^optimise:/, '')}`);
+    await page.getByRole('main').getByText(name).first().waitFor();
+    const terms = { index_id: 'CORE', estimator: 'statistical', factors: 3, start: '2019-01-02' };
+    const { body: model } = await service.ask<{ readonly job_id: string }>(
+      'POST',
+      '/risk-models/model/estimate',
+      terms,
+    );
+    await service.waitForJob(model.job_id);
+    await follow(page, '/console/risk-models/model');
+    await page.getByRole('main').getByText(name).first().waitFor();
+  });
+
+  test('the summary of a strategy does not name the last date of another store', async () => {
+    const { page, service } = desk;
+    await service.ask('PUT', '/strategies/FOLLOW', { id: 'FOLLOW', name: 'Follow', index_id: 'CORE' });
+    await follow(page, '/console/strategies/FOLLOW/edit');
+    await page.getByText('Figures and chart of CORE are from its newest run').waitFor();
+    expect(await page.getByRole('main').getByText(OTHER_END).count()).toBe(0);
+  });
+
+  test('the corporate actions of a store in the address are listed once', async () => {
+    const { page, service } = desk;
+    const lists: string[] = [];
+    page.on('request', (request) => {
+      const { pathname, searchParams } = new URL(request.url());
+      if (pathname === '/actions' && !searchParams.has('indices')) lists.push(searchParams.get('store_id') ?? '');
+    });
+    await page.goto(`${service.url()}/console/actions?store=market&from=2014-01-02`);
+    await page.getByRole('grid', { name: 'actions' }).waitFor();
+    await pollEventually(() => page.getByLabel('Data store').inputValue()).toBe('market');
+    expect(lists).toEqual(['market']);
+  });
+
+  test('the scenarios of a generated market are its drawdowns while an imported store is served', async () => {
+    const { page, service } = desk;
+    await importPrices(desk);
+    await service.ask('POST', '/data/stores/closes/activate', {});
+    await page.goto(`${service.url()}/console/indices/CORE?tab=scenarios`);
+    await page
+      .getByText(/% drawdown, 20/)
+      .first()
+      .waitFor();
+  });
 });
+
+/** Returns the decision date of the figures of a preview; an empty text before they are shown. */
+async function readDecisionDate(main: Locator): Promise<string> {
+  const [note = ''] = await main.getByText(/^decided on /).allTextContents();
+  return note.replace('decided on ', '');
+}
+
+/** Returns the company name of the largest security of CORE in its store. */
+async function readLargestName(service: RunningService): Promise<string> {
+  const { body: held } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights');
+  const [largest] = held.weights.toSorted((a, b) => b.weight - a.weight);
+  const { body } = await service.ask<ReferenceResponse>(
+    'GET',
+    `/data/reference/${largest!.identifier}?store_id=market`,
+  );
+  return String(body.fields['NAME']);
+}

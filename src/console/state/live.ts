@@ -25,12 +25,6 @@ const knownJobs = signal<ReadonlyMap<string, JobStatus>>(new Map());
 export const liveJobs = computed(() => [...knownJobs.value.values()].filter(isUnfinished).toSorted(compareByAge));
 export const health = signal<Health | null>(null);
 
-/** Returns the data store of a document: the named one, or the served one if the document names none. */
-export const findStore = <S extends { readonly store_id: string; readonly active: boolean }>(
-  stores: readonly S[] | undefined,
-  id: string | null,
-): S | undefined => stores?.find((store) => (id === null ? store.active : store.store_id === id));
-
 /** Returns true if a document names a data store that is not the served one. */
 export const isOtherStore = (store: string | null | undefined): store is string =>
   store != null && store !== health.value?.store?.active;

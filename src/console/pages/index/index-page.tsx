@@ -271,7 +271,13 @@ function RunParts({ id, tab, tracked, underlying, overlay, store }: RunPartsProp
   const overview = useResource(formatOverviewKey(id), (signal) => readOverview(id, signal));
   const isOther = readShownRun().run_id !== undefined;
   if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND')
-    return isOther ? <OtherRun id={id} trouble={overview.trouble} /> : <NeverRun id={id} tracked={tracked} />;
+    return isOther ? (
+      <OtherRun id={id} trouble={overview.trouble} />
+    ) : (
+      <NamesStore.Provider value={store}>
+        <NeverRun id={id} tracked={tracked} />
+      </NamesStore.Provider>
+    );
   return (
     <Answered resource={overview} what="the run">
       {(run) => (

@@ -1,5 +1,6 @@
+import { useContext } from 'preact/hooks';
 import { AddSelect } from '../../components/add-select.js';
-import { useNames } from '../../state/names.js';
+import { NamesStore, useNames } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
@@ -9,7 +10,7 @@ import { savedScenarios, listShocks } from './scenario-library.js';
 import { listDrawdowns, listWindows } from './scenario-windows.js';
 
 /**
- * Scenarios for an index. The windows are historical periods within the dates of the store; on a generated market they
+ * Scenarios for an index. The windows are historical periods within the dates of its data store; on a generated market they
  * are the drawdowns of the index. The shocks are to the sectors of the index, the largest sector first.
  */
 export interface KnownScenarios {
@@ -17,20 +18,20 @@ export interface KnownScenarios {
   readonly shocks: readonly JsonObject[];
 }
 
-/** Returns the scenarios that apply to an index. Returns null if no store is served, and until they are known. */
+/** Returns the scenarios that apply to the displayed run of an index. Returns null until they are known, and without data. */
 export function useKnownScenarios(id: string): KnownScenarios | null {
   const stores = useStores();
-  const servedStore = findStore(stores.data?.stores, null);
+  const store = findStore(stores.data?.stores, useContext(NamesStore));
   const runWeights = useResource(`weights ${formatRunKey(id)}`, (signal) =>
     service.value.call('getWeights', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   // A generated market has no historical crises.
-  const isGenerated = servedStore?.kind === 'synthetic';
+  const isGenerated = store?.kind === 'synthetic';
   const performance = useResource(isGenerated ? `drawdowns ${formatRunKey(id)}` : null, (signal) =>
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   const facts = useNames(runWeights.data?.weights.map(({ identifier }) => identifier) ?? [], runWeights.data?.as_of);
-  if (servedStore?.start == null || servedStore.end === null) return null;
+  if (store?.start == null || store.end === null) return null;
   // The reference data of the holdings is read after the holdings.
   if (runWeights.data === undefined || (facts.size === 0 && runWeights.data.weights.length > 0)) return null;
   if (isGenerated && performance.data === undefined) return null;
@@ -42,7 +43,7 @@ export function useKnownScenarios(id: string): KnownScenarios | null {
   const sectors = [...weights].toSorted(([, a], [, b]) => b - a).map(([sector]) => sector);
   const windows =
     performance.data === undefined
-      ? listWindows(servedStore.start, servedStore.end)
+      ? listWindows(store.start, store.end)
       : listDrawdowns(performance.data.drawdowns.slice(0, WINDOWS_USUAL));
   return { windows, shocks: listShocks('SECTOR', sectors) };
 }

@@ -111,7 +111,7 @@ interface IndexFigures {
 
 /**
  * @param id index; null sends no request
- * @param failedOn date on which the last run had no constituents; null: the last date of the data
+ * @param failedOn date on which the last run had no constituents; null: the last date of the data store of the index
  */
 function useIndexPreview(id: string | null, failedOn: string | null): IndexFigures {
   const definition = useResource(id === null ? null : formatDefinitionKey(id), (signal) =>
@@ -119,7 +119,8 @@ function useIndexPreview(id: string | null, failedOn: string | null): IndexFigur
   );
   const index = (id === null ? null : definition.data?.index) ?? null;
   const stores = useStores();
-  const end = failedOn ?? findStore(stores.data?.stores, null)?.end ?? null;
+  const store = index === null ? undefined : findStore(stores.data?.stores, index.store_id ?? null);
+  const end = failedOn ?? store?.end ?? null;
   const isSelected = index !== null && index.overlay === undefined;
   const preview = useResource(isSelected && end !== null ? `preview ${id} ${end}` : null, (signal) =>
     service.value.call('previewDocument', { body: { document: createBody(index), as_of: end }, signal }),

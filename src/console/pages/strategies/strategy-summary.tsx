@@ -50,7 +50,9 @@ export function StrategyFigures({ document, index, isStored, hasOrigin = true }:
   if (index === undefined || !isKnown || shownPerformance === undefined) return null;
   return (
     <>
-      {hasOrigin && <Origin run={shownPerformance} idle={hasRun ? null : isStored ? id : 'The strategy'} />}
+      {hasOrigin && (
+        <Origin run={shownPerformance} store={index.store_id} idle={hasRun ? null : isStored ? id : 'The strategy'} />
+      )}
       <Metrics
         label={`Figures of ${shownPerformance.index_id}`}
         metrics={[
@@ -97,20 +99,24 @@ function listTradingFigures(rebalances: readonly RebalanceRow[], cost: number): 
 interface OriginProps {
   /** Run that the figures are from. */
   readonly run: PerformanceView;
+  /** Data store of the index; null for the served store. */
+  readonly store: string | null;
   /** Strategy that has no run; null if it has one. */
   readonly idle: string | null;
 }
 
-/** Renders which run the figures come from. If the served data ends on another date, that date is added. */
-function Origin({ run, idle }: OriginProps) {
+/** Renders which run the figures come from. If the data store ends on another date, that date is added. */
+function Origin({ run, store, idle }: OriginProps) {
   const stores = useStores();
-  const dataEnd = findStore(stores.data?.stores, null)?.end ?? null;
+  const dataEnd = findStore(stores.data?.stores, store)?.end ?? null;
   return (
     <p class="quiet">
       {idle !== null && `${idle} has not been run. `}
       Figures and chart of {run.index_id} are from its newest run, <span class="whole-date">{run.start}</span> to{' '}
       <span class="whole-date">{run.end}</span>
-      {dataEnd !== null && dataEnd !== run.end ? `; the served data ends on ${dataEnd}.` : '.'}
+      {dataEnd !== null && dataEnd !== run.end
+        ? `; ${store === null ? 'the served data' : `the data store ${store}`} ends on ${dataEnd}.`
+        : '.'}
     </p>
   );
 }

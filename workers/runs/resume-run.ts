@@ -3,7 +3,6 @@ import { formatDay } from '#domain/time/days.js';
 import { limitPlanToDate } from '#domain/backtest/plan-through.js';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { deserialize, serialize } from 'node:v8';
 import { CHECKPOINT_FORMAT, type RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { isFileFull, countAddedDates } from '#domain/backtest/extend/extend-columns.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
@@ -33,6 +32,7 @@ import { openCachedMarket, openCachedSince } from '../input/open-markets.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openModels } from '../input/opened-models.js';
 import { useRunFile } from '../run-files/run-file.js';
+import { decodeState, encodeState } from './state-bytes.js';
 
 /** State of a run from which the run can be extended. It is stored next to the columns of the run. */
 export interface CheckpointFile {
@@ -63,10 +63,7 @@ export interface StateInput {
   readonly checkpoint: RunCheckpoint;
 }
 
-/**
- * Serialises the state of a run. Returns null if the market has no hashes of its parts. Equal states may have different
- * bytes, because the engine stores whole numbers in several forms.
- */
+/** Returns the state of a run as bytes. Returns null if the market has no hashes of its parts. */
 export function encodeCheckpoint({ plan, engineVersion, handle, market, checkpoint }: StateInput): Uint8Array | null {
   if (handle.digests === undefined) return null;
   const state: CheckpointFile = {
@@ -75,7 +72,7 @@ export function encodeCheckpoint({ plan, engineVersion, handle, market, checkpoi
     prefix: createPrefix(market, handle.digests, checkpoint.day),
     checkpoint,
   };
-  return serialize(state);
+  return encodeState(state);
 }
 
 export interface ResumedRun extends ExtendedRun {
@@ -191,10 +188,10 @@ function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, 
 function readState({ checkpoint }: ResumableRun): CheckpointFile {
   const bytes = readChecked(checkpoint);
   try {
-    const state = deserialize(bytes) as CheckpointFile; // the matching hash proves that encodeCheckpoint wrote it
+    const state = decodeState(bytes) as CheckpointFile; // the matching hash proves that encodeCheckpoint wrote it
     if (state.format === CHECKPOINT_FORMAT) return state;
   } catch {
-    // a newer runtime wrote the checkpoint
+    // another version wrote the checkpoint
   }
   throw new CannotResumeError('no_checkpoint');
 }

@@ -50,8 +50,8 @@ export interface RunCheckpoint {
   readonly recent: ReadonlyMap<string, RecentIndex>;
 }
 
-/** Version of the checkpoint format. Increment it with every change of the contents. */
-export const CHECKPOINT_FORMAT = 14;
+/** Version of the checkpoint format. Increment it with every change of the contents or of their bytes. */
+export const CHECKPOINT_FORMAT = 15;
 
 /**
  * Index with the compositions that later decisions can use. Decisions use them as incumbents, or as the universe of

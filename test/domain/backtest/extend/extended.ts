@@ -20,6 +20,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { findSettledDay } from '#market/content/prefix.js';
 import { joinBytes } from '#base/memory/produced-bytes.js';
 import { encodeRecord } from '#views/record-json.js';
+import { decodeState, encodeState } from '#workers/runs/state-bytes.js';
 import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
 import { createPlainDecider } from '../test-deciders.js';
@@ -56,6 +57,7 @@ export function extend(
   { columns, checkpoint }: StoredRun,
   { createDecider = createPlainDecider, calendars = CALENDARS, onWhole = () => {}, datesMax = 0 }: ExtendTerms = {},
 ): ExtendedRun | FullRunReason {
+  expectEqual(decodeState(encodeState(checkpoint)), checkpoint); // a checkpoint is read from a file
   const handle = shareMarket(market);
   const after = Math.min(checkpoint.since, findSettledDay(market, checkpoint.day));
   try {

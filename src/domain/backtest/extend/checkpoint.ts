@@ -1,5 +1,9 @@
 import type { Day } from '../../time/days.js';
-import type { IndexDocument } from '../../documents/index-document.js';
+import { listTexts } from '../../documents/amended-texts.js';
+import type { BacktestPlan } from '../../documents/backtest-plan.js';
+import { isDerivedDocument, type IndexDocument } from '../../documents/index-document.js';
+import type { ConstraintRow } from '../../constraints/constraint-row.js';
+import { listPathDates } from '../../optimisation/bound-paths.js';
 import type { Calendars } from '../../calendars/calendar.js';
 import { readNotice } from '../../documents/reviews.js';
 import { resolveTreatment as documentTreatment, type DatedTreatment } from '../../documents/treatment.js';
@@ -98,7 +102,7 @@ export function createCheckpoint(run: Run): RunCheckpoint {
     series: benchmark?.end ?? null,
     remains: run.remains,
     latest: rebalances.at(-1)!.weights,
-    recent: listRecentIndices(plainIndices),
+    recent: listRecentIndices(run.plan, plainIndices),
   };
 }
 
@@ -137,9 +141,13 @@ export function listMarks(
 
 /**
  * Returns the compositions of each index that a decision after the last session can use. The definitions state how long
- * before its rebalance a decision can be made.
+ * before its rebalance a decision can be made, and on which earlier reviews bound paths are measured.
  */
-export function listRecentIndices(indices: readonly SimulatedIndex[]): ReadonlyMap<string, RecentIndex> {
+export function listRecentIndices(
+  plan: Pick<BacktestPlan, 'indexId' | 'strategy'>,
+  indices: readonly SimulatedIndex[],
+): ReadonlyMap<string, RecentIndex> {
+  const pathRows = listPathRows(plan, indices);
   const oldest = Math.min(
     ...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - readNotice(document))]!),
   );
@@ -147,14 +155,32 @@ export function listRecentIndices(indices: readonly SimulatedIndex[]): ReadonlyM
     indices.map(({ document, sm, first, list, memory, called, to }) => {
       const session = findLastAtMost(sm.sessions, oldest);
       const before = findCompositionInForce(list, session);
-      const recent = list.filter((composition) => composition.session > session && composition.session <= to);
-      return [
-        document.id,
-        { first, list: [...(before ? [before] : []), ...recent], memory, ...(called ? { isCalled: true } : {}) },
-      ];
+      const pathSessions = pathRows.flatMap(({ parentId, rows }) =>
+        parentId === document.id ? listPathDates(rows).map((day) => findLastAtMost(sm.sessions, day)) : [],
+      );
+      const measured = pathSessions.map((latest) => list.findLast(({ decision }) => decision <= latest));
+      const kept = list.filter(
+        (composition) =>
+          composition === before ||
+          measured.includes(composition) ||
+          (composition.session > session && composition.session <= to),
+      );
+      return [document.id, { first, list: kept, memory, ...(called ? { isCalled: true } : {}) }];
     }),
   );
 }
+
+/** Returns the constraint rows of derived indices and of the strategy, each with the index that their paths measure. */
+const listPathRows = (
+  { indexId, strategy }: Pick<BacktestPlan, 'indexId' | 'strategy'>,
+  indices: readonly SimulatedIndex[],
+): { readonly parentId: string; readonly rows: readonly ConstraintRow[] }[] => [
+  ...indices
+    .flatMap(({ document }) => listTexts(document).map((text) => text.document))
+    .filter(isDerivedDocument)
+    .map(({ derivation }) => ({ parentId: derivation.source_index_id, rows: derivation.constraints })),
+  { parentId: indexId, rows: strategy?.constraints ?? [] },
+];
 
 /**
  * Returns the treatment of prices and corporate actions of an index. A derived index uses the treatment of its parent

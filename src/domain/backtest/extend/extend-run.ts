@@ -231,7 +231,7 @@ function listNewGaps({ index: { book }, portfolio }: Continuation): Gap[] {
 }
 
 function createNextCheckpoint(
-  { checkpoint }: ExtendInput,
+  { plan, checkpoint }: ExtendInput,
   { index, portfolio, parent, benchmark, series, rebalances, reached }: Continuation,
   remains: RunEndState,
 ): RunCheckpoint {
@@ -256,7 +256,7 @@ function createNextCheckpoint(
     series: series?.end ?? null,
     remains,
     latest: rebalances.at(-1)?.weights ?? checkpoint.latest,
-    recent: listRecentIndices(reached),
+    recent: listRecentIndices(plan, reached),
   };
 }
 

@@ -85,7 +85,7 @@ export function findLaterRebalances(
       marked: markedMarkets,
       document: createConstrainedDocument(document, rows),
       decision: rebalance.decision,
-      parents: [rebalance],
+      parents: [...(checkpoint.recent.get(document.id)?.list ?? []), rebalance],
       memory,
     }),
   );

@@ -167,3 +167,33 @@ test('an optimised index, or a strategy under constraints, looks back no further
     expect(tally.rebalanced).toBeGreaterThanOrEqual(Math.ceil(followedCase.steps.length / 2));
   }
 });
+
+test('a bound that follows a path is measured at the review that its base date names, however long ago', () => {
+  const calendars = openCalendars();
+  const { market, sessions } = createLongMarket(calendars);
+  const begin = { calendar: 'XNYS', base_date: formatDay(sessions[400]!), rebalance: { frequency: 'monthly' } };
+  const pipeline = { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.2 } };
+  const parent = IndexDocument.parse({ ...begin, id: 'P', name: 'P', pipeline });
+  const upper = { base: formatDay(sessions[450]!), yearly: -0.1, times: 0.95 };
+  const constraints = [{ id: 'path', type: 'WeightedAverage', params: { field: 'VOLATILITY', upper, soft: 1 } }];
+  const derivation = { source_index_id: 'P', objective: 'min_tracking_error', constraints };
+  const document = IndexDocument.parse({ ...begin, id: 'X', name: 'X', derivation });
+  const strategy = { rebalance: null, drift_tolerance: null, exposure: 1, constraints };
+  for (const followedCase of [
+    { document, request: { documents: { P: parent } } },
+    { document: parent, request: { strategy } },
+  ]) {
+    const tally = createTally();
+    expectResumes({
+      market,
+      document: followedCase.document,
+      request: { ...followedCase.request, createDecider: indexDecider },
+      rows: 690,
+      steps: [1, 22, 52],
+      tally,
+      calendars,
+    });
+    expect(tally).toMatchObject({ extended: 3, wholes: 0, reasons: {} });
+    expect(tally.rebalanced).toBeGreaterThanOrEqual(2);
+  }
+});

@@ -2,10 +2,10 @@ import type { Day } from '../../time/days.js';
 import { listTexts } from '../../documents/amended-texts.js';
 import type { BacktestPlan } from '../../documents/backtest-plan.js';
 import { isDerivedDocument, type IndexDocument } from '../../documents/index-document.js';
-import type { ConstraintRow } from '../../constraints/constraint-row.js';
 import { listPathDates } from '../../optimisation/bound-paths.js';
 import type { Calendars } from '../../calendars/calendar.js';
-import { readNotice } from '../../documents/reviews.js';
+import { listReviews, readNotice } from '../../documents/reviews.js';
+import { findLatestReviews } from '../../rules/phase-in.js';
 import { resolveTreatment as documentTreatment, type DatedTreatment } from '../../documents/treatment.js';
 import { readDefaultStaleSessions } from '../../documents/stale-sessions.js';
 import { markMarket } from '../../index-mathematics/growth.js';
@@ -139,48 +139,67 @@ export function listMarks(
   );
 }
 
-/**
- * Returns the compositions of each index that a decision after the last session can use. The definitions state how long
- * before its rebalance a decision can be made, and on which earlier reviews bound paths are measured.
- */
+/** Returns the compositions of each index that a decision after the last session can use. */
 export function listRecentIndices(
   plan: Pick<BacktestPlan, 'indexId' | 'strategy'>,
   indices: readonly SimulatedIndex[],
 ): ReadonlyMap<string, RecentIndex> {
-  const pathRows = listPathRows(plan, indices);
-  const oldest = Math.min(
-    ...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - readNotice(document))]!),
-  );
+  const oldest = Math.min(...indices.map(findOldestRead));
+  const pathReviews = listPathReviews(plan, indices);
   return new Map(
-    indices.map(({ document, sm, first, list, memory, called, to }) => {
+    indices.map((index) => {
+      const { document, sm, first, list, memory, called, to } = index;
       const session = findLastAtMost(sm.sessions, oldest);
-      const before = findCompositionInForce(list, session);
-      const pathSessions = pathRows.flatMap(({ parentId, rows }) =>
-        parentId === document.id ? listPathDates(rows).map((day) => findLastAtMost(sm.sessions, day)) : [],
-      );
-      const measured = pathSessions.map((latest) => list.findLast(({ decision }) => decision <= latest));
+      const readCompositions = new Set([
+        findCompositionInForce(list, session),
+        ...pathReviews.map((day) => findDecided(index, day)),
+      ]);
       const kept = list.filter(
         (composition) =>
-          composition === before ||
-          measured.includes(composition) ||
-          (composition.session > session && composition.session <= to),
+          readCompositions.has(composition) || (composition.session > session && composition.session <= to),
       );
       return [document.id, { first, list: kept, memory, ...(called ? { isCalled: true } : {}) }];
     }),
   );
 }
 
-/** Returns the constraint rows of derived indices and of the strategy, each with the index that their paths measure. */
-const listPathRows = (
+/**
+ * Returns the day from which on the decisions of an index after its last session read other indices. Its schedules state
+ * how long before a rebalance a decision can be made, and a phase-in reads earlier reviews.
+ */
+function findOldestRead({ document, sm, to }: SimulatedIndex): Day {
+  const texts = listTexts(document).map((text) => text.document);
+  const session = Math.max(0, to - Math.max(...texts.map(readNotice)));
+  const phaseReviews = texts.flatMap(listReviews).flatMap((review) => {
+    const phaseIn = review.document.pipeline?.weighting.phase_in;
+    return phaseIn === undefined ? [] : findLatestReviews(review.document, sm, { session, count: phaseIn.steps });
+  });
+  return sm.sessions[Math.min(session, ...phaseReviews)]!;
+}
+
+/** Returns the earlier days on which later decisions read indices: the decisions that bound paths measure. */
+function listPathReviews(
   { indexId, strategy }: Pick<BacktestPlan, 'indexId' | 'strategy'>,
   indices: readonly SimulatedIndex[],
-): { readonly parentId: string; readonly rows: readonly ConstraintRow[] }[] => [
-  ...indices
+): readonly Day[] {
+  const derivations = indices
     .flatMap(({ document }) => listTexts(document).map((text) => text.document))
     .filter(isDerivedDocument)
-    .map(({ derivation }) => ({ parentId: derivation.source_index_id, rows: derivation.constraints })),
-  { parentId: indexId, rows: strategy?.constraints ?? [] },
-];
+    .map(({ derivation }) => ({ parentId: derivation.source_index_id, rows: derivation.constraints }));
+  return [...derivations, { parentId: indexId, rows: strategy?.constraints ?? [] }].flatMap(({ parentId, rows }) => {
+    const parent = indices.find(({ document }) => document.id === parentId);
+    return parent === undefined ? [] : listPathDates(rows).flatMap((day) => findDecisionDay(parent, day) ?? []);
+  });
+}
+
+/** Returns the latest composition of an index that was decided on or before a day. */
+const findDecided = ({ sm, list }: SimulatedIndex, day: Day): Composition | undefined =>
+  list.findLast(({ decision }) => sm.sessions[decision]! <= day);
+
+function findDecisionDay(index: SimulatedIndex, day: Day): Day | undefined {
+  const composition = findDecided(index, day);
+  return composition && index.sm.sessions[composition.decision]!;
+}
 
 /**
  * Returns the treatment of prices and corporate actions of an index. A derived index uses the treatment of its parent

@@ -4,10 +4,8 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import type { MarketData } from '#domain/market/market-data.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { generateMarket } from '#market/synthetic/generate-market.js';
+import { createLongMarket } from './long-market.js';
 import { randomMarket, addVolume, randomDerivation, randomConstraints } from './random-definitions.js';
 import {
   CONSTRAINED_RUNS,
@@ -79,39 +77,6 @@ test('a strategy under a constraint set resumes with what its solves left', () =
   expect(Object.keys(tally.reasons)).not.toContain('rebalance');
 });
 
-/** Returns a market of sixteen securities over three years. */
-function createLongMarket(calendars: Calendars) {
-  const sessions = calendars
-    .get('XNYS')!
-    .sessions.filter((day) => day > 15_000)
-    .slice(0, 780);
-  const market: MarketData = {
-    datasetId: 'test',
-    contentHash: 'long',
-    adjustment: 'none',
-    ...generateMarket(
-      {
-        seed: 5,
-        assets: 16,
-        sessions,
-        exchange: 'XNYS',
-        currency: 'USD',
-        sectors: 4,
-        market_return: 0.07,
-        market_volatility: 0.16,
-        specific_volatility: 0.25,
-        dividend_yield: 0.03,
-        splits_per_year: 0.2,
-        delistings_per_year: 0,
-        listings_per_year: 0,
-        missing_rate: 0.002,
-      },
-      () => {},
-    ),
-  };
-  return { market, sessions };
-}
-
 test('an optimised index, or a strategy under constraints, looks back no further than the windows of its risk model, however long the market', () => {
   const calendars = openCalendars();
   const { market, sessions } = createLongMarket(calendars);
@@ -165,35 +130,5 @@ test('an optimised index, or a strategy under constraints, looks back no further
     });
     expect(tally).toMatchObject({ extended: followedCase.steps.length, joined: 0, wholes: 0, reasons: {} });
     expect(tally.rebalanced).toBeGreaterThanOrEqual(Math.ceil(followedCase.steps.length / 2));
-  }
-});
-
-test('a bound that follows a path is measured at the review that its base date names, however long ago', () => {
-  const calendars = openCalendars();
-  const { market, sessions } = createLongMarket(calendars);
-  const begin = { calendar: 'XNYS', base_date: formatDay(sessions[400]!), rebalance: { frequency: 'monthly' } };
-  const pipeline = { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.2 } };
-  const parent = IndexDocument.parse({ ...begin, id: 'P', name: 'P', pipeline });
-  const upper = { base: formatDay(sessions[450]!), yearly: -0.1, times: 0.95 };
-  const constraints = [{ id: 'path', type: 'WeightedAverage', params: { field: 'VOLATILITY', upper, soft: 1 } }];
-  const derivation = { source_index_id: 'P', objective: 'min_tracking_error', constraints };
-  const document = IndexDocument.parse({ ...begin, id: 'X', name: 'X', derivation });
-  const strategy = { rebalance: null, drift_tolerance: null, exposure: 1, constraints };
-  for (const followedCase of [
-    { document, request: { documents: { P: parent } } },
-    { document: parent, request: { strategy } },
-  ]) {
-    const tally = createTally();
-    expectResumes({
-      market,
-      document: followedCase.document,
-      request: { ...followedCase.request, createDecider: indexDecider },
-      rows: 690,
-      steps: [1, 22, 52],
-      tally,
-      calendars,
-    });
-    expect(tally).toMatchObject({ extended: 3, wholes: 0, reasons: {} });
-    expect(tally.rebalanced).toBeGreaterThanOrEqual(2);
   }
 });

@@ -57,7 +57,7 @@ const randomField = fc
     };
   });
 
-const createTree = (text: string) => parseExpression(text).tree;
+export const createTree = (text: string) => parseExpression(text).tree;
 
 /** Expressions over returns, windows, dividends, previous holdings and another index. */
 const randomExpression = fc

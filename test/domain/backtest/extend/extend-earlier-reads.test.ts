@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { formatDay } from '#domain/time/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import type { RunRequest } from '../random-run.js';
+import { createTally, expectResumes } from './growing-run.js';
+import { createLongMarket } from './long-market.js';
+import { createTree } from './random-definitions.js';
+
+const calendars = openCalendars();
+const { market, sessions } = createLongMarket(calendars);
+const formatSession = (session: number): string => formatDay(sessions[session]!);
+
+interface Definition {
+  readonly frequency?: string;
+  readonly selection?: readonly object[];
+  readonly weighting?: object;
+  readonly derivation?: object;
+}
+
+function createIndex(
+  id: string,
+  { frequency = 'monthly', selection = [], weighting = { type: 'EqualWeight' }, derivation }: Definition = {},
+) {
+  const pipeline = { selection, treatment: { dividends: 'total' }, weighting };
+  return IndexDocument.parse({
+    id,
+    name: id,
+    calendar: 'XNYS',
+    base_date: formatSession(400),
+    rebalance: { frequency },
+    ...(derivation === undefined ? { pipeline } : { derivation }),
+  });
+}
+
+/** Index with other securities every week. */
+const CHANGING = createIndex('Q', {
+  frequency: 'weekly',
+  selection: [{ id: 'risen', type: 'TopN', params: { field: { name: 'RETURN', window: 5 }, count: 5 } }],
+});
+
+/** Extends a run across its rebalances, without reading the whole market. */
+function expectExtended(document: IndexDocument, request: Omit<RunRequest, 'createDecider'>): void {
+  const tally = createTally();
+  expectResumes({
+    market,
+    document,
+    request: { ...request, createDecider: indexDecider },
+    rows: 690,
+    steps: [1, 22, 52],
+    tally,
+    calendars,
+  });
+  expect(tally).toMatchObject({ extended: 3, wholes: 0, reasons: {} });
+  expect(tally.rebalanced).toBeGreaterThanOrEqual(2);
+}
+
+describe('an extension reads what an index contained long before', () => {
+  const upper = { base: formatSession(450), yearly: -0.1, times: 0.95 };
+  const path = { id: 'path', type: 'WeightedAverage', params: { field: 'VOLATILITY', upper, soft: 1 } };
+  const createDerived = (constraint: object) =>
+    createIndex('X', {
+      derivation: { source_index_id: 'P', objective: 'min_tracking_error', constraints: [constraint] },
+    });
+
+  test('if the bound of an optimised index follows a path', () => {
+    expectExtended(createDerived(path), { documents: { P: createIndex('P') } });
+  });
+
+  test('if the bound of a strategy follows a path', () => {
+    const strategy = { rebalance: null, drift_tolerance: null, exposure: 1, constraints: [path] };
+    expectExtended(createIndex('P'), { strategy: strategy as never });
+  });
+
+  test('if the measured weights of a path are those of another index', () => {
+    const field = createTree('weight_in("Q")');
+    const shared = { ...path, params: { ...path.params, field } };
+    expectExtended(createDerived(shared), { documents: { P: createIndex('P'), Q: CHANGING } });
+  });
+
+  test('if weights are phased in over earlier reviews', () => {
+    const phaseIn = { field: createTree('0.05 + weight_in("Q")'), steps: 6 };
+    const weighting = { type: 'EqualWeight', phase_in: phaseIn };
+    expectExtended(createIndex('X', { weighting }), { documents: { Q: CHANGING } });
+  });
+});

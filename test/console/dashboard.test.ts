@@ -75,6 +75,40 @@ describe.skipIf('why' in browserFailure)('a dashboard', () => {
     await page.close();
   });
 
+  test('a printout has all rows of a part that scrolls, and the drawing of a chart', async () => {
+    const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
+    const parts = [
+      {
+        id: 'a',
+        address: '/console/indices/BROAD?tab=constituents',
+        part: 'constituents of BROAD',
+        page: '',
+        width: 2,
+      },
+      { id: 'b', address: '/console/indices/CORE', part: 'Drawdown', page: 'CORE', width: 1 },
+    ];
+    await page.addInitScript(`localStorage.setItem('divisor.dashboard', ${JSON.stringify(JSON.stringify(parts))})`);
+    await page.goto(`${desk.service.url()}/console/dashboard`);
+    const frames = page.locator('.dashboard-pin iframe');
+    for (const frame of await frames.all()) await pollEventually(() => frame.getAttribute('aria-busy')).toBe('false');
+    await page.frameLocator('iframe[title^="constituents"]').locator('[data-at="0"]').waitFor();
+    await page.evaluate(`dispatchEvent(new Event('beforeprint'))`);
+    await page.emulateMedia({ media: 'print' });
+    const rows = page.locator('.dashboard [data-at]');
+    expect(await rows.count()).toBe(50);
+    expect(await rows.last().isVisible()).toBe(true);
+    expect(await frames.filter({ visible: true }).count()).toBe(0);
+    const colours = await page.evaluate<number>(
+      `(({ width, height }, drawing) => new Set(drawing.getImageData(0, 0, width, height).data).size)(
+        ...[document.querySelector('.dashboard canvas')].flatMap((canvas) => [canvas, canvas.getContext('2d')]))`,
+    );
+    expect(colours).toBeGreaterThan(1);
+    await page.evaluate(`dispatchEvent(new Event('afterprint'))`);
+    await page.emulateMedia({ media: 'screen' });
+    expect(await rows.count()).toBe(0);
+    await page.close();
+  });
+
   test('parts keep their ranges as pinned until a range is chosen for all of them', async () => {
     const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
     await page.goto(`${desk.service.url()}/console/indices/CORE?from=2020-12-31&to=2021-12-31`);

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Range } from '../../components/chart/series.js';
 import type { Pin } from '../../state/dashboard.js';
+import { printPartOf } from './paper-copy.js';
 
 /** Height in pixels before the content is loaded, and maximum height. Content that is higher scrolls. */
 export const FIRST_HEIGHT = 220;
@@ -20,6 +21,7 @@ interface PinFrameProps {
 /** Renders the pinned part of its page in an iframe. The frame is as high as its content. */
 export function PinFrame({ one, range, height, isEager, onLoad, onHeight }: PinFrameProps) {
   const frame = useRef<HTMLIFrameElement>(null);
+  const paper = useRef<HTMLDivElement>(null);
   const [loads, setLoads] = useState(0);
   const [isShown, setShown] = useState(false);
   const address = formatFrameAddress(one, range);
@@ -32,6 +34,7 @@ export function PinFrame({ one, range, height, isEager, onLoad, onHeight }: PinF
     view.history.replaceState(null, '', address);
     view.dispatchEvent(new PopStateEvent('popstate'));
   }, [address, loads]);
+  useEffect(() => printPartOf(frame.current!, paper.current!), []); // both are rendered
   useEffect(() => {
     const body = frame.current?.contentDocument?.getElementById('main');
     if (body == null) return undefined;
@@ -45,19 +48,22 @@ export function PinFrame({ one, range, height, isEager, onLoad, onHeight }: PinF
     return () => observer.disconnect();
   }, [loads]);
   return (
-    <iframe
-      ref={frame}
-      class={loads > 0 ? '' : 'skeleton'}
-      aria-busy={!isShown}
-      title={`${one.part}, ${one.page}`}
-      src={source.current}
-      loading={isEager ? 'eager' : 'lazy'}
-      style={{ height: `${height}px` }}
-      onLoad={() => {
-        setLoads((before) => before + 1);
-        onLoad();
-      }}
-    />
+    <>
+      <iframe
+        ref={frame}
+        class={loads > 0 ? '' : 'skeleton'}
+        aria-busy={!isShown}
+        title={`${one.part}, ${one.page}`}
+        src={source.current}
+        loading={isEager ? 'eager' : 'lazy'}
+        style={{ height: `${height}px` }}
+        onLoad={() => {
+          setLoads((before) => before + 1);
+          onLoad();
+        }}
+      />
+      <div class="dashboard-paper" ref={paper} />
+    </>
   );
 }
 

@@ -10,6 +10,7 @@ import { Toggles } from '../toggles.js';
 import type { FieldSpec } from './field-spec.js';
 import { Formula } from './formula.js';
 import { Pairs } from './pairs.js';
+import { formatReferenceText, parseReferenceText } from './references.js';
 
 interface ControlProps {
   readonly id: string;
@@ -51,6 +52,8 @@ export function FieldControl(props: ControlProps) {
       return <MultipleChoice {...props} />;
     case 'series':
       return <SeriesInput {...props} common={common} />;
+    case 'named':
+      return <ReferenceInput {...props} common={common} />;
     case 'pairs':
     case 'numbers':
       return <Pairs {...props} label={spec.label} isNumeric={spec.kind === 'numbers'} unit={spec.unit ?? null} />;
@@ -142,6 +145,19 @@ function SeriesInput(props: TextInputProps) {
   return <TextInput {...props} spec={{ ...props.spec, suggestions }} />;
 }
 
+/** Renders a text input for a reference in words, such as `Index EQ`. */
+function ReferenceInput(props: CommonProps) {
+  const { suggestions = [] } = props.spec;
+  return (
+    <TextInput
+      {...props}
+      toText={(value) => formatReferenceText(formatPlainText(value))}
+      toValue={(text) => parseNamed(parseReferenceText(text, suggestions))}
+      toSuggestion={formatReferenceText}
+    />
+  );
+}
+
 /** Renders a formula as text, with its explanation. */
 function FormulaInput(props: CommonProps) {
   return (
@@ -155,7 +171,10 @@ function FormulaInput(props: CommonProps) {
   );
 }
 
-interface TextInputProps extends CommonProps, Partial<Pick<TypedInput, 'toText' | 'toValue'>> {}
+interface TextInputProps extends CommonProps, Partial<Pick<TypedInput, 'toText' | 'toValue'>> {
+  /** Formats a suggested value as the text that the user would type. Default: the value. */
+  toSuggestion?(value: string): string;
+}
 
 function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: TextInputProps) {
   const isNumber = spec.kind === 'number' || spec.kind === 'integer';
@@ -189,7 +208,7 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
       {suggests && (
         <datalist id={`${id}-list`}>
           {suggestions.map((name) => (
-            <option key={name} value={name} />
+            <option key={name} value={own.toSuggestion?.(name) ?? name} />
           ))}
         </datalist>
       )}
@@ -230,7 +249,6 @@ const parseNode = (text: string): ParsedValue =>
 
 const PARSERS: Partial<Record<FieldSpec['kind'], (text: string) => ParsedValue>> = {
   datapoint: parseNamed,
-  named: parseNamed,
   numbered: (text) => (/^\d+$/.test(text) ? { value: Number(text) } : parseText(text)),
   node: parseNode,
 };

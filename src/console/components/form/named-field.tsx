@@ -3,6 +3,7 @@ import { isObject, type Json } from '../../words/paths.js';
 import { Button } from '../button.js';
 import { renderCode, Field, FieldGrid } from './field.js';
 import type { FieldSpec } from './field-spec.js';
+import { parseReference, REFERENCE_WORDS } from './references.js';
 
 interface NamedFieldProps {
   readonly spec: FieldSpec;
@@ -15,10 +16,10 @@ interface NamedFieldProps {
   onChange(value: Json | undefined): void;
 }
 
-/** Renders a reference such as `index:EQ`. If it has further members, renders the fields of the object. */
+/** Renders a reference such as `index:EQ` in words. If it has further members, renders the fields of the object. */
 export function NamedField({ members, ...props }: NamedFieldProps) {
   const { spec, value, findings, onChange } = props;
-  const reference = typeof value === 'string' ? parseReference(value, members) : undefined;
+  const reference = typeof value === 'string' ? parseReference(value) : undefined;
   if (!isObject(value))
     return (
       <div>
@@ -39,7 +40,7 @@ export function NamedField({ members, ...props }: NamedFieldProps) {
           <Field
             key={member.name}
             {...props}
-            spec={member}
+            spec={member.name === 'kind' ? { ...member, words: REFERENCE_WORDS } : member}
             value={value[member.name]}
             findings={findings.filter(({ path }) => path.endsWith(`.${member.name}`))}
             onChange={(nextValue) => {
@@ -54,13 +55,6 @@ export function NamedField({ members, ...props }: NamedFieldProps) {
       </Button>
     </fieldset>
   );
-}
-
-/** Splits `index:EQ` into its kind and id. Returns undefined if the object does not have these members. */
-function parseReference(text: string, members: readonly FieldSpec[]): Json | undefined {
-  const [, kind, id] = /^([a-z]+):(.+)$/.exec(text) ?? [];
-  const kinds = members.find(({ name }) => name === 'kind')?.choices ?? [];
-  return kind !== undefined && id !== undefined && kinds.includes(kind) ? { kind, id } : undefined;
 }
 
 function formatReference({ kind, id }: { readonly [name: string]: Json | undefined }): Json | undefined {

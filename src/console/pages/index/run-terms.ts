@@ -1,5 +1,6 @@
 import type { StoredRun } from '#clients/typescript/divisor.js';
 import { createFields } from '../../components/form/schema-fields.js';
+import { parseReference } from '../../components/form/references.js';
 import type { Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import { formatReference } from '../../words/jobs.js';
@@ -40,9 +41,14 @@ export function formatTerms(request: Json, schema: string, schemas: Schemas | un
     if (value === undefined || value === null || OMITTED_MEMBERS.includes(name)) return [];
     if (value === 0) return [`No ${label.toLowerCase()}`];
     if (value === otherwise) return [];
-    const text =
-      typeof value === 'number' ? formatFigure(value) : isObject(value) ? formatReference(value) : String(value);
+    const text = typeof value === 'number' ? formatFigure(value) : formatText(value);
     return [`${label} ${text}${unit === null ? '' : ` ${unit}`}`];
   });
   return parts.join(' · ');
+}
+
+/** Formats a benchmark as its id, and other terms as text. */
+function formatText(value: Json): string {
+  const reference = typeof value === 'string' ? (parseReference(value) ?? value) : value;
+  return isObject(reference) ? formatReference(reference) : String(reference);
 }

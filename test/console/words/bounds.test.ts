@@ -15,7 +15,7 @@ import {
   removeExceeded,
   type ExceededLimit,
 } from '#console/pages/optimise/bounds.js';
-import { formatRow } from '#console/pages/optimise/row-labels.js';
+import { createRowLabel, formatRow } from '#console/pages/optimise/row-labels.js';
 
 const LABELS = [
   'PositionBounds[pos]:lower:A',
@@ -141,4 +141,17 @@ test('a violated soft bound is not among the bounds that hold a solution back', 
     'Position bounds: E at upper and A, B, C, D at lower; Active group bounds: Health: Care at lower',
   );
   expect(removeExceeded(LABELS, [])).toEqual(LABELS);
+});
+
+test('a constraint without an id has one name in the bounds, costs and sentences of a run', () => {
+  const rows = ['', '', 'tech'].map((id, index) => createRowLabel({ type: 'GroupBounds', id, index }));
+  expect(rows.map((row) => formatRow(row, rows))).toEqual([
+    'Group bounds (0)',
+    'Group bounds (1)',
+    'Group bounds (tech)',
+  ]);
+  expect(formatBindingBounds(['GroupBounds[1]:upper:Energy'], rows)).toBe('Group bounds (1): Energy at upper');
+  expect(formatRow('PositionBounds[2]', [createRowLabel({ type: 'PositionBounds', id: '', index: 2 })])).toBe(
+    'Position bounds',
+  );
 });

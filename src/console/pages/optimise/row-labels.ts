@@ -33,8 +33,8 @@ interface Row {
   readonly index: number;
 }
 
-/** Returns the label of a constraint of a request. A constraint without an id has its number. */
-export const createRowLabel = ({ type, id, index }: Row): string => `${type}[${id === '' ? index + 1 : id}]`;
+/** Returns the label of a constraint as the service writes it. A constraint without an id has its position. */
+export const createRowLabel = ({ type, id, index }: Row): string => `${type}[${id === '' ? index : id}]`;
 
 /**
  * Splits a constraint label: `PositionBounds[small]:upper:CAVX` becomes the constraint `Position bounds (small)` and

@@ -54,6 +54,13 @@ describe.skipIf('why' in browserFailure)('errors at their cause', () => {
       await page.getByRole('button', { name: 'Run', exact: true }).click();
       const field = settings.locator('.field').filter({ has: page.getByLabel(member, { exact: true }) });
       await field.locator('.field-findings').getByText(reason).waitFor();
+      // The reason is at the field only, and the button refers to it.
+      await page.getByText('See the marked field.').waitFor();
+      expect(await page.getByText(reason.replace(`${member}: `, '')).count()).toBe(1);
+      await page.getByRole('button', { name: `Go to ${member}` }).click();
+      await pollEventually(() =>
+        field.getByLabel(member, { exact: true }).evaluate((input) => input === input.ownerDocument.activeElement),
+      ).toBe(true);
     }
     const store = page.locator('details.run-settings').getByLabel('Store', { exact: true });
     const list = await store.getAttribute('list');

@@ -209,8 +209,8 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Transaction cost').fill('5000');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await pollEventually(() => page.getByLabel('Transaction cost').getAttribute('aria-invalid')).toBe('true');
-    // The error also appears below the button until the user changes the terms.
-    const refusalAlert = page.getByRole('alert').filter({ hasText: '1 error in the request.' });
+    // The button refers to the field until the user changes the terms.
+    const refusalAlert = page.getByRole('alert').filter({ hasText: 'See the marked field.' });
     await page.locator('header').filter({ has: refusalAlert }).waitFor();
     await page.getByLabel('Transaction cost').fill('25');
     await refusalAlert.waitFor({ state: 'detached' });

@@ -144,9 +144,11 @@ export const runAgain = (id: string, onRefusal: OnRefusal) =>
 export const runAfterFailure = (id: string, failed: JobStatus, onRefusal: OnRefusal) =>
   send(id, readAddressTerms() ?? (getBacktestRequest(failed) as JsonObject), onRefusal);
 
-/** Requests a run; the service validates the terms. */
+/** Requests a run; the service validates the terms. A refusal gets a finding for the term that caused it. */
 const send = (id: string, terms: JsonObject, onRefusal: OnRefusal) =>
-  runIndex(id, terms as unknown as BacktestRequest, onRefusal);
+  runIndex(id, terms as unknown as BacktestRequest, (trouble) =>
+    onRefusal({ ...trouble, findings: listTermFindings(trouble, terms) }),
+  );
 
 function readAddressTerms(): JsonObject | null {
   const requestedRun = parseJson(getParameter('run'));

@@ -94,6 +94,38 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     }
   });
 
+  test('a long text of the first line wraps to two lines, and rows are not higher than their texts', async () => {
+    const { service } = desk;
+    const listHeights = async (label: string) => {
+      const rows = page.getByRole('grid', { name: label }).locator('[data-at]');
+      await rows.first().waitFor();
+      return new Set(await rows.evaluateAll((all) => all.map((row) => Math.round(row.getBoundingClientRect().height))));
+    };
+    const isCut = (cell: Locator) =>
+      cell.evaluate((box) => box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight);
+    const openScenarios = (sectors: readonly string[]) => {
+      const scenarios = sectors.map((name) => ({ name: `${name} −20%`, shocks: { [`SECTOR:${name}`]: -0.2 } }));
+      const query = new URLSearchParams({ tab: 'scenarios', scenarios: JSON.stringify(scenarios) });
+      return follow(page, `/console/indices/CORE?${query.toString()}`);
+    };
+    await openScenarios(['Energy', 'Technology']);
+    expect(await listHeights('scenarios')).toEqual(new Set([50]));
+    await openScenarios(['Energy', 'Communication Services']);
+    const name = page.locator('[data-column=name]').getByText('Communication Services −20%', { exact: true });
+    await name.waitFor();
+    expect(await isCut(name)).toBe(false);
+    await follow(page, '/console/jobs');
+    expect(await listHeights('jobs')).toEqual(new Set([50]));
+    const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    const id = 'LOW-VOLATILITY-DIVIDENDS-OF-EUROPE';
+    await service.ask('PUT', `/indices/${id}`, { ...core, id });
+    await service.ask('POST', `/analytics/${id}/backtest`, {});
+    await service.waitForJob(`backtest:${id}`);
+    const subject = page.locator('[data-column=ident]').filter({ hasText: id });
+    await subject.waitFor();
+    expect(await isCut(subject)).toBe(false);
+  });
+
   test('columns without own shares use the whole width of a table', async () => {
     const sql =
       "SELECT 'CORE-INDEX-ONE' AS name, '2024-01-02' AS day, 1.5 AS index_points_close, 2.5 AS portfolio_costs";

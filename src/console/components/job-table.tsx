@@ -116,6 +116,7 @@ const createSubjectColumn = (indices: JobTableProps['indices']): Column<JobStatu
   width: 150,
   ideal: 280,
   grow: 4.6,
+  lines: 2,
   value: formatJobId,
   show: (job) => {
     const subject = [indices?.get(job.job_id), describeSubject(job)].filter(Boolean).join(', ');

@@ -28,11 +28,10 @@ export interface Column<R> {
   readonly below?: 'titled' | 'text' | 'nothing';
   readonly align?: 'right';
   /**
-   * Maximum number of lines of a text on a phone, where it is on separate lines below the other values. In wider tables
-   * a text of more than one line wraps to two lines. Default: one line that is truncated, on a phone next to other
-   * values.
+   * Maximum number of lines of a text. In the second line of a row, the text is on separate lines below the other
+   * values. Default: one line that is truncated, in the second line next to other values.
    */
-  readonly lines?: 1 | 2 | 3;
+  readonly lines?: 1 | 2;
   /** Returns the sort key of the column. */
   value(row: R): number | string | null;
   /** Returns the values of a column in which a row can have several. Grouped rows are listed below each of them. */
@@ -167,7 +166,7 @@ export const createPrintedColumns = <R>(columns: readonly Column<R>[]): readonly
     return { ...shared, priority: Math.max(1, priority), below: 'titled' };
   });
 
-/** Returns true if the text of a column wraps in wide tables. */
+/** Returns true if the text of a column wraps in the first line of a row. */
 export const wrapsInRow = <R>({ lines = 1 }: Column<R>): boolean => lines > 1;
 
 const getPriority = <R>({ priority = 1 }: Column<R>): number => priority;

@@ -17,6 +17,7 @@ import {
   type TableProps,
 } from './columns.js';
 import { arrangeColumns, listPinnedPlaces } from './layout.js';
+import { useKeptPosition, useLineCounts } from './line-counts.js';
 import { RowRest } from './row-rest.js';
 import { toggleSelection } from './selection.js';
 import { TableHead } from './table-head.js';
@@ -49,7 +50,9 @@ export function TableBody<R>(props: TableBodyProps<R>) {
   const scroller = useRef<HTMLDivElement>(null);
   const laid = useLaidColumns(scroller, props);
   const { wide, fits, below, template, pinned } = laid;
-  const row = computeRowHeight(fits, below);
+  const lineCounts = useLineCounts(scroller, wide);
+  const row = computeRowHeight({ fits, below, lineCounts });
+  useKeptPosition(scroller, row);
   const extra = filters === null ? 0 : 1;
   const height = fitRows(props, { row, lines: 1 + extra });
   const { window, stop, active, picked, pick } = useRowsInSight(scroller, entries, { height, row });
@@ -87,6 +90,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
             columns={wide}
             fits={fits}
             below={below}
+            lineCounts={lineCounts}
             template={template}
             pinned={pinned}
             isGrid={isGrid}

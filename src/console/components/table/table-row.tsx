@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { countValues, MISSING_TEXT } from '../../words/numbers.js';
 import { wrapsInRow, type Column } from './columns.js';
+import type { LineCounts } from './line-counts.js';
 import { isCut } from './row-rest.js';
 import { getCellClass, getCellStyle } from './table-head.js';
 import type { Entry } from './table-model.js';
@@ -11,32 +12,41 @@ import './wrapped-text.css';
  */
 const ROW_HEIGHT = 32;
 const TWO_LINES = 50;
+/** Heights of the first line of a row, and of each further line of its texts, in pixels. */
+const FIRST_LINE = 24;
+const FURTHER_LINE = 20;
 /** Height of the second line of a row, and of each line of a text that wraps below it, in pixels. */
 const LINE_BELOW = 18;
 
-/**
- * Returns the height of the rows of a table in pixels.
- * @param fits columns of the first line
- * @param below columns of the second line
- */
-export function computeRowHeight<R>(fits: readonly Column<R>[], below: readonly Column<R>[]): number {
-  if (below.length === 0) return fits.some(wrapsInRow) ? TWO_LINES : ROW_HEIGHT;
-  return TWO_LINES - LINE_BELOW + computeHeightBelow(below);
-}
-
-/** Returns the height in pixels of the values below the first line: one line, and the lines of each wrapped text. */
-function computeHeightBelow<R>(below: readonly Column<R>[]): number {
-  const hasLine = below.some(({ lines }) => lines === undefined);
-  const wrapped = below.reduce((sum, { lines = 0 }) => sum + lines, 0);
-  return (Number(hasLine) + wrapped) * LINE_BELOW;
-}
-
-interface CellsProps<R> {
-  readonly columns: readonly Column<R>[];
-  /** Columns that fit into the width of the table. */
+/** Columns of rows, and the numbers of lines of their texts. */
+interface RowLines<R> {
+  /** Columns of the first line. */
   readonly fits: readonly Column<R>[];
   /** Columns of the second line. */
   readonly below: readonly Column<R>[];
+  readonly lineCounts: LineCounts;
+}
+
+/** Returns the height of the rows of a table in pixels. */
+export function computeRowHeight<R>(rows: RowLines<R>): number {
+  if (rows.below.length === 0) return computeFirstHeight(rows) > FIRST_LINE ? TWO_LINES : ROW_HEIGHT;
+  return TWO_LINES - FIRST_LINE - LINE_BELOW + computeFirstHeight(rows) + computeHeightBelow(rows);
+}
+
+function computeFirstHeight<R>({ fits, lineCounts }: RowLines<R>): number {
+  const lines = fits.filter(wrapsInRow).map(({ id }) => lineCounts[id] ?? 1);
+  return FIRST_LINE + FURTHER_LINE * (Math.max(1, ...lines) - 1);
+}
+
+/** Returns the height in pixels of the values below the first line: one line, and the lines of each wrapped text. */
+function computeHeightBelow<R>({ below, lineCounts }: RowLines<R>): number {
+  const hasLine = below.some(({ lines }) => lines === undefined);
+  const wrapped = below.reduce((sum, { id, lines }) => sum + (lines === undefined ? 0 : (lineCounts[id] ?? 0)), 0);
+  return (Number(hasLine) + wrapped) * LINE_BELOW;
+}
+
+interface CellsProps<R> extends RowLines<R> {
+  readonly columns: readonly Column<R>[];
   readonly pinned: ReadonlyMap<string, number>;
   /** True if rows can be opened. */
   readonly isGrid: boolean;
@@ -61,8 +71,8 @@ interface TableRowsProps<R> extends CellsProps<R> {
 
 /** Renders rows, and the headers of groups with their sums. */
 export function TableRows<R>(props: TableRowsProps<R>) {
-  const { entries, from, first, template, getKey, isGrid, fits, below, openKey, picked, stop, onPick, onOpen } = props;
-  const height = computeRowHeight(fits, below);
+  const { entries, from, first, template, getKey, isGrid, below, openKey, picked, stop, onPick, onOpen } = props;
+  const height = computeRowHeight(props);
   return (
     <>
       {entries.map((entry, i) => {
@@ -87,7 +97,7 @@ export function TableRows<R>(props: TableRowsProps<R>) {
             aria-expanded={isGroup ? entry.isOpen : undefined}
             tabIndex={isGrid ? (position === stop ? 0 : -1) : undefined}
             style={{
-              ...getRowStyle(height, isGroup ? [] : below),
+              ...getRowStyle(isGroup ? { ...props, below: [] } : props, height),
               gridTemplateColumns: template,
               transform: `translateY(${position * height}px)`,
             }}
@@ -106,10 +116,13 @@ export function TableRows<R>(props: TableRowsProps<R>) {
 }
 
 /** Returns the height of a row that differs from those of the style sheet. */
-function getRowStyle<R>(height: number, below: readonly Column<R>[]) {
-  if (below.length > 0 && height !== TWO_LINES)
-    return { height: `${height}px`, gridTemplateRows: `24px ${computeHeightBelow(below)}px` };
-  return below.length === 0 && height !== ROW_HEIGHT ? { height: `${height}px` } : {};
+function getRowStyle<R>(rows: RowLines<R>, height: number) {
+  if (rows.below.length > 0 && height !== TWO_LINES)
+    return {
+      height: `${height}px`,
+      gridTemplateRows: `minmax(${FIRST_LINE}px, auto) ${computeHeightBelow(rows)}px`,
+    };
+  return rows.below.length === 0 && height !== ROW_HEIGHT ? { height: `${height}px` } : {};
 }
 
 interface RowAppearance {
@@ -173,7 +186,8 @@ interface SecondLineProps<R> extends Omit<CellsProps<R>, 'pinned'> {
  * Renders the second line of a row: one cell with the columns that do not fit into the first line. A value that does
  * not fit at its end is hidden as a whole.
  */
-function SecondLine<R>({ row, columns, fits, below, isGrid }: SecondLineProps<R>) {
+function SecondLine<R>(props: SecondLineProps<R>) {
+  const { row, columns, fits, below, lineCounts, isGrid } = props;
   const from = fits.findIndex(({ title }) => title !== '') + 1;
   const isWrapped = below.some(({ lines }) => lines !== undefined);
   return (
@@ -181,7 +195,7 @@ function SecondLine<R>({ row, columns, fits, below, isGrid }: SecondLineProps<R>
       role={isGrid ? 'gridcell' : 'cell'}
       aria-colindex={columns.length + 1}
       class={from === 1 ? 'table-below is-first' : 'table-below'}
-      style={{ gridColumn: `${from} / -1`, ...(isWrapped && { height: `${computeHeightBelow(below)}px` }) }}
+      style={{ gridColumn: `${from} / -1`, ...(isWrapped && { height: `${computeHeightBelow(props)}px` }) }}
     >
       {below.toSorted(compareWraps).map((column) => {
         const { id, title, lines, align = '' } = column;
@@ -193,7 +207,7 @@ function SecondLine<R>({ row, columns, fits, below, isGrid }: SecondLineProps<R>
           <span
             key={id}
             class={[isWhole && 'whole', lines !== undefined && 'wraps', align].filter(Boolean).join(' ')}
-            style={lines === undefined ? {} : { '--lines': lines }}
+            style={lines === undefined ? {} : { '--lines': lineCounts[id] ?? 1 }}
             data-below={id}
           >
             <span class={isTitled ? undefined : 'unseen'}>{title} </span>

@@ -252,7 +252,7 @@ const COLUMNS: readonly Column<Version>[] = [
     width: 120,
     grow: 9,
     priority: 3,
-    lines: 3,
+    lines: 2,
     value: ({ note }) => note,
     show: ({ note }) => (note === null ? '–' : keepWordsWhole(note)),
   },

@@ -59,7 +59,7 @@ export function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[
   const isPartial = rows.some(({ result }) => (result?.covered_weight ?? 1) < WHOLE);
   const largestReturn = Math.max(...rows.map((row) => Math.abs(getReturn(row) ?? 0)));
   return [
-    { id: 'name', title: 'Scenario', width: 150, grow: 1, value: ({ name }) => name },
+    { id: 'name', title: 'Scenario', width: 150, grow: 1, lines: 2, value: ({ name }) => name },
     {
       id: 'return',
       title: 'Return',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { IndexDocument } from '#clients/typescript/divisor.js';
+import type { DataVersions, IndexDocument } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -133,5 +133,22 @@ describe.skipIf('why' in browserFailure)('tables', () => {
     await pollEventually(() => outlines.count()).toBe(0);
     await page.locator('details.run-settings').getByText('change', { exact: true }).waitFor();
     await page.unrouteAll({ behavior: 'wait' });
+  });
+
+  test('the reason of a version of the data is shown in full', async () => {
+    const { service } = desk;
+    const page = await desk.newPage({ viewport: { width: 1440, height: 900 } });
+    const note =
+      'Override by local: the vendor confirmed a wrong close of the opening auction and sent a correction of it to all of its subscribers';
+    await page.route('**/data/stores/market/versions*', async (route) => {
+      const response = await route.fetch();
+      const body = (await response.json()) as DataVersions;
+      await route.fulfill({ json: { ...body, versions: body.versions.map((version) => ({ ...version, note })) } });
+    });
+    await page.goto(`${service.url()}/console/data/stores/market?tab=versions`);
+    const reason = page.getByRole('gridcell', { name: note });
+    await reason.waitFor();
+    expect(await reason.evaluate((cell) => cell.scrollHeight - cell.clientHeight)).toBe(0);
+    await page.close();
   });
 });

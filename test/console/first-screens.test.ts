@@ -313,4 +313,19 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
     await pollEventually(countRows).toBe(1);
     expect(complaints).toEqual([]);
   });
+
+  test('the tour begins on the index that is open', async () => {
+    const { page } = desk;
+    for (const id of ['CORE', 'BROAD']) {
+      await follow(page, `/console/indices/${id}?tab=constituents`);
+      await page.getByRole('heading', { name: id, exact: true }).waitFor();
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox').fill('tour');
+      await page.getByRole('option', { name: /^Take the tour/ }).click();
+      const tour = page.getByRole('complementary', { name: 'Tour' });
+      await tour.getByText('Step 1 of 5').waitFor();
+      expect(new URL(page.url()).pathname).toBe(`/console/indices/${id}`);
+      await tour.getByRole('button', { name: 'Leave the tour' }).click();
+    }
+  });
 });

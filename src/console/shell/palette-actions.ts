@@ -3,6 +3,7 @@ import { copyText } from '../state/clipboard.js';
 import { may } from '../state/principal.js';
 import { chooseTheme, THEMES } from '../state/theme.js';
 import { formatAddress, navigate } from '../state/location.js';
+import { findLastVisit } from '../state/recent.js';
 import { startTour } from '../state/tour.js';
 import { formatIndexAddress } from '../words/addresses.js';
 import type { Target } from '../words/search.js';
@@ -47,16 +48,16 @@ export function createActions({ indices, stores, onShortcuts }: KnownSubjects): 
           )
       : []),
     ...THEMES.map((theme) => createAction(`theme ${theme}`, `Theme: ${theme}`, () => chooseTheme(theme))),
-    ...(indices[0] === undefined
-      ? []
-      : [
-          createAction('tour', 'Take the tour', () => {
-            startTour(indices[0]!.id);
-            navigate(STEPS[0]!.address(indices[0]!.id));
-          }),
-        ]),
+    ...(indices.length === 0 ? [] : [createAction('tour', 'Take the tour', () => takeTour(indices))]),
     createAction('copy', 'Copy the address of the page', () => copyText(location.href, 'the address')),
     createAction('print', 'Print the page', () => print()),
     createAction('shortcuts', 'Keyboard shortcuts', onShortcuts),
   ];
+}
+
+/** Starts the tour on the index that is open or was open last. */
+function takeTour(indices: KnownSubjects['indices']): void {
+  const id = findLastVisit(indices.map((index) => index.id))!; // there are indices
+  startTour(id);
+  navigate(STEPS[0]!.address(id)); // the tour has steps
 }

@@ -78,6 +78,24 @@ describe.skipIf('why' in browserFailure)('errors at their cause', () => {
     expect(new URL(page.url()).searchParams.get('store')).toBe('closes');
   });
 
+  test('data that the store of a template lacks is reported once in the list and once at each field', async () => {
+    const { page, service } = desk;
+    await importPrices(desk);
+    await service.ask('POST', '/data/stores/closes/activate');
+    await service.waitForJob('load:closes');
+    await follow(page, '/console/indices/new?template=commodity-roll&id=ROLL-1');
+    const preview = page.getByRole('complementary', { name: 'Preview' });
+    await preview.getByText('The findings above prevent a preview.').waitFor();
+    const lack = 'The store has no PRODUCTION_WEIGHT.';
+    expect(await preview.getByText(lack).count()).toBe(1);
+    await page.goto(`${service.url()}/console/indices/new?template=fixed-count-600&id=LARGE-1`);
+    const field = page.locator('.field').filter({ has: page.getByLabel('Field', { exact: true }) });
+    await field.locator('mark').waitFor();
+    expect(await field.getByText('The store has no MARKET_CAP').count()).toBe(1);
+    await service.ask('POST', '/data/stores/market/activate');
+    await service.waitForJob('load:market');
+  });
+
   test('a new index with the id of a stored index has an error at its id, and only there', async () => {
     const { page } = desk;
     await follow(page, '/console/indices/new');

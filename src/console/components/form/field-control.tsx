@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import type { Finding } from '#clients/typescript/divisor.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { toStoreCase } from '../../words/findings.js';
@@ -11,13 +11,15 @@ import type { FieldSpec } from './field-spec.js';
 import { Formula } from './formula.js';
 import { Pairs } from './pairs.js';
 import { formatReferenceText, parseReferenceText } from './references.js';
+import { useTyped, type ParsedValue, type TypedInput } from './typed-text.js';
 
 interface ControlProps {
   readonly id: string;
   readonly spec: FieldSpec;
   readonly value: Json | undefined;
   readonly describedBy: string | undefined;
-  readonly isInvalid: boolean;
+  /** Findings that are shown below the field. */
+  readonly findings: readonly Finding[];
   readonly isDisabled: boolean;
   readonly datapoints: readonly string[];
   onChange(value: Json | undefined): void;
@@ -25,7 +27,8 @@ interface ControlProps {
 
 /** Renders the input element for the kind of a field. */
 export function FieldControl(props: ControlProps) {
-  const { spec, value, onChange, id, describedBy, isInvalid, isDisabled } = props;
+  const { spec, value, onChange, id, describedBy, findings, isDisabled } = props;
+  const isInvalid = findings.some(({ severity }) => severity === 'error');
   const common = {
     id,
     'aria-describedby': describedBy,
@@ -56,7 +59,15 @@ export function FieldControl(props: ControlProps) {
       return <ReferenceInput {...props} common={common} />;
     case 'pairs':
     case 'numbers':
-      return <Pairs {...props} label={spec.label} isNumeric={spec.kind === 'numbers'} unit={spec.unit ?? null} />;
+      return (
+        <Pairs
+          {...props}
+          label={spec.label}
+          isNumeric={spec.kind === 'numbers'}
+          unit={spec.unit ?? null}
+          isInvalid={isInvalid}
+        />
+      );
     case 'prose':
       return <TextArea {...props} common={common} toText={formatPlainText} toValue={parseText} rows={spec.rows ?? 3} />;
     case 'list':
@@ -219,8 +230,6 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
 const formatPlaceholder = ({ kind, otherwise }: FieldSpec): string =>
   kind === 'date' ? 'YYYY-MM-DD' : otherwise === undefined || otherwise === null ? '' : String(otherwise);
 
-type ParsedValue = { readonly value: Json | undefined } | undefined;
-
 const parseText = (text: string): ParsedValue => ({ value: text === '' ? undefined : text });
 
 /**
@@ -260,35 +269,6 @@ const createNumberParser =
     text.startsWith('{')
       ? parseJson(text)
       : { value: text.trim() === '' ? undefined : (parseQuantity(text, unit) ?? text) };
-
-interface TypedInput {
-  readonly value: Json | undefined;
-  toText(value: Json | undefined): string;
-  /** Parses the typed text. Returns undefined while the text is incomplete. */
-  toValue(text: string): ParsedValue;
-  onChange(value: Json | undefined): void;
-}
-
-/**
- * Returns the text as it was typed, such as `0.0` while the user types `0.05`. It is kept until something else changes
- * the value.
- */
-function useTyped({ value, toText, toValue, onChange }: TypedInput): readonly [string, (text: string) => void] {
-  const valueText = toText(value);
-  const [text, setText] = useState(valueText);
-  useEffect(() => {
-    const typedValue = toValue(text);
-    if (typedValue === undefined || toText(typedValue.value) !== valueText) setText(valueText);
-  }, [valueText]);
-  return [
-    text,
-    (next) => {
-      setText(next);
-      const read = toValue(next);
-      if (read !== undefined) onChange(read.value);
-    },
-  ];
-}
 
 interface TextAreaProps extends CommonProps, Pick<TypedInput, 'toText' | 'toValue'> {
   readonly rows: number;

@@ -68,7 +68,7 @@ export function Field({
         spec={spec}
         value={value}
         describedBy={describedBy === '' ? undefined : describedBy}
-        isInvalid={items.some(({ severity }) => severity === 'error')}
+        findings={items}
         isDisabled={isDisabled}
         datapoints={datapoints}
         onChange={onChange}

@@ -12,13 +12,15 @@ interface FormulaProps {
   readonly value: Json | undefined;
   readonly expects: 'number' | 'condition';
   readonly datapoints: readonly string[];
+  /** Findings that are shown below the field. An error with the same message only marks its characters. */
+  readonly findings: readonly Finding[];
   /** Input element for the text. */
   readonly children: ComponentChildren;
   onChange(value: Json | undefined): void;
 }
 
 /** Renders a formula as text. Completes its last word, and shows its error, its unit and some of its values. */
-export function Formula({ value, expects, datapoints, children, onChange }: FormulaProps) {
+export function Formula({ value, expects, datapoints, findings, children, onChange }: FormulaProps) {
   const { functions, request, store } = useContext(FormulaTerms);
   const text = formatFormula(value);
   const isWritten = typeof value !== 'number' && text !== '' && !text.startsWith('{') && !datapoints.includes(text);
@@ -40,14 +42,22 @@ export function Formula({ value, expects, datapoints, children, onChange }: Form
           ))}
         </div>
       )}
-      {isWritten && data !== undefined && !isBehind && <Meaning text={text} found={data} />}
+      {isWritten && data !== undefined && !isBehind && <Meaning text={text} found={data} findings={findings} />}
     </div>
   );
 }
 
-function Meaning({ text, found }: { readonly text: string; readonly found: DatapointEvaluation }) {
+interface MeaningProps extends Pick<FormulaProps, 'findings'> {
+  readonly text: string;
+  readonly found: DatapointEvaluation;
+}
+
+function Meaning({ text, found, findings }: MeaningProps) {
   const wrong = found.findings.find(({ severity }) => severity === 'error');
-  if (wrong !== undefined) return <MarkedText text={text} finding={wrong} />;
+  if (wrong !== undefined)
+    return (
+      <MarkedText text={text} finding={wrong} isStated={findings.some(({ message }) => message === wrong.message)} />
+    );
   const values = found.values.map(({ identifier, value }) => `${identifier} ${formatScalar(value)}`);
   const facts = [found.unit, ...values, found.as_of === null ? null : `on ${found.as_of}`].filter(
     (part) => part !== null,
@@ -55,9 +65,16 @@ function Meaning({ text, found }: { readonly text: string; readonly found: Datap
   return facts.length === 0 ? null : <p class="field-help formula-values">{facts.join(' · ')}</p>;
 }
 
+interface MarkedTextProps {
+  readonly text: string;
+  readonly finding: Finding;
+  /** True if the message is shown elsewhere. */
+  readonly isStated: boolean;
+}
+
 /** Renders a text with its invalid characters marked. */
-function MarkedText({ text, finding }: { readonly text: string; readonly finding: Finding }) {
-  const { position, message } = finding;
+function MarkedText({ text, finding: { position, message }, isStated }: MarkedTextProps) {
+  if (isStated && position === undefined) return null;
   return (
     <p class="down formula-fault" role="status">
       {position !== undefined && (
@@ -67,7 +84,7 @@ function MarkedText({ text, finding }: { readonly text: string; readonly finding
           {text.slice(position.end)}
         </code>
       )}{' '}
-      {message}
+      {!isStated && message}
     </p>
   );
 }

@@ -7,7 +7,7 @@ import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime, type LatestRequest } from '../../state/one-at-a-time.js';
 import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { service, type Trouble } from '../../state/service.js';
 import { formatChange, formatPercent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { createBody, useWorkshop } from './draft.js';
@@ -59,13 +59,12 @@ export function LevelView({ sketchedLevel, isUnchecked, shown }: LevelViewProps)
     [sketchedLevel.data, storedLevels.data, underlying.data, isChanged, beneath],
   );
   const target = draft.at(['overlay', 'target']);
-  const findings = sketchedLevel.trouble?.findings ?? [];
-  const isListed =
-    findings.length > 0 && findings.every(({ message }) => shown.some((other) => other.message === message));
   return (
     <div class={sketchedLevel.isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={sketchedLevel.isBehind}>
       {(sketchedLevel.isBehind || isUnchecked) && sketchedLevel.data === undefined && <Wait what="the level" />}
-      {sketchedLevel.trouble !== null && !isListed && <Problem trouble={sketchedLevel.trouble} />}
+      {sketchedLevel.trouble !== null && !isListed(sketchedLevel.trouble, shown) && (
+        <Problem trouble={sketchedLevel.trouble} />
+      )}
       {lines.lines.length > 0 && (
         <>
           {sketchedLevel.data !== undefined && sketchedLevel.data.exposure !== null && (
@@ -96,6 +95,10 @@ export function LevelView({ sketchedLevel, isUnchecked, shown }: LevelViewProps)
     </div>
   );
 }
+
+/** Returns true if all findings of an error are listed elsewhere. */
+export const isListed = ({ findings }: Trouble, shown: readonly Finding[]): boolean =>
+  findings.length > 0 && findings.every(({ message }) => shown.some((other) => other.message === message));
 
 interface ExposureProps {
   readonly sketch: LevelSketch;

@@ -15,7 +15,7 @@ import { countValues } from '../../words/numbers.js';
 import { createBody, useWorkshop } from './draft.js';
 import { Fold } from './fold.js';
 import { JsonEditor } from './json-editor.js';
-import { FoldedLevel, LevelView, useLevelSketch } from './level-view.js';
+import { FoldedLevel, isListed, LevelView, useLevelSketch } from './level-view.js';
 import { countHeld, Preview } from './preview.js';
 import { WhatIf } from './what-if.js';
 
@@ -99,12 +99,12 @@ function Views({ findings, isValid, start, end }: ViewsProps) {
       {asOf === null && view !== 'json' && <p class="quiet">There is no data to preview. Serve a data store.</p>}
       {isUnchecked && view === 'preview' && preview.data === undefined && <Wait what="the preview" />}
       {view === 'preview' && (
-        <Answer latest={preview} isCurrent={isCurrent}>
+        <Answer latest={preview} isCurrent={isCurrent} shown={urgent}>
           {(data) => <Preview preview={data} shown={findings} />}
         </Answer>
       )}
       {view === 'change' && (
-        <Answer latest={comparison} isCurrent={isCurrent}>
+        <Answer latest={comparison} isCurrent={isCurrent} shown={urgent}>
           {(data) => <WhatIf change={data} />}
         </Answer>
       )}
@@ -139,15 +139,22 @@ interface AnswerProps<T> {
   readonly latest: LatestRequest<T>;
   /** True if the draft is valid. If not, the displayed response belongs to an earlier draft. */
   readonly isCurrent: boolean;
+  /** Findings that are already listed above the response. */
+  readonly shown: readonly Finding[];
   readonly children: (data: T) => preact.ComponentChildren;
 }
 
 /** Renders the last response. It is marked while it belongs to an earlier draft. */
-function Answer<T>({ latest: { data, trouble, isBehind }, isCurrent, children }: AnswerProps<T>) {
+function Answer<T>({ latest: { data, trouble, isBehind }, isCurrent, shown, children }: AnswerProps<T>) {
   return (
     <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
       {isBehind && data === undefined && <Wait what="the preview" />}
-      {trouble !== null && <Problem trouble={trouble} />}
+      {trouble !== null &&
+        (isListed(trouble, shown) ? (
+          <p class="quiet">The findings above prevent a preview.</p>
+        ) : (
+          <Problem trouble={trouble} />
+        ))}
       {data !== undefined && <Earlier isEarlier={!isCurrent}>{children(data)}</Earlier>}
     </div>
   );

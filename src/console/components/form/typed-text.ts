@@ -1,0 +1,35 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { Json } from '../../words/paths.js';
+
+/** Value of a typed text; undefined while the text is incomplete. */
+export type ParsedValue = { readonly value: Json | undefined } | undefined;
+
+/** Conversions between the value of a field and its text. */
+export interface TypedInput {
+  readonly value: Json | undefined;
+  toText(value: Json | undefined): string;
+  /** Parses the typed text. Returns undefined while the text is incomplete. */
+  toValue(text: string): ParsedValue;
+  onChange(value: Json | undefined): void;
+}
+
+/**
+ * Returns the text as it was typed, such as `0.0` while the user types `0.05`. It is kept until something else changes
+ * the value.
+ */
+export function useTyped({ value, toText, toValue, onChange }: TypedInput): readonly [string, (text: string) => void] {
+  const valueText = toText(value);
+  const [text, setText] = useState(valueText);
+  useEffect(() => {
+    const typedValue = toValue(text);
+    if (typedValue === undefined || toText(typedValue.value) !== valueText) setText(valueText);
+  }, [valueText]);
+  return [
+    text,
+    (next) => {
+      setText(next);
+      const read = toValue(next);
+      if (read !== undefined) onChange(read.value);
+    },
+  ];
+}

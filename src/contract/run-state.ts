@@ -26,6 +26,9 @@ export const runState = {
   index_version: z.int().min(1).nullable().meta({
     description: 'Version of the index or strategy; null for runs that were stored before versions existed.',
   }),
+  store_id: z.string().nullable().meta({
+    description: 'Data store on which the run was computed; null for runs that were stored without it.',
+  }),
   stale: StaleState.nullable().meta({
     description: 'Causes why the run is stale; null if the stored run equals a new run of the request.',
   }),

@@ -235,6 +235,7 @@ interface ComparedEntry {
 const ENTRY = createJsonObject<CompareEntry, ComparedEntry>({
   run_id: createValueMember(({ state }) => state.run_id),
   index_version: createValueMember(({ state }) => state.index_version),
+  store_id: createValueMember(({ state }) => state.store_id),
   stale: createValueMember(({ state: { stale } }) => stale && { ...stale, reasons: [...stale.reasons] }),
   index_id: createTextMember(({ entry }) => entry.id),
   return_variant: createTextMember(({ entry }) => entry.variant),
@@ -255,7 +256,7 @@ const ENTRY = createJsonObject<CompareEntry, ComparedEntry>({
 });
 
 /** State of a benchmark that is not a run. */
-const NO_RUN: ComparedState = { run_id: null, index_version: null, stale: null };
+const NO_RUN: ComparedState = { run_id: null, index_version: null, store_id: null, stale: null };
 
 const COMPARISON = createJsonObject<
   CompareView,

@@ -5,7 +5,9 @@ import type {
   ReferenceResponse,
   DeskActions,
   IdentifierSearch,
+  IndexCollection,
   IndexDocument,
+  RebalanceList,
   WeightsView,
 } from '#clients/typescript/divisor.js';
 import type { RunningService } from '../services/running-service.js';
@@ -162,6 +164,38 @@ describe.skipIf('why' in browserFailure)('pages while another data store is serv
     expect(lists).toEqual(['market']);
   });
 
+  test('an index that refers to another one shows the dates and the names of its store', async () => {
+    const { page, service } = desk;
+    const terms = { source_index_id: 'CORE', objective: 'min_variance', constraints: [] };
+    const optimised = {
+      id: 'OPTIMISED',
+      name: 'Optimised',
+      base_date: '2016-01-04',
+      calendar: 'XNYS',
+      derivation: terms,
+    };
+    await service.ask('PUT', '/indices/OPTIMISED', { ...optimised, rebalance: { frequency: 'quarterly' } });
+    const { body } = await service.ask<IndexCollection>('GET', '/indices');
+    expect(body.indices.find(({ id }) => id === 'OPTIMISED')?.store_id).toBe('market');
+    await follow(page, '/console/indices/OPTIMISED');
+    const main = page.getByRole('main');
+    await main.getByText('on the data store').waitFor();
+    await pollEventually(async () => (await readDecisionDate(main)) > OTHER_END).toBe(true);
+    await follow(page, '/console/indices/OPTIMISED/edit');
+    const preview = page.getByRole('complementary', { name: 'Preview' });
+    await pollEventually(async () => (await preview.getByLabel('Decision date').inputValue()) > OTHER_END).toBe(true);
+    await service.ask('POST', '/analytics/OPTIMISED/backtest', {});
+    await service.waitForJob('backtest:OPTIMISED');
+    const name = await readLargestName(service, 'OPTIMISED');
+    await follow(page, '/console/indices/OPTIMISED?tab=constituents');
+    await main.getByText(name).first().waitFor();
+    await follow(page, `/console/indices/OPTIMISED/rebalances/${await readLastRebalance(service, 'OPTIMISED')}`);
+    await main.getByText(name).first().waitFor();
+    await follow(page, '/console/optimise?index=OPTIMISED');
+    const solution = page.getByRole('complementary', { name: 'Live solution' });
+    await pollEventually(async () => (await solution.getByLabel('Date').inputValue()) > OTHER_END).toBe(true);
+  });
+
   test('the scenarios of a generated market are its drawdowns while an imported store is served', async () => {
     const { page, service } = desk;
     await importPrices(desk);
@@ -180,13 +214,18 @@ async function readDecisionDate(main: Locator): Promise<string> {
   return note.replace('decided on ', '');
 }
 
-/** Returns the company name of the largest security of CORE in its store. */
-async function readLargestName(service: RunningService): Promise<string> {
-  const { body: held } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights');
+/** Returns the company name of the largest security of an index in its store. */
+async function readLargestName(service: RunningService, id = 'CORE'): Promise<string> {
+  const { body: held } = await service.ask<WeightsView>('GET', `/analytics/${id}/weights`);
   const [largest] = held.weights.toSorted((a, b) => b.weight - a.weight);
   const { body } = await service.ask<ReferenceResponse>(
     'GET',
     `/data/reference/${largest!.identifier}?store_id=market`,
   );
   return String(body.fields['NAME']);
+}
+
+async function readLastRebalance(service: RunningService, id: string): Promise<string> {
+  const { body } = await service.ask<RebalanceList>('GET', `/analytics/${id}/rebalances`);
+  return body.rebalances.at(-1)!.date;
 }

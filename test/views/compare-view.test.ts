@@ -36,7 +36,7 @@ test('a benchmark that lacks dates of the window is reported, a complete one is 
 function listEntries(benchmark: ComparedLevels | null): CompareView['entries'] {
   const json = createJsonWriter();
   const comparison = compareRuns([run], { names: ['RUN'], start: null, end: null }, benchmark);
-  const states = [{ run_id: 'abc', index_version: 1, stale: null }];
+  const states = [{ run_id: 'abc', index_version: 1, store_id: 'market', stale: null }];
   writeComparison(json, comparison, { states, findings: [] });
   return (JSON.parse(new TextDecoder().decode(json.bytes())) as CompareView).entries;
 }

@@ -367,6 +367,8 @@ export interface ActionsCheckInput {
 export interface ActionsView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -689,6 +691,8 @@ export interface ArithmeticNodeInput {
 export interface AssetView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -722,6 +726,8 @@ export interface AssetView {
 export interface AttributionView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -946,6 +952,8 @@ export interface BacktestRecordCollection {
 export interface BacktestRecordRow {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -979,6 +987,8 @@ export interface BacktestRequest {
 export interface BacktestResultSummary {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** Benchmark of the comparison; null if there is none. */
@@ -2095,6 +2105,8 @@ export interface CombinatorialFolds {
 export interface CompareEntry {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** Id of the run; null for a benchmark. */
@@ -3514,6 +3526,8 @@ export interface DividendFilterRule {
 export interface DividendPointsView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -3970,6 +3984,8 @@ export interface ExportStepInput {
 export interface ExportView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -4030,6 +4046,8 @@ export interface ExposurePayload {
 export interface ExposuresView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -4086,6 +4104,8 @@ export type ExpressionNodeInput = AllNodeInput | AnyNodeInput | NotNodeInput | C
 export interface FactorAttributionView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -4825,6 +4845,8 @@ export interface GroupAttributionRow {
 export interface GroupAttributionView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -5696,7 +5718,7 @@ export interface IndexSummary {
   readonly currency: string;
   /** Base date: the first rebalance is on the first session on or after this date. */
   readonly base_date: string;
-  /** Data store of the index; null for the active store. */
+  /** Data store of the index: its own, or that of an index to which it refers; null for the active store. */
   readonly store_id: string | null;
   /** True if a backtest record is stored. */
   readonly has_run: boolean;
@@ -6007,6 +6029,8 @@ export interface LevelSketchRequest {
 export interface LevelsView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -6349,6 +6373,8 @@ export interface LimitsRequest {
 export interface LimitsView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -7616,6 +7642,8 @@ export interface OverrideFacts {
 export interface OverviewView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -7770,6 +7798,8 @@ export interface ParentPayload {
 export interface PerformanceView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -8691,6 +8721,8 @@ export interface Readiness {
 export interface RebalanceList {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -8905,6 +8937,8 @@ export interface RebalanceSpecInput {
 export interface RebalanceView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -9042,6 +9076,8 @@ export interface ReconciliationCheck {
 export interface ReconciliationView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -9886,6 +9922,8 @@ export interface RiskControlOverlayInput {
 export interface RiskDecomposition {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** Fraction of the factor variance that the factor contributes. It can be negative. */
@@ -10341,6 +10379,8 @@ export interface RollResponse {
 export interface RollingRiskView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -10441,6 +10481,8 @@ export interface RunSummaryCollection {
 export interface RunSummaryRow {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -10717,6 +10759,8 @@ export interface ScenarioResult {
 export interface ScenariosView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */
@@ -12988,6 +13032,8 @@ export interface WeightsCheckInput {
 export interface WeightsView {
   /** Version of the index or strategy; null for runs that were stored before versions existed. */
   readonly index_version: number | null;
+  /** Data store on which the run was computed; null for runs that were stored without it. */
+  readonly store_id: string | null;
   /** Causes why the run is stale; null if the stored run equals a new run of the request. */
   readonly stale: StaleState | null;
   /** The index, or the strategy of a run. */

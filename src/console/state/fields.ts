@@ -1,6 +1,5 @@
 import type { OverviewView } from '#clients/typescript/divisor.js';
 import { useResource } from './resource.js';
-import { formatDefinitionKey, readDefinition } from './run-questions.js';
 import { service } from './service.js';
 
 /**
@@ -12,8 +11,5 @@ export const useFields = (store: string | null) =>
     service.value.call('listFields', { query: store === null ? {} : { store_id: store }, signal }),
   );
 
-/** Reads the fields of the store with which a run was computed. */
-export function useFieldsOfRun(id: string, { stale }: Pick<OverviewView, 'stale'>) {
-  const definition = useResource(formatDefinitionKey(id), (signal) => readDefinition(id, signal));
-  return useFields(stale?.store_id ?? definition.data?.index?.store_id ?? null);
-}
+/** Reads the fields of the store on which a run was computed. */
+export const useFieldsOfRun = ({ store_id: store }: Pick<OverviewView, 'store_id'>) => useFields(store);

@@ -26,7 +26,9 @@ export const IndexSummary = defineObject(() => ({
   calendar: z.string(),
   currency: z.string(),
   base_date: z.string(),
-  store_id: z.string().nullable().meta({ description: 'Data store of the index; null for the active store.' }),
+  store_id: z.string().nullable().meta({
+    description: 'Data store of the index: its own, or that of an index to which it refers; null for the active store.',
+  }),
   has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
   run_at: z.string().nullable().meta({ description: 'Time of the backtest record.' }),
   tags: z.array(z.string()).meta({ description: 'Labels of the document.' }),

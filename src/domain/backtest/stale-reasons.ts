@@ -16,6 +16,8 @@ export interface StaleState {
 export interface RunState {
   /** Version of the index or strategy at the time of the run; null for runs before versions were introduced. */
   readonly index_version: number | null;
+  /** Data store of the run; null for runs that were stored without it. */
+  readonly store_id: string | null;
   readonly stale: StaleState | null;
 }
 

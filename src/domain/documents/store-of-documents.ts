@@ -1,6 +1,7 @@
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 import type { IndexDocument } from './index-document.js';
+import { listNamedIndices } from './named-indices.js';
 
 type Documents = Readonly<Record<string, IndexDocument>>;
 
@@ -42,6 +43,25 @@ export function findStore(documents: Documents, requestedStore: string | null | 
   const clash = reportClash(storeReferences);
   if (clash.length > 0) throw refuseWithFindings('data store', clash);
   return storeReferences[0]?.storeId ?? null;
+}
+
+/**
+ * Returns a function that finds the data store of an index by its id: its own, or that of an index to which it refers.
+ * Returns null for the active store.
+ */
+export function createStoreFinder(documents: ReadonlyMap<string, IndexDocument>): (id: string) => string | null {
+  const storesById = new Map<string, string | null>();
+  return function findStoreOf(id) {
+    const known = storesById.get(id);
+    if (known !== undefined) return known;
+    storesById.set(id, null); // ends a circle of references
+    const document = documents.get(id);
+    if (document === undefined) return null;
+    let storeId = document.store_id ?? null;
+    for (const reference of listNamedIndices(document)) storeId ??= findStoreOf(reference.id);
+    storesById.set(id, storeId);
+    return storeId;
+  };
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { IndexCollection } from '#contract/indices/definition.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { createStoreFinder } from '#domain/documents/store-of-documents.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import type { DocumentStore } from '#store/port.js';
 
@@ -42,18 +43,27 @@ export function createIndexList(
     const { documents: allIndices, skipped, skipped_causes } = await documents.list('index', readIndex);
     const remainingIndices = after === undefined ? allIndices : allIndices.filter(({ id }) => id > after);
     const page = remainingIndices.slice(0, limit ?? remainingIndices.length);
-    const indices = await Promise.all(page.map((document) => toSummary(document, documents)));
+    const findStoreOf = createStoreFinder(new Map(allIndices.map((document) => [document.id, document])));
+    const indices = await Promise.all(
+      page.map((document) => toSummary(document, { documents, storeId: findStoreOf(document.id) })),
+    );
     const list = { indices, skipped, skipped_causes: { ...skipped_causes } };
     cachedList = indices.length <= CACHED_ROWS_MAX ? { limit, after, revision: revisionText, list } : undefined;
     return list;
   };
 }
 
+interface SummaryContext {
+  readonly documents: Pick<DocumentStore, 'get'>;
+  /** Data store of the index; null for the active store. */
+  readonly storeId: string | null;
+}
+
 async function toSummary(
   document: IndexDocument,
-  documents: Pick<DocumentStore, 'get'>,
+  { documents, storeId }: SummaryContext,
 ): Promise<IndexCollection['indices'][number]> {
-  const { id, name, calendar, currency, base_date, store_id = null, tags } = document;
+  const { id, name, calendar, currency, base_date, tags } = document;
   const run = await documents.get('run', id);
   return {
     id,
@@ -63,7 +73,7 @@ async function toSummary(
     calendar,
     currency,
     base_date,
-    store_id,
+    store_id: storeId,
     has_run: run !== undefined,
     run_at: run === undefined || 'unreadable' in run ? null : readRunTime(run.body),
     tags,

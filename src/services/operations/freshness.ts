@@ -1,6 +1,7 @@
 import type { Health } from '#contract/health.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { readIndex } from '#domain/checks/validate-index.js';
+import { createStoreFinder } from '#domain/documents/store-of-documents.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { formatDay, parseDay } from '#domain/time/days.js';
 import { toLocalDay } from '#domain/time/local-time.js';
@@ -45,10 +46,11 @@ async function compareStores(
   { active, end }: Parameters<FreshnessReader>[0],
   time: number,
 ): Promise<Freshness> {
-  const { documents: uses } = await documents.list('index', (body) => {
-    const index = readIndex(body);
-    const storeId = index?.store_id ?? active;
-    return index === undefined || storeId === null ? undefined : { storeId, calendar: index.calendar };
+  const { documents: indices } = await documents.list('index', readIndex);
+  const findStoreOf = createStoreFinder(new Map(indices.map((index) => [index.id, index])));
+  const uses = indices.flatMap(({ id, calendar }) => {
+    const storeId = findStoreOf(id) ?? active;
+    return storeId === null ? [] : [{ storeId, calendar }];
   });
   const { documents: stores } = await documents.list('store', readDataset);
   const ends = new Map(stores.map(({ store_id: id, end: lastDate }) => [id, lastDate]));

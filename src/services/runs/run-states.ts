@@ -127,6 +127,7 @@ export async function createStoredState(
   return {
     stale: staleState && { ...staleState, reasons: [...staleState.reasons] },
     index_version: run.index_version ?? null,
+    store_id: run.store_id ?? null,
   };
 }
 

@@ -61,7 +61,7 @@ const readLevels = async (id: string, from = service) =>
 /** Returns levels, weights and risk of a run, without its id, its version and its state. */
 async function readFigures(id: string, from = service) {
   const weights = await requestAnswer<Record<string, unknown>>(from, 'GET', `/analytics/${id}/weights?risk=true`);
-  const { stale: _, index_version: _version, ...values } = weights;
+  const { stale: _, index_version: _version, store_id: _store, ...values } = weights;
   return { levels: await readLevels(id, from), weights: { ...values, index_id: '' } };
 }
 

@@ -70,6 +70,17 @@ test('a store is compared only with calendars of its indices, and without an ind
   expect(describeLag([])).toBeUndefined();
 });
 
+test('an index that refers to another one belongs to the store of that index', async () => {
+  const derivation = { source_index_id: 'TOP', objective: 'min_tracking_error', constraints: [] };
+  const indices = [
+    createIndex('BOTTOM', { store_id: 'gone' }),
+    createIndex('TOP', { universe: { kind: 'index', id: 'BOTTOM' } }),
+    createIndex('DERIVED', { pipeline: undefined, derivation }),
+  ];
+  const { read } = createReader(indices, at('2026-11-25T21:00:00Z'));
+  expect(await read({ active: 'us', end: '2020-01-02' })).toEqual([]);
+});
+
 test('a comparison is kept for a minute, and is repeated at once if the served data changes', async () => {
   const clock = at('2026-11-25T21:00:00Z');
   const { counts, read } = createReader([createIndex('CORE')], clock);

@@ -9,7 +9,7 @@ const STALE: StaleState = {
   reasons: ['The store desk holds other content than the run was made on.'],
   store_id: null,
 };
-const createRunState = (stale: StaleState | null): RunState => ({ index_version: 3, stale });
+const createRunState = (stale: StaleState | null): RunState => ({ index_version: 3, store_id: 'market', stale });
 const SAMPLE_OBJECT = { index_id: 'X', name: '{"Ünïcode"}', values: Array.from({ length: 15 }, (_, i) => i / 7) };
 const BYTES = new TextEncoder().encode(JSON.stringify(SAMPLE_OBJECT));
 
@@ -50,6 +50,7 @@ describe('a view with the state of its run', () => {
     for (const stale of [null, STALE])
       expect(JSON.parse(new TextDecoder().decode(prependHead(createStateHead(createRunState(stale)), BYTES)))).toEqual({
         index_version: 3,
+        store_id: 'market',
         stale,
         ...SAMPLE_OBJECT,
       });

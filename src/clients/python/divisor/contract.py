@@ -404,6 +404,8 @@ class ActionsCheckInput(_ActionsCheckInput, total=False):
 class ActionsView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -775,6 +777,8 @@ class ArithmeticNodeInput(_ArithmeticNodeInput, total=False):
 class AssetView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -808,6 +812,8 @@ class AssetView(t.TypedDict):
 class AttributionView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -1042,6 +1048,8 @@ class BacktestRecordCollection(t.TypedDict):
 class BacktestRecordRow(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -1076,6 +1084,8 @@ class BacktestRequest(t.TypedDict, total=False):
 class BacktestResultSummary(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: Benchmark of the comparison; null if there is none.
@@ -2349,6 +2359,8 @@ class CombinatorialFolds(_CombinatorialFolds, total=False):
 class CompareEntry(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: Id of the run; null for a benchmark.
@@ -3957,6 +3969,8 @@ class DividendPointsViewYears(t.TypedDict):
 class DividendPointsView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -4436,6 +4450,8 @@ class ExportStepInput(t.TypedDict):
 class ExportView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -4511,6 +4527,8 @@ class ExposuresViewGroups(t.TypedDict):
 class ExposuresView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -4567,6 +4585,8 @@ ExpressionNodeInput = t.Union["AllNodeInput", "AnyNodeInput", "NotNodeInput", "C
 class FactorAttributionView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -5427,6 +5447,8 @@ class GroupAttributionViewEffects(t.TypedDict):
 class GroupAttributionView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -6417,7 +6439,7 @@ class IndexSummary(t.TypedDict):
     currency: str
     #: Base date: the first rebalance is on the first session on or after this date.
     base_date: str
-    #: Data store of the index; null for the active store.
+    #: Data store of the index: its own, or that of an index to which it refers; null for the active store.
     store_id: t.Optional[str]
     #: True if a backtest record is stored.
     has_run: bool
@@ -6740,6 +6762,8 @@ class LevelSketchRequest(t.TypedDict):
 class LevelsView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -7102,6 +7126,8 @@ class LimitsRequest(t.TypedDict):
 class LimitsView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -8505,6 +8531,8 @@ class OverrideFacts(t.TypedDict):
 class _OverviewView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -8675,6 +8703,8 @@ class ParentPayload(_ParentPayload, total=False):
 class PerformanceView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -9702,6 +9732,8 @@ class Readiness(t.TypedDict):
 class RebalanceList(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -9923,6 +9955,8 @@ class RebalanceSpecInput(t.TypedDict, total=False):
 class RebalanceView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -10063,6 +10097,8 @@ class ReconciliationCheck(t.TypedDict):
 class ReconciliationView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -10981,6 +11017,8 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
 class RiskDecomposition(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: Fraction of the factor variance that the factor contributes. It can be negative.
@@ -11456,6 +11494,8 @@ class RollResponse(t.TypedDict):
 class RollingRiskView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -11563,6 +11603,8 @@ class RunSummaryCollection(t.TypedDict):
 class RunSummaryRow(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -11845,6 +11887,8 @@ ScenarioResult = t.TypedDict("ScenarioResult", {
 class ScenariosView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.
@@ -14304,6 +14348,8 @@ class WeightsCheckInput(_WeightsCheckInput, total=False):
 class _WeightsView(t.TypedDict):
     #: Version of the index or strategy; null for runs that were stored before versions existed.
     index_version: t.Optional[int]
+    #: Data store on which the run was computed; null for runs that were stored without it.
+    store_id: t.Optional[str]
     #: Causes why the run is stale; null if the stored run equals a new run of the request.
     stale: t.Optional[StaleState]
     #: The index, or the strategy of a run.

@@ -99,14 +99,22 @@ function Part({ store, tab }: { readonly store: DataStore; readonly tab: string 
 /** Maximum number of indices that are named before a store is deleted. */
 const NAMED_MAX = 10;
 
-/** Renders the indices that are computed on a store and cannot run without it. */
+/** Renders the indices that are computed on a store, and the strategies that follow them. They cannot run without it. */
 function AssignedIndices({ store }: { readonly store: string }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
   const ids = (indices.data?.indices ?? []).filter(({ store_id: of }) => of === store).map(({ id }) => id);
+  const strategyIds = (strategies.data?.strategies ?? [])
+    .filter(({ strategy }) => ids.includes(strategy.index_id))
+    .map(({ strategy }) => strategy.id);
   if (ids.length === 0) return null;
+  const counts = [
+    countValues(ids.length, 'index', 'indices'),
+    ...(strategyIds.length === 0 ? [] : [countValues(strategyIds.length, 'strategy', 'strategies')]),
+  ];
   return (
     <p>
-      {countValues(ids.length, 'index', 'indices')} cannot run without it: {formatFirstNames(ids, NAMED_MAX)}.
+      {counts.join(' and ')} cannot run without it: {formatFirstNames([...ids, ...strategyIds], NAMED_MAX)}.
     </p>
   );
 }

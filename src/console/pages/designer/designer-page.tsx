@@ -18,6 +18,7 @@ import { useFields } from '../../state/fields.js';
 import { storeOfNew } from '../../state/new-index.js';
 import { useResource, worldVersion } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { useIndexStore } from '../../state/index-store.js';
 import { useStores } from '../../state/stores.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
@@ -119,7 +120,8 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const id = getId(opened);
   const { draft, left, discard } = useDraft(opened);
   const document = draft.document.value;
-  const names = useNames(getStoreId(document));
+  const store = useIndexStore(document);
+  const names = useNames(store ?? null);
   const isChanged = !isSame(document, first);
   // Validation waits until all underlying documents are stored, for example the parent.
   const absent = useAbsent(opened.beneath);
@@ -137,9 +139,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const idFindings = isStored ? [] : listTakenIdFindings(document['id'], names.known.indices);
   return (
     <DesignerContext.Provider value={{ draft, types, findings: [...findings, ...idFindings], isStored, ...names }}>
-      <FormulaTerms.Provider
-        value={{ functions: types.functions, request: getTerms(document), store: getStoreId(document) }}
-      >
+      <FormulaTerms.Provider value={{ functions: types.functions, request: getTerms(document), store: store ?? null }}>
         <Page
           title={isStored ? `Edit ${id}` : 'New index'}
           above={listPagesAbove(id, isStored)}
@@ -167,7 +167,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
           <SavedIndex id={id} saving={saving} mine={document} note={note} />
           <div class="designer">
             <Forms document={document} />
-            <Live findings={findings} isValid={isValid} store={getStoreId(document)} />
+            <Live findings={findings} isValid={isValid} store={store} />
           </div>
         </Page>
       </FormulaTerms.Provider>
@@ -277,10 +277,6 @@ function SavedIndex({ id, saving, mine, note }: SavedIndexProps) {
 }
 
 const isSame = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === JSON.stringify(b);
-
-/** Returns the data store in a definition; null for the served store. */
-const getStoreId = ({ store_id: store }: JsonObject): string | null =>
-  typeof store === 'string' && store !== '' ? store : null;
 
 /** Loads the suggestions for fields: datapoints of the definition's store, and ids of stored documents. */
 function useNames(store: string | null) {

@@ -29,16 +29,17 @@ const VIEWS = [
 interface LiveProps {
   readonly findings: readonly Finding[];
   readonly isValid: boolean;
-  /** Data store of the definition; null for the served store. */
-  readonly store: string | null;
+  /** Data store of the definition; null for the served store, undefined until it is known. */
+  readonly store: string | null | undefined;
 }
 
 /** Renders a live preview of the definition. Its dates and names are those of its data store. */
 export function Live(props: LiveProps) {
   const stores = useStores();
-  const { start = null, end = null } = findStore(stores.data?.stores, props.store) ?? {};
+  const { store } = props;
+  const { start = null, end = null } = (store === undefined ? undefined : findStore(stores.data?.stores, store)) ?? {};
   return (
-    <NamesStore.Provider value={props.store}>
+    <NamesStore.Provider value={store ?? null}>
       <Views {...props} start={start} end={end} />
     </NamesStore.Provider>
   );

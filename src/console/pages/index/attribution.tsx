@@ -65,7 +65,7 @@ export function Attribution({ id, run }: AttributionProps) {
   const range = findChosenRange();
   const window = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const { options, usual, against, isKnown } = useReference(id);
-  const fields = useFieldsOfRun(id, run);
+  const fields = useFieldsOfRun(run);
   const hasNoSectors = listGroupColumns(fields.data)?.includes('SECTOR') === false;
   const areFieldsKnown = fields.data !== undefined || fields.trouble !== null;
   const names = useResource(

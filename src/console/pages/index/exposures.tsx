@@ -25,7 +25,7 @@ export interface ExposuresProps {
  * turnover and concentration.
  */
 export function Exposures({ id, run, query }: ExposuresProps) {
-  const fields = useFieldsOfRun(id, run);
+  const fields = useFieldsOfRun(run);
   const numericFields = fields.data?.fields.map(({ name }) => name) ?? [];
   const field = getParameter('field') ?? 'DIVIDEND_YIELD';
   const benchmark = getParameter('benchmark');

@@ -8,7 +8,8 @@ import { listVersions, type VersionedFamily } from '../../components/versions/fa
 import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { findOpenTab, Tabs, type Tab } from '../../components/tabs.js';
-import { Answered } from '../../components/wait.js';
+import { Answered, Wait } from '../../components/wait.js';
+import { useIndexStore } from '../../state/index-store.js';
 import { isOtherStore } from '../../state/live.js';
 import type { PageProps } from '../../state/page-props.js';
 import { NamesStore } from '../../state/names.js';
@@ -146,7 +147,8 @@ function StrategyContent({ stored }: { readonly stored: StoredStrategy }) {
   const { strategy, problems } = stored;
   const { id, name, index_id: followed, description } = strategy;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const store = indices.data?.indices.find((index) => index.id === followed)?.store_id ?? null;
+  const isKnown = indices.data !== undefined || indices.trouble !== null;
+  const store = isKnown ? (indices.data?.indices.find((index) => index.id === followed)?.store_id ?? null) : undefined;
   const tab = findOpenTab(TABS);
   return (
     <Page
@@ -184,17 +186,8 @@ function StrategyContent({ stored }: { readonly stored: StoredStrategy }) {
 }
 
 function IndexContent({ index }: { readonly index: IndexDocument }) {
-  const {
-    id,
-    name,
-    currency,
-    calendar,
-    description,
-    derivation,
-    overlay,
-    source_index_id: beneath,
-    store_id: store,
-  } = index;
+  const { id, name, currency, calendar, description, derivation, overlay, source_index_id: beneath } = index;
+  const store = useIndexStore(index);
   const tab = findOpenTab(TABS);
   return (
     <Page
@@ -234,7 +227,7 @@ function IndexContent({ index }: { readonly index: IndexDocument }) {
       ) : tab === 'methodology' ? (
         <Methodology index={index} />
       ) : (
-        <RunParts {...{ id, tab, overlay }} tracked={id} underlying={beneath ?? null} store={store ?? null} />
+        <RunParts {...{ id, tab, overlay }} tracked={id} underlying={beneath ?? null} store={store} />
       )}
     </Page>
   );
@@ -263,8 +256,8 @@ interface RunPartsProps {
   /** Index below an overlay; null without an overlay. */
   readonly underlying: string | null;
   readonly overlay?: IndexDocument['overlay'];
-  /** Data store of the index; null for the served store. */
-  readonly store: string | null;
+  /** Data store of the index; null for the served store, undefined until it is known. */
+  readonly store: string | null | undefined;
 }
 
 function RunParts({ id, tab, tracked, underlying, overlay, store }: RunPartsProps) {
@@ -273,6 +266,8 @@ function RunParts({ id, tab, tracked, underlying, overlay, store }: RunPartsProp
   if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND')
     return isOther ? (
       <OtherRun id={id} trouble={overview.trouble} />
+    ) : store === undefined ? (
+      <Wait what="the data store of the index" />
     ) : (
       <NamesStore.Provider value={store}>
         <NeverRun id={id} tracked={tracked} />
@@ -281,11 +276,12 @@ function RunParts({ id, tab, tracked, underlying, overlay, store }: RunPartsProp
   return (
     <Answered resource={overview} what="the run">
       {(run) => (
-        <NamesStore.Provider value={run.stale?.store_id ?? store}>
+        <NamesStore.Provider value={run.store_id}>
           {isOther ? (
             <OtherRun id={id} trouble={null} />
           ) : (
-            run.stale !== null && (
+            run.stale !== null &&
+            store !== undefined && (
               <Stale
                 {...{ id, store }}
                 version={id === tracked ? (run.index_version ?? null) : null}

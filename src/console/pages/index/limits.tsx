@@ -68,7 +68,7 @@ export function Limits({ id, run }: LimitsProps) {
             onChoose={(rule) => setParameters({ rule })}
           />
         )}
-        {chosenRule?.startsWith(SET_PREFIX) === false && <Issuers id={id} run={run} />}
+        {chosenRule?.startsWith(SET_PREFIX) === false && <Issuers run={run} />}
         {sets.data?.constraint_sets.length === 0 && (
           <p class="quiet">
             Constraint sets are monitored, too. Save them on the page{' '}
@@ -87,8 +87,8 @@ export function Limits({ id, run }: LimitsProps) {
 const ISSUER = 'ISSUER';
 
 /** Renders the choice of the column that identifies issuers. Weights of securities with the same value are added. */
-function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView }) {
-  const fields = useFieldsOfRun(id, run);
+function Issuers({ run }: { readonly run: OverviewView }) {
+  const fields = useFieldsOfRun(run);
   const columns = (fields.data?.fields ?? []).filter(
     ({ dataset, kind }) => dataset === 'reference' && kind === 'string',
   );

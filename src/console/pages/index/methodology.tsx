@@ -7,6 +7,7 @@ import { Answered } from '../../components/wait.js';
 import { useExchanges } from '../../state/exchanges.js';
 import { useFields } from '../../state/fields.js';
 import { getParameter } from '../../state/location.js';
+import { useIndexStore } from '../../state/index-store.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatGovernanceAddress } from '../../words/addresses.js';
@@ -15,6 +16,7 @@ import { createPlainSentence, SECTION_TITLES } from '../../words/methodology.js'
 /** Renders the definition as sentences with a table of contents, and as stored JSON. */
 export function Methodology({ index }: { readonly index: IndexDocument }) {
   const { id } = index;
+  const store = useIndexStore(index) ?? null;
   const words = useResource(`methodology ${id}`, (signal) =>
     service.value.call('getMethodology', { params: { index_id: id }, signal }),
   );
@@ -22,7 +24,7 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
     <div class="index-part">
       {getParameter('run_id') !== null && <p class="quiet">The current definition, independent of the selected run.</p>}
       <Answered resource={words} what="the methodology">
-        {({ sentences }) => <Text id={id} sentences={sentences} store={index.store_id ?? null} />}
+        {({ sentences }) => <Text id={id} sentences={sentences} store={store} />}
       </Answered>
       <details class="designer-part">
         <summary>

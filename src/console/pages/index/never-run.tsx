@@ -1,4 +1,5 @@
 import type { IndexDocument, LevelSketch, PreviewResponse } from '#clients/typescript/divisor.js';
+import { useContext } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Bars } from '../../components/bars.js';
 import { Chart } from '../../components/chart/chart.js';
@@ -13,7 +14,7 @@ import { FiguresSkeleton } from '../../components/skeleton.js';
 import { usePhone } from '../../components/use-phone.js';
 import { useFailedRuns } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
-import { useNames } from '../../state/names.js';
+import { NamesStore, useNames } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { formatRunSubject } from '../../state/refusals.js';
 import { useResource, type Resource } from '../../state/resource.js';
@@ -119,8 +120,7 @@ function useIndexPreview(id: string | null, failedOn: string | null): IndexFigur
   );
   const index = (id === null ? null : definition.data?.index) ?? null;
   const stores = useStores();
-  const store = index === null ? undefined : findStore(stores.data?.stores, index.store_id ?? null);
-  const end = failedOn ?? store?.end ?? null;
+  const end = failedOn ?? findStore(stores.data?.stores, useContext(NamesStore))?.end ?? null;
   const isSelected = index !== null && index.overlay === undefined;
   const preview = useResource(isSelected && end !== null ? `preview ${id} ${end}` : null, (signal) =>
     service.value.call('previewDocument', { body: { document: createBody(index), as_of: end }, signal }),

@@ -1,4 +1,5 @@
 import { useContext } from 'preact/hooks';
+import { isOtherStore } from '../../state/live.js';
 import { NamesStore } from '../../state/names.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
 
@@ -7,6 +8,6 @@ import { formatSecurityAddress } from '../../words/addresses.js';
  * this page.
  */
 export function useNameAddress(): (identifier: string) => string {
-  const store = useContext(NamesStore) ?? undefined;
-  return (identifier) => formatSecurityAddress(identifier, store);
+  const store = useContext(NamesStore);
+  return (identifier) => formatSecurityAddress(identifier, isOtherStore(store) ? store : undefined);
 }

@@ -33,7 +33,7 @@ const NAMES_MAX = 8;
 
 /** Renders weights over time, by sector or another column, and for the largest securities. */
 export function Weights({ id, run }: WeightsProps) {
-  const fields = useFieldsOfRun(id, run);
+  const fields = useFieldsOfRun(run);
   const columns = listGroupColumns(fields.data);
   const by = getParameter('by') ?? columns?.[0] ?? null;
   const range = findChosenRange();

@@ -27,6 +27,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { EarlierRuns } from './earlier-runs.js';
 import { listConflictPositions } from './infeasible.js';
 import { asConstraints, asRows, asTerms, createDerivedIndex, parseTerms } from './rows.js';
+import { useIndexStore } from '../../state/index-store.js';
 import { NamesStore } from '../../state/names.js';
 import { Run } from './run-form.js';
 import { SaveIndex } from './save-index.js';
@@ -82,6 +83,7 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
     service.value.call('getIndex', { params: { index_id: id }, signal }),
   );
   const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
+  const store = useIndexStore(parent.data);
   const isRead = useRef(false);
   if (!sets.isLoading) isRead.current = true;
   return (
@@ -129,8 +131,8 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
               if (requestedSet !== null && constraintSet === undefined && !isRead.current)
                 return <Wait what="the constraint set" />;
               return (
-                <NamesStore.Provider value={document.store_id ?? null}>
-                  <Rows key={constraintSet?.id} parent={document} set={constraintSet} specs={specs} />
+                <NamesStore.Provider value={store ?? null}>
+                  <Rows key={constraintSet?.id} parent={document} store={store} set={constraintSet} specs={specs} />
                 </NamesStore.Provider>
               );
             }}
@@ -165,19 +167,21 @@ function setTerms(next: Terms): void {
 
 interface RowsProps {
   readonly parent: IndexDocument;
+  /** Data store of the index; null for the served store, undefined until it is known. */
+  readonly store: string | null | undefined;
   readonly set: ConstraintSet | undefined;
   readonly specs: readonly TypeSpec[];
 }
 
-function Rows({ parent, set, specs }: RowsProps) {
+function Rows({ parent, store, set, specs }: RowsProps) {
   const { rows, setRows, name, setName, isTooLong } = useRows(parent, set);
   const terms = isExample() ? EXAMPLE.terms : parseTerms(getParameter('terms'));
-  const datapoints = useFields(parent.store_id ?? null).data?.fields.map(({ name: field }) => field) ?? [];
+  const datapoints = useFields(store ?? null).data?.fields.map(({ name: field }) => field) ?? [];
   const body = { id: name, name, constraints: asConstraints(rows) };
   const document = createDerivedIndex(parent, { base: parent.base_date, rows: [], terms });
   const report = useOneAtATime(JSON.stringify([body, terms]), () => validate(body, document));
   const isValid = report.data?.every(({ severity }) => severity !== 'error') === true && !report.isBehind;
-  const solution = useSolution({ parent, rows, terms, isValid });
+  const solution = useSolution({ parent, store, rows, terms, isValid });
   const isSolvable = isValid && solution.trouble === null;
   const reportedFindings = report.data ?? [];
   const findings = [...reportedFindings, ...solution.findings];

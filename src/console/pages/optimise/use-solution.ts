@@ -9,6 +9,8 @@ import type { Terms } from './terms.js';
 
 interface SolutionQuery {
   readonly parent: IndexDocument;
+  /** Data store of the index; null for the served store, undefined until it is known. */
+  readonly store: string | null | undefined;
   readonly rows: readonly JsonObject[];
   readonly terms: Terms;
   readonly isValid: boolean;
@@ -27,9 +29,9 @@ export interface Solution extends LatestRequest<PreviewResponse> {
 }
 
 /** Returns the solution of the last rebalance on or before a date. A run would give the same result. */
-export function useSolution({ parent, rows, terms, isValid }: SolutionQuery): Solution {
+export function useSolution({ parent, store, rows, terms, isValid }: SolutionQuery): Solution {
   const stores = useStores();
-  const { start = null, end = null } = findStore(stores.data?.stores, parent.store_id ?? null) ?? {};
+  const { start = null, end = null } = (store === undefined ? undefined : findStore(stores.data?.stores, store)) ?? {};
   const asOf = getParameter('on') ?? end;
   const body = { ...asTerms(terms), index_id: parent.id, constraints: asConstraints(rows), as_of: asOf };
   const solution = useOneAtATime(isValid && asOf !== null ? JSON.stringify(body) : null, () =>
@@ -38,7 +40,7 @@ export function useSolution({ parent, rows, terms, isValid }: SolutionQuery): So
   const extent = start === null || end === null ? null : { start, end };
   return {
     ...solution,
-    hasStores: stores.data !== undefined,
+    hasStores: stores.data !== undefined && store !== undefined,
     asOf,
     extent,
     findings: solution.isBehind ? [] : (solution.trouble?.findings ?? []),

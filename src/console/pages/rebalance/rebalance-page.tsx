@@ -50,7 +50,7 @@ export function RebalancePage({ params }: PageProps) {
     >
       <Answered resource={view} what="the rebalance">
         {(rebalance) => (
-          <NamesStore.Provider value={rebalance.stale?.store_id ?? index?.store_id ?? null}>
+          <NamesStore.Provider value={rebalance.store_id}>
             {rebalance.requested_date !== rebalance.date && (
               <Banner
                 kind="info"

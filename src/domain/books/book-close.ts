@@ -69,6 +69,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
     conversions: converted,
     rebalanced: targets !== undefined,
     fills: fills.toSorted((a, b) => a.slot - b.slot),
+    ...(state.children.length > 0 ? { hasPendingSpinOff: true } : {}),
   });
 }
 

@@ -290,6 +290,8 @@ export interface BookEvent {
    * Present if nothing was traded. The event then only stores weights of an overlay that drifted by separate factors.
    */
   readonly isUntraded?: true;
+  /** Present if a spun-off security waits for its price: a payment then changes its later weight. */
+  readonly hasPendingSpinOff?: true;
 }
 
 /** Fill of an order on a later session than its rebalance. */

@@ -1,5 +1,3 @@
-import { findLongestStale } from '../documents/stale-sessions.js';
-import { readPanelRow } from '../market/session-market.js';
 import type { Book, BookEvent, BookInput, FollowerEnd } from './book.js';
 import { createTransfers } from './transfers.js';
 import { sumExitsBySide } from './book-close.js';
@@ -13,7 +11,7 @@ import { tradeToTargets } from './trade-to-targets.js';
  * recomputed. The result is bit-identical to a simulation if `like` began a holding period at the portfolio's first
  * session. Returns undefined if the holdings could differ; the caller must then simulate. This is the case if a target
  * has no price or is within the tolerance, if `like` waited for a price, if a security leaves a book with cash or short
- * positions, or if a payment is due while a spun-off security may wait for its price.
+ * positions, or if a payment is due while a spun-off security waits for its price.
  * @param like book without costs that trades to every target.
  * @param resume state of the portfolio at the first session, to resume from.
  * @cost O(T + E H)
@@ -29,7 +27,6 @@ export function followBook(input: BookInput, like: Book, resume?: FollowerEnd): 
   const costs = new Float64Array(length);
   const events: BookEvent[] = [];
   const terms = { input, like, costRate, held: new Float64Array(width), all: new Int32Array(width) };
-  const mayWaitForPrice = createAwaitedTest(input, like.columns);
   let next = like.events.findIndex(({ at }) => at > shift);
   let periodValue = resume?.stretchValue ?? initialValue;
   if (resume) value[0] = resume.value;
@@ -45,7 +42,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowerEnd): 
     if (event) {
       const retainedShare = payForEvent({ ...terms, event, after: weights.subarray(t * width, (t + 1) * width) });
       if (retainedShare === undefined) return undefined;
-      if (retainedShare !== 1 && !event.rebalanced && mayWaitForPrice(from + t)) return undefined;
+      if (retainedShare !== 1 && event.hasPendingSpinOff) return undefined;
       value[t] = driftedValue * retainedShare;
       costs[t] = driftedValue - value[t]!;
       events.push(event);
@@ -155,40 +152,6 @@ function payForExits({ cash, from }: Book, { input, event, after, costRate }: Pa
   if (costRate === 0 || !isSpread || (long === 0 && short === 0)) return 1;
   const isPlain = short === 0 && cash[input.from - from + event.at] === 0 && after.every((weight) => weight >= 0);
   return isPlain ? 1 - (long - long / (1 + costRate)) : undefined;
-}
-
-interface SpinOff {
-  readonly ex: number;
-  /** Column of the spun-off security; negative if the market has no such security. */
-  readonly child: number;
-}
-
-/** Returns the spin-offs from a book's securities up to its last session, in session order. */
-function listSpinOffs({ sm, to }: BookInput, columns: Int32Array): SpinOff[] {
-  const { all, starts } = sm.actions;
-  const results: SpinOff[] = [];
-  for (let a = 0; a < starts[to + 1]!; a++) {
-    const { action, column, session: ex } = all[a]!;
-    if (action.type !== 'SPIN_OFF' || !columns.includes(column)) continue;
-    results.push({ ex, child: action.related === null ? -1 : sm.columnOf(action.related) });
-  }
-  return results;
-}
-
-/**
- * Returns a function that is true on sessions on which a spun-off security may still wait for its first price. A
- * payment on such a session changes the security's later weight.
- */
-function createAwaitedTest(input: BookInput, columns: Int32Array): (session: number) => boolean {
-  const { sm, treatment } = input;
-  let spinOffs: SpinOff[] | undefined;
-  return (session) => {
-    const first = session - findLongestStale(treatment);
-    const bars = readPanelRow(sm, session);
-    return (spinOffs ??= listSpinOffs(input, columns)).some(
-      ({ ex, child }) => ex >= first && ex <= session && (child < 0 || sm.lastBar[bars + child]! < ex),
-    );
-  };
 }
 
 /** Returns one number per slot: 1 if it has a weight at some close or before an event, otherwise 0, [H]. */

@@ -52,8 +52,3 @@ export function applyStoreDefaults(treatment: DatedTreatment, market: Pick<Marke
     isWhole(one) ? one : { ...one, max_stale_sessions: readDefaultStaleSessions(market) },
   );
 }
-
-/** Returns the largest `max_stale_sessions` among the treatments of an index. */
-export function findLongestStale({ amended = [], ...first }: DatedTreatment): number {
-  return Math.max(countStaleSessions(first), ...amended.map(({ treatment }) => countStaleSessions(treatment)));
-}

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { CALENDARS, listWeekdays } from '../../index-mathematics/index-case.js';
+import { buildMarket, type MarketSketch } from '../market-builder.js';
+import { createTally, expectResumes } from './growing-run.js';
+
+interface ExtensionCase extends Omit<MarketSketch, 'dates'> {
+  readonly universe: readonly string[];
+  /** Members of the index document in addition to its universe. */
+  readonly document: object;
+  /** Number of sessions of the stored run; all further sessions are new. */
+  readonly rows: number;
+  readonly costBps?: number;
+}
+
+/** Extends a run once and returns the tally. */
+function extendCase({ universe, document: others, rows, costBps = 0, ...sketch }: ExtensionCase) {
+  const sessionCount = Object.values(sketch.close)[0]!.length;
+  const dates = listWeekdays(sessionCount);
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: dates[0],
+    universe: { kind: 'list', identifiers: universe },
+    rebalance: { frequency: 'none' },
+    ...others,
+  });
+  const tally = createTally();
+  expectResumes({
+    market: buildMarket({ dates, ...sketch }),
+    document,
+    request: { transaction_cost_bps: costBps, createDecider: indexDecider },
+    rows,
+    steps: [sessionCount - rows],
+    tally,
+    calendars: CALENDARS,
+  });
+  return tally;
+}
+
+/** Price on the sessions from `first` up to, but not including, `end`. */
+const createPrices = (price: number, { first = 0, end = 10 } = {}) =>
+  Array.from({ length: 10 }, (_, t) => (t >= first && t < end ? price : null));
+
+test('a security that enters does not change earlier payments of the portfolio by its earlier spin-off', () => {
+  const [, afterFirst, , afterThird] = listWeekdays(4);
+  const tally = extendCase({
+    close: {
+      A: createPrices(100),
+      B: createPrices(100),
+      C: createPrices(100, { end: 4 }),
+      P: createPrices(100, { first: 8 }),
+    },
+    universe: ['A', 'B', 'C', 'P'],
+    actions: [
+      { name: 'P', type: 'SPIN_OFF', value: 1, related: 'KID', ex: afterFirst! },
+      { name: 'C', type: 'ACQUISITION', value: 100, ex: afterThird! },
+    ],
+    document: {
+      rebalance: { frequency: 'weekly' },
+      pipeline: { treatment: { dividends: 'price' }, weighting: { type: 'EqualWeight' } },
+    },
+    rows: 6,
+    costBps: 100,
+  });
+  expect(tally).toMatchObject({ extended: 1, joined: 1, reasons: {} });
+});

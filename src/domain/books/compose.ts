@@ -1,3 +1,5 @@
+import { listTexts } from '../documents/amended-texts.js';
+import { CannotResumeError } from '../documents/full-run-reasons.js';
 import { listDueUnderTexts } from './due-under-texts.js';
 import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
@@ -6,7 +8,7 @@ import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { type DueRebalance, listDueRebalances } from './due-rebalances.js';
 import { addComposition, decideRebalanceOn } from './decide-index.js';
-import { decideWithChanges, hasMemberChanges } from './member-changes.js';
+import { countMissing, decideWithChanges, hasMemberChanges } from './member-changes.js';
 import { isWatched } from './find-rule-text.js';
 import { decideWithBreaches } from './breach-rebalances.js';
 import type { Composition, Compositions, Composer, ResumedIndex } from './compositions.js';
@@ -88,8 +90,9 @@ interface DueInput {
 }
 
 /**
- * Decides due rebalances in order.
+ * Decides due rebalances in order, without changes of constituents between reviews.
  * @throws Refusal as `decideRebalanceOn`
+ * @throws CannotResumeError if constituents are to be replaced, which only a full run does
  */
 function decideAll(
   composer: Composer,
@@ -107,10 +110,18 @@ function decideAll(
     });
     findings.push(...decisionFindings);
     if (composition === undefined) return;
+    if (needsReplacements(composer, indexId, composition)) throw new CannotResumeError('member_change');
     addComposition(list, composition);
     addComposition(compositions, composition);
   });
   return { list, findings };
+}
+
+/** Returns true if securities that left after a review was decided are to be replaced. */
+function needsReplacements(composer: Composer, indexId: string, composition: Composition): boolean {
+  const document = composer.document(indexId);
+  const { events } = listTexts(document)[composition.amendment ?? 0]!.document;
+  return document.pipeline !== null && countMissing(composition, events) > 0;
 }
 
 /** Returns the first session on or after the base date with a price bar of a universe security. */

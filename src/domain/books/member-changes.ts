@@ -156,9 +156,8 @@ function decideRebalance(watch: MemberWatch, rebalance: DueRebalance, watchedBoo
 export function refillIndex(watch: MemberWatch, composition: Composition): Composition {
   const { events, composer, indexId, pool, sm, findings } = watch;
   const { targets, columns, weights, session, ranking = new Int32Array(0) } = composition;
-  const missingCount = (targets?.columns.length ?? 0) - columns.length;
-  if (targets === undefined || events.replacement === 'none' || missingCount <= 0 || composition.transition)
-    return composition;
+  const missingCount = countMissing(composition, events);
+  if (targets === undefined || events.replacement === 'none' || missingCount === 0) return composition;
   const departedConstituents = Array.from(targets.columns, (column, k): DepartedConstituent => ({
     column,
     weight: targets.weights[k]!,
@@ -205,6 +204,12 @@ export function refillIndex(watch: MemberWatch, composition: Composition): Compo
     also: composition.also,
     announced: composition.announced,
   };
+}
+
+/** Returns the number of securities that left after a review was decided, and that replacements follow. */
+export function countMissing({ targets, columns, transition }: Composition, events: EventsSpec | undefined): number {
+  if (targets === undefined || transition !== undefined || (events?.replacement ?? 'none') === 'none') return 0;
+  return Math.max(0, targets.columns.length - columns.length);
 }
 
 function insertComposition(compositions: Composition[], composition: Composition): void {

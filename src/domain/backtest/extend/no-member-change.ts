@@ -25,11 +25,9 @@ export function assertNoMemberChange(
 }
 
 function mayChange(index: IndexContinuation, events: EventsSpec): boolean {
-  const { document, sm, from, to, composed, book } = index;
+  const { document, sm, from, to, book } = index;
   const { replacement, fast_exit: exit, fast_entry: entry } = events;
-  const hasLeft =
-    book.events.some(({ at, exits, conversions }) => at > 0 && exits.length + conversions.length > 0) ||
-    composed.some(({ targets, columns }) => targets !== undefined && targets.columns.length > columns.length);
+  const hasLeft = book.events.some(({ at, exits, conversions }) => at > 0 && exits.length + conversions.length > 0);
   if (replacement !== 'none' && hasLeft) return true;
   if (exit !== undefined) {
     const scheduledDocument = { ...document, rebalance: exit.schedule };

@@ -67,3 +67,21 @@ test('a security that enters does not change earlier payments of the portfolio b
   });
   expect(tally).toMatchObject({ extended: 1, joined: 1, reasons: {} });
 });
+
+test('a run is not extended if a review has to replace securities, although a later review of the session decides again', () => {
+  const weekly = (reference?: object) => ({ frequency: 'weekly', ...(reference ? { reference } : {}) });
+  const tally = extendCase({
+    close: { A: createPrices(100), B: createPrices(100), C: createPrices(100, { end: 7 }) },
+    universe: ['A', 'B', 'C'],
+    document: {
+      reviews: [
+        { id: 'early', scope: 'membership', schedule: weekly({ rule: 'sessions_before', sessions: 3 }) },
+        { id: 'late', scope: 'membership', schedule: weekly() },
+      ],
+      events: { replacement: 'reserve', reserve: ['A'] },
+      pipeline: { treatment: { dividends: 'price', max_stale_sessions: 0 }, weighting: { type: 'EqualWeight' } },
+    },
+    rows: 8,
+  });
+  expect(tally).toMatchObject({ extended: 0, reasons: { member_change: 1 } });
+});

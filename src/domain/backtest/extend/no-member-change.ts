@@ -1,5 +1,8 @@
 import { changesMembers, type EventsSpec } from '../../documents/events-spec.js';
 import { listTexts } from '../../documents/amended-texts.js';
+import { findReview } from '../../documents/reviews.js';
+import { findTreatment } from '../../documents/treatment.js';
+import type { Composition } from '../../books/compositions.js';
 import { listDueAfter } from '../../books/due-rebalances.js';
 import { readPanelRow } from '../../market/session-market.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
@@ -25,15 +28,31 @@ export function assertNoMemberChange(
 }
 
 function mayChange(index: IndexContinuation, events: EventsSpec): boolean {
-  const { document, sm, from, to, book } = index;
+  const { document, sm, from, to, composed, book } = index;
   const { replacement, fast_exit: exit, fast_entry: entry } = events;
   const hasLeft = book.events.some(({ at, exits, conversions }) => at > 0 && exits.length + conversions.length > 0);
-  if (replacement !== 'none' && hasLeft) return true;
+  if (replacement !== 'none' && (hasLeft || composed.some((composition) => keepsMissing(index, composition))))
+    return true;
   if (exit !== undefined) {
     const scheduledDocument = { ...document, rebalance: exit.schedule };
     if (listDueAfter(scheduledDocument, sm, { first: book.from, after: from, last: to }).length > 0) return true;
   }
   return entry !== undefined && hasNewSecurity(index, from - entry.after_sessions);
+}
+
+/**
+ * Returns true if a review that keeps the constituents also keeps one without a price that leaves at its close. A full
+ * run replaces this constituent before the review.
+ */
+function keepsMissing(
+  { document, sm, treatment }: IndexContinuation,
+  { session, columns, reviews = [], amendment = 0 }: Composition,
+): boolean {
+  const text = listTexts(document)[amendment]!.document;
+  const isExcluding = findTreatment(treatment, sm.sessions[session]!).missing_prices === 'exclude';
+  if (!isExcluding || reviews.every((id) => findReview(text, id).scope === 'membership')) return false;
+  const bars = readPanelRow(sm, session);
+  return columns.some((column) => sm.lastBar[bars + column] !== session && sm.isOpen(session, column));
 }
 
 /** Returns true if a security has had its first price after a session. */

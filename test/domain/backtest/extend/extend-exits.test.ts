@@ -85,3 +85,26 @@ test('a run is not extended if a review has to replace securities, although a la
   });
   expect(tally).toMatchObject({ extended: 0, reasons: { member_change: 1 } });
 });
+
+test('a run is not extended if a constituent without a price is replaced before a review of weights', () => {
+  const tally = extendCase({
+    close: {
+      A: createPrices(100),
+      B: createPrices(100),
+      C: createPrices(100, { end: 9 }),
+      D: createPrices(50),
+    },
+    universe: ['A', 'B', 'C', 'D'],
+    document: {
+      reviews: [{ id: 'weights', scope: 'weights', schedule: { frequency: 'weekly' } }],
+      events: { replacement: 'reserve', reserve: ['D'] },
+      pipeline: {
+        selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count: 3 } }],
+        treatment: { dividends: 'price', missing_prices: 'exclude' },
+        weighting: { type: 'EqualWeight' },
+      },
+    },
+    rows: 8,
+  });
+  expect(tally).toMatchObject({ extended: 0, reasons: { member_change: 1 } });
+});

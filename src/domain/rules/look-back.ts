@@ -6,6 +6,8 @@ import { GROWTH_DATAPOINTS } from '../datapoints/datapoint-sources.js';
 import { DEFAULT_WINDOW, isSessionReturn, type FieldRequest } from '../datapoints/field-request.js';
 import { YEARS_OF_GROWTH_MAX } from '../datapoints/dividends.js';
 import { readsDividendYears, listExpressionReads, type Definitions } from '../datapoints/expressions/reads.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { findLatestReviews } from './phase-in.js';
 import type { DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /** Earliest market data that a decision needs. */
@@ -18,8 +20,8 @@ export interface LookBack {
 
 export interface LookBackInput {
   readonly document: RuleDocument;
-  /** Sessions of the index calendar, [S]. */
-  readonly sessions: Int32Array;
+  /** Market on the index calendar. */
+  readonly sm: Pick<SessionMarket, 'sessions' | 'calendar' | 'sessionAt'>;
   readonly decision: number;
 }
 
@@ -28,7 +30,7 @@ export interface LookBackInput {
  * count, because they are read directly. If a rule reads further back, the restricted market throws
  * `BeforeMarketError`.
  */
-export function computeLookBack({ document, sessions, decision }: LookBackInput): LookBack {
+export function computeLookBack({ document, sm, decision }: LookBackInput): LookBack {
   const { pipeline } = document;
   const boundPipeline = bindPipeline(document);
   const { fields, dividendYears } = listReadsBehind(
@@ -43,28 +45,17 @@ export function computeLookBack({ document, sessions, decision }: LookBackInput)
     fields,
     dividendYears: ruleYears,
     maxStaleSessions: readPriceSessions(pipeline.treatment),
-    sessions,
-    decision: decision - countPhaseSessions(document),
+    sessions: sm.sessions,
+    decision: findEarliestReview({ document, sm, decision }),
   });
 }
 
-/** Maximum number of sessions between reviews, for frequencies that determine it. */
-const REVIEW_SESSIONS: Readonly<Partial<Record<RuleDocument['rebalance']['frequency'], number>>> = {
-  daily: 1,
-  weekly: 7,
-  monthly: 31,
-  quarterly: 92,
-  semi_annual: 184,
-  annual: 366,
-};
-
-/**
- * Returns the number of sessions before a decision over which a phased-in datapoint is read. It assumes at most one
- * session per day, as on any calendar.
- */
-function countPhaseSessions({ pipeline, rebalance }: RuleDocument): number {
-  const { phase_in: phaseIn } = pipeline.weighting;
-  return phaseIn === undefined ? 0 : (phaseIn.steps - 1) * (REVIEW_SESSIONS[rebalance.frequency] ?? 0);
+/** Returns the session of the earliest review at which a decision reads a phased-in datapoint, or its own session. */
+function findEarliestReview({ document, sm, decision }: LookBackInput): number {
+  const { phase_in: phaseIn } = document.pipeline.weighting;
+  const reviews =
+    phaseIn === undefined ? [] : findLatestReviews(document, sm, { session: decision, count: phaseIn.steps });
+  return Math.min(decision, ...reviews);
 }
 
 /**
@@ -82,7 +73,9 @@ export function listReadsBehind(
   };
 }
 
-export interface ReadDatesInput extends Pick<LookBackInput, 'sessions' | 'decision'> {
+export interface ReadDatesInput extends Pick<LookBackInput, 'decision'> {
+  /** Sessions of the index calendar, [S]. */
+  readonly sessions: Int32Array;
   readonly fields: readonly FieldRequest[];
   /** Number of full calendar years before the decision whose dividends are read. */
   readonly dividendYears: number;

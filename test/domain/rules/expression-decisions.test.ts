@@ -246,7 +246,7 @@ test('an expression looks back as far as its datapoints', () => {
         weighting: { type: 'EqualWeight' },
       },
     });
-    return computeLookBack({ document, sessions: sm.sessions, decision: 300 });
+    return computeLookBack({ document, sm, decision: 300 });
   };
   const returns = { name: 'RETURN', aggregate: 'std', window: 120, lag: 9 };
   expect(createSession('1 / std(RETURN, window=120, lag=9)')).toEqual(createSession(returns));

@@ -41,6 +41,7 @@ const MARKET = addIssuers({
   ),
 });
 const HANDLE = shareMarket(MARKET);
+const SESSION_MARKET = alignMarket({ market: MARKET, calendar: XNYS, calendars: CALENDARS });
 /** Sessions of decisions: several recent sessions and one much earlier. Each has at least a year of data before it. */
 const DECISIONS = [620, 700, 777, 899];
 
@@ -95,7 +96,7 @@ function narrowComposer(
   document: RuleDocument,
   decision: number,
 ): { readonly composer: Composer; readonly first: number } {
-  const { session, paidAfter } = computeLookBack({ document, sessions: SESSIONS, decision });
+  const { session, paidAfter } = computeLookBack({ document, sm: SESSION_MARKET, decision });
   const market = openMarketSince(HANDLE, paidAfter);
   const mark = markWindow({ market, calendar: XNYS, session, later: null });
   const markets = new Map([['XNYS', alignMarket({ market, calendar: XNYS, calendars: CALENDARS, mark })]]);

@@ -51,13 +51,13 @@ function listLooks({ plan: { documents } }: ResumeRunInput, { marked, resumed }:
     due.flatMap((rebalance): CalendarLookBack[] => {
       const { decision } = rebalance;
       const { document } = listTexts(documents[id]!)[rebalance.amendment ?? 0]!;
-      const { sessions } = marked.get(document.calendar)!;
-      const holdingLooks = listHoldingsLookBack(document, rebalance, { sessions, before });
+      const sm = marked.get(document.calendar)!;
+      const holdingLooks = listHoldingsLookBack(document, rebalance, { sessions: sm.sessions, before });
       if (isRuleDocument(document)) {
         const reviewDocument = findReview(document, rebalance.review).document as RuleDocument; // only a review of a rule-based index has rules
         const reviewLook = {
           code: document.calendar,
-          lookBack: computeLookBack({ document: reviewDocument, sessions, decision }),
+          lookBack: computeLookBack({ document: reviewDocument, sm, decision }),
         };
         return [reviewLook, ...holdingLooks];
       }

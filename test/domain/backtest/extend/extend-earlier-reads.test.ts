@@ -14,6 +14,8 @@ const formatSession = (session: number): string => formatDay(sessions[session]!)
 
 interface Definition {
   readonly frequency?: string;
+  /** Further members of the schedule. */
+  readonly schedule?: object;
   readonly selection?: readonly object[];
   readonly weighting?: object;
   readonly derivation?: object;
@@ -21,7 +23,13 @@ interface Definition {
 
 function createIndex(
   id: string,
-  { frequency = 'monthly', selection = [], weighting = { type: 'EqualWeight' }, derivation }: Definition = {},
+  {
+    frequency = 'monthly',
+    schedule = {},
+    selection = [],
+    weighting = { type: 'EqualWeight' },
+    derivation,
+  }: Definition = {},
 ) {
   const pipeline = { selection, treatment: { dividends: 'total' }, weighting };
   return IndexDocument.parse({
@@ -29,7 +37,7 @@ function createIndex(
     name: id,
     calendar: 'XNYS',
     base_date: formatSession(400),
-    rebalance: { frequency },
+    rebalance: { frequency, ...schedule },
     ...(derivation === undefined ? { pipeline } : { derivation }),
   });
 }
@@ -83,5 +91,12 @@ describe('an extension reads what an index contained long before', () => {
     const phaseIn = { field: createTree('0.05 + weight_in("Q")'), steps: 6 };
     const weighting = { type: 'EqualWeight', phase_in: phaseIn };
     expectExtended(createIndex('X', { weighting }), { documents: { Q: CHANGING } });
+  });
+
+  test('if weights are phased in over reviews on listed dates', () => {
+    const dates = Array.from({ length: 18 }, (_, k) => formatSession(400 + 21 * k));
+    const phaseIn = { field: createTree('1 + mean(RETURN, window=5)'), steps: 3 };
+    const weighting = { type: 'EqualWeight', phase_in: phaseIn };
+    expectExtended(createIndex('X', { frequency: 'custom', schedule: { dates }, weighting }), {});
   });
 });

@@ -169,10 +169,16 @@ export function listRecentIndices(
  */
 function findOldestRead({ document, sm, to }: SimulatedIndex): Day {
   const texts = listTexts(document).map((text) => text.document);
-  const session = Math.max(0, to - Math.max(...texts.map(readNotice)));
+  const notice = Math.max(...texts.map(readNotice));
+  const session = Math.max(0, to - notice);
   const phaseReviews = texts.flatMap(listReviews).flatMap((review) => {
     const phaseIn = review.document.pipeline?.weighting.phase_in;
-    return phaseIn === undefined ? [] : findLatestReviews(review.document, sm, { session, count: phaseIn.steps });
+    if (phaseIn === undefined) return [];
+    // Reviews that take effect later can be decided up to a notice before the session.
+    return [
+      Math.max(0, session - notice),
+      ...findLatestReviews(review.document, sm, { session, count: phaseIn.steps }),
+    ];
   });
   return sm.sessions[Math.min(session, ...phaseReviews)]!;
 }

@@ -49,13 +49,13 @@ const CHANGING = createIndex('Q', {
 });
 
 /** Extends a run across its rebalances, without reading the whole market. */
-function expectExtended(document: IndexDocument, request: Omit<RunRequest, 'createDecider'>): void {
+function expectExtended(document: IndexDocument, request: Omit<RunRequest, 'createDecider'>, rows = 690): void {
   const tally = createTally();
   expectResumes({
     market,
     document,
     request: { ...request, createDecider: indexDecider },
-    rows: 690,
+    rows,
     steps: [1, 22, 52],
     tally,
     calendars,
@@ -93,10 +93,19 @@ describe('an extension reads what an index contained long before', () => {
     expectExtended(createIndex('X', { weighting }), { documents: { Q: CHANGING } });
   });
 
+  const shortPhase = { field: createTree('0.05 + weight_in("Q")'), steps: 3 };
+  const phased = { type: 'EqualWeight', phase_in: shortPhase };
+
   test('if weights are phased in over reviews on listed dates', () => {
     const dates = Array.from({ length: 18 }, (_, k) => formatSession(400 + 21 * k));
     const phaseIn = { field: createTree('1 + mean(RETURN, window=5)'), steps: 3 };
     const weighting = { type: 'EqualWeight', phase_in: phaseIn };
     expectExtended(createIndex('X', { frequency: 'custom', schedule: { dates }, weighting }), {});
+  });
+
+  test.for([414, 420])('if a phase-in began with an early reference date, from a run of %i sessions', (rows) => {
+    const reference = { rule: 'weekday_before', weekday: 2, weeks: 1 };
+    const document = createIndex('X', { frequency: 'weekly', schedule: { reference }, weighting: phased });
+    expectExtended(document, { documents: { Q: { ...CHANGING, base_date: formatSession(350) } } }, rows);
   });
 });

@@ -4,6 +4,7 @@ import { may } from '../state/principal.js';
 import { chooseTheme, THEMES } from '../state/theme.js';
 import { formatAddress, navigate } from '../state/location.js';
 import { findLastVisit } from '../state/recent.js';
+import { formatKeptAddress } from '../state/stores.js';
 import { startTour } from '../state/tour.js';
 import { formatIndexAddress } from '../words/addresses.js';
 import type { Target } from '../words/search.js';
@@ -49,7 +50,9 @@ export function createActions({ indices, stores, onShortcuts }: KnownSubjects): 
       : []),
     ...THEMES.map((theme) => createAction(`theme ${theme}`, `Theme: ${theme}`, () => chooseTheme(theme))),
     ...(indices.length === 0 ? [] : [createAction('tour', 'Take the tour', () => takeTour(indices))]),
-    createAction('copy', 'Copy the address of the page', () => copyText(location.href, 'the address')),
+    createAction('copy', 'Copy the address of the page', () =>
+      copyText(location.origin + formatKeptAddress(), 'the address'),
+    ),
     createAction('print', 'Print the page', () => print()),
     createAction('shortcuts', 'Keyboard shortcuts', onShortcuts),
   ];

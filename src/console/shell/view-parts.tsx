@@ -4,7 +4,8 @@ import { Icon } from '../components/icon.js';
 import { copyText } from '../state/clipboard.js';
 import { pinPart } from '../state/dashboard.js';
 import { listPartsOnPage } from '../state/part.js';
-import { formatAddress, navigate, consoleLocation } from '../state/location.js';
+import { navigate, consoleLocation } from '../state/location.js';
+import { formatKeptAddress } from '../state/stores.js';
 import { showToast } from '../state/toasts.js';
 import { removeView, savedViews, saveView } from '../state/views.js';
 
@@ -13,15 +14,14 @@ import { removeView, savedViews, saveView } from '../state/views.js';
  * dashboard, and open saved views.
  */
 export function Views({ onClose }: { onClose(): void }) {
-  const { path, query } = consoleLocation.value;
-  const address = formatAddress(path, Object.fromEntries(query));
+  const address = formatKeptAddress();
   return (
     <>
       <Button onClick={() => void copyText(location.origin + address, 'the link')}>
         <Icon name="link" /> Copy the link
       </Button>
       <SaveForm address={address} />
-      <PinForm key={path} />
+      <PinForm key={consoleLocation.value.path} />
       {savedViews.value.length > 0 && (
         <ul class="note-list" aria-label="Saved views">
           {savedViews.value.map(({ name, address: saved }) => (

@@ -1,11 +1,11 @@
 import { createStoredList } from './stored-list.js';
-import { formatAddress, consoleLocation } from './location.js';
+import { formatKeptAddress } from './stores.js';
 import { showToast } from './toasts.js';
 
 /** Chart, table or group of figures that is pinned to the dashboard. */
 export interface Pin {
   readonly id: string;
-  /** Address of the page from which it was pinned, with the range and other settings. */
+  /** Address of the page from which it was pinned, with the data store, the range and other settings. */
   readonly address: string;
   readonly part: string;
   /** Title of the original page. */
@@ -25,11 +25,10 @@ export const setPins = set;
 /** Returns true if the user has pinned something or removed everything. */
 export const isArranged = (): boolean => localStorage.getItem(PLACE) !== null;
 
-/** Pins a part of the current page with its range and other settings. */
+/** Pins a part of the current page with its data store, its range and other settings. */
 export function pinPart(part: string, width: Pin['width'] = 1): void {
-  const { path, query } = consoleLocation.peek();
   addPin({
-    address: formatAddress(path, Object.fromEntries(query)),
+    address: formatKeptAddress(),
     part,
     page: document.title.replace(/ · Divisor$/, ''),
     width,

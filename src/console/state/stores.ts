@@ -1,5 +1,6 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
-import { getParameter } from './location.js';
+import { health } from './live.js';
+import { addQuery, consoleLocation, getParameter } from './location.js';
 import { useResource } from './resource.js';
 import { service } from './service.js';
 
@@ -13,3 +14,15 @@ export const findStore = (stores: readonly DataStore[] | undefined, id: string |
 
 /** Returns the data store in the address; undefined for the served store. */
 export const getChosenStore = (): string | undefined => getParameter('store') ?? undefined;
+
+/** Pages that show the served store if the address names none. */
+const STORE_PAGES = /^\/console\/(?:names|actions|watchlists|data\/sql)(?:\/|$)/;
+
+/**
+ * Returns the address of the current page for a saved view, a copied link or a pin. It names the data store that the
+ * page shows, so that it shows the same data when another store is served.
+ */
+export function formatKeptAddress(): string {
+  const shownStore = STORE_PAGES.test(consoleLocation.value.path) ? health.value?.store?.active : null;
+  return addQuery({ store: getChosenStore() ?? shownStore ?? null });
+}

@@ -27,7 +27,7 @@ const PAGES_MAX = 10;
 
 interface NameTableProps {
   /** Data store. Default: the served store. */
-  readonly store?: string;
+  readonly store?: string | undefined;
 }
 
 /** Renders the securities of a store. */

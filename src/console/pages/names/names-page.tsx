@@ -1,11 +1,13 @@
 import { Page } from '../../components/page.js';
+import { StoreSelect } from '../../components/store-select.js';
+import { getChosenStore } from '../../state/stores.js';
 import { NameTable } from './name-table.js';
 
-/** Page of all securities of the served store. */
+/** Page of all securities of a store. */
 export function NamesPage() {
   return (
-    <Page title="Securities" above={[{ address: '/console/data', text: 'Data' }]}>
-      <NameTable />
+    <Page title="Securities" above={[{ address: '/console/data', text: 'Data' }]} subtitle={<StoreSelect />}>
+      <NameTable store={getChosenStore()} />
     </Page>
   );
 }

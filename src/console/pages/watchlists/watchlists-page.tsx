@@ -12,6 +12,7 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { getChosenStore } from '../../state/stores.js';
 import { formatWatchlistAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatCount } from '../../words/numbers.js';
@@ -64,7 +65,7 @@ export function WatchlistsPage() {
 /** Renders the securities of one watchlist with their closes. If none is selected, it is the first watchlist. */
 function WatchlistTable({ lists }: { readonly lists: readonly Watchlist[] }) {
   const list = lists.find(({ watchlist_id: id }) => id === getParameter('list')) ?? lists[0]!; // there is at least one watchlist
-  const knownIds = list.identifiers.filter((identifier) => !list.unknown.includes(identifier));
+  const isEmpty = getChosenStore() === undefined && list.identifiers.length === list.unknown.length;
   return (
     <Section
       title={`Securities of ${list.name}`}
@@ -79,7 +80,7 @@ function WatchlistTable({ lists }: { readonly lists: readonly Watchlist[] }) {
         )
       }
     >
-      {knownIds.length === 0 ? (
+      {isEmpty ? (
         <p class="quiet">None of its securities is in the served store.</p>
       ) : (
         <WatchedTable key={list.watchlist_id} identifiers={list.identifiers} />

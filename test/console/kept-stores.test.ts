@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { IdentifierSearch } from '#clients/typescript/divisor.js';
+import { tryBrowser } from './browser.js';
+import { follow, WAIT_MS, type Desk } from './desk.js';
+import { openStockedDesk } from './stocked-desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const browserFailure = await tryBrowser();
+
+describe.skipIf('why' in browserFailure)('a desk with several data stores', () => {
+  let desk: Desk;
+  beforeAll(async () => {
+    if (!('browser' in browserFailure)) return;
+    desk = await openStockedDesk(browserFailure.browser);
+    const { service, page } = desk;
+    const settings = { seed: 7, assets: 30, start: '2015-01-01', end: '2018-12-31', activate: false };
+    await service.ask('POST', '/data/synthetic', { store_id: 'other', name: 'Other', ...settings });
+    await service.waitForJob('generate:other');
+    await page.goto(service.url());
+  });
+  afterAll(() => desk?.close());
+
+  test('a saved view, a copied link and a pin name the store that the page shows', async () => {
+    const { page } = desk;
+    const identifier = await findSecurity(desk, 'market');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await follow(page, `/console/names/${identifier}`);
+    await page.getByRole('application', { name: /^CLOSE of / }).waitFor();
+    await page.getByRole('button', { name: 'Views' }).click();
+    await page.getByRole('button', { name: 'Copy the link' }).click();
+    await page.getByText('Copied the link.').waitFor();
+    const link = await page.evaluate<string>('navigator.clipboard.readText()');
+    expect(link).toMatch(new RegExp(`/console/names/${identifier}\\?store=market$`));
+    await page.getByLabel('Name of the view').fill('One security');
+    await page.getByRole('button', { name: 'Save the view' }).click();
+    const views = page.getByRole('list', { name: 'Saved views' });
+    await views.getByRole('link', { name: 'One security' }).waitFor();
+    expect(await views.getByRole('link').getAttribute('href')).toContain('?store=market');
+    await page.getByRole('button', { name: 'Pin to the dashboard' }).click();
+    await page.getByText('was pinned to the dashboard').waitFor();
+    const stored = await page.evaluate<string>(`localStorage.getItem('divisor.dashboard')`);
+    expect(JSON.parse(stored)).toMatchObject([{ address: `/console/names/${identifier}?store=market` }]);
+    expect(new URL(page.url()).search).toBe('');
+    await page.keyboard.press('Escape');
+  });
+
+  test('an address of a page that does not depend on the served store is kept as it is', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/CORE?tab=risk');
+    await page.getByRole('button', { name: 'Views' }).click();
+    await page.getByLabel('Name of the view').fill('Risk');
+    await page.getByRole('button', { name: 'Save the view' }).click();
+    const view = page.getByRole('list', { name: 'Saved views' }).getByRole('link', { name: 'Risk' });
+    expect(await view.getAttribute('href')).toBe('/console/indices/CORE?tab=risk');
+  });
+
+  test('the list of securities is that of the store in the address', async () => {
+    const { page } = desk;
+    await follow(page, '/console/names?store=other');
+    const rows = page.getByRole('grid', { name: 'names' }).getByRole('row');
+    await rows.nth(1).click();
+    await page.getByRole('application', { name: /^CLOSE of / }).waitFor();
+    expect(new URL(page.url()).searchParams.get('store')).toBe('other');
+  });
+});
+
+/** Returns a security of a store. */
+async function findSecurity({ service }: Desk, store: string): Promise<string> {
+  const { body } = await service.ask<IdentifierSearch>('GET', `/data/identifiers?limit=1&store_id=${store}`);
+  return body.identifiers[0]!.identifier; // a store has securities
+}

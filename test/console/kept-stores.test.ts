@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { IdentifierSearch } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
-import { follow, WAIT_MS, type Desk } from './desk.js';
+import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
@@ -53,6 +53,24 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     await page.getByRole('button', { name: 'Save the view' }).click();
     const view = page.getByRole('list', { name: 'Saved views' }).getByRole('link', { name: 'Risk' });
     expect(await view.getAttribute('href')).toBe('/console/indices/CORE?tab=risk');
+  });
+
+  test('a watchlist stays on the chosen store when it is saved', async () => {
+    const { page } = desk;
+    const identifier = await findSecurity(desk, 'other');
+    await follow(page, '/console/watchlists/new?store=other');
+    await page.getByLabel('Name *').fill('Kept');
+    await page.getByLabel('Security to add').fill(identifier);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByRole('grid', { name: 'names' }).getByText(identifier, { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await pollEventually(() => new URL(page.url()).pathname).toBe('/console/watchlists/kept');
+    expect(new URL(page.url()).search).toBe('?store=other');
+    await page.getByRole('button', { name: 'Edit the list' }).click();
+    await page.getByLabel('Description').fill('Of another store');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('not saved yet').waitFor({ state: 'detached' });
+    expect(new URL(page.url()).search).toBe('?store=other');
   });
 
   test('the list of securities is that of the store in the address', async () => {

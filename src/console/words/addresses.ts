@@ -10,7 +10,7 @@ export const formatRebalanceAddress = (id: string, date: string): string =>
  * @param store data store. Default: the served store
  */
 export const formatSecurityAddress = (identifier: string, store?: string): string =>
-  `/console/names/${encodeURIComponent(identifier)}${store === undefined ? '' : `?store=${encodeURIComponent(store)}`}`;
+  `/console/names/${encodeURIComponent(identifier)}${formatStoreQuery(store)}`;
 
 export const storeAddress = (id: string): string => `/console/data/stores/${encodeURIComponent(id)}`;
 
@@ -22,7 +22,12 @@ export const formatStrategyAddress = (id: string): string => `/console/strategie
 
 export const formatPluginAddress = (id: string): string => `/console/plugins/${encodeURIComponent(id)}`;
 
-export const formatWatchlistAddress = (id: string): string => `/console/watchlists/${encodeURIComponent(id)}`;
+/**
+ * Returns the address of the page of a watchlist.
+ * @param store data store. Default: the served store
+ */
+export const formatWatchlistAddress = (id: string, store?: string): string =>
+  `/console/watchlists/${encodeURIComponent(id)}${formatStoreQuery(store)}`;
 
 export const formatScheduleAddress = (id: string): string => `/console/schedules/${encodeURIComponent(id)}`;
 
@@ -38,3 +43,6 @@ export const formatGovernanceAddress = (part: string, id?: string): string =>
 /** Returns the address of the page that compares runs, with a benchmark or without. */
 export const formatCompareAddress = (ids: readonly string[], benchmark: string | null = null): string =>
   `/console/compare?${new URLSearchParams({ ids: ids.join(','), ...(benchmark !== null && { benchmark }) }).toString()}`;
+
+const formatStoreQuery = (store: string | undefined): string =>
+  store === undefined ? '' : `?store=${encodeURIComponent(store)}`;

@@ -56,7 +56,7 @@ export function WatchlistPage({ params }: PageProps) {
           save={put}
           remove={() => service.value.call('deleteWatchlist', { params: { watchlist_id: id ?? '' } })}
           onSaved={(document) => {
-            navigate(formatWatchlistAddress(String(document['id'])));
+            navigate(formatWatchlistAddress(String(document['id']), getChosenStore()));
             openedList.reload();
           }}
           onRemoved={() => navigate('/console/watchlists')}

@@ -48,7 +48,7 @@ export function WatchlistsPage() {
                 columns={COLUMNS}
                 rows={watchlists}
                 getKey={({ watchlist_id: id }) => id}
-                formatAddress={({ watchlist_id: id }) => formatWatchlistAddress(id)}
+                formatAddress={({ watchlist_id: id }) => formatWatchlistAddress(id, getChosenStore())}
                 {...(watchlists.length > SEARCH_MIN && { searchIn: ({ watchlist_id: id, name }) => `${id} ${name}` })}
                 sort={{ column: 'name', direction: 'asc' }}
                 height={240}

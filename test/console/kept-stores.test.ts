@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { IdentifierSearch } from '#clients/typescript/divisor.js';
+import type { IdentifierSearch, IndexDocument } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -17,6 +17,15 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     const settings = { seed: 7, assets: 30, start: '2015-01-01', end: '2018-12-31', activate: false };
     await service.ask('POST', '/data/synthetic', { store_id: 'other', name: 'Other', ...settings });
     await service.waitForJob('generate:other');
+    const { body } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    await service.ask('PUT', '/indices/REST', { ...body, id: 'REST', name: 'Rest', store_id: 'other' });
+    await service.ask('PUT', '/indices/FREE', { ...body, id: 'FREE', name: 'Free' });
+    await serveStore(desk, 'other');
+    for (const id of ['REST', 'FREE']) {
+      await service.ask('POST', `/analytics/${id}/backtest`, {});
+      await service.waitForJob(`backtest:${id}`);
+    }
+    await serveStore(desk, 'market');
     await page.goto(service.url());
   });
   afterAll(() => desk?.close());
@@ -67,7 +76,7 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     await pollEventually(() => new URL(page.url()).pathname).toBe('/console/watchlists/kept');
     expect(new URL(page.url()).search).toBe('?store=other');
     await page.getByRole('button', { name: 'Edit the list' }).click();
-    await page.getByLabel('Description').fill('Of another store');
+    await page.getByLabel('Name *').fill('Kept here');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('not saved yet').waitFor({ state: 'detached' });
     expect(new URL(page.url()).search).toBe('?store=other');
@@ -81,7 +90,62 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     await page.getByRole('application', { name: /^CLOSE of / }).waitFor();
     expect(new URL(page.url()).searchParams.get('store')).toBe('other');
   });
+
+  describe('after a data store is deleted', () => {
+    const reason = 'The data store other of the index is not registered.';
+    beforeAll(async () => {
+      if (!('browser' in browserFailure)) return;
+      const { service, page } = desk;
+      expect((await service.ask('DELETE', '/data/stores/other')).status).toBeLessThan(300);
+      await page.goto(service.url());
+    });
+
+    test('the scenarios, an optimisation and the designer state that the store is missing', async () => {
+      const { page } = desk;
+      for (const address of [
+        '/console/indices/REST?tab=scenarios',
+        '/console/optimise?index=REST',
+        '/console/indices/REST/edit',
+      ]) {
+        await follow(page, address);
+        await page.getByText(reason).waitFor();
+        expect(await page.getByText(/No data store is served|Loading the scenarios/).count()).toBe(0);
+      }
+    });
+
+    test('indices whose store is missing are not run with the stale ones', async () => {
+      const { page, service } = desk;
+      for (const id of ['CORE', 'BROAD']) {
+        const { body } = await service.ask<IndexDocument>('GET', `/indices/${id}`);
+        await service.ask('PUT', `/indices/${id}`, { ...body, base_value: 500 });
+      }
+      await follow(page, '/');
+      await page.getByRole('button', { name: 'Run 2 stale indices' }).waitFor();
+      const row = page.getByRole('grid', { name: 'indices' }).getByRole('row').filter({ hasText: 'REST' });
+      await row.getByText('store missing').waitFor();
+      expect(await row.getByRole('button', { name: 'Run REST' }).count()).toBe(0);
+    });
+
+    test('an index page offers no action that the service refuses', async () => {
+      const { page } = desk;
+      await follow(page, '/console/indices/REST');
+      const banner = page.getByRole('status').filter({ hasText: 'This run is out of date' });
+      await banner.getByText('Register the data store other').waitFor();
+      expect(await banner.getByRole('link', { name: 'Data' }).getAttribute('href')).toBe('/console/data');
+      expect(await banner.getByRole('button').count()).toBe(0);
+      await follow(page, '/console/indices/FREE');
+      await banner.getByText('The data store other is no longer registered.').waitFor();
+      expect(await banner.getByRole('link', { name: 'Data' }).getAttribute('href')).toBe('/console/data');
+      expect(await banner.getByRole('button').allTextContents()).toEqual(['Run again']);
+    });
+  });
 });
+
+/** Serves a data store. */
+async function serveStore({ service }: Desk, id: string): Promise<void> {
+  const { body } = await service.ask<{ readonly job_id?: string }>('POST', `/data/stores/${id}/activate`, {});
+  if (body.job_id !== undefined) await service.waitForJob(body.job_id);
+}
 
 /** Returns a security of a store. */
 async function findSecurity({ service }: Desk, store: string): Promise<string> {

@@ -12,6 +12,10 @@ export const useStores = (isNeeded = true) =>
 export const findStore = (stores: readonly DataStore[] | undefined, id: string | null): DataStore | undefined =>
   stores?.find((store) => (id === null ? store.active : store.store_id === id));
 
+/** Returns true if a document names a data store that is not registered. Returns false until the stores are known. */
+export const isUnregistered = (stores: readonly DataStore[] | undefined, id: string | null): boolean =>
+  id !== null && stores !== undefined && findStore(stores, id) === undefined;
+
 /** Returns the data store in the address; undefined for the served store. */
 export const getChosenStore = (): string | undefined => getParameter('store') ?? undefined;
 

@@ -3,6 +3,7 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import { Choice } from '../../components/choice.js';
 import { Earlier } from '../../components/earlier.js';
 import { Findings } from '../../components/findings.js';
+import { MissingData } from '../../components/missing-data.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Wait } from '../../components/wait.js';
@@ -51,7 +52,7 @@ interface ViewsProps extends LiveProps {
   readonly end: string | null;
 }
 
-function Views({ findings, isValid, start, end }: ViewsProps) {
+function Views({ findings, isValid, store, start, end }: ViewsProps) {
   const { draft, isStored } = useWorkshop();
   const document = draft.document.value;
   const asOf = getParameter('on') ?? end;
@@ -97,7 +98,7 @@ function Views({ findings, isValid, start, end }: ViewsProps) {
         {(view === 'preview' || view === 'change') && <DecisionDate asOf={asOf} start={start} end={end} />}
       </div>
       {urgent.length > 0 && <Findings findings={urgent} shown={4} isOpenForm />}
-      {asOf === null && view !== 'json' && <p class="quiet">There is no data to preview. Serve a data store.</p>}
+      {asOf === null && view !== 'json' && <MissingData store={store} />}
       {isUnchecked && view === 'preview' && preview.data === undefined && <Wait what="the preview" />}
       {view === 'preview' && (
         <Answer latest={preview} isCurrent={isCurrent} shown={urgent}>

@@ -9,5 +9,7 @@ export interface Row {
   readonly isKnown: boolean;
   /** Last run if it failed and is newer than the stored run; otherwise null. */
   readonly failed: JobStatus | null;
+  /** True if the data store of the index is not registered. A run would be refused. */
+  readonly isStoreMissing: boolean;
   readonly asking: RefusedQuery;
 }

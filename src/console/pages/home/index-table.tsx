@@ -16,6 +16,7 @@ import { may } from '../../state/principal.js';
 import { useAsking } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { isUnregistered, useStores } from '../../state/stores.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { returnText } from '../../words/returns.js';
 import type { Row } from './index-row.js';
@@ -35,6 +36,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
   const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
   const byId = new Map(runs.data?.summaries.map((run) => [run.index_id, run]));
   const failures = useFailedRuns();
+  const stores = useStores();
   const asking = useAsking();
   const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = indices.map((index): Row => {
@@ -44,6 +46,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
       asking,
       run: byId.get(index.id) ?? null,
       isKnown: runs.data !== undefined,
+      isStoreMissing: isUnregistered(stores.data?.stores, index.store_id),
       failed: failedJob !== undefined && isLater(failedJob, index.run_at) ? failedJob : null,
     };
   });
@@ -277,7 +280,7 @@ function formatStateBelow(row: Row): string {
  * Renders the state of an index: never run, running, failed, stale or up to date. Adds the reason and the action that
  * helps.
  */
-function State({ index, run, isKnown, failed, asking }: Row) {
+function State({ index, run, isKnown, failed, isStoreMissing, asking }: Row) {
   const job = liveJobs.value.find(({ job_id: id }) => id === `backtest:${index.id}`);
   if (job !== undefined)
     return (
@@ -296,13 +299,13 @@ function State({ index, run, isKnown, failed, asking }: Row) {
           run failed
         </Badge>
       ) : run?.stale == null ? (
-        <Badge>never run</Badge>
+        <Badge kind={isStoreMissing ? 'warning' : 'plain'}>{isStoreMissing ? 'store missing' : 'never run'}</Badge>
       ) : (
         <Badge kind="warning" title={run.stale.reasons.join(' ')}>
           {formatStale(run.stale)}
         </Badge>
       )}
-      <RunButton id={index.id} failed={failed} asking={asking} />
+      {!isStoreMissing && <RunButton id={index.id} failed={failed} asking={asking} />}
     </span>
   );
 }

@@ -23,6 +23,7 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
   const due = meant.filter(
     (row) =>
       row.isKnown &&
+      !row.isStoreMissing &&
       (row.failed !== null || row.run === null || row.run.stale !== null) &&
       (selected.length > 0 || !isMoved(row)) &&
       !running.has(`backtest:${row.index.id}`),

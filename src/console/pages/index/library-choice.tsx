@@ -18,10 +18,12 @@ export interface KnownScenarios {
   readonly shocks: readonly JsonObject[];
 }
 
-/** Returns the scenarios that apply to the displayed run of an index. Returns null until they are known, and without data. */
+/**
+ * Returns the scenarios that apply to the displayed run of an index. Returns null until they are known, and if
+ * `useScenarioStore` has no dates.
+ */
 export function useKnownScenarios(id: string): KnownScenarios | null {
-  const stores = useStores();
-  const store = findStore(stores.data?.stores, useContext(NamesStore));
+  const { store } = useScenarioStore();
   const runWeights = useResource(`weights ${formatRunKey(id)}`, (signal) =>
     service.value.call('getWeights', { params: { index_id: id }, query: readShownRun(), signal }),
   );
@@ -46,6 +48,14 @@ export function useKnownScenarios(id: string): KnownScenarios | null {
       ? listWindows(store.start, store.end)
       : listDrawdowns(performance.data.drawdowns.slice(0, WINDOWS_USUAL));
   return { windows, shocks: listShocks('SECTOR', sectors) };
+}
+
+/** Returns the data store of the displayed run. It has no dates if it is missing or cannot be read. */
+export function useScenarioStore() {
+  const stores = useStores();
+  const id = useContext(NamesStore);
+  const store = findStore(stores.data?.stores, id);
+  return { id, store, hasNoDates: stores.data !== undefined && (store?.start == null || store.end === null) };
 }
 
 /** Returns the scenarios that a page shows at first: the latest windows, and shocks to the largest sectors. */

@@ -8,6 +8,7 @@ import { Funnel } from '../../components/funnel.js';
 import { Icon } from '../../components/icon.js';
 import { Metrics } from '../../components/metrics.js';
 import { labelWithName } from '../../components/name-column.js';
+import { MissingData } from '../../components/missing-data.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
@@ -20,7 +21,7 @@ import { formatRunSubject } from '../../state/refusals.js';
 import { useResource, type Resource } from '../../state/resource.js';
 import { formatDefinitionKey, readDefinition } from '../../state/run-questions.js';
 import { service } from '../../state/service.js';
-import { findStore, useStores } from '../../state/stores.js';
+import { findStore, isUnregistered, useStores } from '../../state/stores.js';
 import { countValues, formatChange, formatCount, formatPercent, getSignClass } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { StrategyFigures, StrategySentence } from '../strategies/strategy-summary.js';
@@ -44,6 +45,8 @@ export function NeverRun({ id, tracked }: NeverRunProps) {
   const hasFailed = failedJob !== undefined;
   const failedOn = failedJob?.error?.detail?.['as_of'];
   const isStrategy = id !== tracked;
+  const store = useContext(NamesStore);
+  const isStoreMissing = isUnregistered(useStores().data?.stores, store);
   const figures = useIndexPreview(isStrategy ? null : id, typeof failedOn === 'string' ? failedOn : null);
   return (
     <div class="index-part">
@@ -53,16 +56,21 @@ export function NeverRun({ id, tracked }: NeverRunProps) {
           <EmptyState
             title="Not run yet"
             action={
-              may('run') && (
+              may('run') &&
+              !isStoreMissing && (
                 <ActionButton kind="main" about={formatRunSubject(id)} act={(onRefusal) => runAgain(id, onRefusal)}>
                   <Icon name="play" /> Run {id}
                 </ActionButton>
               )
             }
           >
-            {isStrategy
-              ? `A run computes the value of the portfolio, its trades and its costs for every session. The figures below are of ${tracked}.`
-              : describePreview(figures)}
+            {isStoreMissing ? (
+              <MissingData store={store} />
+            ) : isStrategy ? (
+              `A run computes the value of the portfolio, its trades and its costs for every session. The figures below are of ${tracked}.`
+            ) : (
+              describePreview(figures)
+            )}
           </EmptyState>
         </div>
       )}

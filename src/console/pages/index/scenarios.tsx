@@ -7,6 +7,7 @@ import { EmptyState } from '../../components/empty-state.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Findings } from '../../components/findings.js';
 import { Icon } from '../../components/icon.js';
+import { MissingData } from '../../components/missing-data.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
@@ -31,7 +32,7 @@ import {
 } from './scenario-answer.js';
 import { createColumns, type ScenarioRow } from './scenario-columns.js';
 import { saveScenario } from './scenario-library.js';
-import { Library, useKnownScenarios, selectDefaultScenarios } from './library-choice.js';
+import { Library, useKnownScenarios, useScenarioStore, selectDefaultScenarios } from './library-choice.js';
 import { ScenarioMatrix } from './scenario-matrix.js';
 import { OpenedScenario } from './scenario-result.js';
 import { createBody } from './scenario-request.js';
@@ -48,6 +49,7 @@ interface ScenariosProps {
 export function Scenarios({ id, run }: ScenariosProps) {
   const text = getParameter('scenarios');
   const knownScenarios = useKnownScenarios(id);
+  const { id: store, hasNoDates } = useScenarioStore();
   const requestedScenarios =
     text === null ? (knownScenarios === null ? [] : selectDefaultScenarios(knownScenarios)) : parseScenarios(text);
   const [edited, setEdited] = useState<number | null>(null);
@@ -85,7 +87,9 @@ export function Scenarios({ id, run }: ScenariosProps) {
       {requestedScenarios.some(isEmptyShock) && (
         <p class="quiet">An empty shock is ignored. Add a security, group or series and its change.</p>
       )}
-      {text === null && knownScenarios === null && <Wait what="the scenarios" />}
+      {text === null &&
+        knownScenarios === null &&
+        (hasNoDates ? <MissingData store={store} /> : <Wait what="the scenarios" />)}
       {trouble !== null && <Problem trouble={trouble} />}
       {answer !== undefined && <Errors answer={answer} />}
       {requestedScenarios.length > 0 && (

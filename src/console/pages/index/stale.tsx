@@ -10,6 +10,7 @@ import { may } from '../../state/principal.js';
 import { formatRunSubject } from '../../state/refusals.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { isUnregistered, useStores } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { runAgain } from './run-settings.js';
@@ -33,17 +34,13 @@ interface StaleProps {
 export function Stale({ id, version, stale, store, isStrategy }: StaleProps) {
   // If an index names no store, its run becomes current again when the store of the run is served.
   const storeId = store === null ? stale.store_id : null;
+  const stores = useStores();
+  const canServe = storeId !== null && stores.data !== undefined && !isUnregistered(stores.data.stores, storeId);
   const isPhone = usePhone();
   const why = (
     <>
       <Reasons {...{ id, version }} reasons={stale.reasons} />
-      {storeId !== null && (
-        <p>
-          {isStrategy ? 'Its index' : id} is assigned to no data store and is therefore computed on the served one:
-          serve {storeId}, {isStrategy ? 'assign the index to it' : `assign ${id} to it`}, or run again on the served
-          store.
-        </p>
-      )}
+      <StoreNote {...{ id, store, storeId, isStrategy }} />
     </>
   );
   // On a phone, several reasons are folded. The data then starts on the first screen.
@@ -63,19 +60,19 @@ export function Stale({ id, version, stale, store, isStrategy }: StaleProps) {
       }
       action={
         <>
-          {storeId !== null && may('data') && (
+          {canServe && may('data') && (
             <ActionButton kind="main" act={(onRefusal) => activateStore(storeId, onRefusal)}>
               Serve {storeId}
             </ActionButton>
           )}
-          {storeId !== null && !isStrategy && may('write') && (
+          {canServe && !isStrategy && may('write') && (
             <ActionButton act={(onRefusal) => assignStore(id, storeId, onRefusal)}>
               Assign {id} to {storeId}
             </ActionButton>
           )}
-          {may('run') && (
+          {may('run') && !isUnregistered(stores.data?.stores, store) && (
             <ActionButton
-              kind={storeId === null ? 'main' : 'plain'}
+              kind={canServe ? 'plain' : 'main'}
               about={formatRunSubject(id)}
               act={(onRefusal) => runAgain(id, onRefusal)}
             >
@@ -87,6 +84,38 @@ export function Stale({ id, version, stale, store, isStrategy }: StaleProps) {
     >
       {!isFolded && why}
     </Banner>
+  );
+}
+
+interface StoreNoteProps extends Pick<StaleProps, 'id' | 'store' | 'isStrategy'> {
+  /** Data store of the run if the index names none; null if the run was on the store of the index. */
+  readonly storeId: string | null;
+}
+
+/** Renders how the run becomes current if its data store is not served or not registered. */
+function StoreNote({ id, store, storeId, isStrategy }: StoreNoteProps) {
+  const stores = useStores().data?.stores;
+  const link = <a href="/console/data">Data</a>;
+  if (isUnregistered(stores, store))
+    return (
+      <p>
+        Register the data store {store} on the page {link}, or assign {isStrategy ? 'the index' : id} to another data
+        store.
+      </p>
+    );
+  if (isUnregistered(stores, storeId))
+    return (
+      <p>
+        The data store {storeId} is no longer registered. Register it on the page {link}, or run again on the served
+        store.
+      </p>
+    );
+  if (storeId === null) return null;
+  return (
+    <p>
+      {isStrategy ? 'Its index' : id} is assigned to no data store and is therefore computed on the served one: serve{' '}
+      {storeId}, {isStrategy ? 'assign the index to it' : `assign ${id} to it`}, or run again on the served store.
+    </p>
   );
 }
 

@@ -5,6 +5,7 @@ import { Badge } from '../../components/badge.js';
 import { Earlier } from '../../components/earlier.js';
 import { Findings } from '../../components/findings.js';
 import { Metrics } from '../../components/metrics.js';
+import { MissingData } from '../../components/missing-data.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { RiskWindow } from '../../components/risk-window.js';
@@ -85,9 +86,7 @@ export function Solve(props: SolveProps) {
         </span>
         {isFolded && isInfeasible && <FoldedInfeasible {...trouble} rows={props.rows} onRows={props.onRows} />}
       </div>
-      {asOf === null && !isBehind && data === undefined && hasStores && (
-        <p class="quiet">No data store is served. Serve one to solve.</p>
-      )}
+      {asOf === null && !isBehind && data === undefined && <MissingData store={props.parent.store_id ?? null} />}
       {!hasStores && <Wait what="the data stores" />}
       {findings.length > 0 && <Findings findings={findings} shown={4} isOpenForm />}
       <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>

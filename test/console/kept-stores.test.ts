@@ -26,6 +26,11 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
       await service.waitForJob(`backtest:${id}`);
     }
     await serveStore(desk, 'market');
+    for (const id of ['CORE', 'REST']) {
+      const terms = { index_id: id, estimator: 'statistical', factors: 3, start: '2017-01-02', end: '2018-12-28' };
+      await service.ask('POST', `/risk-models/of-${id}/estimate`, terms);
+      await service.waitForJob(`risk:of-${id}`);
+    }
     await page.goto(service.url());
   });
   afterAll(() => desk?.close());
@@ -89,6 +94,18 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     await rows.nth(1).click();
     await page.getByRole('application', { name: /^CLOSE of / }).waitFor();
     expect(new URL(page.url()).searchParams.get('store')).toBe('other');
+  });
+
+  test('only risk models of the same data store are offered', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/CORE?tab=risk');
+    const options = page.getByLabel('Estimated from').locator('option');
+    await pollEventually(() => options.allTextContents()).toEqual(['the window of the run', 'model of-CORE']);
+    const factors = page.getByRole('group', { name: 'Model', exact: true });
+    await factors.getByText('of-CORE').waitFor();
+    expect(await factors.getByText('of-REST').count()).toBe(0);
+    await follow(page, '/console/indices/REST?tab=risk');
+    await pollEventually(() => options.allTextContents()).toEqual(['the window of the run', 'model of-REST']);
   });
 
   describe('after a data store is deleted', () => {

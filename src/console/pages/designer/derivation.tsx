@@ -1,11 +1,12 @@
 import { RowList, listRows } from '../../components/form/row-list.js';
 import { Answered } from '../../components/wait.js';
+import { NamesStore } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { isObject } from '../../words/paths.js';
 import { TermsForm } from '../optimise/terms.js';
-import { useWorkshop } from './draft.js';
+import { getStoreId, useWorkshop } from './draft.js';
 import { Fields, Part } from './parts.js';
 
 const DERIVATION_PATH = ['derivation'] as const;
@@ -22,13 +23,15 @@ export function Derivation() {
   return (
     <>
       <Part title="Objective" aside={<a href={formatIndexAddress(parentId)}>optimised from {parentId}</a>}>
-        <TermsForm
-          value={isObject(value) ? value : {}}
-          findings={findings}
-          path={DERIVATION_PATH}
-          datapoints={datapoints}
-          onChange={(terms) => draft.set(DERIVATION_PATH, terms)}
-        />
+        <NamesStore.Provider value={getStoreId(draft.document.value)}>
+          <TermsForm
+            value={isObject(value) ? value : {}}
+            findings={findings}
+            path={DERIVATION_PATH}
+            datapoints={datapoints}
+            onChange={(terms) => draft.set(DERIVATION_PATH, terms)}
+          />
+        </NamesStore.Provider>
       </Part>
       <Part title="Constraints" help="Always, unless changed: weights add up to 100%, and none is below 0">
         <Answered resource={types} what="the constraint classes">

@@ -15,6 +15,7 @@ import { Answered } from '../../components/wait.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
+import { useModelsOfStore } from '../../state/risk-models.js';
 import { service } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatFactor } from '../../words/labels.js';
@@ -116,8 +117,7 @@ function useReference(id: string): Reference {
 
 /** Renders the securities with the largest contributions to volatility. */
 function Contributions({ id }: { readonly id: string }) {
-  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
-  const storedModels = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
+  const storedModels = useModelsOfStore().map(({ model_id: model }) => model);
   const chosenModel = getParameter('risk_model');
   const query = { ...readShownRun(), risk: true, ...(chosenModel === null ? {} : { risk_model: chosenModel }) };
   const holdings = useResource(
@@ -206,10 +206,10 @@ interface FactorsProps {
 
 /** Renders the active risk relative to the reference index, split by factor. */
 function Factors({ id, against }: FactorsProps) {
-  const storedModels = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const storedModels = useModelsOfStore();
   const models: readonly { readonly value: string; readonly text: string }[] = [
     ...MODELS,
-    ...(storedModels.data?.risk_models ?? [])
+    ...storedModels
       .filter(({ estimator }) => FACTOR_ESTIMATORS.has(estimator))
       .map(({ model_id: modelId }) => ({ value: `${STORED_PREFIX}${modelId}`, text: modelId })),
   ];

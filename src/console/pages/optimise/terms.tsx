@@ -5,6 +5,7 @@ import { createField } from '../../components/form/field-spec.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
+import { useModelsOfStore } from '../../state/risk-models.js';
 import { service } from '../../state/service.js';
 import { isObject, formatPath, type Json, type JsonObject, type Path } from '../../words/paths.js';
 
@@ -137,7 +138,7 @@ interface RiskModelProps {
  * decision.
  */
 function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
-  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const models = useModelsOfStore();
   const text = formatPath(path);
   return (
     <>
@@ -148,10 +149,7 @@ function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
             label: 'Risk model',
             kind: 'choice',
             choices: [
-              ...new Set([
-                ...(models.data?.risk_models ?? []).map(({ model_id: id }) => id),
-                ...(typeof value === 'string' ? [value] : []),
-              ]),
+              ...new Set([...models.map(({ model_id: id }) => id), ...(typeof value === 'string' ? [value] : [])]),
             ],
             otherwise: 'estimated',
             help: 'A stored model for every decision, or a model estimated again up to each decision.',

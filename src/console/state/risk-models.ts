@@ -1,0 +1,41 @@
+import type { RiskModelCollection } from '#clients/typescript/divisor.js';
+import { useContext } from 'preact/hooks';
+import { health } from './live.js';
+import { NamesStore } from './names.js';
+import { useResource } from './resource.js';
+import { service } from './service.js';
+
+/** Stored risk model with the data store of its index. */
+export interface StoredModel {
+  readonly model: RiskModelCollection['risk_models'][number];
+  /**
+   * Null for the served store. Undefined for a model without an index: its securities are from a list or a file, so it
+   * may be of any store.
+   */
+  readonly store: string | null | undefined;
+}
+
+/** Reads the stored risk models. The list is empty until the models and the indices are known. */
+export function useStoredModels(): readonly StoredModel[] {
+  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }), { isLater: true });
+  if (models.data === undefined || indices.data === undefined) return [];
+  const storeById = new Map(indices.data.indices.map(({ id, store_id: store }) => [id, store]));
+  return models.data.risk_models.map((model) => ({
+    model,
+    store: model.index_id === null ? undefined : storeById.get(model.index_id),
+  }));
+}
+
+/**
+ * Returns the risk models that apply to the displayed index. Equal tickers of different data stores are different
+ * securities, so models of other stores are left out.
+ */
+export function useModelsOfStore(): readonly StoredModel['model'][] {
+  const ownStore = resolveStore(useContext(NamesStore));
+  const models = useStoredModels().filter(({ store }) => store === undefined || resolveStore(store) === ownStore);
+  return models.map(({ model }) => model);
+}
+
+/** Returns the id of a store; the served store replaces null. */
+export const resolveStore = (store: string | null): string | null => store ?? health.value?.store?.active ?? null;

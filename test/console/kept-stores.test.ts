@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { IdentifierSearch, IndexDocument } from '#clients/typescript/divisor.js';
+import type { IdentifierSearch, IndexDocument, ReferenceResponse, RiskModelView } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -106,6 +106,20 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     expect(await factors.getByText('of-REST').count()).toBe(0);
     await follow(page, '/console/indices/REST?tab=risk');
     await pollEventually(() => options.allTextContents()).toEqual(['the window of the run', 'model of-REST']);
+  });
+
+  test('volatilities of risk models have the names of the store of each model', async () => {
+    const { page, service } = desk;
+    const { body: model } = await service.ask<RiskModelView>('GET', '/risk-models/of-REST');
+    const [[identifier]] = Object.entries(model.volatilities).toSorted(([, a], [, b]) => b - a) as [[string, number]];
+    const { body } = await service.ask<ReferenceResponse>('GET', `/data/reference/${identifier}?store_id=other`);
+    await follow(page, '/console/risk-models');
+    const ofOther = page.getByRole('table', { name: 'volatilities by model on other' });
+    await ofOther.scrollIntoViewIfNeeded();
+    const row = ofOther.getByRole('row').filter({ has: page.getByText(identifier, { exact: true }) });
+    await row.getByText(String(body.fields['NAME'])).waitFor();
+    const ofServed = page.getByRole('table', { name: 'volatilities by model on market' });
+    await ofServed.getByRole('columnheader', { name: 'of-CORE' }).waitFor();
   });
 
   describe('after a data store is deleted', () => {

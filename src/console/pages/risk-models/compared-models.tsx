@@ -6,10 +6,11 @@ import { createNameColumns, labelWithName } from '../../components/name-column.j
 import { Section } from '../../components/page.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { Answered } from '../../components/wait.js';
-import { useNames } from '../../state/names.js';
+import { Answered, Wait } from '../../components/wait.js';
+import { NamesStore, useNames } from '../../state/names.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
+import { resolveStore, useStoredModels } from '../../state/risk-models.js';
 import { service } from '../../state/service.js';
 import { formatCount, formatPercent } from '../../words/numbers.js';
 import { CorrelationMap } from './correlation-map.js';
@@ -43,7 +44,7 @@ export function ComparedModels({ all }: { readonly all: readonly ModelSummary[] 
         </p>
       )}
       <Answered resource={views} what="the risk models">
-        {(known) => <Comparison views={known} summaries={comparedModels} />}
+        {(known) => <ComparedByStore views={known} summaries={comparedModels} />}
       </Answered>
     </>
   );
@@ -54,7 +55,34 @@ interface ComparisonProps {
   readonly summaries: readonly ModelSummary[];
 }
 
-function Comparison({ views, summaries }: ComparisonProps) {
+/** Renders one comparison per data store. Equal tickers of different stores are different securities. */
+function ComparedByStore({ views, summaries }: ComparisonProps) {
+  const models = useStoredModels();
+  const findStoreOf = (id: string) => resolveStore(models.find(({ model }) => model.model_id === id)?.store ?? null);
+  const stores = [...new Set(views.map((view) => findStoreOf(view.model_id)))];
+  if (models.length === 0) return <Wait what="the data stores of the models" />;
+  return (
+    <>
+      {stores.map((store) => (
+        <NamesStore.Provider key={store} value={store}>
+          <Comparison
+            views={views.filter((view) => findStoreOf(view.model_id) === store)}
+            summaries={summaries}
+            store={stores.length > 1 ? store : null}
+          />
+        </NamesStore.Provider>
+      ))}
+    </>
+  );
+}
+
+interface StoreComparisonProps extends ComparisonProps {
+  /** Data store of the models; null if all models are of one store. */
+  readonly store: string | null;
+}
+
+function Comparison({ views, summaries, store }: StoreComparisonProps) {
+  const ofStore = store === null ? '' : ` on ${store}`;
   const securities = useMemo(() => [...new Set(views.flatMap((view) => view.asset_ids))].toSorted(), [views]);
   const commonIds = securities.filter((id) => views.every((view) => id in view.volatilities));
   const rows = (commonIds.length === 0 ? securities : commonIds).map((identifier) => ({ identifier }));
@@ -74,10 +102,10 @@ function Comparison({ views, summaries }: ComparisonProps) {
         {commonIds.length > 1 && (
           <Section
             title="Volatility of an equally weighted portfolio"
-            aside={`per year, ${formatCount(commonIds.length)} ${views.length > 1 ? 'common ' : ''}securities`}
+            aside={`per year, ${formatCount(commonIds.length)} ${views.length > 1 ? 'common ' : ''}securities${ofStore}`}
           >
             <Bars
-              label="Volatility of an equally weighted portfolio by model"
+              label={`Volatility of an equally weighted portfolio by model${ofStore}`}
               bars={views.map((view) => ({
                 label: view.model_id,
                 value: computeEqualWeightVolatility(view, commonIds),
@@ -87,10 +115,10 @@ function Comparison({ views, summaries }: ComparisonProps) {
             />
           </Section>
         )}
-        <Section title="Volatilities by model" aside="per year">
+        <Section title={`Volatilities by model${ofStore}`} aside="per year">
           <Table
-            label="volatilities by model"
-            name="compared-vols"
+            label={`volatilities by model${ofStore}`}
+            name={store === null ? 'compared-vols' : `compared-vols-${store}`}
             columns={columns}
             rows={rows}
             getKey={({ identifier }) => identifier}

@@ -25,6 +25,7 @@ import { formatAddress, navigate, getParameter, setParameters } from '../../stat
 import { useNames, type NameFacts } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
+import { useStoredModels } from '../../state/risk-models.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress, formatSecurityAddress } from '../../words/addresses.js';
 import { formatCompact } from '../../words/amounts.js';
@@ -286,11 +287,8 @@ function useModelIndex(model: string): string | undefined {
 }
 
 /** Returns the store of the index of a model. Returns undefined for the served store. */
-function useModelStore(model: string): string | undefined {
-  const index = useModelIndex(model);
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }), { isLater: true });
-  return indices.data?.indices.find(({ id }) => id === index)?.store_id ?? undefined;
-}
+const useModelStore = (model: string): string | undefined =>
+  useStoredModels().find((one) => one.model.model_id === model)?.store ?? undefined;
 
 const VOLATILITY: Column<Name> = createNumericColumn({
   id: 'volatility',

@@ -122,6 +122,11 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     await ofServed.getByRole('columnheader', { name: 'of-CORE' }).waitFor();
   });
 
+  test('an unknown column is reported for the data store of the index', async () => {
+    const { body } = await desk.service.ask('GET', '/analytics/REST/limits?by=NONE');
+    expect(JSON.stringify(body)).toContain('The data store of the index has no reference column NONE');
+  });
+
   describe('after a data store is deleted', () => {
     const reason = 'The data store other of the index is not registered.';
     beforeAll(async () => {

@@ -137,7 +137,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     if (market?.series?.has(id) === true || market?.identifiers.includes(id) === true)
       return { indexId: id, documents: {} };
     const mismatch = kind === null ? 'neither a stored index nor an identifier' : 'no identifier';
-    throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${id} is ${mismatch} of the served store.`, {
+    throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${id} is ${mismatch} of the data store of the runs.`, {
       benchmark: id,
     });
   }

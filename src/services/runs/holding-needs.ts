@@ -42,7 +42,7 @@ function selectIssuerColumn(
     assertReferenceColumn(market, requestedGrouping);
     return { by: requestedGrouping, findings: [] };
   }
-  const message = 'The served store has no reference column ISSUER: each name counts as its own issuer.';
+  const message = 'The data store of the index has no reference column ISSUER: each security counts as its own issuer.';
   return { by: SINGLE_GROUPS, findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD_NAME', message, path: 'by' }] };
 }
 

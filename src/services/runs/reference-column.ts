@@ -6,7 +6,7 @@ import { describeUnknownField } from '#domain/refusals/unknown-field.js';
 export function assertReferenceColumn(market: MarketData, column: string): void {
   const acceptedColumns = market.reference.columns;
   if (acceptedColumns.includes(column)) return;
-  const sentence = `The served store has no reference column ${column}; it has ${acceptedColumns.join(', ') || 'none'}.`;
+  const sentence = `The data store of the index has no reference column ${column}; the store has ${acceptedColumns.join(', ') || 'none'}.`;
   throw refuseWithFindings('query', [
     { severity: 'error', path: 'by', ...describeUnknownField(sentence, { name: column, accepted: acceptedColumns }) },
   ]);

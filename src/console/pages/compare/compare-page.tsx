@@ -99,7 +99,7 @@ function Benchmark({ value, first }: BenchmarkProps) {
           name: 'benchmark',
           label: 'Benchmark',
           kind: 'text',
-          help: 'An index, or a security or series of the served market.',
+          help: 'An index, or a security or series of the data store of the runs.',
           suggestions: [
             ...(indices.data?.indices ?? []).map(({ id }) => id),
             ...(series.data?.series ?? []).map(({ identifier }) => identifier),

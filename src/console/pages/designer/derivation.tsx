@@ -1,12 +1,13 @@
 import { RowList, listRows } from '../../components/form/row-list.js';
 import { Answered } from '../../components/wait.js';
+import { useIndexStore } from '../../state/index-store.js';
 import { NamesStore } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { isObject } from '../../words/paths.js';
 import { TermsForm } from '../optimise/terms.js';
-import { getStoreId, useWorkshop } from './draft.js';
+import { useWorkshop } from './draft.js';
 import { Fields, Part } from './parts.js';
 
 const DERIVATION_PATH = ['derivation'] as const;
@@ -15,6 +16,7 @@ const CONSTRAINTS_PATH = [...DERIVATION_PATH, 'constraints'] as const;
 /** Renders the settings of a derived index. It optimises its parent at each rebalance; the parent does not change. */
 export function Derivation() {
   const { draft, findings, datapoints, types: definitions } = useWorkshop();
+  const store = useIndexStore(draft.document.value) ?? null;
   const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
     follows: false,
   });
@@ -23,7 +25,7 @@ export function Derivation() {
   return (
     <>
       <Part title="Objective" aside={<a href={formatIndexAddress(parentId)}>optimised from {parentId}</a>}>
-        <NamesStore.Provider value={getStoreId(draft.document.value)}>
+        <NamesStore.Provider value={store}>
           <TermsForm
             value={isObject(value) ? value : {}}
             findings={findings}

@@ -37,7 +37,6 @@ import {
   getTerms,
   type Draft,
   useWorkshop,
-  getStoreId,
 } from './draft.js';
 import { Beneath, loadTemplate, useAbsent } from './from-template.js';
 import { Live } from './live.js';

@@ -219,7 +219,3 @@ export function keepDraft(id: string, document: JsonObject | null): void {
   if (document === null) sessionStorage.removeItem(formatKey(id));
   else sessionStorage.setItem(formatKey(id), JSON.stringify(document));
 }
-
-/** Returns the data store in a definition; null for the served store. */
-export const getStoreId = ({ store_id: store }: JsonObject): string | null =>
-  typeof store === 'string' && store !== '' ? store : null;

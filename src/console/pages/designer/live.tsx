@@ -98,7 +98,7 @@ function Views({ findings, isValid, store, start, end }: ViewsProps) {
         {(view === 'preview' || view === 'change') && <DecisionDate asOf={asOf} start={start} end={end} />}
       </div>
       {urgent.length > 0 && <Findings findings={urgent} shown={4} isOpenForm />}
-      {asOf === null && view !== 'json' && <MissingData store={store} />}
+      {asOf === null && view !== 'json' && store !== undefined && <MissingData store={store} />}
       {isUnchecked && view === 'preview' && preview.data === undefined && <Wait what="the preview" />}
       {view === 'preview' && (
         <Answer latest={preview} isCurrent={isCurrent} shown={urgent}>

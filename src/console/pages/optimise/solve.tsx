@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useContext, useMemo, useState } from 'preact/hooks';
 import type { Finding, IndexDocument, PreviewConstraint, PreviewResponse } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Earlier } from '../../components/earlier.js';
@@ -12,7 +12,7 @@ import { RiskWindow } from '../../components/risk-window.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
-import { useNames } from '../../state/names.js';
+import { NamesStore, useNames } from '../../state/names.js';
 import { setParameters } from '../../state/location.js';
 import type { Trouble } from '../../state/service.js';
 import { formatInUnit } from '../../words/amounts.js';
@@ -56,6 +56,7 @@ interface SolveProps {
 export function Solve(props: SolveProps) {
   const { asOf, hasStores, extent, data, trouble, isBehind } = props.solution;
   const { findings } = props;
+  const store = useContext(NamesStore);
   // On a phone, the strip would cover the form. It is folded at first.
   const [isFolded, setFolded] = useState(() => matchMedia('(width < 520px)').matches);
   const isInfeasible = trouble?.code === 'INFEASIBLE';
@@ -86,7 +87,7 @@ export function Solve(props: SolveProps) {
         </span>
         {isFolded && isInfeasible && <FoldedInfeasible {...trouble} rows={props.rows} onRows={props.onRows} />}
       </div>
-      {asOf === null && !isBehind && data === undefined && <MissingData store={props.parent.store_id ?? null} />}
+      {asOf === null && !isBehind && data === undefined && hasStores && <MissingData store={store} />}
       {!hasStores && <Wait what="the data stores" />}
       {findings.length > 0 && <Findings findings={findings} shown={4} isOpenForm />}
       <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>

@@ -8,9 +8,14 @@ import { service } from './service.js';
 export const useStores = (isNeeded = true) =>
   useResource(isNeeded ? 'stores' : null, (signal) => service.value.call('listStores', { signal }));
 
-/** Returns the data store of a document: the named one, or the served one if the document names none. */
-export const findStore = (stores: readonly DataStore[] | undefined, id: string | null): DataStore | undefined =>
-  stores?.find((store) => (id === null ? store.active : store.store_id === id));
+/**
+ * Returns the data store of a document: the named one, or the served one if the document names none.
+ * @param id undefined until it is known
+ */
+export const findStore = (
+  stores: readonly DataStore[] | undefined,
+  id: string | null | undefined,
+): DataStore | undefined => stores?.find((store) => (id === null ? store.active : store.store_id === id));
 
 /** Returns true if a document names a data store that is not registered. Returns false until the stores are known. */
 export const isUnregistered = (stores: readonly DataStore[] | undefined, id: string | null): boolean =>

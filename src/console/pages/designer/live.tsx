@@ -38,7 +38,7 @@ interface LiveProps {
 export function Live(props: LiveProps) {
   const stores = useStores();
   const { store } = props;
-  const { start = null, end = null } = (store === undefined ? undefined : findStore(stores.data?.stores, store)) ?? {};
+  const { start = null, end = null } = findStore(stores.data?.stores, store) ?? {};
   return (
     <NamesStore.Provider value={store ?? null}>
       <Views {...props} start={start} end={end} />

@@ -31,7 +31,7 @@ export interface Solution extends LatestRequest<PreviewResponse> {
 /** Returns the solution of the last rebalance on or before a date. A run would give the same result. */
 export function useSolution({ parent, store, rows, terms, isValid }: SolutionQuery): Solution {
   const stores = useStores();
-  const { start = null, end = null } = (store === undefined ? undefined : findStore(stores.data?.stores, store)) ?? {};
+  const { start = null, end = null } = findStore(stores.data?.stores, store) ?? {};
   const asOf = getParameter('on') ?? end;
   const body = { ...asTerms(terms), index_id: parent.id, constraints: asConstraints(rows), as_of: asOf };
   const solution = useOneAtATime(isValid && asOf !== null ? JSON.stringify(body) : null, () =>

@@ -3,6 +3,7 @@ import { listTexts } from '../../documents/amended-texts.js';
 import type { BacktestPlan } from '../../documents/backtest-plan.js';
 import { isDerivedDocument, type IndexDocument } from '../../documents/index-document.js';
 import { listPathDates } from '../../optimisation/bound-paths.js';
+import { findDecision } from '../../optimisation/derived/derived-decider.js';
 import type { Calendars } from '../../calendars/calendar.js';
 import { listReviews, readNotice } from '../../documents/reviews.js';
 import { findLatestReviews } from '../../rules/phase-in.js';
@@ -200,7 +201,7 @@ function listPathReviews(
 
 /** Returns the latest composition of an index that was decided on or before a day. */
 const findDecided = ({ sm, list }: SimulatedIndex, day: Day): Composition | undefined =>
-  list.findLast(({ decision }) => sm.sessions[decision]! <= day);
+  findDecision(list, findLastAtMost(sm.sessions, day));
 
 function findDecisionDay(index: SimulatedIndex, day: Day): Day | undefined {
   const composition = findDecided(index, day);

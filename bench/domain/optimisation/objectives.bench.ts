@@ -3,18 +3,21 @@ import { readObjective } from '#domain/documents/optimisation-spec.js';
 import { createProblem, type ProblemInput } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { createFactorMetric } from '#kernels/optimisation/program/metric.js';
+import { createFactorMetric, computeMetricDiagonal, multiplyMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
+import { createProblemFamily } from './problem-family.js';
 
 /**
- * Measures every objective except tail objectives, with the loadings of 40 factors. The time counts from the rows of a
- * request to the weights. Prints three processor times: the first solve of an objective in a process that has already
- * solved other objectives, and the median and the minimum of seven solves. The command line selects numbers of
- * securities.
+ * Measures every objective except tail objectives with the loadings of 40 factors, and risk parity with the returns of
+ * 504 sessions. The time counts from the rows of a request to the weights. Prints three processor times: the first
+ * solve of an objective in a process that has already solved other objectives, and the median and the minimum of seven
+ * solves. The command line selects numbers of securities.
  */
 const GOALS_MS: Readonly<Record<number, number>> = { 2668: 50, 5000: 200 };
+const PARITY_GOALS_MS: Readonly<Record<number, number>> = { 1000: 50 };
 const FACTORS = 40;
+const SESSIONS = 504;
 const SECTORS = 11;
 const ROUNDS = 7;
 const OBJECTIVES: readonly { readonly type: string; readonly risk_aversion?: number }[] = [
@@ -36,12 +39,59 @@ for (const names of sizes.length > 0 ? sizes : [2668, 5000]) {
   const input = createFamily(names);
   for (const objective of OBJECTIVES) {
     const times = Array.from({ length: ROUNDS }, () => measureSolve(input, objective));
-    const sortedTimes = times.toSorted((a, b) => a - b);
-    const goal = GOALS_MS[names];
-    console.log(
-      `${String(names).padStart(5)} ${objective.type.padEnd(20)} first ${times[0]!.toFixed(1)} ms, median ${sortedTimes[Math.floor(ROUNDS / 2)]!.toFixed(1)}, least ${sortedTimes[0]!.toFixed(1)}${goal === undefined ? '' : `, goal ${goal}`}`,
-    );
+    printTimes({ names, label: objective.type, times, goal: GOALS_MS[names] });
   }
+}
+for (const names of sizes.length > 0 ? sizes : [334, 1000, 2000]) measureRiskParity(names);
+
+/** Measures a portfolio in which all securities contribute the same risk, with the difference from equal shares. */
+function measureRiskParity(names: number): void {
+  const family = createProblemFamily(names, SESSIONS);
+  const objective = readObjective({ type: 'risk_parity' });
+  const times: number[] = [];
+  let distance = Number.NaN;
+  for (let round = 0; round < ROUNDS; round++) {
+    const begin = process.cpuUsage();
+    const problem = family.createProblem([], objective, engine);
+    const solution = engine.scope(() => solveConvex(createSolver(engine), problem));
+    times.push(readProcessorMs(begin));
+    if (solution === undefined) throw new Error(`${names} names: no answer`);
+    distance = computeDistanceFromParity(problem.metric, solution.weights);
+  }
+  const label = `risk_parity, ${SESSIONS} sessions`;
+  printTimes({ names, label, times, goal: PARITY_GOALS_MS[names] });
+  console.log(`      contributions equal to ${distance.toExponential(1)}`);
+}
+
+interface PrintedTimes {
+  readonly names: number;
+  readonly label: string;
+  readonly times: readonly number[];
+  readonly goal: number | undefined;
+}
+
+function printTimes({ names, label, times, goal }: PrintedTimes): void {
+  const sortedTimes = times.toSorted((a, b) => a - b);
+  console.log(
+    `${String(names).padStart(5)} ${label.padEnd(26)} first ${times[0]!.toFixed(1)} ms, median ${sortedTimes[Math.floor(ROUNDS / 2)]!.toFixed(1)}, least ${sortedTimes[0]!.toFixed(1)}${goal === undefined ? '' : `, goal ${goal}`}`,
+  );
+}
+
+function readProcessorMs(begin: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(begin);
+  return (user + system) / 1000;
+}
+
+/** Returns the largest relative difference between a risk contribution and the equal share. */
+function computeDistanceFromParity(
+  metric: ReturnType<typeof createProblemFamily>['metric'],
+  weights: Float64Array,
+): number {
+  const force = new Float64Array(weights.length);
+  multiplyMetric(metric, weights, force);
+  const variance = weights.reduce((sum, weight, i) => sum + weight * force[i]!, 0);
+  const share = variance / computeMetricDiagonal(metric).length;
+  return weights.reduce((maximum, weight, i) => Math.max(maximum, Math.abs((weight * force[i]!) / share - 1)), 0);
 }
 
 type Input = Omit<ProblemInput, 'rows' | 'objective'>;
@@ -64,9 +114,9 @@ function measureSolve(input: Input, objective: (typeof OBJECTIVES)[number]): num
     rows: rows.map((row) => ConstraintRow.parse(row)),
   });
   const solution = engine.scope(() => solveConvex(createSolver(engine), problem));
-  const { user, system } = process.cpuUsage(begin);
+  const ms = readProcessorMs(begin);
   if (solution === undefined) throw new Error(`${names} names, ${objective.type}: no answer`);
-  return (user + system) / 1000;
+  return ms;
 }
 
 /** Returns a problem with a market factor, eleven sector factors and styles, and a skewed index. */

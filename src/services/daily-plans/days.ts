@@ -100,7 +100,11 @@ export function createDays(dependencies: DaysDependencies): Days {
       }
       const dayFile = listFiles(day).find((file) => file.name === name);
       if (dayFile === undefined)
-        throw new Refusal('FILE_NOT_FOUND', `The day ${date} of ${scheduleId} has no file ${name}.`);
+        throw new Refusal('FILE_NOT_FOUND', `The day ${date} of ${scheduleId} has no file ${name}.`, {
+          schedule_id: scheduleId,
+          date,
+          file: name,
+        });
       const { bytes, sha256, artifact } = dayFile;
       return { bytes, sha256, open: () => artifacts.stream({ name: artifact, bytes, sha256 }) };
     },

@@ -136,5 +136,5 @@ function assertOwnSchedule({ indices }: ScheduleBody): void {
 export async function requireSchedule(schedules: Pick<ScheduleReader, 'authored'>, id: string): Promise<AuthoredPlan> {
   const schedule = await schedules.authored(id);
   if (schedule !== undefined) return schedule;
-  throw new Refusal('SCHEDULE_NOT_FOUND', `No schedule is stored under the id ${id}.`);
+  throw new Refusal('SCHEDULE_NOT_FOUND', `No schedule is stored under the id ${id}.`, { schedule_id: id });
 }

@@ -7,7 +7,10 @@ import { describeUnknownField } from '#domain/refusals/unknown-field.js';
 export const LAST_DAY: Day = parseValidDay('9999-12-31');
 
 export function refuseUnknownIdentifier(identifier: string, datasetId: string): Refusal {
-  return new Refusal('IDENTIFIER_NOT_FOUND', `The data store ${datasetId} does not hold ${identifier}.`);
+  return new Refusal('IDENTIFIER_NOT_FOUND', `The data store ${datasetId} does not hold ${identifier}.`, {
+    identifier,
+    store_id: datasetId,
+  });
 }
 
 /** Returns the dates of a window. @throws Refusal INVALID_RANGE */

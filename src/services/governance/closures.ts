@@ -70,7 +70,9 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
       .find((calendarOption) => createFileName(calendarOption.code) === createFileName(code));
     const calendar = option && calendars.base.get(option.code);
     if (calendar !== undefined) return calendar;
-    throw new Refusal('CALENDAR_NOT_FOUND', `No calendar has the code ${code}; GET /indices/calendars lists them.`);
+    throw new Refusal('CALENDAR_NOT_FOUND', `No calendar has the code ${code}; GET /indices/calendars lists them.`, {
+      calendar: code,
+    });
   }
 
   async function get(code: string): Promise<StoredClosures> {

@@ -23,12 +23,16 @@ export async function requireDataset(
   if (storedDocument === undefined) throw refuseMissingDataset(datasetId);
   const document = readStored(storedDocument, readDataset);
   if (document === undefined)
-    throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${datasetId} cannot be read; it can still be deleted.`);
+    throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${datasetId} cannot be read; it can still be deleted.`, {
+      store_id: datasetId,
+    });
   return { document, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
 }
 
 export function refuseMissingDataset(datasetId: string): Refusal {
-  return new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${datasetId}.`);
+  return new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${datasetId}.`, {
+    store_id: datasetId,
+  });
 }
 
 /** Parses the body of a stored document. Returns undefined if it is invalid. */

@@ -216,7 +216,10 @@ test('a day belongs to a session that has begun', async () => {
   expect(await readMessage(saturday)).toContain('is not a session of XNYS');
   expect(await readMessage('2030-01-02')).toContain('has not started');
   expect((await service.refusal('GET', `/schedules/close/days/${saturday}`)).code).toBe('DAY_NOT_FOUND');
-  expect((await service.refusal('GET', `/schedules/none/days`)).code).toBe('SCHEDULE_NOT_FOUND');
+  expect(await service.refusal('GET', `/schedules/none/days`)).toMatchObject({
+    code: 'SCHEDULE_NOT_FOUND',
+    detail: { schedule_id: 'none' },
+  });
 });
 
 test('an earlier version is restored, and days are kept after their schedule is deleted', async () => {

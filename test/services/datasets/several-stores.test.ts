@@ -246,6 +246,7 @@ describe('indices of several stores side by side', () => {
     expect(await service.refusal('POST', '/analytics/IN-WEST/backtest')).toMatchObject({
       status: 404,
       code: 'STORE_NOT_FOUND',
+      detail: { store_id: 'west' },
     });
   });
 });

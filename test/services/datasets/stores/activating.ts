@@ -19,6 +19,7 @@ export function describeActivating(): void {
       expect(await service.refusal('GET', '/data/prices/ONE')).toMatchObject({
         status: 404,
         code: 'IDENTIFIER_NOT_FOUND',
+        detail: { identifier: 'ONE', store_id: 'two' },
       });
     });
 

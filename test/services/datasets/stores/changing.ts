@@ -104,6 +104,7 @@ export function describeChanging(): void {
       expect(await service.refusal('DELETE', '/data/stores/leave')).toMatchObject({
         status: 404,
         code: 'STORE_NOT_FOUND',
+        detail: { store_id: 'leave' },
       });
     });
   });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addStale, formatStale } from '#console/words/stale.js';
+import { addStale, formatDecisionBasis, formatStale } from '#console/words/stale.js';
 
 const staleState = { definition: false, data: false, engine: false, reasons: [] as string[], store_id: null };
 const CALENDAR = 'The calendar XNYS changed since this run: 2024-03-15.';
@@ -25,4 +25,15 @@ test('a run whose store is not registered states that and not a change of the da
   const reasons = ['The store asia of the index is not registered.'];
   expect(formatStale({ ...staleState, data: true, reasons })).toBe('store missing');
   expect(formatStale({ ...staleState, data: true, engine: true, reasons })).toBe('engine changed, store missing');
+});
+
+test('the note of explained decisions states the definition and the data that apply', () => {
+  const [definition, data] = [
+    'The definition of this run applies here; it has changed since the run.',
+    'The current data applies here; it differs from the data of the run.',
+  ];
+  expect(formatDecisionBasis({ ...staleState, definition: true })).toBe(definition);
+  expect(formatDecisionBasis({ ...staleState, data: true })).toBe(data);
+  expect(formatDecisionBasis({ ...staleState, definition: true, data: true })).toBe(`${definition} ${data}`);
+  expect(formatDecisionBasis({ ...staleState, engine: true })).toBe('');
 });

@@ -9,6 +9,7 @@ import { service } from '../../state/service.js';
 import { formatDatapoint, writeDatapointNames } from '../../words/datapoints.js';
 import { formatChoice } from '../../words/labels.js';
 import { formatDecimal, formatFigure, formatMoney, formatPercent, formatPoints } from '../../words/numbers.js';
+import { formatDecisionBasis } from '../../words/stale.js';
 import { useDefinitionRun } from './definition-run.js';
 import { useNameAddress } from './use-name-address.js';
 import './explanation.css';
@@ -53,11 +54,8 @@ export function Explanation({ id, identifier, asOf, stale, uncappedInEffect, onC
 
 /** Renders a note if a new run would make other decisions. */
 export function RunNote({ stale }: Pick<ExplanationProps, 'stale'>) {
-  const parts = [
-    stale?.definition === true && 'the definition changed since this run',
-    stale?.data === true && 'the served data differs from the data of the run',
-  ].filter(Boolean);
-  return parts.length === 0 ? null : <p class="quiet">Decided {parts.join(', ')}.</p>;
+  const basis = stale === null ? '' : formatDecisionBasis(stale);
+  return basis === '' ? null : <p class="quiet">{basis}</p>;
 }
 
 interface ChainProps extends Pick<ExplanationProps, 'uncappedInEffect'> {

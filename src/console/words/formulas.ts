@@ -1,5 +1,7 @@
+import type { DatapointEvaluation } from '#clients/typescript/divisor.js';
+import { formatFigure } from './numbers.js';
 import { isObject, type Json } from './paths.js';
-import { formatPlainText } from './scalars.js';
+import { formatPlainText, formatScalar } from './scalars.js';
 
 /** Returns the text of an expression: as it was typed, or as it is stored with a tree. */
 export function formatFormula(value: Json | undefined): string {
@@ -42,3 +44,19 @@ export function listCompletions(
 
 /** Replaces the last word of a text by its completion. */
 export const completeFormula = (text: string, insert: string): string => text.replace(LAST_WORD, () => insert);
+
+/** Returns the unit of a formula and some of its values, for example `money per share · ABC 94.6055 · on 2024-01-31`. */
+export const formatEvaluation = ({
+  unit,
+  values,
+  as_of: asOf,
+}: Pick<DatapointEvaluation, 'unit' | 'values' | 'as_of'>): string =>
+  [
+    unit,
+    ...values.map(({ identifier, value }) =>
+      [identifier, typeof value === 'number' || value === null ? formatFigure(value) : formatScalar(value)].join(' '),
+    ),
+    asOf === null ? null : `on ${asOf}`,
+  ]
+    .filter((part) => part !== null)
+    .join(' · ');

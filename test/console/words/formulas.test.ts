@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { completeFormula, listCompletions, formatFormula } from '#console/words/formulas.js';
+import { completeFormula, formatEvaluation, formatFormula, listCompletions } from '#console/words/formulas.js';
 
 const FUNCTIONS = [
   { name: 'zscore', signature: 'zscore(x)', help: 'Distance from the mean.' },
@@ -23,4 +23,14 @@ test('a formula is shown as it was typed, or as its tree is formatted', () => {
   expect(formatFormula({ node: 'function', name: 'abs', operands: [], text: 'abs(A)' })).toBe('abs(A)');
   expect(formatFormula({ node: 'field', name: 'A' })).toBe('A');
   expect(formatFormula(undefined)).toBe('');
+});
+
+test('the values of a formula are rounded for reading', () => {
+  const values = [
+    { identifier: 'ABC', value: 94.60550000000002 },
+    { identifier: 'DEF', value: 'Energy' },
+    { identifier: 'GHI', value: null },
+  ];
+  const evaluation = { unit: 'money per share', values, as_of: '2024-01-31' };
+  expect(formatEvaluation(evaluation)).toBe('money per share · ABC 94.6055 · DEF Energy · GHI – · on 2024-01-31');
 });

@@ -3,9 +3,8 @@ import type { ComponentChildren } from 'preact';
 import { useContext } from 'preact/hooks';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { service } from '../../state/service.js';
-import { completeFormula, listCompletions, formatFormula } from '../../words/formulas.js';
+import { completeFormula, formatEvaluation, formatFormula, listCompletions } from '../../words/formulas.js';
 import type { Json } from '../../words/paths.js';
-import { formatScalar } from '../../words/scalars.js';
 import { FormulaTerms } from './formula-terms.js';
 
 interface FormulaProps {
@@ -58,11 +57,8 @@ function Meaning({ text, found, findings }: MeaningProps) {
     return (
       <MarkedText text={text} finding={wrong} isStated={findings.some(({ message }) => message === wrong.message)} />
     );
-  const values = found.values.map(({ identifier, value }) => `${identifier} ${formatScalar(value)}`);
-  const facts = [found.unit, ...values, found.as_of === null ? null : `on ${found.as_of}`].filter(
-    (part) => part !== null,
-  );
-  return facts.length === 0 ? null : <p class="field-help formula-values">{facts.join(' · ')}</p>;
+  const evaluation = formatEvaluation(found);
+  return evaluation === '' ? null : <p class="field-help formula-values">{evaluation}</p>;
 }
 
 interface MarkedTextProps {

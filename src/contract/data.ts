@@ -176,6 +176,17 @@ export const FieldList = defineObject(() => ({
     )
     .meta({ description: 'Columns and derived datapoints, by name.' }),
   universes: z.array(z.string()).meta({ description: 'Names of the universes of the store.' }),
+  index_defaults: z
+    .strictObject({
+      currency: z.string().nullable().meta({
+        description: 'Only currency of the securities, otherwise the currency that the store declares.',
+      }),
+      calendar: z.string().nullable().meta({ description: 'Calendar of the only exchange of the securities.' }),
+      base_date: z.string().nullable().meta({
+        description: 'One year after the start of the store; its first date if the store is shorter.',
+      }),
+    })
+    .meta({ description: 'Values of a new index on the store; null if the store does not determine a value.' }),
 })).meta({ id: 'FieldList' });
 export type FieldList = z.infer<typeof FieldList>;
 
@@ -305,8 +316,8 @@ export const dataRoutes = defineRoutes({
     onStore: 'query',
     scope: 'read',
     tag: 'data',
-    summary: 'Lists the fields that rules can read in the served store, and its universes.',
-    success: { status: 200, description: 'The fields and universes.', schema: FieldList },
+    summary: 'Lists the fields that rules can read in the served store, its universes, and the values of a new index.',
+    success: { status: 200, description: 'The fields, universes and defaults.', schema: FieldList },
     errors: ['NO_DATA_SOURCE'],
   },
   listSeries: {

@@ -134,6 +134,7 @@ export function composeMarket(core: MarketInput): MarketComponents {
   const datasets = createDatasets({ ...terms, jobs, kinds, locations, databases });
   const data = createData({
     markets,
+    calendars,
     jobs,
     dataVersions: versions,
     datasetInUse: datasets.datasetInUse,

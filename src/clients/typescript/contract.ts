@@ -4292,6 +4292,15 @@ export interface FieldList {
   })[];
   /** Names of the universes of the store. */
   readonly universes: readonly string[];
+  /** Values of a new index on the store; null if the store does not determine a value. */
+  readonly index_defaults: {
+    /** Only currency of the securities, otherwise the currency that the store declares. */
+    readonly currency: string | null;
+    /** Calendar of the only exchange of the securities. */
+    readonly calendar: string | null;
+    /** One year after the start of the store; its first date if the store is shorter. */
+    readonly base_date: string | null;
+  };
 }
 
 /** Datapoint that is read for every security on or before the decision date. */
@@ -13917,7 +13926,7 @@ export interface Operations {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: DataSourceStatus;
   };
-  /** Lists the fields that rules can read in the served store, and its universes. */
+  /** Lists the fields that rules can read in the served store, its universes, and the values of a new index. */
   listFields: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined };
     answer: FieldList;

@@ -30,9 +30,12 @@ export function isCurrencyHeld(market: MarketData, name: string): boolean {
   return listHeldCurrencies(market).has(name);
 }
 
+/** Returns the currencies in which securities of a market are quoted. */
+export const listQuotedCurrencies = (market: MarketData): string[] => [...groupByCurrency(market).keys()];
+
 /** Returns the currencies in which securities of a market are quoted, including the currency of the store. */
 export const listCurrencies = (market: MarketData): string[] => [
-  ...groupByCurrency(market).keys(),
+  ...listQuotedCurrencies(market),
   ...(market.currency == null ? [] : [market.currency]),
 ];
 

@@ -12,6 +12,7 @@ import type {
   SearchQuery,
   SeriesCollection,
 } from '#contract/data.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
 import type { Day } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
@@ -29,6 +30,7 @@ import { searchSecurities, searchSeries } from './search.js';
 
 export interface DataDependencies {
   readonly markets: Markets;
+  readonly calendars: Pick<Calendars, 'list'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly dataVersions: Pick<DataVersions, 'servedAt'>;
   /** Returns the metadata of a store in use. */
@@ -74,7 +76,7 @@ export interface Data {
 /** Columns in the usual order of price bars; other columns follow in the order of the files. */
 const STANDARD_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
 
-export function createData({ markets, jobs, dataVersions, datasetInUse, now }: DataDependencies): Data {
+export function createData({ markets, calendars, jobs, dataVersions, datasetInUse, now }: DataDependencies): Data {
   const getToday = (): Day => Math.floor(now() / 86_400_000);
 
   async function readPrices(
@@ -119,7 +121,7 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
       (await jobs.query('coverage', { market: markets.require().handle }, signal)).bytes,
     search: (query) => searchSecurities(markets.require().market, query),
     series: (query) => searchSeries(markets.require().market, query),
-    fields: () => listFields(markets.require()),
+    fields: () => listFields(markets.require(), calendars),
     source() {
       const current = markets.current();
       return { configured: current !== undefined, identifiers: current?.market.identifiers.length ?? 0 };

@@ -1422,7 +1422,7 @@ class Operations:
         return cast("c.DataSourceStatus", self._transport.json("GET", "/data/source", query={"store_id": store_id}))
 
     def list_fields(self, *, store_id: Optional[str] = None) -> c.FieldList:
-        """Lists the fields that rules can read in the served store, and its universes.
+        """Lists the fields that rules can read in the served store, its universes, and the values of a new index.
 
         :param store_id: Data store. Default: the store of the index, or the active store. Any other store is loaded when it is first used.
         """

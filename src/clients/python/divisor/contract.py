@@ -4797,11 +4797,22 @@ class FieldListFieldsNumber(t.TypedDict):
     kind: t.Literal["number", "string", "boolean"]
 
 
+class FieldListIndexDefaults(t.TypedDict):
+    #: Only currency of the securities, otherwise the currency that the store declares.
+    currency: t.Optional[str]
+    #: Calendar of the only exchange of the securities.
+    calendar: t.Optional[str]
+    #: One year after the start of the store; its first date if the store is shorter.
+    base_date: t.Optional[str]
+
+
 class FieldList(t.TypedDict):
     #: Columns and derived datapoints, by name.
     fields: t.Sequence[FieldListFieldsNumber]
     #: Names of the universes of the store.
     universes: t.Sequence[str]
+    #: Values of a new index on the store; null if the store does not determine a value.
+    index_defaults: FieldListIndexDefaults
 
 
 class _FieldNode(t.TypedDict):

@@ -7097,13 +7097,15 @@ export interface MethodologyTemplateDetail {
   readonly source: TemplateSource;
   /** Columns, series and universes that the template requires in addition to closes. */
   readonly needs: readonly TemplateNeed[];
-  /** True if the served store contains all required data; null if no store is served. */
+  /** True if the served store contains all required data, including exchange rates; null if no store is served. */
   readonly can_run: boolean | null;
+  /** Exchange rates that the template requires and the served store lacks, such as EURUSD. */
+  readonly missing_rates: readonly string[];
   /** Ids of the documents of the template, in the order in which they must be stored. */
   readonly index_ids: readonly string[];
   /** Choices of the template where the public document is not specific, and deviations from the document. */
   readonly choices: readonly string[];
-  /** Bodies in the form that PUT accepts, underlying indices first. */
+  /** Bodies in the form that PUT accepts, underlying indices first. If the served store lacks exchange rates into the currency of the template, they have the currency and the calendar of the store. */
   readonly documents: readonly Readonly<Record<string, unknown>>[];
   /** Other data that the served store lacks, such as exchange rates. */
   readonly findings: readonly Finding[];
@@ -7131,8 +7133,10 @@ export interface MethodologyTemplateSummary {
   readonly source: TemplateSource;
   /** Columns, series and universes that the template requires in addition to closes. */
   readonly needs: readonly TemplateNeed[];
-  /** True if the served store contains all required data; null if no store is served. */
+  /** True if the served store contains all required data, including exchange rates; null if no store is served. */
   readonly can_run: boolean | null;
+  /** Exchange rates that the template requires and the served store lacks, such as EURUSD. */
+  readonly missing_rates: readonly string[];
   /** Ids of the documents of the template, in the order in which they must be stored. */
   readonly index_ids: readonly string[];
 }

@@ -24,10 +24,13 @@ const summary = {
   needs: z
     .array(TemplateNeed)
     .meta({ description: 'Columns, series and universes that the template requires in addition to closes.' }),
-  can_run: z
-    .boolean()
-    .nullable()
-    .meta({ description: 'True if the served store contains all required data; null if no store is served.' }),
+  can_run: z.boolean().nullable().meta({
+    description:
+      'True if the served store contains all required data, including exchange rates; null if no store is served.',
+  }),
+  missing_rates: z
+    .array(z.string())
+    .meta({ description: 'Exchange rates that the template requires and the served store lacks, such as EURUSD.' }),
   index_ids: z
     .array(z.string())
     .meta({ description: 'Ids of the documents of the template, in the order in which they must be stored.' }),
@@ -45,9 +48,10 @@ export const TemplateDetail = defineObject(() => ({
   choices: z.array(z.string()).meta({
     description: 'Choices of the template where the public document is not specific, and deviations from the document.',
   }),
-  documents: z
-    .array(z.record(z.string(), z.unknown()))
-    .meta({ description: 'Bodies in the form that PUT accepts, underlying indices first.' }),
+  documents: z.array(z.record(z.string(), z.unknown())).meta({
+    description:
+      'Bodies in the form that PUT accepts, underlying indices first. If the served store lacks exchange rates into the currency of the template, they have the currency and the calendar of the store.',
+  }),
   findings: z.array(Finding).meta({ description: 'Other data that the served store lacks, such as exchange rates.' }),
 })).meta({ id: 'MethodologyTemplateDetail' });
 export type TemplateDetail = z.infer<typeof TemplateDetail>;

@@ -61,16 +61,24 @@ const formatStem = (templateId: string): string => templateId.toUpperCase();
 /** JSON object. */
 type Body = Readonly<Record<string, unknown>>;
 
-interface Terms {
+/** Values that replace those of a template. */
+export interface TemplateTerms {
   /** Id that replaces the id of the template. The other documents keep their suffix. */
   readonly indexId?: string | undefined;
   readonly baseDate?: string | undefined;
+  /** Currency of documents that state none; an overlay has the currency of its underlying index. */
+  readonly currency?: string | undefined;
+  readonly calendar?: string | undefined;
 }
 
 /**
- * Returns the documents of a template with other ids and another base date, and adjusts the references between them.
+ * Returns the documents of a template with other ids, another base date, currency and calendar, and adjusts the
+ * references between them.
  */
-export function createTemplateDocuments(template: MethodologyTemplate, { indexId, baseDate }: Terms): Body[] {
+export function createTemplateDocuments(
+  template: MethodologyTemplate,
+  { indexId, baseDate, currency, calendar }: TemplateTerms,
+): Body[] {
   const stem = formatStem(template.id);
   const newIds = new Map(
     template.documents.map(({ id }) => [id, indexId === undefined ? id : `${indexId}${id.slice(stem.length)}`]),
@@ -78,7 +86,12 @@ export function createTemplateDocuments(template: MethodologyTemplate, { indexId
   return template.documents.map((document) => {
     // The document may repeat the base date, for example in a bound that follows a path. These dates are replaced too.
     const replacements = baseDate === undefined ? newIds : new Map([...newIds, [document.base_date, baseDate]]);
-    return replaceIds(document, replacements) as Body; // an object remains an object
+    const body = replaceIds(document, replacements) as Body; // an object remains an object
+    return {
+      ...body,
+      ...(calendar === undefined ? {} : { calendar }),
+      ...(currency === undefined || 'currency' in body || 'overlay' in body ? {} : { currency }),
+    };
   });
 }
 

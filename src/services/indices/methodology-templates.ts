@@ -1,11 +1,17 @@
 import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contract/indices/templates.js';
 import { callOnce } from '#base/once.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
+import { findFirstBaseDate, findIndexDefaults } from '#domain/checks/index-defaults.js';
 import { checkOnMarket } from '#domain/checks/index-on-market.js';
+import { findMissingRates } from '#domain/checks/required-rates.js';
 import { listMissingNeeds, listDataNeeds, type DataNeed } from '#domain/checks/template-needs.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { createTemplateDocuments, type MethodologyTemplate } from '#domain/documents/methodology-template.js';
+import {
+  createTemplateDocuments,
+  type MethodologyTemplate,
+  type TemplateTerms,
+} from '#domain/documents/methodology-template.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors, Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
@@ -49,15 +55,19 @@ interface PreparedTemplate {
   readonly needs: readonly DataNeed[];
 }
 
-/** Data that a template needs and the served store does not have. */
-interface MissingData {
+/** Template on a market, with the data that it needs and the market does not have. */
+interface FittedTemplate {
+  /** Currency and calendar of the market, if they replace those of the template. */
+  readonly replacements: Replacements;
   readonly needs: readonly DataNeed[];
   readonly findings: readonly Finding[];
 }
 
+type Replacements = Pick<TemplateTerms, 'currency' | 'calendar'>;
+
 /** Results on a market, by template. */
 interface TemplateResults {
-  readonly lacks: Map<string, MissingData>;
+  readonly fits: Map<string, FittedTemplate>;
   readonly levels: Map<string, TemplateLevel>;
 }
 
@@ -72,9 +82,6 @@ const STANDARD_COLUMNS: Readonly<Record<string, string>> = {
   ISSUER: 'Company that issued the security.',
 };
 
-/** Number of days between the start of a store and a base date. Rules then have one year of history. */
-const HISTORY_DAYS = 366;
-
 /**
  * Error codes of a template that does not fit a store: its rules select no securities, or its constraints cannot be
  * satisfied.
@@ -88,21 +95,28 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
 
   const answers = new WeakMap<MarketData, TemplateResults>();
   function getResultsOn(market: MarketData): TemplateResults {
-    const cachedResults = answers.get(market) ?? { lacks: new Map(), levels: new Map() };
+    const cachedResults = answers.get(market) ?? { fits: new Map(), levels: new Map() };
     answers.set(market, cachedResults);
     return cachedResults;
   }
 
-  function findLack({ template, documents }: PreparedTemplate): MissingData | undefined {
-    const market = markets.current()?.market;
-    if (market === undefined) return undefined;
-    const { lacks } = getResultsOn(market);
-    const lack = lacks.get(template.id) ?? {
+  function fitToMarket(preparedTemplate: PreparedTemplate, market: MarketData): FittedTemplate {
+    const { template } = preparedTemplate;
+    const { fits } = getResultsOn(market);
+    const cachedFit = fits.get(template.id);
+    if (cachedFit !== undefined) return cachedFit;
+    const replacements = findReplacements(preparedTemplate, market, calendars);
+    const documents =
+      replacements.currency === undefined
+        ? preparedTemplate.documents
+        : parseDocuments(template, calendars, replacements);
+    const fit = {
+      replacements,
       needs: listMissingNeeds(documents, market),
       findings: listMissing(documents, market),
     };
-    lacks.set(template.id, lack);
-    return lack;
+    fits.set(template.id, fit);
+    return fit;
   }
 
   function requireTemplate(id: string): PreparedTemplate {
@@ -127,7 +141,8 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   }
 
   function createSummary(preparedTemplate: PreparedTemplate) {
-    const lack = findLack(preparedTemplate);
+    const market = markets.current()?.market;
+    const fit = market === undefined ? undefined : fitToMarket(preparedTemplate, market);
     const { id, title, kind, style, source, meanings } = preparedTemplate.template;
     return {
       id,
@@ -139,9 +154,10 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
         kind,
         name,
         meaning: meanings[name] ?? STANDARD_COLUMNS[name] ?? name,
-        missing: lack?.needs.some((need) => need.kind === kind && need.name === name) === true,
+        missing: fit?.needs.some((need) => need.kind === kind && need.name === name) === true,
       })),
-      can_run: lack === undefined ? null : lack.needs.length === 0 && lack.findings.length === 0,
+      can_run: fit === undefined ? null : fit.needs.length === 0 && fit.findings.length === 0,
+      missing_rates: listMissingRates(fit?.findings ?? []),
       index_ids: preparedTemplate.documents.map((document) => document.id),
     };
   }
@@ -154,13 +170,17 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const preparedTemplate = requireTemplate(id);
       const market = markets.current()?.market;
       const baseDate = requestedDate ?? (market === undefined ? undefined : findFirstBaseDate(market));
-      const documents = createTemplateDocuments(preparedTemplate.template, { indexId, baseDate });
+      const replacements = market === undefined ? {} : fitToMarket(preparedTemplate, market).replacements;
+      const documents = createTemplateDocuments(preparedTemplate.template, { indexId, baseDate, ...replacements });
       return {
         ...createSummary(preparedTemplate),
         index_ids: documents.map((document) => String(document['id'])),
         choices: preparedTemplate.template.choices,
         documents,
-        findings: [...(findLack(preparedTemplate)?.findings ?? [])] as TemplateDetail['findings'], // this type has read-only lists
+        // This type has read-only lists.
+        findings: [
+          ...(market === undefined ? [] : fitToMarket(preparedTemplate, market).findings),
+        ] as TemplateDetail['findings'],
       };
     },
     async level(id, signal) {
@@ -169,12 +189,13 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const { levels } = getResultsOn(market);
       const entry = levels.get(id);
       if (entry !== undefined) return entry;
-      assertNoErrors('template', listMissing(preparedTemplate.documents, market));
+      const { findings, replacements } = fitToMarket(preparedTemplate, market);
+      assertNoErrors('template', findings);
       const latestDate = formatDay((market.dates.at(-1) ?? 0) - SKETCH_DAYS);
       const earliestDate = findFirstBaseDate(market);
       const baseDate = latestDate > earliestDate ? latestDate : earliestDate;
       const documents = Object.fromEntries(
-        parseDocuments(preparedTemplate.template, calendars, baseDate).map((indexDocument) => [
+        parseDocuments(preparedTemplate.template, calendars, { baseDate, ...replacements }).map((indexDocument) => [
           indexDocument.id,
           indexDocument,
         ]),
@@ -188,11 +209,24 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   };
 }
 
-/** Returns the day one year after the start of a market. If the market is shorter, returns its first day. */
-function findFirstBaseDate({ dates }: MarketData): string {
-  const [first = 0, last = 0] = [dates[0], dates.at(-1)];
-  return formatDay(first + HISTORY_DAYS < last ? first + HISTORY_DAYS : first);
+/**
+ * Returns the currency and the calendar of a market if it lacks exchange rates into the currency of a template. A
+ * template that states a currency keeps it, because its rules are about that currency.
+ */
+function findReplacements(
+  { template, documents }: PreparedTemplate,
+  market: MarketData,
+  calendars: Calendars,
+): Replacements {
+  if (template.documents.some((document) => 'currency' in document)) return {};
+  if (documents.every((document) => findMissingRates(market, document).length === 0)) return {};
+  const { currency, calendar } = findIndexDefaults(market, calendars);
+  return currency === null ? {} : { currency, calendar: calendar ?? undefined };
 }
+
+const listMissingRates = (findings: readonly Finding[]): string[] => [
+  ...new Set(findings.filter(({ code }) => code === 'FX_MISSING').map(({ value }) => String(value))),
+];
 
 /**
  * Checks a template and determines the data that it needs. @throws Error if the documents are invalid, or if a column
@@ -209,13 +243,14 @@ function prepareTemplate(template: MethodologyTemplate, calendars: Calendars): P
   return { template, documents, needs };
 }
 
-/**
- * Returns the documents of a template in the form that is computed. If no base date is given, the base date of the
- * template is used.
- */
-function parseDocuments(template: MethodologyTemplate, calendars: Calendars, baseDate?: string): IndexDocument[] {
+/** Returns the documents of a template in the form that is computed. Terms that are not given are those of the template. */
+function parseDocuments(
+  template: MethodologyTemplate,
+  calendars: Calendars,
+  terms: TemplateTerms = {},
+): IndexDocument[] {
   const byId = new Map<string, IndexDocument>();
-  for (const body of createTemplateDocuments(template, { baseDate })) {
+  for (const body of createTemplateDocuments(template, terms)) {
     const { document, findings } = validateIndex(body, { calendars: calendars.list(), indexOf: (id) => byId.get(id) });
     if (document === undefined)
       throw new Error(`data/methodologies/${template.id}.json: ${String(body['id'])}: ${JSON.stringify(findings)}`);
@@ -224,10 +259,14 @@ function parseDocuments(template: MethodologyTemplate, calendars: Calendars, bas
   return [...byId.values()];
 }
 
-/** Returns the errors that a run of the documents on a market would report. */
+/**
+ * Returns the errors that a run of the documents on a market would report. A missing exchange rate is an error because
+ * templates rank all securities in one currency.
+ */
 function listMissing(documents: readonly IndexDocument[], market: MarketData): Finding[] {
   const byId = new Map(documents.map((document) => [document.id, document]));
   return documents
     .flatMap((document) => checkOnMarket(document, market, { severity: 'error', indexOf: (id) => byId.get(id) }))
+    .map((finding): Finding => (finding.code === 'FX_MISSING' ? { ...finding, severity: 'error' } : finding))
     .filter(({ severity }) => severity === 'error');
 }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { readMethodologies } from '#cli/methodology-files.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createMethodologyTemplates } from '#services/indices/methodology-templates.js';
+import { buildMarket } from '../../domain/backtest/market-builder.js';
 
 const refuseCall = (): never => {
   throw new Error('no store is served');
@@ -41,4 +42,37 @@ test('the check of a template throws if a column of its rules is not described, 
     'data/methodologies/best-in-class.json must describe these columns in meanings: CONTROVERSY_SCORE, ESG_RATING',
   );
   expect(() => valid!.run()).not.toThrow();
+});
+
+test('templates have the currency and the calendar of a store without exchange rates, unless they state a currency', () => {
+  const dates = ['2024-03-04', '2024-03-05'];
+  const reference = { A: { CURRENCY: 'EUR', EXCHANGE: 'XETR' } };
+  const createTemplatesOn = (close: Record<string, number[]>) =>
+    createMethodologyTemplates({
+      read: readMethodologies,
+      calendars: openCalendars(),
+      markets: { current: () => ({ market: buildMarket({ dates, close, reference }) }) as never, require: refuseCall },
+      jobs: { query: refuseCall },
+    });
+  const templates = createTemplatesOn({ A: [100, 101] });
+  const calm = templates.get('low-volatility', {});
+  expect(calm.documents.map(({ currency, calendar }) => [currency, calendar])).toEqual([
+    ['EUR', 'XETR'],
+    ['EUR', 'XETR'],
+  ]);
+  expect(calm.missing_rates).toEqual([]);
+  expect(templates.get('risk-control', {}).documents.map(({ currency }) => currency)).toEqual([
+    'EUR',
+    undefined,
+    undefined,
+  ]);
+  const quanto = templates.get('quanto', {});
+  expect(quanto.documents.map(({ currency }) => currency)).toEqual([undefined, 'EUR', 'EUR']);
+  expect(quanto.missing_rates).toContain('EURUSD');
+  const restrictedIds = templates
+    .list()
+    .templates.flatMap(({ id, missing_rates: rates }) => (rates.length > 0 ? [id] : []));
+  expect(restrictedIds).toEqual(['currency-hedged', 'quanto']);
+  const withRate = createTemplatesOn({ A: [100, 101], EURUSD: [1.1, 1.1] });
+  expect(withRate.get('low-volatility', {}).documents[0]).not.toHaveProperty('currency');
 });

@@ -7931,13 +7931,15 @@ class MethodologyTemplateDetail(t.TypedDict):
     source: TemplateSource
     #: Columns, series and universes that the template requires in addition to closes.
     needs: t.Sequence[TemplateNeed]
-    #: True if the served store contains all required data; null if no store is served.
+    #: True if the served store contains all required data, including exchange rates; null if no store is served.
     can_run: t.Optional[bool]
+    #: Exchange rates that the template requires and the served store lacks, such as EURUSD.
+    missing_rates: t.Sequence[str]
     #: Ids of the documents of the template, in the order in which they must be stored.
     index_ids: t.Sequence[str]
     #: Choices of the template where the public document is not specific, and deviations from the document.
     choices: t.Sequence[str]
-    #: Bodies in the form that PUT accepts, underlying indices first.
+    #: Bodies in the form that PUT accepts, underlying indices first. If the served store lacks exchange rates into the currency of the template, they have the currency and the calendar of the store.
     documents: t.Sequence[t.Mapping[str, t.Any]]
     #: Other data that the served store lacks, such as exchange rates.
     findings: t.Sequence[Finding]
@@ -7965,8 +7967,10 @@ class MethodologyTemplateSummary(t.TypedDict):
     source: TemplateSource
     #: Columns, series and universes that the template requires in addition to closes.
     needs: t.Sequence[TemplateNeed]
-    #: True if the served store contains all required data; null if no store is served.
+    #: True if the served store contains all required data, including exchange rates; null if no store is served.
     can_run: t.Optional[bool]
+    #: Exchange rates that the template requires and the served store lacks, such as EURUSD.
+    missing_rates: t.Sequence[str]
     #: Ids of the documents of the template, in the order in which they must be stored.
     index_ids: t.Sequence[str]
 

@@ -47,15 +47,16 @@ const FIRST_SCREEN = 12;
 
 /** Renders the templates as cards, grouped by kind. */
 function Gallery({ templates, taken }: GalleryProps) {
-  const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
+  /** Problems of the templates whose level was requested; null for a level without a problem. */
+  const [answered, setAnswered] = useState<ReadonlyMap<string, string | null>>(new Map());
+  const canRunHere = (template: MethodologyTemplateSummary) =>
+    template.can_run === true && (answered.get(template.id) ?? null) === null;
   const [typed, setTyped] = useState('');
   const kind = KINDS.find(({ value }) => value === getParameter('kind'))?.value ?? '';
   const isRunnable = getParameter('runs') === 'yes';
   const foundTemplates = templates.filter(
     (template) =>
-      holdsWords(template, typed) &&
-      (kind === '' || template.kind === kind) &&
-      (!isRunnable || template.can_run === true),
+      holdsWords(template, typed) && (kind === '' || template.kind === kind) && (!isRunnable || canRunHere(template)),
   );
   const groups = GROUPS.map((group) => ({ ...group, cards: listRunnableFirst(foundTemplates, group.value) }));
   const orderedTemplates = groups.flatMap(({ cards }) => cards);
@@ -95,7 +96,7 @@ function Gallery({ templates, taken }: GalleryProps) {
       {groups
         .filter(({ cards }) => cards.length > 0)
         .map(({ value, text, cards }) => (
-          <Section key={value} title={text} aside={runnableText(cards)}>
+          <Section key={value} title={text} aside={formatRunnable(cards, cards.filter(canRunHere).length)}>
             <ul class="templates">
               {cards.map((template) => (
                 <Card
@@ -104,7 +105,7 @@ function Gallery({ templates, taken }: GalleryProps) {
                   taken={taken}
                   isAsked={requestedTemplates.includes(template) || answered.has(template.id)}
                   isFirst={first.has(template)}
-                  onAnswer={() => setAnswered((before) => new Set([...before, template.id]))}
+                  onAnswer={(problem) => setAnswered((before) => new Map([...before, [template.id, problem]]))}
                 />
               ))}
             </ul>
@@ -140,8 +141,7 @@ const listRunnableFirst = (templates: Templates, kind: Kind): Templates => {
 };
 
 /** Describes how many templates of a group work with the served store. */
-function runnableText(cards: Templates): string {
-  const runnable = cards.filter(({ can_run: canRun }) => canRun === true).length;
+function formatRunnable(cards: Templates, runnable: number): string {
   if (cards.every(({ can_run: canRun }) => canRun === null)) return formatCount(cards.length);
   return runnable === cards.length ? `all ${runnable} can run` : `${runnable} of ${cards.length} can run`;
 }
@@ -161,7 +161,8 @@ interface CardProps {
   readonly isAsked: boolean;
   /** True if the card is on the first screen. */
   readonly isFirst: boolean;
-  onAnswer(): void;
+  /** @param problem reason why the template cannot be computed; null if there is none */
+  onAnswer(problem: string | null): void;
 }
 
 function Card({ template, taken, isAsked, isFirst, onAnswer }: CardProps) {
@@ -172,11 +173,11 @@ function Card({ template, taken, isAsked, isFirst, onAnswer }: CardProps) {
     { follows: false },
   );
   const isDone = level.data !== undefined || level.trouble !== null;
-  useEffect(() => {
-    if (isDone) onAnswer();
-  }, [isDone]);
-  const address = formatAddress('/console/indices/new', { template: id, id: findFreeId(template, taken) });
   const problem = level.data?.problem ?? level.trouble?.message ?? null;
+  useEffect(() => {
+    if (isDone) onAnswer(problem);
+  }, [isDone, problem]);
+  const address = formatAddress('/console/indices/new', { template: id, id: findFreeId(template, taken) });
   return (
     <li class="template" aria-busy={isFirst && isAsked && !isDone}>
       <header>
@@ -226,20 +227,26 @@ function State({ template: { can_run: canRun }, problem }: StateProps) {
 }
 
 /** Renders which data the served store lacks. The names of the columns are folded. */
-function Missing({ template: { needs, can_run: canRun } }: Pick<CardProps, 'template'>) {
+function Missing({ template: { needs, missing_rates: rates, can_run: canRun } }: Pick<CardProps, 'template'>) {
   const missing = needs.filter((need) => need.missing);
-  if (canRun !== false || missing.length === 0) return null;
+  if (canRun !== false || missing.length + rates.length === 0) return null;
+  const meanings = [
+    ...missing.map(({ meaning }) => meaning.replace(/\.$/, '')),
+    ...rates.map((pair) => `Exchange rate ${pair}`),
+  ];
   return (
     <div class="template-missing">
-      Data that the store lacks: {missing.map(({ meaning }) => meaning.replace(/\.$/, '')).join('; ')}.
-      <details>
-        <summary>Details</summary>
-        {missing.map(({ name, kind }) => (
-          <span key={name}>
-            {kind} <code>{name}</code>{' '}
-          </span>
-        ))}
-      </details>
+      Data that the store lacks: {meanings.join('; ')}.
+      {missing.length > 0 && (
+        <details>
+          <summary>Details</summary>
+          {missing.map(({ name, kind }) => (
+            <span key={name}>
+              {kind} <code>{name}</code>{' '}
+            </span>
+          ))}
+        </details>
+      )}
     </div>
   );
 }

@@ -1,13 +1,8 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 
 /**
- * Returns the served store and the store of a new index. A new index names the served store, so that it stays current
- * when another store is served.
+ * Returns the store of a new index; null if no store is served. A new index names the served store, so that it stays
+ * current when another store is served.
  */
-export function storeOfNew(stores: readonly DataStore[]): {
-  readonly served: DataStore | undefined;
-  readonly store: string | null;
-} {
-  const servedStore = stores.find(({ active }) => active);
-  return { served: servedStore, store: servedStore?.store_id ?? null };
-}
+export const findStoreOfNew = (stores: readonly DataStore[]): string | null =>
+  stores.find(({ active }) => active)?.store_id ?? null;

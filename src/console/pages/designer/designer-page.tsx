@@ -11,11 +11,9 @@ import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { useExchanges } from '../../state/exchanges.js';
 import { getParameter } from '../../state/location.js';
 import { may } from '../../state/principal.js';
-import { useFields } from '../../state/fields.js';
-import { storeOfNew } from '../../state/new-index.js';
+import { findStoreOfNew } from '../../state/new-index.js';
 import { useResource, worldVersion } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { useIndexStore } from '../../state/index-store.js';
@@ -45,6 +43,7 @@ import { Changes, Identity, Precision, Schedule, Treatment, Universe } from './p
 import { PendingChanges } from './pending-changes.js';
 import { getId, loadIndex, useSaving, type OpenedIndex, type SaveState } from './saving.js';
 import { Selection } from './selection.js';
+import { useStoreNames } from './store-names.js';
 import { listTakenIdFindings } from './taken-id.js';
 import { Weighting } from './weighting.js';
 import './designer.css';
@@ -84,17 +83,13 @@ export function DesignerPage({ params }: PageProps) {
 }
 
 async function createIndex(signal: AbortSignal): Promise<OpenedIndex> {
-  const [{ indices }, { stores }, fields] = await Promise.all([
+  const [{ indices }, { stores }, market] = await Promise.all([
     service.value.call('listIndices', { signal }),
     service.value.call('listStores', { signal }),
-    service.value.call('listFields', { signal }).then(
-      (list) => list.fields.map(({ name }) => name),
-      () => [], // no store is served
-    ),
+    service.value.call('listFields', { signal }).catch(() => null), // no store is served
   ]);
-  const { served, store } = storeOfNew(stores);
   const takenIds = new Set(indices.map(({ id }) => id));
-  const document = createDocument(takenIds, { start: served?.start ?? null, fields, store });
+  const document = createDocument(takenIds, { market, store: findStoreOfNew(stores) });
   return { document, etag: null, isStored: false };
 }
 
@@ -121,7 +116,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const { draft, left, discard } = useDraft(opened);
   const document = draft.document.value;
   const store = useIndexStore(document);
-  const names = useNames(store ?? null);
+  const names = useStoreNames(draft, { store, isStored });
   const isChanged = !isSame(document, first);
   // Validation waits until all underlying documents are stored, for example the parent.
   const absent = useAbsent(opened.beneath);
@@ -277,25 +272,6 @@ function SavedIndex({ id, saving, mine, note }: SavedIndexProps) {
 }
 
 const isSame = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === JSON.stringify(b);
-
-/** Loads the suggestions for fields: datapoints of the definition's store, and ids of stored documents. */
-function useNames(store: string | null) {
-  const fields = useFields(store);
-  const stores = useStores();
-  const exchanges = useExchanges();
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const watchlists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
-  return {
-    datapoints: fields.data?.fields.map(({ name }) => name) ?? [],
-    known: {
-      exchanges,
-      indices: indices.data?.indices.map(({ id }) => id) ?? [],
-      universes: fields.data?.universes ?? [],
-      stores: new Map(stores.data?.stores.map(({ store_id: id, name }) => [id, name])),
-      watchlists: watchlists.data?.watchlists.map(({ watchlist_id: id }) => id) ?? [],
-    },
-  };
-}
 
 function Forms({ document }: { readonly document: JsonObject }) {
   const { isStored } = useWorkshop();

@@ -1,8 +1,7 @@
 import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import { subtractMonths } from '../../words/dates.js';
-import type { Finding, IndexDocumentBody, RuleTypes } from '#clients/typescript/divisor.js';
+import type { FieldList, Finding, IndexDocumentBody, RuleTypes } from '#clients/typescript/divisor.js';
 import type { Terms } from '../../components/form/formula-terms.js';
 import { parseJson } from '../../state/addressed.js';
 import { getParameter } from '../../state/location.js';
@@ -121,53 +120,64 @@ export const listFindingsAt = (findings: readonly Finding[], path: Path): readon
   findings.filter((finding) => finding.path === formatPath(path));
 
 interface StoreMarket {
-  /** First date of the served store; null if no store is served. */
-  readonly start: string | null;
-  /** Datapoint names of the store. */
-  readonly fields: readonly string[];
+  /** Datapoints of the store, and the values of a new index on it; null if no store is served. */
+  readonly market: Pick<FieldList, 'fields' | 'index_defaults'> | null;
   /** Data store of a new index. Null means the store that is served at the time. */
   readonly store: string | null;
 }
 
 /**
- * Returns the first definition of a new index: the whole market weighted by size. Its base date is one year after the
- * first data, so that rules have enough history. If the store has no sizes, weights are equal; if it has no dividends,
- * returns are price returns.
+ * Returns the first definition of a new index: the whole market weighted by size, in the currency and on the calendar
+ * of the store. If the store has no sizes, weights are equal; if it has no dividends, returns are price returns.
  */
-export const createDocument = (taken: ReadonlySet<string>, { start, fields, store }: StoreMarket): JsonObject => {
+export const createDocument = (taken: ReadonlySet<string>, { market, store }: StoreMarket): JsonObject => {
+  const hasField = (name: string) => market === null || market.fields.some((field) => field.name === name);
+  const defaults = market?.index_defaults;
   let number = 1;
   while (taken.has(`INDEX-${number}`)) number++;
   return {
     ...INITIAL_DOCUMENT,
     pipeline: {
       selection: [],
-      treatment: { dividends: fields.length === 0 || fields.includes('DIVIDENDS') ? 'total' : 'price' },
-      weighting:
-        fields.length === 0 || fields.includes('FREE_FLOAT_MARKET_CAP')
-          ? { type: 'MarketCapWeight', cap: 0.1 }
-          : { type: 'EqualWeight' },
+      treatment: { dividends: hasField('DIVIDENDS') ? 'total' : 'price' },
+      weighting: hasField('FREE_FLOAT_MARKET_CAP') ? { type: 'MarketCapWeight', cap: 0.1 } : { type: 'EqualWeight' },
     },
     id: `INDEX-${number}`,
     name: `Index ${number}`,
-    base_date: start === null ? '' : subtractMonths(start, -12),
+    base_date: defaults?.base_date ?? '',
+    currency: defaults?.currency ?? INITIAL_DOCUMENT.currency,
+    calendar: defaults?.calendar ?? INITIAL_DOCUMENT.calendar,
     ...(store === null ? {} : { store_id: store }),
   };
 };
 
-const STORE_MEMBERS = ['base_date', 'pipeline', 'store_id'] as const;
+const STORE_MEMBERS = ['base_date', 'currency', 'calendar', 'pipeline', 'store_id'] as const;
 
 /**
  * Fills in the values that a new index takes from the store. For a draft that was started before a store was served.
  */
 export function fillFromStore(draft: JsonObject, first: JsonObject): JsonObject {
   if (draft['base_date'] !== '') return draft;
-  const bare = createDocument(new Set(), { start: null, fields: [], store: null });
-  const isUntouched = (name: string) => JSON.stringify(draft[name]) === JSON.stringify(bare[name]);
-  const adoptedMembers = STORE_MEMBERS.filter((name) => first[name] !== undefined && isUntouched(name));
-  return { ...draft, ...Object.fromEntries(adoptedMembers.map((name) => [name, first[name]])) };
+  return adoptStore(draft, createDocument(new Set(), { market: null, store: null }), first);
 }
 
-const INITIAL_DOCUMENT: JsonObject = {
+/**
+ * Replaces the values that a new index takes from its store. Values that the user has changed are kept.
+ * @param before new index on the previous store
+ * @param after new index on the store
+ */
+export function adoptStore(draft: JsonObject, before: JsonObject, after: JsonObject): JsonObject {
+  // A template states no currency if it has the default. An overlay has the currency of its underlying index.
+  const values: JsonObject = {
+    ...(draft['overlay'] === undefined && { currency: INITIAL_DOCUMENT.currency }),
+    ...draft,
+  };
+  const isUntouched = (name: string) => JSON.stringify(values[name]) === JSON.stringify(before[name]);
+  const adoptedMembers = STORE_MEMBERS.filter((name) => after[name] !== undefined && isUntouched(name));
+  return { ...draft, ...Object.fromEntries(adoptedMembers.map((name) => [name, after[name]])) };
+}
+
+const INITIAL_DOCUMENT = {
   id: '',
   name: '',
   calendar: 'XNYS',
@@ -176,7 +186,7 @@ const INITIAL_DOCUMENT: JsonObject = {
   currency: 'USD',
   universe: { kind: 'all' },
   rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
-};
+} satisfies JsonObject;
 
 /** Formats the changes since a document was opened, for the address. Returns null if there are none. */
 export function formatChanges(first: JsonObject, document: JsonObject): string | null {

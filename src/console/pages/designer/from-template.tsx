@@ -2,7 +2,7 @@ import type { IndexDocumentBody } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
 import { showToast } from '../../state/toasts.js';
-import { storeOfNew } from '../../state/new-index.js';
+import { findStoreOfNew } from '../../state/new-index.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { countValues } from '../../words/numbers.js';
@@ -22,7 +22,7 @@ export async function loadTemplate(template: string, id: string | null, signal: 
     }),
     service.value.call('listStores', { signal }),
   ]);
-  const { store } = storeOfNew(stores);
+  const store = findStoreOfNew(stores);
   const bodies = (documents as JsonObject[]) // the service returns JSON objects
     .map((body) => (store === null ? body : { ...body, store_id: store }));
   return { document: bodies.at(-1) ?? {}, etag: null, isStored: false, beneath: bodies.slice(0, -1) };

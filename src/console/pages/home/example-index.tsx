@@ -1,7 +1,7 @@
 import type { IndexDocumentBody } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
-import { storeOfNew } from '../../state/new-index.js';
+import { findStoreOfNew } from '../../state/new-index.js';
 import { navigate } from '../../state/location.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -17,20 +17,15 @@ const EXAMPLE_COUNT = 30;
 
 /** Returns the first definition of the designer. If the store has sizes, it is limited to the largest companies. */
 async function createExampleDocument(): Promise<JsonObject> {
-  const [{ stores }, { fields }] = await Promise.all([
-    service.value.call('listStores'),
-    service.value.call('listFields'),
-  ]);
-  const names = fields.map(({ name }) => name);
-  const { served, store } = storeOfNew(stores);
-  const first = createDocument(new Set(), { start: served?.start ?? null, fields: names, store });
+  const [{ stores }, market] = await Promise.all([service.value.call('listStores'), service.value.call('listFields')]);
+  const first = createDocument(new Set(), { market, store: findStoreOfNew(stores) });
   const pipeline = isObject(first['pipeline']) ? first['pipeline'] : {};
   const largest = { id: 'largest', type: 'TopN', params: { field: 'MARKET_CAP', count: EXAMPLE_COUNT } };
   return {
     ...first,
     id: EXAMPLE_ID,
     name: 'Example index',
-    pipeline: { ...pipeline, selection: names.includes('MARKET_CAP') ? [largest] : [] },
+    pipeline: { ...pipeline, selection: market.fields.some(({ name }) => name === 'MARKET_CAP') ? [largest] : [] },
   };
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { IndexDocument, MethodologyTemplateCollection } from '#clients/typescript/divisor.js';
+import type { IdentifierSearch, IndexDocument, MethodologyTemplateCollection } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { follow, openDesk, pollEventually, WAIT_MS, type Desk } from './desk.js';
 
@@ -78,6 +78,35 @@ describe.skipIf('why' in browserFailure)('pages while a store in euros is served
     const { body } = await service.ask<IndexDocument>('GET', '/indices/INDEX-1');
     expect(body).toMatchObject({ currency: 'EUR', calendar: 'XLON', store_id: 'euros' });
     await service.ask('DELETE', '/indices/INDEX-1');
+  });
+
+  test('the palette finds a security of another store by its company, and the action that serves a store by its name', async () => {
+    const { page, service } = desk;
+    const list = async (query: string) =>
+      (await service.ask<IdentifierSearch>('GET', `/data/identifiers?limit=100${query}`)).body.identifiers;
+    const ownNames = new Set((await list('')).map(({ name }) => name));
+    const { identifier, name } = (await list('&store_id=dollars')).find((security) => !ownNames.has(security.name))!;
+    await follow(page, '/');
+    await page.getByRole('heading', { name: 'Indices', exact: true }).waitFor();
+    const requestedStores: (string | null)[] = [];
+    page.on('request', (request) => {
+      const { pathname, searchParams } = new URL(request.url());
+      if (pathname === '/data/identifiers' && searchParams.get('q') === name!.toLowerCase())
+        requestedStores.push(searchParams.get('store_id'));
+    });
+    await page.keyboard.press('Control+k');
+    const field = page.getByRole('combobox', { name: 'Page, document, security or action' });
+    await field.fill('serve america');
+    await page.getByRole('option', { name: 'Serve dollars America' }).waitFor();
+    await field.fill(name!);
+    await page.getByRole('option', { name: `${identifier} ${name}, in America` }).click();
+    await page
+      .getByRole('heading', { name: new RegExp(identifier) })
+      .first()
+      .waitFor();
+    const { pathname, searchParams } = new URL(page.url());
+    expect([pathname, searchParams.get('store')]).toEqual([`/console/names/${identifier}`, 'dollars']);
+    expect(requestedStores).toEqual([null, 'dollars']);
   });
 
   test('the example index runs in the currency of the store', async () => {

@@ -12,7 +12,7 @@ import { STEPS } from './tour-steps.js';
 
 interface KnownSubjects {
   readonly indices: readonly { readonly id: string }[];
-  readonly stores: readonly { readonly store_id: string; readonly active: boolean }[];
+  readonly stores: readonly { readonly store_id: string; readonly name: string; readonly active: boolean }[];
   /** Opens the list of keyboard shortcuts. */
   onShortcuts(): void;
 }
@@ -44,8 +44,8 @@ export function createActions({ indices, stores, onShortcuts }: KnownSubjects): 
     ...(may('data')
       ? stores
           .filter(({ active }) => !active)
-          .map(({ store_id: id }) =>
-            createAction(`serve ${id}`, `Serve ${id}`, () => activateStore(id), 'switch market'),
+          .map(({ store_id: id, name }) =>
+            createAction(`serve ${id}`, `Serve ${id} ${name}`, () => activateStore(id), 'switch market'),
           )
       : []),
     ...THEMES.map((theme) => createAction(`theme ${theme}`, `Theme: ${theme}`, () => chooseTheme(theme))),

@@ -7,7 +7,6 @@ import { savedViews } from '../state/views.js';
 import { useStores } from '../state/stores.js';
 import {
   formatIndexAddress,
-  formatSecurityAddress,
   formatPluginAddress,
   formatRiskModelAddress,
   storeAddress,
@@ -19,6 +18,7 @@ import { formatJobAddress, formatJobId, describeSubject } from '../words/jobs.js
 import { createActions } from './palette-actions.js';
 import { listFormTargets, listPartTargets, PAGE_TARGETS } from './palette-pages.js';
 import { findTargets, type Target } from '../words/search.js';
+import { useSecurityTargets } from './security-targets.js';
 
 const SHOWN_MAX = 12;
 const RECENT_SHOWN = 6;
@@ -47,11 +47,7 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
       signal,
     }),
   );
-  const names = useResource(
-    text.length < 2 ? null : `palette names ${text}`,
-    (signal) => service.value.call('searchIdentifiers', { query: { q: text, limit: SHOWN_MAX }, signal }),
-    { follows: false },
-  );
+  const securities = useSecurityTargets(text, stores.data?.stores ?? [], SHOWN_MAX);
   const all: readonly Target[] = [
     ...PAGE_TARGETS,
     ...savedViews.value.map(({ name, address }) => ({ address, text: name, kind: 'view' })),
@@ -92,11 +88,6 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
     })),
     ...(results.data?.jobs ?? []).map(createResultTarget),
   ];
-  const ofMarket = (names.data?.identifiers ?? []).map(({ identifier, name }) => ({
-    address: formatSecurityAddress(identifier),
-    text: name === null ? identifier : `${identifier} ${name}`,
-    kind: 'security',
-  }));
   if (text === '')
     return [
       ...recentVisits.value
@@ -116,7 +107,10 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
     strategies: (strategies.data?.strategies ?? []).map(({ strategy }) => strategy),
     stores: (stores.data?.stores ?? []).map(({ store_id: id, name }) => ({ id, name })),
   });
-  return [...findTargets([...all, ...listFormTargets(), ...actions, ...parts], text), ...ofMarket].slice(0, SHOWN_MAX);
+  return [...findTargets([...all, ...listFormTargets(), ...actions, ...parts], text), ...securities].slice(
+    0,
+    SHOWN_MAX,
+  );
 }
 
 /** Creates the search result for a job, for example `CORE, 21 Nov 2026 18:00` for a sweep of CORE. */

@@ -80,6 +80,32 @@ describe.skipIf('why' in browserFailure)('pages while a store in euros is served
     await service.ask('DELETE', '/indices/INDEX-1');
   });
 
+  test('the list of indices has a column for the stores if an index belongs to a store that is not served', async () => {
+    const { page, service } = desk;
+    const terms = { calendar: 'XNYS', base_date: '2020-01-02', pipeline: { weighting: { type: 'EqualWeight' } } };
+    await service.ask('PUT', '/indices/HERE', {
+      id: 'HERE',
+      name: 'Here',
+      ...terms,
+      currency: 'EUR',
+      store_id: 'euros',
+    });
+    await follow(page, '/');
+    const grid = page.getByRole('grid', { name: 'indices' });
+    await grid.getByRole('row', { name: /HERE/ }).waitFor();
+    const header = grid.getByRole('columnheader', { name: 'Store' });
+    expect(await header.count()).toBe(0);
+    await service.ask('PUT', '/indices/THERE', { id: 'THERE', name: 'There', ...terms, store_id: 'dollars' });
+    await page.reload();
+    await grid.getByRole('row', { name: /THERE.*dollars/ }).waitFor();
+    await header.click();
+    await pollEventually(() => header.getAttribute('aria-sort')).toBe('ascending');
+    expect(await grid.getByRole('row').nth(1).textContent()).toContain('THERE');
+    await header.click();
+    await pollEventually(async () => (await grid.getByRole('row').nth(1).textContent())?.includes('HERE')).toBe(true);
+    for (const id of ['HERE', 'THERE']) await service.ask('DELETE', `/indices/${id}`);
+  });
+
   test('the palette finds a security of another store by its company, and the action that serves a store by its name', async () => {
     const { page, service } = desk;
     const list = async (query: string) =>

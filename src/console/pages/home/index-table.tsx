@@ -116,10 +116,11 @@ const renderWithSign = (value: number | null | undefined) => (
 );
 
 /** Columns that do not depend on a run. */
-const INDEX_COLUMNS: ReadonlySet<string> = new Set(['index', 'tags']);
+const INDEX_COLUMNS: ReadonlySet<string> = new Set(['index', 'store', 'tags']);
 
-/** Columns that are shown only if a row has a value. */
+/** Columns that are shown only if a row has a value, or a store other than the active one. */
 const OPTIONAL_COLUMNS: ReadonlyMap<string, (row: Row) => boolean> = new Map([
+  ['store', ({ index }) => isOtherStore(index.store_id)],
   ['tags', ({ index }) => index.tags.length > 0],
 ]);
 
@@ -140,11 +141,17 @@ const COLUMNS: readonly Column<Row>[] = [
         <span class="quiet" title={index.name}>
           {index.name}
         </span>
-        {isOtherStore(index.store_id) && (
-          <Badge title="Store on which the index is computed, instead of the active store">{index.store_id}</Badge>
-        )}
       </span>
     ),
+  },
+  {
+    id: 'store',
+    title: 'Store',
+    help: 'Data store on which the index is computed. Empty: the active store',
+    width: 84,
+    priority: 2,
+    below: 'nothing',
+    value: ({ index }) => index.store_id,
   },
   {
     id: 'tags',

@@ -256,6 +256,10 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
       const { stores } = (await response.json()) as { stores: readonly DataStore[] };
       await route.fulfill({ response, json: { stores: stores.map((store) => ({ ...store, active: false })) } });
     });
+    await page.route('**/data/fields', (route) => {
+      const error = { code: 'NO_DATA_SOURCE', message: 'No data store is served.', detail: null };
+      return route.fulfill({ status: 503, json: { error } });
+    });
     await page.goto(`${service.url()}/console/indices/new`);
     await page.getByLabel('Name *').fill('Begun early');
     expect(await page.getByLabel('Base date *').inputValue()).toBe('');

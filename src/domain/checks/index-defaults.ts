@@ -2,7 +2,7 @@ import type { Calendars } from '../calendars/calendar.js';
 import { findMajorUnit, isCurrency } from '../market/currency-codes.js';
 import type { MarketData } from '../market/market-data.js';
 import { createReferenceSpells } from '../market/reference-spells.js';
-import { formatDay } from '../time/days.js';
+import { addMonths, formatDay } from '../time/days.js';
 import { listQuotedCurrencies } from './required-rates.js';
 
 /** Values of a new index on a market. */
@@ -39,11 +39,12 @@ function findStoreCalendar(market: MarketData, calendars: Pick<Calendars, 'list'
   return exchanges.size === 1 ? (calendars.list().find(({ code }) => code === only)?.code ?? null) : null;
 }
 
-/** Number of days between the start of a store and a base date. Rules then have one year of history. */
-const HISTORY_DAYS = 366;
+/** Months between the start of a store and a base date. Rules then have one year of history. */
+const HISTORY_MONTHS = 12;
 
 /** Returns the day one year after the start of a market. If the market is shorter, returns its first day. */
 export function findFirstBaseDate({ dates }: Pick<MarketData, 'dates'>): string {
   const [first = 0, last = 0] = [dates[0], dates.at(-1)];
-  return formatDay(first + HISTORY_DAYS < last ? first + HISTORY_DAYS : first);
+  const later = addMonths(first, HISTORY_MONTHS);
+  return formatDay(later < last ? later : first);
 }

@@ -256,10 +256,8 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
       const { stores } = (await response.json()) as { stores: readonly DataStore[] };
       await route.fulfill({ response, json: { stores: stores.map((store) => ({ ...store, active: false })) } });
     });
-    await page.route('**/data/fields', (route) => {
-      const error = { code: 'NO_DATA_SOURCE', message: 'No data store is served.', detail: null };
-      return route.fulfill({ status: 503, json: { error } });
-    });
+    const error = { code: 'NO_DATA_SOURCE', message: 'No data store is served.', detail: null };
+    await page.route('**/data/fields', (route) => route.fulfill({ status: 503, json: { error } }));
     await page.goto(`${service.url()}/console/indices/new`);
     await page.getByLabel('Name *').fill('Begun early');
     expect(await page.getByLabel('Base date *').inputValue()).toBe('');
@@ -293,8 +291,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     expect(new URL(page.url()).searchParams.get('store')).toBe('market');
     expect(await page.getByRole('alert').count()).toBe(0);
     // If an index has no store, it is computed on the served store. Its run becomes current when the store of the run
-    // is served.
-    // The list runs such an index only if it is selected.
+    // is served. The list runs such an index only if it is selected.
     await follow(page, '/');
     await page.getByText('ran on market').first().waitFor();
     const runButton = page.getByRole('button', { name: /^Run \d/ });
@@ -316,8 +313,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await follow(page, '/console/indices/INDEX-1?tab=weights');
     await page.getByRole('application', { name: 'Largest constituents of INDEX-1' }).waitFor();
     await page.getByRole('link', { name: 'closes', exact: true }).waitFor();
-    // Securities have pages even if their store is not served. The returns cover the year up to the last date of the
-    // store.
+    // A security has a page even if its store is not served. Its returns end at the last date of the store.
     await follow(page, '/console/data/stores/closes?tab=names');
     const first = page.getByRole('grid', { name: 'names' }).getByRole('row').nth(1);
     await first.click();

@@ -18,7 +18,7 @@ import { formatJobAddress, formatJobId, describeSubject } from '../words/jobs.js
 import { createActions } from './palette-actions.js';
 import { listFormTargets, listPartTargets, PAGE_TARGETS } from './palette-pages.js';
 import { findTargets, type Target } from '../words/search.js';
-import { useSecurityTargets } from './security-targets.js';
+import { useSecurityTargets } from './palette-securities.js';
 
 const SHOWN_MAX = 12;
 const RECENT_SHOWN = 6;

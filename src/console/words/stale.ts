@@ -27,14 +27,5 @@ export function formatStale({ definition, data, engine, reasons, store_id: store
   return texts.length === 0 ? 'out of date' : texts.join(', ');
 }
 
-/** States on which definition and data the explained decisions of a stale run are based. */
-export const formatDecisionBasis = ({ definition, data }: StaleState): string =>
-  [
-    definition && 'The definition of this run applies here; it has changed since the run.',
-    data && 'The current data applies here; it differs from the data of the run.',
-  ]
-    .filter(Boolean)
-    .join(' ');
-
 /** Adds a mark to the name of a stale run. */
 export const addStale = (name: string, stale: StaleState | null): string => (stale === null ? name : `${name} (stale)`);

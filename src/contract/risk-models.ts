@@ -14,6 +14,11 @@ import { createJobStatus } from './jobs.js';
 import { RiskValidationJobStatus } from './risk-validation.js';
 import { defineRoutes } from './route.js';
 
+const storeOfModel = z.string().nullable().meta({
+  description:
+    'Data store of the returns; null for an imported model and for a model of an earlier release. A model with a store is refused on other stores.',
+});
+
 export const RiskModelView = defineObject(() => ({
   model_id: z.string(),
   asset_ids: z
@@ -38,6 +43,7 @@ export const RiskModelView = defineObject(() => ({
   findings: z
     .array(Finding)
     .meta({ description: 'Unused settings of the request (`NO_EFFECT`), and warnings of an import.' }),
+  store_id: storeOfModel,
   observed_start: z.string().meta({ description: 'First date of the returns used, or of an imported model.' }),
   observed_end: z.string().meta({ description: 'Last date of the returns used, or of an imported model.' }),
   content_hash: z.string().meta({ description: 'SHA-256 of securities and matrix.' }),
@@ -54,6 +60,7 @@ export const RiskModelSummary = defineObject(() => ({
     .string()
     .nullable()
     .meta({ description: 'Index whose constituents were estimated; null for listed securities or an imported model.' }),
+  store_id: storeOfModel,
   observed_start: z.string().meta({ description: 'First date of the returns used, or of an imported model.' }),
   observed_end: z.string().meta({ description: 'Last date of the returns used, or of an imported model.' }),
   factors: z.int().nullable().meta({ description: 'Number of factors; null for a model without factors.' }),

@@ -10180,6 +10180,8 @@ export interface RiskModelSummary {
   readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | 'imported';
   /** Index whose constituents were estimated; null for listed securities or an imported model. */
   readonly index_id: string | null;
+  /** Data store of the returns; null for an imported model and for a model of an earlier release. A model with a store is refused on other stores. */
+  readonly store_id: string | null;
   /** First date of the returns used, or of an imported model. */
   readonly observed_start: string;
   /** Last date of the returns used, or of an imported model. */
@@ -10223,6 +10225,8 @@ export interface RiskModelView {
   readonly excluded: Readonly<Record<string, string>>;
   /** Unused settings of the request (`NO_EFFECT`), and warnings of an import. */
   readonly findings: readonly Finding[];
+  /** Data store of the returns; null for an imported model and for a model of an earlier release. A model with a store is refused on other stores. */
+  readonly store_id: string | null;
   /** First date of the returns used, or of an imported model. */
   readonly observed_start: string;
   /** Last date of the returns used, or of an imported model. */

@@ -202,6 +202,8 @@ export const RiskModelDocument = defineObject(() => ({
   content_hash: z.string(),
   precision: z.enum(['float64', 'float32']),
   store_content_hash: z.string(),
+  /** Data store of the returns. Absent for imported models and for older models, which are usable on every store. */
+  store_id: z.string().optional(),
   covariance: MatrixFiles,
   /**
    * Exposures, factor covariance and specific variances as float64. Absent for models without factors and for older

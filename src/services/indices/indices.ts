@@ -17,7 +17,7 @@ import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertIdOfPath, listTakenIdFindings } from '../shared/document-ids.js';
 import type { JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { findLookAhead, findUnknownModels } from '../stored/used-models.js';
+import { findLookAhead, findModelsOfOtherStores, findUnknownModels } from '../stored/used-models.js';
 import { createIndexList, type PageQuery } from './index-list.js';
 import type { Admission, ApprovalGate } from '../approvals/approvals.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
@@ -116,8 +116,10 @@ export function createIndices({
     if (unknownModels.length > 0)
       return { document: undefined, findings: sortFindings([...findings, ...unknownModels]) };
     const lookAhead = document === undefined ? [] : await findLookAhead(reader, document, { calendars, market });
+    const otherStores =
+      document === undefined ? [] : await findModelsOfOtherStores(reader, document, market?.datasetId);
     const missingInputs = await findMissingInputs(parts?.filled, reader, { findings, market });
-    const reportedFindings = sortFindings([...findings, ...missingInputs, ...lookAhead]);
+    const reportedFindings = sortFindings([...findings, ...missingInputs, ...lookAhead, ...otherStores]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
       return { document: document && removeStoredParts(document), findings: reportedFindings };
     const message = `A strategy is stored under the id ${id}; an index needs a different id.`;

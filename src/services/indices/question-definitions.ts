@@ -7,6 +7,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
+import type { Markets } from '#market/serving/markets.js';
 import { findVersionByEtag } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
@@ -49,6 +50,8 @@ export interface QuestionDefinitionsDependencies {
   readonly artifacts: Pick<ArtifactStore, 'file' | 'read' | 'damaged'>;
   readonly stores: Pick<StoreMarkets, 'of' | 'within'>;
   readonly states: Pick<RunStore, 'findStore'>;
+  /** Market of the current call. */
+  readonly markets: Pick<Markets, 'served'>;
   readonly calendars: Calendars;
 }
 
@@ -78,11 +81,13 @@ export function createQuestionDefinitions({
   artifacts,
   stores,
   states,
+  markets,
   calendars,
 }: QuestionDefinitionsDependencies): QuestionDefinitions {
   async function findReached(document: IndexDocument) {
     const reachedDocuments = await resolveReached(documents, document);
-    return { documents: reachedDocuments, ...(await resolveModelFiles(documents, artifacts, reachedDocuments)) };
+    const use = { documents: reachedDocuments, storeId: markets.served()?.identity.datasetId };
+    return { documents: reachedDocuments, ...(await resolveModelFiles(documents, artifacts, use)) };
   }
 
   async function checkBody(body: RequestBody): Promise<CheckedDocument> {

@@ -7,7 +7,12 @@ import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#doma
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import type { OptimisationSpec } from '#domain/documents/optimisation-spec.js';
-import { toPlannedModel, readStoredModelId, type PlannedModels } from '#domain/documents/used-models.js';
+import {
+  toPlannedModel,
+  readStoredModelId,
+  type PlannedModel,
+  type PlannedModels,
+} from '#domain/documents/used-models.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { checkConstraintFields, checkSpecFields } from '#domain/optimisation/field-uses.js';
@@ -19,7 +24,7 @@ import type { DocumentReader, StoredDocument } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { resolveReached } from '../indices/reached-documents.js';
 import { requireIndex, type StoredIndex } from '../stored/stored-indices.js';
-import { planModels, requireModel } from '../stored/used-models.js';
+import { checkModelStore, planModels, requireModel } from '../stored/used-models.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 type ComputedRequest = Pick<OptimisationRequest, 'as_of' | 'start' | 'end'> & OptimisationSpec;
@@ -57,7 +62,7 @@ export interface OptimisationPlans {
    */
   readModels(
     requests: readonly OptimisationRequest[],
-    reached: Readonly<Record<string, IndexDocument>>,
+    target: { readonly reached: Readonly<Record<string, IndexDocument>>; readonly storeId: string },
   ): Promise<{ readonly models?: PlannedModels }>;
 }
 
@@ -95,6 +100,13 @@ export function createOptimisationPlans({
     });
   }
 
+  /** Returns a stored model that a request names. */
+  async function planModel(modelId: string, storeId: string): Promise<PlannedModel> {
+    const { document } = await requireModel(documents, modelId);
+    assertNoErrors('request', checkModelStore(document, { storeId, path: 'risk_model' }));
+    return toPlannedModel(document);
+  }
+
   return {
     reachedOn: readReachedOn,
     assertRequest,
@@ -114,13 +126,11 @@ export function createOptimisationPlans({
         ...checkConstraintFields(constraintSet.constraints, market, { path: 'constraints', severity: 'error' }),
       ]);
     },
-    async readModels(requests, reachedDocuments) {
-      const modelPlan = await planModels(documents, reachedDocuments);
+    async readModels(requests, { reached: reachedDocuments, storeId }) {
+      const modelPlan = await planModels(documents, reachedDocuments, storeId);
       const modelIds = new Set(requests.flatMap((request) => readStoredModelId(request) ?? []));
       if (modelIds.size === 0) return modelPlan;
-      const ownModels = await Promise.all(
-        [...modelIds].map(async (id) => [id, toPlannedModel((await requireModel(documents, id)).document)] as const),
-      );
+      const ownModels = await Promise.all([...modelIds].map(async (id) => [id, await planModel(id, storeId)] as const));
       return { models: { ...modelPlan.models, ...Object.fromEntries(ownModels) } };
     },
   };

@@ -110,7 +110,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
   ): Promise<JobStatus> {
     const { market, reached } = await plans.prepare(target, request);
     plans.assertRows(set, market);
-    const models = await plans.readModels([request], reached);
+    const models = await plans.readModels([request], { reached, storeId: market.datasetId });
     const runId = createOptimisationId(now());
     return jobs.submit({
       kind,
@@ -133,9 +133,11 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
       severity: 'error',
     });
     assertNoErrors('request', missingFields);
-    const usedModels = await resolveModelFiles(documents, artifacts, reached);
+    const { datasetId: storeId } = market;
+    const usedModels = await resolveModelFiles(documents, artifacts, { documents: reached, storeId });
     const ownModelId = readStoredModelId(request);
-    const namedModel = ownModelId === undefined ? {} : await findModelFile(documents, artifacts, ownModelId);
+    const namedModel =
+      ownModelId === undefined ? {} : await findModelFile(documents, artifacts, { modelId: ownModelId, storeId });
     const question = {
       market: handle,
       documents: reached,

@@ -71,7 +71,10 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
       plans.assertRows(set, market);
       sets[id] = set.constraints;
     }
-    const { models = {} } = await plans.readModels(requests, reachedDocuments);
+    const { models = {} } = await plans.readModels(requests, {
+      reached: reachedDocuments,
+      storeId: identity.datasetId,
+    });
     const studyId = requestedId ?? prefixName(createOptimisationId(now()));
     const subjects = { indices: targets.map(({ document }) => document.id), constraint_sets: Object.keys(sets) };
     return jobs.submit({

@@ -1,5 +1,6 @@
 import { toPlannedModel } from '#domain/documents/used-models.js';
 import type { AccountBacktestPayload } from '#domain/jobs/payloads.js';
+import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { AccountBacktestRequest } from '#domain/personal/backtest-request.js';
 import { createJobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
@@ -9,7 +10,7 @@ import { resolveReached } from '../indices/reached-documents.js';
 import { runOnStoreOf } from '../indices/on-store.js';
 import { assertOwnName, prefixName } from '../operations/access.js';
 import { requireIndex } from '../stored/stored-indices.js';
-import { listOptimisedModels, planModels, requireModel } from '../stored/used-models.js';
+import { checkModelStore, listOptimisedModels, planModels, requireModel } from '../stored/used-models.js';
 import type { BatchJobDependencies } from './batch-job.js';
 import { createBatchId, type BatchesDependencies } from './batches.js';
 
@@ -61,20 +62,21 @@ export function createAccountBacktests(dependencies: AccountBacktestsDependencie
       const { document } = await requireIndex(documents, indexId);
       const { document: model } = await requireModel(documents, request.risk_model);
       const reachedDocuments = await resolveReached(documents, document);
-      const models = (await planModels(documents, reachedDocuments)).models ?? {};
       if (requestedId !== null) assertOwnName(requestedId);
       const backtestId = requestedId ?? prefixName(createBatchId(now()));
-      const payload = {
-        backtest_id: backtestId,
-        index_id: indexId,
-        request,
-        documents: reachedDocuments,
-        models: { ...models, [request.risk_model]: toPlannedModel(model) },
-        engine_version: engineVersion,
-      };
       const { account, start, end } = request;
       return runOnStoreOf({ documents, stores }, document, async () => {
-        markets.require();
+        const { datasetId: storeId } = markets.require().identity;
+        assertNoErrors('request', checkModelStore(model, { storeId, path: 'risk_model' }));
+        const { models = {} } = await planModels(documents, reachedDocuments, storeId);
+        const payload = {
+          backtest_id: backtestId,
+          index_id: indexId,
+          request,
+          documents: reachedDocuments,
+          models: { ...models, [request.risk_model]: toPlannedModel(model) },
+          engine_version: engineVersion,
+        };
         return jobs.submit({
           kind,
           payload,

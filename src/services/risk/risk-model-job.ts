@@ -116,6 +116,7 @@ export function createRiskModelJob({
       content_hash: output.contentHash,
       precision: output.precision,
       store_content_hash: order.market.contentHash,
+      store_id: order.market.datasetId,
       covariance: output.covariance,
       ...(output.factors === null ? {} : { factors: output.factors }),
     };

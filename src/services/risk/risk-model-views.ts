@@ -77,12 +77,21 @@ export function createStream(chunks: AsyncGenerator<Uint8Array, undefined>): Rea
 const NUMBERS_PER_PART = 100_000;
 
 export function createSummary(document: RiskModelDocument): RiskModelCollection['risk_models'][number] {
-  const { model_id, diagnostics, request, factor_model: factorModel, observed_start, observed_end } = document;
+  const {
+    model_id,
+    diagnostics,
+    request,
+    factor_model: factorModel,
+    observed_start,
+    observed_end,
+    store_id,
+  } = document;
   const { assets, average_correlation, observations, positive_semi_definite } = diagnostics;
   return {
     model_id,
     estimator: readModelSource(document),
     index_id: request?.index_id ?? null,
+    store_id: store_id ?? null,
     observed_start,
     observed_end,
     factors: factorModel?.factors.length ?? null,
@@ -109,6 +118,7 @@ export function selectSmallFields(
     findings = [],
     request,
     excluded,
+    store_id,
     observed_start,
     observed_end,
     content_hash,
@@ -126,6 +136,7 @@ export function selectSmallFields(
     end: request?.end ?? null,
     excluded,
     findings: sortFindings([...unreadFindings, ...findings]),
+    store_id: store_id ?? null,
     observed_start,
     observed_end,
     content_hash,

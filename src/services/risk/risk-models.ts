@@ -4,7 +4,7 @@ import type { RiskModelDocument, RiskModelRequest } from '#domain/risk/risk-mode
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
@@ -20,7 +20,14 @@ import { estimateModelMemory, estimateMatrixMemory } from './model-memory.js';
 import { createModelRequests, findIndexId } from './model-requests.js';
 import { createModelStreams } from './model-streams.js';
 import { findServedModel, selectSmallFields, createSummary } from './risk-model-views.js';
-import { assertNumbers, hasNumbers, refuseMissingModel, readModel, requireModel } from '../stored/used-models.js';
+import {
+  assertNumbers,
+  checkModelStore,
+  hasNumbers,
+  refuseMissingModel,
+  readModel,
+  requireModel,
+} from '../stored/used-models.js';
 
 export interface RiskModelsDependencies {
   readonly documents: DocumentStore;
@@ -138,15 +145,15 @@ export function createRiskModels({
       );
     },
     async validate(modelId, request, origin) {
-      const { start, end } = request;
-      assertOrder({ start, end });
+      assertOrder(request);
       const { document } = await load(modelId);
       const settings = requireEstimatedSettings(document);
       const estimatedOn = findIndexId(settings);
       const indexId = request.index_id ?? estimatedOn;
       return stores.within(await storeOfRun(indexId), async () => {
         const versionedMarket = await dataVersions.at(settings.as_known_on);
-        assertHasDates(versionedMarket.served.market, { start, end });
+        assertModelStore(document, request, versionedMarket.served.identity.datasetId);
+        assertHasDates(versionedMarket.served.market, request);
         return jobs.submit({
           kind: validation,
           payload: {
@@ -197,6 +204,12 @@ export function createRiskModels({
       origin,
     });
   }
+}
+
+/** Checks that a model is validated on the data store of its estimate. @throws Refusal VALIDATION_FAILED */
+function assertModelStore(model: RiskModelDocument, request: RiskValidationRequest, storeId: string): void {
+  const path = request.index_id === null ? 'model_id' : 'index_id';
+  assertNoErrors('request', checkModelStore(model, { storeId, path }));
 }
 
 /**

@@ -1,11 +1,11 @@
 import { readModelSource, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import { assertNoErrors, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { FACTOR_ESTIMATORS, isFactorEstimator, type FactorEstimator } from '#domain/risk/factor-model.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { FactorMeasure, FactorModelFile } from '#jobs/tasks/views.js';
 import type { ArtifactStore, DocumentReader } from '#store/port.js';
-import { requireModel } from '../stored/used-models.js';
+import { checkModelStore, requireModel } from '../stored/used-models.js';
 
 /** Default factors of a view, and default number of principal components. */
 const DEFAULT_MODEL: FactorModelName = 'market_sector';
@@ -21,19 +21,25 @@ export interface FactorRequest {
 
 /**
  * Returns the factors of a stored model, or factors that are estimated over the window of a run.
+ * @param storeId data store of the run; undefined if it is unknown
  * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED if several are requested, or the stored
- * model has no factors
+ * model has no factors or was estimated on another data store
  */
 export async function resolveFactorMeasure(
-  reader: Pick<DocumentReader, 'get'>,
-  artifacts: Pick<ArtifactStore, 'file'>,
+  {
+    documents,
+    artifacts,
+  }: { readonly documents: Pick<DocumentReader, 'get'>; readonly artifacts: Pick<ArtifactStore, 'file'> },
   factorRequest: FactorRequest,
+  storeId: string | undefined,
 ): Promise<FactorMeasure> {
   const { model, risk_model: modelId, risk_estimator: estimator, factors } = factorRequest;
   assertSingleSource({ risk_model: modelId, risk_estimator: estimator, model });
   if (modelId !== undefined) {
     if (factors !== undefined) throw createRefusal('UNKNOWN_FIELD', 'factors', 'A stored model has its own factors.');
-    return { stored: await readStoredFactors(artifacts, (await requireModel(reader, modelId)).document) };
+    const { document } = await requireModel(documents, modelId);
+    assertNoErrors('query', checkModelStore(document, { storeId, path: 'risk_model' }));
+    return { stored: await readStoredFactors(artifacts, document) };
   }
   const estimatorName = estimator ?? model ?? DEFAULT_MODEL;
   return {

@@ -54,12 +54,15 @@ export async function readCompared(
   });
   // the run and the benchmark are computed on the market of the run
   findStore(comparedWith.documents, run.store_id);
-  return addModels({ documents, artifacts }, { ...comparedWith, documents: removeStores(comparedWith.documents) });
+  const benchmarkDocuments = { ...comparedWith, documents: removeStores(comparedWith.documents) };
+  return addModels({ documents, artifacts }, benchmarkDocuments, run.store_id);
 }
 
+/** Adds the risk models that the documents of a benchmark use. @param storeId data store of the run, if it is known */
 export async function addModels(
   { documents, artifacts }: Pick<NeedSources, 'documents' | 'artifacts'>,
   comparedWith: ComparedWith,
+  storeId: string | undefined,
 ): Promise<ComparedWith> {
-  return { ...comparedWith, ...(await resolveModelFiles(documents, artifacts, comparedWith.documents)) };
+  return { ...comparedWith, ...(await resolveModelFiles(documents, artifacts, { ...comparedWith, storeId })) };
 }

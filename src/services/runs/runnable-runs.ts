@@ -8,6 +8,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { selectVersion, type DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { isAnyDamaged } from '../stored/damaged-runs.js';
+import { planModels } from '../stored/used-models.js';
 import { assertSubject, findRun } from '../stored/run-documents.js';
 import { createBacktestPlans } from './backtest-plans.js';
 import { assertFirstVersion } from './known-decisions.js';
@@ -74,6 +75,7 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
     const { plan } = plannedVersion;
     const versionedMarket = await dataVersions.at(asKnownOn);
     const { market } = versionedMarket.served;
+    await planModels(documents, plan.documents, market.datasetId); // a plan does not contain the stores of its models
     assertRunnable(plan, { market, calendars });
     const { request, documents: planDocuments } = plan;
     if (request.as_known !== undefined)

@@ -210,7 +210,8 @@ async function determineNeeds(
   const reachedDocuments = await resolveReached(documents, document);
   findStore(reachedDocuments, market.datasetId);
   const findings = findLackingVariantData(document, reachedDocuments, { market, calendars });
-  return { reached: reachedDocuments, findings, models: (await planModels(documents, reachedDocuments)).models ?? {} };
+  const { models = {} } = await planModels(documents, reachedDocuments, market.datasetId);
+  return { reached: reachedDocuments, findings, models };
 }
 
 /** Returns errors for variants that change the data store, because all variants run on one store. */

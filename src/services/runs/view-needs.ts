@@ -46,7 +46,7 @@ export const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
     const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
     if (!isIndex) return { benchmark: null };
     const comparedIndex = { indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) };
-    return { benchmark: await addModels({ documents, artifacts }, comparedIndex) };
+    return { benchmark: await addModels({ documents, artifacts }, comparedIndex, run.store_id) };
   },
   async 'group-column'({ states }, { run, query }) {
     assertReferenceColumn((await states.requireMarket(run)).market, query.by as string);
@@ -55,15 +55,19 @@ export const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
   async risk(sources, runRequest) {
     const { documents, artifacts, states } = sources;
     const { run, query } = runRequest;
-    const measure = await resolveRiskMeasure(documents, artifacts, query as unknown as RequestedMeasure);
+    const measure = await resolveRiskMeasure(
+      { documents, artifacts },
+      query as unknown as RequestedMeasure,
+      run.store_id,
+    );
     const benchmark = await readBenchmark(sources, runRequest);
     const isNeeded = benchmark !== null || measure.risk;
     const market = await (isNeeded ? states.requireMarket(run) : states.findMarket(run));
     const isMarketOfRun = market?.handle.contentHash === run.store_content_hash;
     return { ...measure, benchmark, market: market?.handle ?? null, isMarketOfRun };
   },
-  factors: async ({ documents, artifacts }, { query }) => ({
-    measure: await resolveFactorMeasure(documents, artifacts, query),
+  factors: async (sources, { run, query }) => ({
+    measure: await resolveFactorMeasure(sources, query, run.store_id),
   }),
   exposures: resolveExposures,
   issuers: resolveIssuers,

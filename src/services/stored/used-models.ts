@@ -14,7 +14,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { checkLookAhead } from '#domain/checks/look-ahead.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
-import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ModelReferences } from '#jobs/tasks/references.js';
 import type { NeededRisk } from '#jobs/tasks/views.js';
@@ -29,6 +29,13 @@ type ModelArtifacts = Pick<ArtifactStore, 'file' | 'damaged'>;
 export interface StoredRiskModel {
   readonly document: RiskModelDocument;
   readonly etag: string;
+}
+
+/** Use of a stored model on the data of a store. */
+export interface ModelUseOnStore {
+  /** Store of the data; undefined if it is unknown. The model is then not checked. */
+  readonly storeId: string | undefined;
+  readonly path: string;
 }
 
 /** Returns a stored risk model. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -63,6 +70,17 @@ export async function assertNumbers(
   if (!(await hasNumbers(artifacts, document))) throw refuseUnreadableModel(document.model_id);
 }
 
+/** Returns a finding if a model was estimated on another data store than the one on which it is used. */
+export function checkModelStore(
+  { model_id: modelId, store_id: modelStore }: Pick<RiskModelDocument, 'model_id' | 'store_id'>,
+  { storeId, path }: ModelUseOnStore,
+  severity: Finding['severity'] = 'error',
+): Finding[] {
+  if (modelStore === undefined || storeId === undefined || modelStore === storeId) return [];
+  const message = `The risk model ${modelId} was estimated on the data store ${modelStore} and cannot be used on the data store ${storeId}.`;
+  return [{ severity, code: 'DIFFERENT_DATA', path, message, value: modelId }];
+}
+
 const refuseUnreadableModel = (modelId: string): Refusal =>
   new Refusal('DOCUMENT_UNREADABLE', `The risk model ${modelId} cannot be read; it can still be deleted.`);
 
@@ -77,13 +95,14 @@ export function readModel(body: unknown): RiskModelDocument | undefined {
 
 /**
  * Returns the stored models that documents use, in the format of a plan. @throws Refusal VALIDATION_FAILED if a model
- * is not stored
+ * is not stored, or was estimated on another data store
  */
 export async function planModels(
   reader: Reader,
   documents: Readonly<Record<string, IndexDocument>>,
+  storeId?: string,
 ): Promise<{ readonly models?: PlannedModels }> {
-  const models = await readModels(reader, documents);
+  const models = await readModels(reader, documents, storeId);
   if (models.size === 0) return {};
   return { models: Object.fromEntries([...models].map(([id, document]) => [id, toPlannedModel(document)])) };
 }
@@ -95,9 +114,12 @@ export async function planModels(
 export async function resolveModelFiles(
   reader: Reader,
   artifacts: ModelArtifacts,
-  documents: Readonly<Record<string, IndexDocument>>,
+  {
+    documents,
+    storeId,
+  }: { readonly documents: Readonly<Record<string, IndexDocument>>; readonly storeId?: string | undefined },
 ): Promise<{ readonly models?: ModelFiles }> {
-  const models = await readModels(reader, documents);
+  const models = await readModels(reader, documents, storeId);
   if (models.size === 0) return {};
   const files = [...models].map(async ([id, document]) => [id, await readModelFile(artifacts, document)] as const);
   return { models: Object.fromEntries(await Promise.all(files)) };
@@ -119,10 +141,16 @@ export async function resolveRunModelFiles(
 
 /**
  * Returns the stored model that a request names, for a request that is answered at once. @throws Refusal
- * RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE
+ * RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED if the model was estimated on another data store
  */
-export async function findModelFile(reader: Reader, artifacts: ModelArtifacts, modelId: string): Promise<ModelFiles> {
-  return { [modelId]: await readModelFile(artifacts, (await requireModel(reader, modelId)).document) };
+export async function findModelFile(
+  reader: Reader,
+  artifacts: ModelArtifacts,
+  { modelId, storeId }: { readonly modelId: string; readonly storeId: string },
+): Promise<ModelFiles> {
+  const { document } = await requireModel(reader, modelId);
+  assertNoErrors('request', checkModelStore(document, { storeId, path: 'risk_model' }));
+  return { [modelId]: await readModelFile(artifacts, document) };
 }
 
 async function readModelFile(artifacts: ModelArtifacts, document: RiskModelDocument): Promise<ModelFiles[string]> {
@@ -142,13 +170,14 @@ export interface RequestedMeasure {
 
 /**
  * Returns how a view measures risk: by a stored model, by an estimate over the window of the run, or not at all.
+ * @param storeId data store of the run; undefined if it is unknown
  * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED if both a model and an estimator are
- * given
+ * given, or the model was estimated on another data store
  */
 export async function resolveRiskMeasure(
-  reader: Reader,
-  artifacts: ModelArtifacts,
+  { documents: reader, artifacts }: { readonly documents: Reader; readonly artifacts: ModelArtifacts },
   { risk, risk_model: modelId, risk_estimator: estimator }: RequestedMeasure,
+  storeId: string | undefined,
 ): Promise<Pick<NeededRisk, 'risk' | 'model' | 'estimator'>> {
   if (modelId === undefined) return estimator === undefined ? { risk } : { risk: true, estimator };
   if (estimator !== undefined) {
@@ -156,6 +185,7 @@ export async function resolveRiskMeasure(
     throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: 'risk_estimator' }]);
   }
   const { document } = await requireModel(reader, modelId);
+  assertNoErrors('query', checkModelStore(document, { storeId, path: 'risk_model' }));
   const file = await readModelFile(artifacts, document);
   return { risk, model: { modelId, observedStart: document.observed_start, ...file } };
 }
@@ -244,16 +274,21 @@ export function createContent({ asset_ids: names, observed_end: observedEnd, dat
   return { names, observedEnd, ...(dates === undefined ? {} : { dates }) };
 }
 
-/** Returns the stored models that documents use, by id. @throws Refusal VALIDATION_FAILED */
+/**
+ * Returns the stored models that documents use, by id. @throws Refusal VALIDATION_FAILED if a model is not stored, or
+ * was estimated on another data store
+ */
 async function readModels(
   reader: Reader,
   documents: Readonly<Record<string, IndexDocument>>,
+  storeId: string | undefined,
 ): Promise<ReadonlyMap<string, RiskModelDocument>> {
   const models = new Map<string, RiskModelDocument>();
   for (const [modelId, modelUser] of listUsedModels(Object.values(documents))) {
     const storedDocument = await reader.get('risk-model', modelId);
     const document = readStored(storedDocument, readModel);
     if (document === undefined) throw refuseWithFindings('index document', [createMissingModel(modelId, modelUser)]);
+    assertNoErrors('index document', checkModelStore(document, { storeId, path: modelUser.path }));
     models.set(modelId, document);
   }
   return models;
@@ -264,6 +299,20 @@ export async function findUnknownModels(reader: Reader, document: IndexDocument)
   const findings: Finding[] = [];
   for (const [modelId, modelUser] of listUsedModels([document]))
     if ((await reader.get('risk-model', modelId)) === undefined) findings.push(createMissingModel(modelId, modelUser));
+  return findings;
+}
+
+/** Returns a warning for each stored model of a definition that was estimated on another data store. */
+export async function findModelsOfOtherStores(
+  reader: Reader,
+  document: IndexDocument,
+  storeId: string | undefined,
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const [modelId, { path }] of listUsedModels([document])) {
+    const model = readStored(await reader.get('risk-model', modelId), readModel);
+    if (model !== undefined) findings.push(...checkModelStore(model, { storeId, path }, 'warning'));
+  }
   return findings;
 }
 

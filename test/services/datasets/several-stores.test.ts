@@ -52,6 +52,11 @@ const INDICES: readonly (readonly [string, string | null])[] = [
   ['ANYWHERE', null],
 ];
 
+const MODEL_OF_EAST = { risk_model: 'EASTERN' };
+/** Refusal of the model for indices of the store `desk`. */
+const message =
+  'The risk model EASTERN was estimated on the data store east and cannot be used on the data store desk.';
+
 let service: RunningService;
 /** Figures of services with a single store, by store name. */
 const singleColumn = new Map<string, unknown>();
@@ -200,6 +205,76 @@ describe('indices of several stores side by side', () => {
     const nameModel = await readModel('?store_id=east', { identifiers: NAMES });
     expect(nameModel['covariance']).toEqual(runModel['covariance']);
     expect((await readModel('', { identifiers: NAMES }))['covariance']).not.toEqual(runModel['covariance']);
+  });
+
+  test('are measured only by risk models of their store', async () => {
+    const factors = { estimator: 'statistical', factors: 2, end: SESSIONS[30] };
+    const eastModel = await runToResult(service, '/risk-models/EASTERN/estimate', { index_id: 'IN-EAST', ...factors });
+    expect(eastModel).toMatchObject({ store_id: 'east' });
+    await ask('PUT', '/optimise/constraint-sets/NONE', { id: 'NONE', name: 'None', constraints: [] });
+    const account = { account_id: 'A', cash: 1e6 };
+    const start = SESSIONS[40];
+    const uses: readonly (readonly [string, string, object | undefined, string])[] = [
+      ['GET', '/analytics/IN-DESK/weights?risk_model=EASTERN', undefined, 'risk_model'],
+      ['GET', '/analytics/IN-DESK/factor-risk?benchmark=ANYWHERE&risk_model=EASTERN', undefined, 'risk_model'],
+      ['POST', '/optimise/preview', { index_id: 'IN-DESK', constraints: [], ...MODEL_OF_EAST }, 'risk_model'],
+      ['POST', '/optimise/runs', { index_id: 'IN-DESK', constraint_set_id: 'NONE', ...MODEL_OF_EAST }, 'risk_model'],
+      [
+        'POST',
+        '/optimise/studies',
+        { runs: [{ index_id: 'IN-DESK', constraint_set_id: 'NONE', ...MODEL_OF_EAST }] },
+        'risk_model',
+      ],
+      ['POST', '/optimise/batches', { parent: 'IN-DESK', ...MODEL_OF_EAST, accounts: [account] }, 'risk_model'],
+      ['POST', '/analytics/IN-DESK/accounts/backtest', { ...MODEL_OF_EAST, start, account }, 'risk_model'],
+      ['POST', '/risk-models/EASTERN/validate', { index_id: 'IN-DESK' }, 'index_id'],
+    ];
+    for (const [method, path, body, findingPath] of uses)
+      expect([path, await service.refusal(method, path, body)]).toMatchObject([
+        path,
+        {
+          status: 422,
+          detail: { findings: [{ code: 'DIFFERENT_DATA', path: findingPath, value: 'EASTERN', message }] },
+        },
+      ]);
+  });
+
+  test('are saved with a warning if they use a risk model of another store, and are not computed', async () => {
+    const derived = await ask<{ findings: object[] }>('POST', '/indices/IN-DESK/optimise', {
+      id: 'LEAST',
+      name: 'Least',
+      objective: 'min_variance',
+      ...MODEL_OF_EAST,
+    });
+    expect(derived.findings).toContainEqual(
+      expect.objectContaining({ severity: 'warning', code: 'DIFFERENT_DATA', path: 'risk_model', message }),
+    );
+    for (const [path, body, findingPath] of [
+      ['/analytics/LEAST/backtest', {}, 'derivation.risk_model'],
+      ['/indices/LEAST/preview', {}, 'derivation.risk_model'],
+      [
+        '/analytics/sweeps',
+        { index_id: 'LEAST', grid: { '/document/derivation/objective': ['min_variance'] } },
+        'grid[0]/document.derivation.risk_model',
+      ],
+    ] as const)
+      expect([path, await service.refusal('POST', path, body)]).toMatchObject([
+        path,
+        { status: 422, detail: { findings: [{ code: 'DIFFERENT_DATA', path: findingPath, value: 'EASTERN' }] } },
+      ]);
+  });
+
+  test('use a risk model of their store, and a model without a store', async () => {
+    expect((await service.ask('GET', '/analytics/IN-EAST/weights?risk_model=EASTERN')).status).toBe(200);
+    await ask('POST', '/optimise/preview?store_id=east', { index_id: 'ANYWHERE', constraints: [], ...MODEL_OF_EAST });
+    await ask('POST', '/risk-models/FREE/import', await ask('GET', '/risk-models/EASTERN/export'));
+    const { risk_models: models } = await ask<{ risk_models: object[] }>('GET', '/risk-models');
+    expect(models).toMatchObject([
+      { model_id: 'EASTERN', store_id: 'east' },
+      { model_id: 'FREE', store_id: null },
+      { model_id: 'M', store_id: 'desk' },
+    ]);
+    expect((await service.ask('GET', '/analytics/IN-DESK/weights?risk_model=FREE')).status).toBe(200);
   });
 
   test('continue after a restart', async () => {

@@ -11285,6 +11285,8 @@ class RiskModelSummary(t.TypedDict):
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles", "imported"]
     #: Index whose constituents were estimated; null for listed securities or an imported model.
     index_id: t.Optional[str]
+    #: Data store of the returns; null for an imported model and for a model of an earlier release. A model with a store is refused on other stores.
+    store_id: t.Optional[str]
     #: First date of the returns used, or of an imported model.
     observed_start: str
     #: Last date of the returns used, or of an imported model.
@@ -11322,6 +11324,8 @@ class _RiskModelView(t.TypedDict):
     excluded: t.Mapping[str, str]
     #: Unused settings of the request (`NO_EFFECT`), and warnings of an import.
     findings: t.Sequence[Finding]
+    #: Data store of the returns; null for an imported model and for a model of an earlier release. A model with a store is refused on other stores.
+    store_id: t.Optional[str]
     #: First date of the returns used, or of an imported model.
     observed_start: str
     #: Last date of the returns used, or of an imported model.

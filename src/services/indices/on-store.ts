@@ -72,6 +72,21 @@ export async function findCheckMarket(
   }
 }
 
+/**
+ * Returns the market of a definition if it is the market of the current call. Returns undefined if the definition has
+ * another store or several stores.
+ */
+export async function findCurrentMarket(
+  { documents, markets }: Pick<StoreSources, 'markets'> & { readonly documents: Pick<DocumentReader, 'get'> },
+  definition: Body | IndexDocument,
+): Promise<MarketData | undefined> {
+  const namedDocuments = await readDocuments(documents, definition as Body);
+  if (checkStores(namedDocuments).length > 0) return undefined;
+  const storeId = findStore(namedDocuments);
+  const market = markets.current()?.market;
+  return storeId === null || storeId === market?.datasetId ? market : undefined;
+}
+
 function createUnreadStoreFinding(
   storeId: string,
   { code, message }: Refusal,

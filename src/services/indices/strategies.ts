@@ -14,6 +14,7 @@ import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs
 import { assertIdOfPath, formatTakenId } from '../shared/document-ids.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { findIndex } from '../stored/stored-indices.js';
+import { findCurrentMarket } from './on-store.js';
 import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
 
 /** Returns the refusal of a new strategy whose id another strategy has. Its finding belongs to the field of the id. */
@@ -66,8 +67,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     const indices = new Map<unknown, IndexDocument | undefined>();
     for (const requiredId of [indexId, benchmarkId])
       if (typeof requiredId === 'string') indices.set(requiredId, await findIndex(reader, requiredId));
-    const storeId = indices.get(indexId)?.store_id ?? null;
-    const current = markets.current();
+    const followedIndex = indices.get(indexId);
     const isSet = typeof setId === 'string' && (await findConstraintSet(reader, setId)) !== undefined;
     const isIndexId = typeof id === 'string' && (await reader.get('index', id)) !== undefined;
     return {
@@ -75,7 +75,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
       isConstraintSet: (setName) => setName === setId && isSet,
       isIndex: (indexName) => indexName === id && isIndexId,
       // names are checked on the market in memory
-      market: storeId === null || storeId === current?.identity.datasetId ? current?.market : undefined,
+      market: await findCurrentMarket({ documents: reader, markets }, followedIndex ?? {}),
     };
   }
 

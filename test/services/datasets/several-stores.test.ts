@@ -179,6 +179,19 @@ describe('indices of several stores side by side', () => {
     expect(await readLevels('INNER')).toEqual(await readLevels('IN-EAST'));
   });
 
+  test('have strategies that are checked on their store, also if an index names it for them', async () => {
+    const listCodes = async (indexId: string) => {
+      const benchmark = { kind: 'identifier', id: 'NOT-IN-DESK' };
+      const strategy = { id: 'FOLLOW', name: 'Follow', index_id: indexId, benchmark };
+      const { findings } = await ask<{ findings: { code: string }[] }>('POST', '/strategies/validate', strategy);
+      return findings.map(({ code }) => code);
+    };
+    expect(await listCodes('IN-DESK')).toEqual(['UNKNOWN_IDENTIFIER']);
+    expect(await listCodes('ANYWHERE')).toEqual(['UNKNOWN_IDENTIFIER']);
+    expect(await listCodes('IN-EAST')).toEqual([]);
+    expect(await listCodes('INNER')).toEqual([]);
+  });
+
   test('share sweeps, models, optimisations, SQL and prices by their store', async () => {
     const fetchCloses = async (path: string) => (await ask<{ prices: { data: unknown } }>('GET', path)).prices.data;
     expect(await fetchCloses('/data/prices/A?store_id=east')).not.toEqual(await fetchCloses('/data/prices/A'));

@@ -114,7 +114,7 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
   const terms = createTerms(universe, request.returns);
   if (universe.kind === 'names' && !isFactorEstimator(request.estimator)) {
     const columnByIdentifier = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
-    const columns = selectKnownColumns(universe.identifiers, (identifier) => columnByIdentifier.get(identifier) ?? -1);
+    const columns = selectKnownColumns(market, universe.identifiers, (id) => columnByIdentifier.get(id) ?? -1);
     return computeDailyReturns(market, { columns, from, to }, terms);
   }
   const sm =
@@ -127,6 +127,7 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
         })
       : openMarketOn({ market, calendars, code: universe.calendar });
   const requestedColumns = selectKnownColumns(
+    market,
     universe.kind === 'names' ? universe.identifiers : universe.listHeldIdentifiers(),
     sm.columnOf,
   );
@@ -145,14 +146,14 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
  * @throws Refusal RISK_INSUFFICIENT_DATA if there are none
  */
 function selectKnownColumns(
+  { datasetId: storeId }: Pick<MarketData, 'datasetId'>,
   identifiers: readonly string[],
   columnByIdentifier: (identifier: string) => number,
 ): number[] {
   const columns = identifiers.map(columnByIdentifier).filter((column) => column >= 0);
   if (columns.length > 0) return columns;
-  throw new Refusal('RISK_INSUFFICIENT_DATA', `None of the ${identifiers.length} securities is in the served store.`, {
-    assets: 0,
-  });
+  const message = `None of the ${identifiers.length} securities is in the data store ${storeId}.`;
+  throw new Refusal('RISK_INSUFFICIENT_DATA', message, { assets: 0 });
 }
 
 /** Data that an estimator reads in addition to returns. */

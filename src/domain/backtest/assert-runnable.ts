@@ -69,7 +69,7 @@ function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRe
     throw new Refusal('BENCHMARK_NOT_FOUND', `The data contains no identifier ${id}.`, { benchmark: id });
   const acceptedColumns = isSeries ? ['CLOSE'] : [...market.fields.keys()];
   if (acceptedColumns.includes(column)) return;
-  const holderName = isSeries ? `series ${id}` : 'served store';
+  const holderName = isSeries ? `series ${id}` : `data store ${market.datasetId}`;
   const sentence = `The ${holderName} has no column ${column}; it has ${acceptedColumns.join(', ')}.`;
   throw refuseWithFindings('request', [
     {

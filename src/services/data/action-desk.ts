@@ -89,9 +89,13 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       (corporateAction) => computeActionId(servedMarket.identity.datasetId, corporateAction) === actionId,
     );
     if (action !== undefined) return { action, served: servedMarket };
-    throw new Refusal('ACTION_NOT_FOUND', `The served store has no corporate action ${actionId}.`, {
-      action_id: actionId,
-    });
+    throw new Refusal(
+      'ACTION_NOT_FOUND',
+      `The data store ${servedMarket.identity.datasetId} has no corporate action ${actionId}.`,
+      {
+        action_id: actionId,
+      },
+    );
   }
 
   return {

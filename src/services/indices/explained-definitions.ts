@@ -34,7 +34,9 @@ export async function explainDefinition(
   assertDecides(document);
   const { handle, market } = markets.require();
   if (!market.identifiers.includes(identifier))
-    throw new Refusal('IDENTIFIER_NOT_FOUND', `The served store does not hold ${identifier}.`, { identifier });
+    throw new Refusal('IDENTIFIER_NOT_FOUND', `The data store ${market.datasetId} does not hold ${identifier}.`, {
+      identifier,
+    });
   if (!isOfRun) await definitions.checked(document);
   await definitions.onMarket(document, market);
   const { documents: reachedDocuments, models } =

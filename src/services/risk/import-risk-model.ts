@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RiskModelImportResult } from '#contract/risk-model-imports.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import type { MarketData } from '#domain/market/market-data.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { hasErrors, sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -173,9 +174,9 @@ function toImportResult({
 const LISTED_MAX = 10;
 
 /**
- * Reports securities that have no prices in the served store. If none of the securities has prices, this is an error.
+ * Reports securities that have no prices in the data store. If none of the securities has prices, this is an error.
  */
-function checkCoverage(assetIds: readonly string[], market: Parameters<typeof getLookup>[0] | undefined): Finding[] {
+function checkCoverage(assetIds: readonly string[], market: MarketData | undefined): Finding[] {
   if (market === undefined) return [];
   const lookup = getLookup(market);
   const unknownIdentifiers = assetIds.filter((identifier) => lookup.positionOf(identifier) === undefined);
@@ -184,7 +185,7 @@ function checkCoverage(assetIds: readonly string[], market: Parameters<typeof ge
   const isUncovered = unknownIdentifiers.length === assetIds.length;
   const omissionNote =
     unknownIdentifiers.length > LISTED_MAX ? ` and ${unknownIdentifiers.length - LISTED_MAX} more` : '';
-  const message = `The served store has no prices of ${isUncovered ? 'any' : unknownIdentifiers.length} of the ${assetIds.length} securities: ${list.join(', ')}${omissionNote}.`;
+  const message = `The data store ${market.datasetId} has no prices of ${isUncovered ? 'any' : unknownIdentifiers.length} of the ${assetIds.length} securities: ${list.join(', ')}${omissionNote}.`;
   const finding = {
     code: 'UNKNOWN_IDENTIFIER',
     path: 'models',

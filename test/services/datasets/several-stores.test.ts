@@ -192,6 +192,14 @@ describe('indices of several stores side by side', () => {
     expect(await listCodes('INNER')).toEqual([]);
   });
 
+  test('are named by their store in refusals', async () => {
+    const benchmark = { kind: 'identifier', id: 'A', price_column: 'NONE' };
+    const refusal = await service.refusal('POST', '/analytics/IN-EAST/backtest', { benchmark });
+    expect(JSON.stringify(refusal)).toContain('The data store east has no column NONE');
+    const explanation = await service.refusal('GET', '/indices/IN-EAST/explain/NOBODY');
+    expect(JSON.stringify(explanation)).toContain('The data store east does not hold NOBODY.');
+  });
+
   test('share sweeps, models, optimisations, SQL and prices by their store', async () => {
     const fetchCloses = async (path: string) => (await ask<{ prices: { data: unknown } }>('GET', path)).prices.data;
     expect(await fetchCloses('/data/prices/A?store_id=east')).not.toEqual(await fetchCloses('/data/prices/A'));

@@ -108,6 +108,22 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     await pollEventually(() => options.allTextContents()).toEqual(['the window of the run', 'model of-REST']);
   });
 
+  test('a new batch offers only risk models of the data store of its parent index', async () => {
+    const { page } = desk;
+    await follow(page, '/console/batches');
+    const parent = page.getByLabel(/^Parent index/);
+    const model = page.getByLabel(/^Risk model/);
+    const readModels = async () =>
+      (await model.locator('option').allTextContents()).filter((text) => text.startsWith('of-'));
+    await parent.selectOption('CORE');
+    await pollEventually(readModels).toEqual(['of-CORE']);
+    await model.selectOption('of-CORE');
+    await parent.selectOption('REST');
+    await pollEventually(readModels).toEqual(['of-REST']);
+    expect(await model.inputValue()).not.toBe('of-CORE');
+    expect(new URL(page.url()).searchParams.get('batch')).not.toContain('of-CORE');
+  });
+
   test('volatilities of risk models have the names of the store of each model', async () => {
     const { page, service } = desk;
     const { body: model } = await service.ask<RiskModelView>('GET', '/risk-models/of-REST');

@@ -5,12 +5,12 @@ import { NamesStore } from './names.js';
 import { useResource } from './resource.js';
 import { service } from './service.js';
 
-/** Stored risk model with the data store of its index. */
+/** Stored risk model with its data store. */
 export interface StoredModel {
   readonly model: RiskModelCollection['risk_models'][number];
   /**
-   * Null for the served store. Undefined for a model without an index: its securities are from a list or a file, so it
-   * may be of any store.
+   * Store of the returns; for a model that was stored without its store, that of its index. Null for the served store.
+   * Undefined if the model may be of any store, for example an imported model.
    */
   readonly store: string | null | undefined;
 }
@@ -23,7 +23,7 @@ export function useStoredModels(): readonly StoredModel[] {
   const storeById = new Map(indices.data.indices.map(({ id, store_id: store }) => [id, store]));
   return models.data.risk_models.map((model) => ({
     model,
-    store: model.index_id === null ? undefined : storeById.get(model.index_id),
+    store: model.store_id ?? (model.index_id === null ? undefined : storeById.get(model.index_id)),
   }));
 }
 
@@ -32,9 +32,18 @@ export function useStoredModels(): readonly StoredModel[] {
  * securities, so models of other stores are left out.
  */
 export function useModelsOfStore(): readonly StoredModel['model'][] {
-  const ownStore = resolveStore(useContext(NamesStore));
-  const models = useStoredModels().filter(({ store }) => store === undefined || resolveStore(store) === ownStore);
-  return models.map(({ model }) => model);
+  return selectModels(useStoredModels(), useContext(NamesStore));
+}
+
+/** Returns the risk models that apply to an index of a data store. */
+export function selectModels(
+  models: readonly StoredModel[],
+  indexStore: string | null,
+): readonly StoredModel['model'][] {
+  const ownStore = resolveStore(indexStore);
+  return models
+    .filter(({ store }) => store === undefined || resolveStore(store) === ownStore)
+    .map(({ model }) => model);
 }
 
 /** Returns the id of a store; the served store replaces null. */

@@ -1,4 +1,4 @@
-import type { Finding } from '#clients/typescript/divisor.js';
+import type { Finding, IndexCollection } from '#clients/typescript/divisor.js';
 import { useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Download } from '../../components/download.js';
@@ -9,6 +9,7 @@ import { start } from '../../state/actions.js';
 import { useAddressedObject } from '../../state/addressed.js';
 import { navigate } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
+import { selectModels, useStoredModels, type StoredModel } from '../../state/risk-models.js';
 import { service, type Trouble } from '../../state/service.js';
 import { formatBytes, formatCount } from '../../words/numbers.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
@@ -24,13 +25,12 @@ const TAXES = ['short_rate', 'long_rate', 'lot_method', 'wash_sales', 'budget', 
 export function NewBatch() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const storedModels = useStoredModels();
   return (
     <Answered resource={indices} what="the indices">
       {({ indices: indexList }) => (
         <Answered resource={models} what="the risk models">
-          {({ risk_models: stored }) => (
-            <BatchForm parents={indexList.map(({ id }) => id)} models={stored.map(({ model_id: id }) => id)} />
-          )}
+          {() => <BatchForm indices={indexList} storedModels={storedModels} />}
         </Answered>
       )}
     </Answered>
@@ -38,18 +38,28 @@ export function NewBatch() {
 }
 
 interface BatchFormProps {
-  readonly parents: readonly string[];
-  readonly models: readonly string[];
+  readonly indices: IndexCollection['indices'];
+  readonly storedModels: readonly StoredModel[];
 }
 
-function BatchForm({ parents, models }: BatchFormProps) {
+function BatchForm({ indices, storedModels }: BatchFormProps) {
   const [terms, setTerms] = useAddressedObject('batch', {});
+  /** Returns the ids of the models that apply to the parent index of the terms. */
+  const listModels = ({ parent }: JsonObject): readonly string[] => {
+    const index = indices.find(({ id }) => id === parent);
+    const models =
+      index === undefined ? storedModels.map(({ model }) => model) : selectModels(storedModels, index.store_id);
+    return models.map(({ model_id: id }) => id);
+  };
   const [file, setFile] = useState<AccountsFile | null>(null);
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [isSending, setSending] = useState(false);
   const put = (next: JsonObject) => {
     setTrouble(null);
-    setTerms(next);
+    const { risk_model: model, ...others } = next;
+    const isModelOfOtherStore =
+      typeof model === 'string' && next['parent'] !== terms['parent'] && !listModels(next).includes(model);
+    setTerms(isModelOfOtherStore ? others : next);
   };
   const submit = async ({ media, blob, hasTerms }: AccountsFile) => {
     setSending(true);
@@ -76,7 +86,13 @@ function BatchForm({ parents, models }: BatchFormProps) {
       {file?.hasTerms === true ? (
         <p>The first line of the file has the terms of the batch.</p>
       ) : (
-        <Terms terms={terms} findings={trouble?.findings ?? []} parents={parents} models={models} onChange={put} />
+        <Terms
+          terms={terms}
+          findings={trouble?.findings ?? []}
+          parents={indices.map(({ id }) => id)}
+          models={listModels(terms)}
+          onChange={put}
+        />
       )}
       {trouble !== null && <Problem trouble={trouble} />}
       <p>
@@ -143,7 +159,9 @@ function FileChoice({ file, onChoose }: FileChoiceProps) {
   );
 }
 
-interface TermsProps extends BatchFormProps {
+interface TermsProps {
+  readonly parents: readonly string[];
+  readonly models: readonly string[];
   readonly terms: JsonObject;
   readonly findings: readonly Finding[];
   onChange(terms: JsonObject): void;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Locator } from 'playwright-core';
 import type { IdentifierSearch, IndexDocument, ReferenceResponse, RiskModelView } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
@@ -124,6 +125,17 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     expect(new URL(page.url()).searchParams.get('batch')).not.toContain('of-CORE');
   });
 
+  test('the palette lists a recent page with its data store', async () => {
+    const { page } = desk;
+    await follow(page, '/console/names?store=other');
+    await page.getByRole('grid', { name: 'names' }).waitFor();
+    await follow(page, '/console/jobs');
+    await openPalette(desk);
+    await page.getByRole('option', { name: /^Securities.*recent/ }).click();
+    await page.getByRole('grid', { name: 'names' }).waitFor();
+    expect(new URL(page.url()).searchParams.get('store')).toBe('other');
+  });
+
   test('volatilities of risk models have the names of the store of each model', async () => {
     const { page, service } = desk;
     const { body: model } = await service.ask<RiskModelView>('GET', '/risk-models/of-REST');
@@ -192,6 +204,14 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     });
   });
 });
+
+/** Opens the palette. Returns its field. */
+async function openPalette({ page }: Desk): Promise<Locator> {
+  await page.keyboard.press('Control+k');
+  const input = page.getByRole('combobox', { name: 'Page, document, security or action' });
+  await input.waitFor();
+  return input;
+}
 
 /** Serves a data store. */
 async function serveStore({ service }: Desk, id: string): Promise<void> {

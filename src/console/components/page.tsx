@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { health } from '../state/live.js';
-import { consoleLocation } from '../state/location.js';
+import { consoleLocation, formatAddress, getParameter } from '../state/location.js';
 import { addVisit } from '../state/recent.js';
 import { isPrinting } from '../state/printing.js';
 import './page.css';
@@ -20,10 +20,11 @@ interface PageProps {
 
 export function Page({ title, above = [], subtitle, actions, isEditor = false, children }: PageProps) {
   const name = [title, ...above.map(({ text }) => text)].join(' · ');
+  const store = getParameter('store');
   useEffect(() => {
     document.title = `${name} · Divisor`;
-    addVisit({ address: consoleLocation.peek().path, text: name });
-  }, [name]);
+    addVisit({ address: formatAddress(consoleLocation.peek().path, { store }), text: name });
+  }, [name, store]);
   return (
     <div class="page">
       <header class="page-head">

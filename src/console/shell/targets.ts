@@ -1,6 +1,6 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
 import { consoleLocation } from '../state/location.js';
-import { recentVisits } from '../state/recent.js';
+import { getVisitedPath, recentVisits } from '../state/recent.js';
 import { useResource } from '../state/resource.js';
 import { service } from '../state/service.js';
 import { savedViews } from '../state/views.js';
@@ -92,10 +92,10 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
     return [
       ...recentVisits.value
         .toReversed()
-        .filter(({ address }) => address !== consoleLocation.value.path)
+        .filter((visit) => getVisitedPath(visit) !== consoleLocation.value.path)
         .slice(0, RECENT_SHOWN)
         .map((visit) => ({ ...visit, kind: 'recent' })),
-      ...PAGE_TARGETS.filter(({ address }) => recentVisits.value.every((visit) => visit.address !== address)),
+      ...PAGE_TARGETS.filter(({ address }) => recentVisits.value.every((visit) => getVisitedPath(visit) !== address)),
     ].slice(0, SHOWN_MAX);
   const actions = createActions({
     indices: indices.data?.indices ?? [],

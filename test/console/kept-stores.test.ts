@@ -136,6 +136,18 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     expect(new URL(page.url()).searchParams.get('store')).toBe('other');
   });
 
+  test('weights of runs of different data stores have no overlap', async () => {
+    const { page } = desk;
+    await follow(page, '/console/compare?ids=CORE,BROAD,REST');
+    const overlap = page.getByRole('region', { name: 'Overlap of weights' });
+    await overlap.getByText('runs of different data stores have none').waitFor();
+    const cells = await overlap.getByRole('table').getByRole('row').nth(1).getByRole('cell').allTextContents();
+    expect(cells.filter((text) => text.endsWith('%'))).toHaveLength(1);
+    await follow(page, '/console/compare?ids=CORE,BROAD');
+    await overlap.getByText('the smaller of each security').waitFor();
+    await pollEventually(() => overlap.getByText('different data stores').count()).toBe(0);
+  });
+
   test('volatilities of risk models have the names of the store of each model', async () => {
     const { page, service } = desk;
     const { body: model } = await service.ask<RiskModelView>('GET', '/risk-models/of-REST');

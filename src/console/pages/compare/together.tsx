@@ -247,6 +247,7 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
       ),
     [series, sessions],
   );
+  const stores = new Set(weights.data?.flatMap((own) => own?.store ?? []));
   return (
     <div class="side-by-side">
       <Matrix
@@ -260,12 +261,14 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
       {weights.data !== undefined && (
         <Matrix
           title="Overlap of weights"
-          note="latest weights, the smaller of each security"
+          note={`latest weights, the smaller of each security${stores.size > 1 ? '; runs of different data stores have none' : ''}`}
           label="Overlap of each pair"
           ids={ids}
           getValue={(row, column) => {
             const [own, other] = [weights.data?.[row], weights.data?.[column]];
-            return row === column || own == null || other == null ? null : countOverlap(own, other);
+            return row === column || own == null || other == null || !mayShareStore(own, other)
+              ? null
+              : countOverlap(own.weights, other.weights);
           }}
           format={(value) => formatPercent(value, 1)}
         />
@@ -274,8 +277,20 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
   );
 }
 
+interface LatestWeights {
+  /** Data store of the run; null if it is unknown. */
+  readonly store: string | null;
+  readonly weights: ReadonlyMap<string, number>;
+}
+
+/** Returns false if two runs are of different data stores, on which equal tickers are different securities. */
+const mayShareStore = (own: LatestWeights, other: LatestWeights): boolean =>
+  own.store === null || other.store === null || own.store === other.store;
+
 /** Returns the latest weights of a run; null for a benchmark that is not a run. */
-async function readWeights({ index_id: id }: Entry, signal: AbortSignal): Promise<ReadonlyMap<string, number> | null> {
+async function readWeights({ index_id: id }: Entry, signal: AbortSignal): Promise<LatestWeights | null> {
   const view = await service.value.call('getWeights', { params: { index_id: id }, signal }).catch(() => null);
-  return view && new Map(view.weights.map(({ identifier, weight }) => [identifier, weight]));
+  if (view === null) return null;
+  const weights = new Map(view.weights.map(({ identifier, weight }) => [identifier, weight]));
+  return { store: view.store_id, weights };
 }

@@ -148,6 +148,15 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     await pollEventually(() => overlap.getByText('different data stores').count()).toBe(0);
   });
 
+  test('the deletion of a data store names the indices and strategies that cannot run without it', async () => {
+    const { page, service } = desk;
+    await service.ask('PUT', '/strategies/FOLLOW', { id: 'FOLLOW', name: 'Follow', index_id: 'REST' });
+    await follow(page, '/console/data/stores/other');
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('1 index and 1 strategy cannot run without it: REST, FOLLOW.').waitFor();
+    await page.keyboard.press('Escape');
+  });
+
   test('volatilities of risk models have the names of the store of each model', async () => {
     const { page, service } = desk;
     const { body: model } = await service.ask<RiskModelView>('GET', '/risk-models/of-REST');

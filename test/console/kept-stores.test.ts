@@ -211,6 +211,25 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
       expect(await row.getByRole('button', { name: 'Run REST' }).count()).toBe(0);
     });
 
+    test('neither the page nor the palette runs an index or a strategy whose store is missing', async () => {
+      const { page } = desk;
+      for (const id of ['REST', 'FOLLOW']) {
+        await follow(page, `/console/indices/${id}`);
+        await page.getByRole('heading', { name: id, level: 1 }).waitFor();
+        await page.getByRole('link', { name: 'Edit', exact: true }).waitFor();
+        await pollEventually(() => page.getByRole('button', { name: 'Run', exact: true }).count()).toBe(0);
+      }
+      await follow(page, '/console/indices/FREE');
+      await page.getByRole('button', { name: 'Run', exact: true }).waitFor();
+      const input = await openPalette(desk);
+      await input.fill('run free');
+      await page.getByRole('option', { name: /^Run FREE/ }).waitFor();
+      await input.fill('rest action');
+      await page.getByRole('option', { name: /^Edit REST/ }).waitFor();
+      expect(await page.getByRole('option', { name: /^Run REST/ }).count()).toBe(0);
+      await page.keyboard.press('Escape');
+    });
+
     test('an index page offers no action that the service refuses', async () => {
       const { page } = desk;
       await follow(page, '/console/indices/REST');

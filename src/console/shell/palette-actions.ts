@@ -1,18 +1,20 @@
+import type { DataStore } from '#clients/typescript/divisor.js';
 import { activateStore, runIndex } from '../state/actions.js';
 import { copyText } from '../state/clipboard.js';
 import { may } from '../state/principal.js';
 import { chooseTheme, THEMES } from '../state/theme.js';
 import { formatAddress, navigate } from '../state/location.js';
 import { findLastVisit } from '../state/recent.js';
-import { formatKeptAddress } from '../state/stores.js';
+import { formatKeptAddress, isUnregistered } from '../state/stores.js';
 import { startTour } from '../state/tour.js';
 import { formatIndexAddress } from '../words/addresses.js';
 import type { Target } from '../words/search.js';
 import { STEPS } from './tour-steps.js';
 
 interface KnownSubjects {
-  readonly indices: readonly { readonly id: string }[];
-  readonly stores: readonly { readonly store_id: string; readonly name: string; readonly active: boolean }[];
+  readonly indices: readonly { readonly id: string; readonly store_id: string | null }[];
+  /** Registered data stores; undefined until they are known. */
+  readonly stores: readonly DataStore[] | undefined;
   /** Opens the list of keyboard shortcuts. */
   onShortcuts(): void;
 }
@@ -30,8 +32,8 @@ const link = (address: string, text: string): Target => ({ address, text, kind: 
 /** Returns the global actions that the API key allows. */
 export function createActions({ indices, stores, onShortcuts }: KnownSubjects): readonly Target[] {
   return [
-    ...indices.flatMap(({ id }) => [
-      ...(may('run')
+    ...indices.flatMap(({ id, store_id: store }) => [
+      ...(may('run') && !isUnregistered(stores, store)
         ? [createAction(`run ${id}`, `Run ${id}`, () => runIndex(id, { if_stale: true }), 'backtest')]
         : []),
       ...(may('write')
@@ -42,7 +44,7 @@ export function createActions({ indices, stores, onShortcuts }: KnownSubjects): 
         : []),
     ]),
     ...(may('data')
-      ? stores
+      ? (stores ?? [])
           .filter(({ active }) => !active)
           .map(({ store_id: id, name }) =>
             createAction(`serve ${id}`, `Serve ${id} ${name}`, () => activateStore(id), 'switch market'),

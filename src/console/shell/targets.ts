@@ -99,7 +99,7 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
     ].slice(0, SHOWN_MAX);
   const actions = createActions({
     indices: indices.data?.indices ?? [],
-    stores: stores.data?.stores ?? [],
+    stores: stores.data?.stores,
     onShortcuts,
   });
   const parts = listPartTargets({

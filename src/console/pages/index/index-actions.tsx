@@ -9,6 +9,7 @@ import { cancelJob } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
 import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
+import { isUnregistered, useStores } from '../../state/stores.js';
 import { readShownRun } from '../../state/shown-run.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatPercent } from '../../words/numbers.js';
@@ -21,8 +22,12 @@ interface Action {
   readonly text: string;
 }
 
+interface IndexActionsProps extends Pick<RunActionsProps, 'id' | 'store'> {
+  readonly isOverlay: boolean;
+}
+
 /** Renders the actions on an index. */
-export function IndexActions({ id, isOverlay }: { readonly id: string; readonly isOverlay: boolean }) {
+export function IndexActions({ id, store, isOverlay }: IndexActionsProps) {
   const otherActions = isOverlay
     ? []
     : [
@@ -30,11 +35,13 @@ export function IndexActions({ id, isOverlay }: { readonly id: string; readonly 
         { address: formatAddress('/console/strategies/new', { index: id }), text: 'Follow' },
       ];
   const overlay = { address: formatAddress('/console/indices/new', { beneath: id }), text: 'Overlay' };
-  return <RunActions id={id} edit={`${formatIndexAddress(id)}/edit`} others={[...otherActions, overlay]} />;
+  return <RunActions {...{ id, store }} edit={`${formatIndexAddress(id)}/edit`} others={[...otherActions, overlay]} />;
 }
 
 interface RunActionsProps {
   readonly id: string;
+  /** Data store of the index; null for the served store, undefined until it is known. */
+  readonly store: string | null | undefined;
   readonly isStrategy?: boolean;
   /** Address of the editor. */
   readonly edit: string;
@@ -42,7 +49,7 @@ interface RunActionsProps {
 }
 
 /** Renders the actions on an index or a strategy and on its run. On a phone, all actions except Run are in a menu. */
-export function RunActions({ id, isStrategy = false, edit, others = [] }: RunActionsProps) {
+export function RunActions({ id, store = null, isStrategy = false, edit, others = [] }: RunActionsProps) {
   const isPhone = usePhone();
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
   const links: readonly Action[] = [
@@ -51,7 +58,8 @@ export function RunActions({ id, isStrategy = false, edit, others = [] }: RunAct
       ? [{ address: formatAddress('/console/reports', { index: id, ...readShownRun() }), text: 'Report' }]
       : []),
   ];
-  const run = may('run') && (
+  const isStoreMissing = isUnregistered(useStores(store !== null).data?.stores, store);
+  const run = may('run') && !isStoreMissing && (
     <ActionButton
       about={formatRunSubject(id)}
       disabled={isRunning}

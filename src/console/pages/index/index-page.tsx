@@ -164,7 +164,7 @@ function StrategyContent({ stored }: { readonly stored: StoredStrategy }) {
           <Description text={description} />
         </>
       }
-      actions={<RunActions id={id} isStrategy edit={formatStrategyAddress(id)} />}
+      actions={<RunActions {...{ id, store }} isStrategy edit={formatStrategyAddress(id)} />}
     >
       {problems.length > 0 && (
         <Banner kind="bad" title="A referenced document is missing">
@@ -217,7 +217,7 @@ function IndexContent({ index }: { readonly index: IndexDocument }) {
           <Description text={description} />
         </>
       }
-      actions={<IndexActions id={id} isOverlay={overlay !== undefined} />}
+      actions={<IndexActions {...{ id, store }} isOverlay={overlay !== undefined} />}
     >
       <RunState id={id} />
       <RunSettings id={id} isStrategy={false} />

@@ -9,6 +9,7 @@ import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Book } from './book.js';
 import { findCompositionInForce, type Composer, type Composition, type Compositions } from './compositions.js';
 import { addComposition, decideRebalanceOn } from './decide-index.js';
+import { findFollowedSession } from './decided-by.js';
 import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
 import { simulateBookUntil, updateStoredBook, type WatchInput } from './watched-book.js';
 import type { StoredBook } from './resumed-book.js';
@@ -27,6 +28,7 @@ export type WatchedCompositions = Pick<Compositions, 'list' | 'findings' | 'call
  */
 export function decideWithBreaches(composer: Composer, input: WatchInput): WatchedCompositions {
   const { due, first, last, tick } = input;
+  const document = composer.document(input.indexId);
   const compositions: Composition[] = [];
   const findings: Finding[] = [];
   const decideAndRecord = (rebalance: DueRebalance): Composition | undefined => {
@@ -44,13 +46,14 @@ export function decideWithBreaches(composer: Composer, input: WatchInput): Watch
     tick?.((session - first + 1) / (last - first + 1));
     const next = due[position];
     // decisions are made in session order, because each uses the state of the previous decision
-    if (next !== undefined && next.decision <= session + 1) {
+    const followed = next === undefined ? Infinity : findFollowedSession(document, next);
+    if (next !== undefined && followed <= session + 1) {
       decideAndRecord(next);
       position++;
       continue;
     }
     const { sm, text, ends } = findTextOnSession(composer, input, session + 1);
-    const to = Math.min(session + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last, ends);
+    const to = Math.min(session + SPAN_SESSIONS, followed - 1, last, ends);
     const rule = findBreachRule(text.document.pipeline?.treatment);
     if (rule !== state.rule) state.open.clear();
     state.rule = rule;

@@ -92,7 +92,8 @@ interface DueInput {
 /**
  * Decides due rebalances in order, without changes of constituents between reviews.
  * @throws Refusal as `decideRebalanceOn`
- * @throws CannotResumeError if constituents are to be replaced, which only a full run does
+ * @throws CannotResumeError if constituents are to be replaced, or if a breach followed a reference date: only a full run
+ *   decides such a rebalance
  */
 function decideAll(
   composer: Composer,
@@ -103,6 +104,9 @@ function decideAll(
   const findings: Finding[] = [];
   due.forEach((rebalance, position) => {
     tick?.(position / due.length);
+    // A full run decides the review on its reference date, before the breach.
+    if (compositions.some(({ cause, session }) => cause === 'breach' && session >= rebalance.decision))
+      throw new CannotResumeError('breach');
     const { composition, findings: decisionFindings } = decideRebalanceOn(composer, {
       indexId,
       rebalance,

@@ -30,7 +30,7 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
   const incumbents = findCompositionInForce(known, decision - 1)?.columns ?? null;
   const currentComposition = findCompositionInForce(known, session);
   if (review.scope === 'membership' || currentComposition === undefined) {
-    const before = findCompositionInForce(known, session - 1);
+    const before = findCompositionInForce(listKnownAt(known, decision), session - 1);
     return decider.decide(seat.session, incumbents, before === undefined ? null : createOutgoing(before, rebalance));
   }
   const currentConstituents = findCurrentConstituents(composer, input, currentComposition);
@@ -41,6 +41,10 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
     ? newDecision
     : addFactors(newDecision, currentConstituents);
 }
+
+/** Returns the compositions without changes between reviews that were decided on or after a reference date. */
+const listKnownAt = (known: readonly Composition[], reference: number): readonly Composition[] =>
+  known.filter(({ cause, decision }) => cause === undefined || decision < reference);
 
 /**
  * Returns the composition that a rebalance replaces. If that composition takes effect after the decision, returns it as

@@ -2,7 +2,7 @@ import { listTexts, type IndexText } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { findReview, type Review } from '../documents/reviews.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
-import type { DueText } from './due-rebalances.js';
+import type { DueRebalance, DueText } from './due-rebalances.js';
 
 /** Review of the definition by which a rebalance is decided. */
 interface DecidingReview extends Review {
@@ -19,3 +19,10 @@ export function findDecider(
   const text = listTexts(document)[amendment]!; // there is one version per amendment
   return { ...findReview(text.document, review), key: `${document.id} ${amendment} ${review}`, text };
 }
+
+/**
+ * Returns the session whose earlier changes of constituents a rebalance follows. A review that keeps the constituents
+ * keeps those in force before its effective close. It only reads prices and weights as of its reference date.
+ */
+export const findFollowedSession = (document: IndexDocument, rebalance: DueRebalance): number =>
+  findDecider(document, rebalance).scope === 'membership' ? rebalance.decision : rebalance.session;

@@ -12,7 +12,7 @@ import {
   type Compositions,
 } from './compositions.js';
 import { decideRebalanceOn } from './decide-index.js';
-import { findDecider } from './decided-by.js';
+import { findDecider, findFollowedSession } from './decided-by.js';
 import { listDueAfter, type DueRebalance } from './due-rebalances.js';
 import { applyFastEntry, applyFastExit } from './fast-changes.js';
 import {
@@ -56,17 +56,19 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
   const watches = createWatches(composer, input);
   const watch = watches[0]!; // every index has a first version
   const { due, known, last, tick } = watch;
+  const document = composer.document(input.indexId);
   let watchedBooks: WatchedBooks = { at: input.first - 1, book: null, uncapped: null, unit: null };
   let position = 0;
   while (watchedBooks.at < last) {
     tick?.((watchedBooks.at - input.first + 1) / (last - input.first + 1));
     const next = due[position];
-    if (next !== undefined && next.decision <= watchedBooks.at + 1) {
+    const followed = next === undefined ? Infinity : findFollowedSession(document, next);
+    if (next !== undefined && followed <= watchedBooks.at + 1) {
       decideRebalance(watches[next.amendment ?? 0]!, next, watchedBooks);
       position++;
       continue;
     }
-    const to = Math.min(watchedBooks.at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last);
+    const to = Math.min(watchedBooks.at + SPAN_SESSIONS, followed - 1, last);
     watchedBooks = searchSpan(watches, watchedBooks, to);
   }
   return { list: known, findings: watch.findings };
@@ -135,16 +137,19 @@ function decideRebalance(watch: MemberWatch, rebalance: DueRebalance, watchedBoo
   const { composer, indexId, known, findings } = watch;
   const { decision: session } = rebalance;
   const keepsMembers = findDecider(composer.document(indexId), { ...rebalance, amendment: 0 }).scope !== 'membership';
+  const warnings: Finding[] = [];
   if (keepsMembers && watchedBooks.at + 1 === session && known.length > 0) {
     // Constituents that left at the close of the reference date are replaced before weights are computed.
-    const composition = replaceLeavers(watch, {
-      standing: watchedBooks,
-      book: simulateWatchedBook(watch, watchedBooks, session),
-      session,
-    });
+    const composition = replaceLeavers(
+      { ...watch, findings: warnings },
+      { standing: watchedBooks, book: simulateWatchedBook(watch, watchedBooks, session), session },
+    );
     if (composition !== undefined) insertComposition(known, composition);
   }
   const decidedRebalance = decideRebalanceOn(watch.whole, { indexId, rebalance, known });
+  // Without a composition on the session, the search of that session repeats the warnings.
+  const compositions = [findCompositionInForce(known, session), decidedRebalance.composition];
+  if (compositions.some((composition) => composition?.session === session)) findings.push(...warnings);
   findings.push(...decidedRebalance.findings);
   if (decidedRebalance.composition) insertComposition(known, refillIndex(watch, decidedRebalance.composition));
 }

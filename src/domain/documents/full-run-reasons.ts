@@ -9,7 +9,8 @@ export const FULL_RUN_REASONS = {
   rebalance: 'a rebalance on the new sessions uses prices of an earlier session',
   new_name: 'a security enters that the run has never held (in runs of earlier builds)',
   holdings_diverged: 'portfolio and index begin or cease to have the same holdings',
-  breach: 'a breach triggers a rebalance, or an underlying index rebalances on breaches',
+  breach:
+    'a breach triggers a rebalance or triggered one after the reference date of a new rebalance, or an underlying index rebalances on breaches',
   member_change: 'constituents can change on the new sessions between reviews',
   default_changed:
     'the store has its first delisting, acquisition or merger, which changes a default of the definition',

@@ -119,6 +119,20 @@ describe('a constituent that leaves between reviews', () => {
     });
   });
 
+  test('is not a constituent of a later review of weights, but its replacement is', () => {
+    const schedule = { frequency: 'weekly', weekday: 4, reference: { rule: 'sessions_before', sessions: 3 } };
+    const run = runReplacement({ reviews: [{ id: 'weights', scope: 'weights', schedule }] });
+    expect(run.index.compositions.list.map(({ session, decision, cause }) => [session, decision, cause])).toEqual([
+      [0, 0, undefined],
+      [2, 2, 'replacement'],
+      [4, 1, undefined],
+    ]);
+    // The weights are equal at the closes of the reference date. C has risen by 10 % since.
+    const held = readHeldAt(run, 4);
+    expect(Object.keys(held)).toEqual(['B', 'C']);
+    expectNear(held['C']!, 110 / 210, 1e-11);
+  });
+
   test('is replaced while its shares are pending', () => {
     const run = runReplacement({
       rebalance: { frequency: 'custom', dates: [DAYS[4]], effective_lag: 3 },

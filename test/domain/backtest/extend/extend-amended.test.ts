@@ -3,8 +3,10 @@ import { expect, test } from 'vitest';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { formatDay } from '#domain/time/days.js';
+import { CALENDARS, listWeekdays } from '../../index-mathematics/index-case.js';
+import { buildMarket } from '../market-builder.js';
 import { randomMarket } from '../random-market.js';
-import { randomDocument, randomRequest } from '../random-run.js';
+import { randomDocument, randomRequest, runOn } from '../random-run.js';
 import { DAYS_ADDED, expectResumes, createTally, RUNS } from './growing-run.js';
 
 const randomChanges = fc.record({
@@ -56,4 +58,44 @@ test('runs whose methodology is amended have the same bits when they are extende
   );
   expect(tally.extended).toBeGreaterThan(0);
   expect(tally.rebalanced).toBeGreaterThan(0);
+});
+
+/** Index with daily rebalances in three phases. An amendment from a session on requests an immediate rebalance. */
+function createAmendedIndex(dates: readonly string[], from: string): IndexDocument {
+  return IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: dates[0],
+    rebalance: { frequency: 'daily', phase: { sessions: 3 } },
+    pipeline: { treatment: { dividends: 'price' }, weighting: { type: 'EqualWeight' } },
+    amendments: [
+      { effective_from: from, rebalance: true, changes: { pipeline: { weighting: { type: 'PriceWeight' } } } },
+    ],
+  });
+}
+
+test('an amendment on the last stored session adds no close to the scheduled rebalance of that session', () => {
+  const dates = listWeekdays(8);
+  const close = { A: [100, 101, 99, 103, 100, 102, 98, 104], B: [50, 51, 52, 51, 50, 49, 50, 52] };
+  const tally = createTally();
+  expectResumes({
+    market: buildMarket({ dates, close }),
+    document: createAmendedIndex(dates, dates[5]!),
+    request: { createDecider: indexDecider },
+    rows: 6,
+    steps: [1, 1],
+    tally,
+    calendars: CALENDARS,
+  });
+  expect(tally).toMatchObject({ extended: 2, rebalanced: 2, reasons: {} });
+});
+
+test('an amendment on a day without prices adds no rebalance to the scheduled one', () => {
+  const dates = listWeekdays(8);
+  const close = { A: [100, 101, 99, 103, 100, null, 98, 104], B: [50, 51, 52, 51, 50, null, 50, 52] };
+  const document = createAmendedIndex(dates, dates[5]!);
+  const { list, sm } = runOn(CALENDARS, buildMarket({ dates, close }), document, { createDecider: indexDecider }).index
+    .compositions;
+  expect(list.map(({ session }) => formatDay(sm.sessions[session]!))).toEqual(dates.filter((_, t) => t !== 5));
 });

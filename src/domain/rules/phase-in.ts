@@ -1,14 +1,17 @@
 import { parseValidDay } from '../time/days.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
+import { findLastAtMost } from '../numbers/search.js';
+import { countNoticeSessions } from '../schedule/review-dates.js';
 import { listRebalanceDates } from '../schedule/schedule.js';
 
 /** Members of a document that determine its review dates. */
 export type PhaseTerms = Pick<RuleDocument, 'rebalance' | 'base_date'>;
 
 /**
- * Returns the sessions on which the latest scheduled reviews of an index are decided, up to a session. The latest comes
- * first; there are at most `count`, none before the first session of the market.
+ * Returns the reference sessions of the latest scheduled reviews of an index that are decided up to a session, including
+ * a review that takes effect later. The latest comes first; there are at most `count`, none before the first session of
+ * the market. Reviews with the same reference session count once.
  */
 export function findLatestReviews(
   { rebalance, base_date }: PhaseTerms,
@@ -16,12 +19,16 @@ export function findLatestReviews(
   { session, count }: { readonly session: number; readonly count: number },
 ): number[] {
   const { sessions, calendar } = sm;
-  const to = sessions[Math.min(session + rebalance.effective_lag, sessions.length - 1)]!;
+  const day = sessions[session]!;
+  // Effective dates come from the calendar: the market may end before them.
+  const latest = findLastAtMost(calendar.sessions, day) + countNoticeSessions(rebalance);
+  const to = calendar.sessions[Math.min(latest, calendar.sessions.length - 1)]!;
   const dates = listRebalanceDates({ rebalance, calendar, baseDay: parseValidDay(base_date), from: sessions[0]!, to });
   const reviews: number[] = [];
   for (let i = dates.length - 1; i >= 0 && reviews.length < count; i--) {
-    const decisionSession = sm.sessionAt(dates[i]!.decision);
-    if (decisionSession >= 0 && decisionSession <= session) reviews.push(decisionSession);
+    const { decision } = dates[i]!;
+    const reviewSession = decision > day ? -1 : sm.sessionAt(decision);
+    if (reviewSession >= 0 && reviewSession !== reviews.at(-1)) reviews.push(reviewSession);
   }
   return reviews;
 }

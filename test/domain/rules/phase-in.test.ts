@@ -85,6 +85,37 @@ describe('a phase-in', () => {
     expect(Array.from(ownDecision.weights)).toEqual(closeTo([...field.weights]));
   });
 
+  test('counts the review itself and earlier ones, with an early reference date as with a notice in sessions', () => {
+    const rules = { weighting: createPhasedWeighting('FLOAT', 3) };
+    const decideWith = (notice: object, session: number): number[] => {
+      const decision = createDeciderOf(sm, rules, { rebalance: { frequency: 'monthly', ...notice } }).decide(
+        session,
+        null,
+      );
+      if (decision.kind !== 'decided') throw new Error(decision.finding.message);
+      return [...decision.weights];
+    };
+    const reference = { rule: 'sessions_before', sessions: 10 };
+    for (let session = 0; session < SESSIONS; session++)
+      expect(decideWith({ reference }, session)).toEqual(decideWith({ effective_lag: 10 }, session));
+    // The first review with the reference date after session 50 moves A by a third.
+    const monthBefore = { reference: { rule: 'last_session', months_before: 1 }, anchor: 'last_session' };
+    const referenceSession = Array.from({ length: SESSIONS }, (_, t) => t).find((t) => t > 50 && isReview(t + 1))!;
+    const factor = (0.5 + 0.5 + 1) / 3;
+    expect(decideWith(monthBefore, referenceSession)).toEqual(closeTo([factor / (factor + 0.5), 0.5 / (factor + 0.5)]));
+  });
+
+  test('counts reviews with one reference date once', () => {
+    const rules = { weighting: createPhasedWeighting('FLOAT', 3) };
+    const createSchedule = (frequency: string) => ({
+      rebalance: { frequency, reference: { rule: 'last_session', months_before: 1 } },
+    });
+    const decideOn = (frequency: string, session: number) =>
+      createDeciderOf(sm, rules, createSchedule(frequency)).decide(session, null);
+    const lastOfMonths = Array.from({ length: SESSIONS - 1 }, (_, t) => t).filter((t) => isReview(t + 1));
+    for (const session of lastOfMonths) expect(decideOn('weekly', session)).toEqual(decideOn('monthly', session));
+  });
+
   test('looks back over its reviews', () => {
     const computeSession = (steps: number) => {
       const document = storeIndex({ type: 'EqualWeight', phase_in: { field: 'FLOAT', steps } }, schedule);

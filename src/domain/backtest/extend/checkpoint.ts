@@ -56,7 +56,7 @@ export interface RunCheckpoint {
 }
 
 /** Version of the checkpoint format. Increment it with every change of the contents or of their bytes. */
-export const CHECKPOINT_FORMAT = 15;
+export const CHECKPOINT_FORMAT = 16;
 
 /**
  * Index with the compositions that later decisions can use. Decisions use them as incumbents, or as the universe of
@@ -174,12 +174,7 @@ function findOldestRead({ document, sm, to }: SimulatedIndex): Day {
   const session = Math.max(0, to - notice);
   const phaseReviews = texts.flatMap(listReviews).flatMap((review) => {
     const phaseIn = review.document.pipeline?.weighting.phase_in;
-    if (phaseIn === undefined) return [];
-    // Reviews that take effect later can be decided up to a notice before the session.
-    return [
-      Math.max(0, session - notice),
-      ...findLatestReviews(review.document, sm, { session, count: phaseIn.steps }),
-    ];
+    return phaseIn === undefined ? [] : findLatestReviews(review.document, sm, { session, count: phaseIn.steps });
   });
   return sm.sessions[Math.min(session, ...phaseReviews)]!;
 }

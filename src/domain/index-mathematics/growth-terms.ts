@@ -127,6 +127,11 @@ export function toHoldingTerms(terms: GrowthTerms): GrowthTerms {
   return terms.reinvestment === 'index' ? createChangedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
 }
 
+/** Returns the terms that determine carried prices. These depend neither on the return variant nor on dividends. */
+export function toCloseTerms(terms: GrowthTerms): GrowthTerms {
+  return createChangedTerms(terms, { variant: 'price', withholdingTax: 0, reinvestment: 'index' });
+}
+
 /** Returns true if corporate actions other than splits adjust previous closes. */
 export function adjustsCloses(terms: GrowthTerms): boolean {
   return listTerms(terms).some(

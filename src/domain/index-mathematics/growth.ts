@@ -2,7 +2,14 @@ import { createExchangeRates, requireRate } from '../market/exchange-rates.js';
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import { adjustClose, computeGrowthStep } from '../index-mathematics/adjusted-close.js';
-import { adjustsCloses, toHoldingTerms, createKey, selectTermsUntil, type GrowthTerms } from './growth-terms.js';
+import {
+  adjustsCloses,
+  toCloseTerms,
+  toHoldingTerms,
+  createKey,
+  selectTermsUntil,
+  type GrowthTerms,
+} from './growth-terms.js';
 import { readEffect, findEffect, createEffectTable, type EffectTable, type SecurityEffect } from './session-effects.js';
 import { allocateRetainedFloats } from '../../base/memory/retained-memory.js';
 import {
@@ -141,6 +148,17 @@ function findTermsMark(sm: SessionMarket, { terms: byKey, session }: MarketMark,
   return mark;
 }
 
+/** Returns the prices that any terms with the same adjustments of closes carry after the session of a mark. */
+function findCarriedMark(sm: SessionMarket, { terms: byKey, session }: MarketMark, terms: GrowthTerms): Float64Array {
+  const key = createCloseKey(sm, session, terms);
+  for (const { closeKey, carried } of byKey!.values()) if (closeKey === key) return carried;
+  throw new Error(`the mark of the market has no carried prices ${key}`);
+}
+
+/** Returns a key of the terms that determine carried prices up to a session. */
+export const createCloseKey = (sm: SessionMarket, session: number, terms: GrowthTerms): string =>
+  createKey(toCloseTerms(selectTermsUntil(terms, sm.sessions[session]!)));
+
 /** Returns a key of the effect of terms on a market up to a session. Later amendments do not change the key. */
 export function createMarkKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
   return createKey(toHoldingTerms(selectTermsUntil(terms, sessions[session]!)));
@@ -166,7 +184,7 @@ export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session:
   if (bar < 0 || bar === session || !adjustsCloses(table.terms)) return sm.carriedClose(session, column);
   const { mark } = sm;
   const isMarked = mark !== null && mark.terms !== null && bar <= mark.session;
-  let price = isMarked ? findTermsMark(sm, mark, table.terms).carried[column]! : sm.closeAt(bar, column);
+  let price = isMarked ? findCarriedMark(sm, mark, table.terms)[column]! : sm.closeAt(bar, column);
   for (let s = (isMarked ? mark.session : bar) + 1; s <= session; s++) {
     const effect = findEffect(table, s, column);
     if (effect !== undefined) price = adjustClose(effect, price);
@@ -197,6 +215,7 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
       terms.map(toHoldingTerms).map((ownGrowthTerms) => [
         createMarkKey(sm, session, ownGrowthTerms),
         {
+          closeKey: createCloseKey(sm, session, ownGrowthTerms),
           carried: findCarriedPrices(sm, ownGrowthTerms, { session, bars }),
           index: computeValueIndex(sm, ownGrowthTerms).slice(row, row + securityCount),
         },

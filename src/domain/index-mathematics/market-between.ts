@@ -1,5 +1,5 @@
 import { createExchangeRates, shareRates } from '../market/exchange-rates.js';
-import { findCarriedPrices, createMarkKey } from './growth.js';
+import { findCarriedPrices, createCloseKey, createMarkKey } from './growth.js';
 import { toHoldingTerms, type GrowthTerms } from './growth-terms.js';
 import type { SessionActions } from '../market/session-actions.js';
 import { readPanelRow, type MarketMark, type SessionMarket } from '../market/session-market.js';
@@ -37,11 +37,8 @@ function createMark(sm: SessionMarket, terms: GrowthTerms, session: number): Mar
     bar >= 0 && rates.rateAt(session, column) > 0 ? 1 : Number.NaN,
   );
   const carriedPrices = findCarriedPrices(sm, growthTerms, { session, bars });
-  return {
-    session,
-    lastBar: bars,
-    terms: new Map([[createMarkKey(sm, session, growthTerms), { carried: carriedPrices, index }]]),
-  };
+  const mark = { closeKey: createCloseKey(sm, session, growthTerms), carried: carriedPrices, index };
+  return { session, lastBar: bars, terms: new Map([[createMarkKey(sm, session, growthTerms), mark]]) };
 }
 
 /** Returns the actions after one session up to another. */

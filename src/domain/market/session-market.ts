@@ -70,10 +70,7 @@ export function assertSecurity({ first }: Pick<SessionMarket, 'first'>, session:
     throw new BeforeMarketError(`session ${session} is before ${first}, from which on the market is there`);
 }
 
-/**
- * State at a session from which later sessions are computed. With this state, a market is aligned without a pass over
- * earlier data. Columns are those of the market, [N] each.
- */
+/** State at a session from which later sessions are computed without earlier data. Columns are those of the market. */
 export interface MarketMark {
   readonly session: number;
   /** Latest session with a bar, -1 if none. */
@@ -83,6 +80,8 @@ export interface MarketMark {
 }
 
 export interface TermsMark {
+  /** Key of the terms that change carried prices. Terms of different return variants have the same key. */
+  readonly closeKey: string;
   /** Last price on the share basis of the session. */
   readonly carried: Float64Array;
   /** Value index at the session. */

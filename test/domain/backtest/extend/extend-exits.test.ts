@@ -108,3 +108,49 @@ test('a run is not extended if a constituent without a price is replaced before 
   });
   expect(tally).toMatchObject({ extended: 0, reasons: { member_change: 1 } });
 });
+
+test('a return variant adjusts the carried price of a security that had no price at the end of the stored run', () => {
+  const sessions = listWeekdays(10);
+  const tally = extendCase({
+    close: { A: createPrices(100, { end: 4 }), B: createPrices(100) },
+    universe: ['A', 'B'],
+    actions: [
+      { name: 'A', type: 'DIVIDEND', value: 2, ex: sessions[3]! },
+      { name: 'A', type: 'SPECIAL_DIVIDEND', value: 5, ex: sessions[7]! },
+    ],
+    document: {
+      pipeline: {
+        treatment: {
+          dividends: 'price',
+          reinvestment: 'constituent',
+          special_dividends: 'adjust',
+          max_stale_sessions: null,
+        },
+        weighting: { type: 'EqualWeight' },
+      },
+    },
+    rows: 6,
+  });
+  expect(tally).toMatchObject({ extended: 1, reasons: {} });
+});
+
+test('the closes of a rebalance on the last stored session are those of its schedule, although an amendment begins on it', () => {
+  const tally = extendCase({
+    close: { A: [100, 101, 102, 103, 104, 105, 106, 107, 108, 109], B: createPrices(50) },
+    universe: ['A', 'B'],
+    document: {
+      rebalance: { frequency: 'daily', weights_as: 'weights', phase: { fractions: [0.5, 0.3, 0.2] } },
+      reviews: [{ id: 'counts', scope: 'shares', schedule: { frequency: 'monthly', anchor: 'last_session' } }],
+      pipeline: { treatment: { dividends: 'price' }, weighting: { type: 'PriceWeight' } },
+      amendments: [
+        {
+          effective_from: listWeekdays(6).at(-1),
+          rebalance: true,
+          changes: { pipeline: { treatment: { withholding_tax: 0.3 } } },
+        },
+      ],
+    },
+    rows: 6,
+  });
+  expect(tally).toMatchObject({ extended: 1, reasons: {} });
+});

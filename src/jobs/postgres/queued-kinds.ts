@@ -10,8 +10,9 @@ import type { Lane } from '../compute-pool.js';
  * - 1, not written: up to 0.3.0
  * - 2: 0.4.0
  * - 3: from 0.5.0, because plug-ins call functions of `rows`
+ * - 4: from 0.7.0, because reviews of weights keep replacements, and phase-ins count reviews with an early reference date
  */
-const GENERATION = 3;
+const GENERATION = 4;
 const SEPARATOR = '/';
 
 const formatGeneration = (kind: JobKindName, generation: number): string =>

@@ -22,14 +22,19 @@ export function listContentFindings(runs: readonly RunDocument[]): Finding[] {
   const [first, ...others] = runs;
   const other = others.find(({ store_content_hash: hash }) => hash !== first!.store_content_hash);
   if (other === undefined) return [];
-  const contents = new Set(runs.map(({ store_content_hash: hash }) => hash)).size;
-  const message = `The ${runs.length} runs were made on ${contents} contents: ${first!.run_id} on ${formatContent(first!)}, ${other.run_id} on ${formatContent(other)}.`;
+  const { store_id: firstStore } = first!;
+  const { store_id: otherStore } = other;
+  const formatData = firstStore === otherStore || !firstStore || !otherStore ? formatContent : formatStore;
+  const message = `The runs use different data: ${first!.run_id} uses ${formatData(first!)}, and ${other.run_id} uses ${formatData(other)}.`;
   return [{ severity: 'warning', code: 'DIFFERENT_DATA', path: 'ids', message }];
 }
 
 /** Number of hash digits that identify a content in messages. */
 const HASH_DIGITS = 12;
 
-function formatContent({ store_id: datasetId, store_content_hash: hash }: RunDocument): string {
-  return `${datasetId === undefined ? 'content' : `${datasetId}, content`} ${hash.slice(0, HASH_DIGITS)}`;
+const formatStore = ({ store_id: storeId }: RunDocument): string => `the data store ${storeId}`;
+
+function formatContent({ store_id: storeId, store_content_hash: hash }: RunDocument): string {
+  const content = `the content ${hash.slice(0, HASH_DIGITS)}`;
+  return storeId === undefined ? content : `${content} of the data store ${storeId}`;
 }

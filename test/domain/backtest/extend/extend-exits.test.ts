@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { CALENDARS, listWeekdays } from '../../index-mathematics/index-case.js';
@@ -153,4 +153,67 @@ test('the closes of a rebalance on the last stored session are those of its sche
     rows: 6,
   });
   expect(tally).toMatchObject({ extended: 1, reasons: {} });
+});
+
+describe('a review whose reference date is before the new sessions', () => {
+  /** Extends a run by the effective session of a review with its reference date on session 6. C leaves on `end`. */
+  const extendAfterExit = (end: number, reserve = 'D') =>
+    extendCase({
+      close: {
+        A: createPrices(100),
+        B: createPrices(100),
+        C: createPrices(100, { end }),
+        D: createPrices(50),
+      },
+      universe: ['A', 'B', 'C', 'D'],
+      document: {
+        reviews: [
+          {
+            id: 'weights',
+            scope: 'weights',
+            schedule: { frequency: 'weekly', reference: { rule: 'sessions_before', sessions: 3 } },
+          },
+        ],
+        events: { replacement: 'reserve', reserve: [reserve] },
+        pipeline: {
+          selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count: 3 } }],
+          treatment: { dividends: 'price', max_stale_sessions: 0 },
+          weighting: { type: 'EqualWeight' },
+        },
+      },
+      rows: 8,
+    });
+
+  test('extends a run whose constituents changed before the reference date', () => {
+    expect(extendAfterExit(5)).toMatchObject({ extended: 1, rebalanced: 1, reasons: {} });
+  });
+
+  test('extends a run in which no security replaced a constituent that left on the reference date', () => {
+    expect(extendAfterExit(6, 'A')).toMatchObject({ extended: 1, rebalanced: 1, reasons: {} });
+  });
+
+  test('extends a run whose constituents changed after the reference date', () => {
+    expect(extendAfterExit(7)).toMatchObject({ extended: 1, rebalanced: 1, reasons: {} });
+  });
+
+  test('does not extend a run in which a breach triggered a rebalance after the reference date', () => {
+    const others = Object.fromEntries(['B', 'C', 'D', 'E', 'F'].map((name) => [name, createPrices(100)]));
+    const tally = extendCase({
+      close: { A: [...createPrices(100).slice(0, 7), 350, 350, 350], ...others },
+      universe: ['A', 'B', 'C', 'D', 'E', 'F'],
+      document: {
+        rebalance: {
+          frequency: 'weekly',
+          reference: { rule: 'sessions_before', sessions: 3 },
+          phase: { sessions: 2 },
+        },
+        pipeline: {
+          treatment: { dividends: 'price', on_breach: 'rebalance', breach_rule: 'UCITS_20_35' },
+          weighting: { type: 'EqualWeight' },
+        },
+      },
+      rows: 9,
+    });
+    expect(tally).toMatchObject({ extended: 0, reasons: { breach: 1 } });
+  });
 });

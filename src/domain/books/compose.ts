@@ -104,8 +104,8 @@ function decideAll(
   const findings: Finding[] = [];
   due.forEach((rebalance, position) => {
     tick?.(position / due.length);
-    // A full run decides the review on its reference date, before the breach.
-    if (compositions.some(({ cause, session }) => cause === 'breach' && session >= rebalance.decision))
+    // A full run decides the review on its reference date, before the breach of the stored run.
+    if (before.some(({ cause, session }) => cause === 'breach' && session >= rebalance.decision))
       throw new CannotResumeError('breach');
     const { composition, findings: decisionFindings } = decideRebalanceOn(composer, {
       indexId,

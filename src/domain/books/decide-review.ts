@@ -30,7 +30,7 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
   const incumbents = findCompositionInForce(known, decision - 1)?.columns ?? null;
   const currentComposition = findCompositionInForce(known, session);
   if (review.scope === 'membership' || currentComposition === undefined) {
-    const before = findCompositionInForce(listKnownAt(known, decision), session - 1);
+    const before = findReplaced(known, rebalance);
     return decider.decide(seat.session, incumbents, before === undefined ? null : createOutgoing(before, rebalance));
   }
   const currentConstituents = findCurrentConstituents(composer, input, currentComposition);
@@ -42,9 +42,15 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
     : addFactors(newDecision, currentConstituents);
 }
 
-/** Returns the compositions without changes between reviews that were decided on or after a reference date. */
-const listKnownAt = (known: readonly Composition[], reference: number): readonly Composition[] =>
-  known.filter(({ cause, decision }) => cause === undefined || decision < reference);
+/**
+ * Returns the composition before a review of constituents. Leaves out changes between reviews that were decided on or
+ * after the reference date.
+ */
+const findReplaced = (
+  known: readonly Composition[],
+  { decision, session }: ReviewInput['rebalance'],
+): Composition | undefined =>
+  known.findLast((one) => one.session < session && (one.cause === undefined || one.decision < decision));
 
 /**
  * Returns the composition that a rebalance replaces. If that composition takes effect after the decision, returns it as

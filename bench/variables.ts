@@ -177,3 +177,12 @@ function getDefault(variable: VariableName): number | string {
   const [, defaultValue] = defaults.find(([word]) => process.argv[1]?.includes(word)) ?? defaults[0]!;
   return defaultValue;
 }
+
+/** Returns the numbers of securities of the command line. Default: the given numbers. */
+export function readSizes(defaults: readonly number[]): readonly number[] {
+  const sizes = process.argv
+    .slice(2)
+    .map(Number)
+    .filter((size) => size > 0);
+  return sizes.length > 0 ? sizes : defaults;
+}

@@ -6,6 +6,8 @@ import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createFactorMetric, computeMetricDiagonal, multiplyMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
+import { measureProcessMs } from '../../measure.js';
+import { readSizes } from '../../variables.js';
 import { createProblemFamily } from './problem-family.js';
 
 /**
@@ -31,18 +33,14 @@ const OBJECTIVES: readonly { readonly type: string; readonly risk_aversion?: num
 ];
 
 const engine = openWasmEngine();
-const sizes = process.argv
-  .slice(2)
-  .map(Number)
-  .filter((size) => size > 0);
-for (const names of sizes.length > 0 ? sizes : [2668, 5000]) {
+for (const names of readSizes([2668, 5000])) {
   const input = createFamily(names);
   for (const objective of OBJECTIVES) {
     const times = Array.from({ length: ROUNDS }, () => measureSolve(input, objective));
     printTimes({ names, label: objective.type, times, goal: GOALS_MS[names] });
   }
 }
-for (const names of sizes.length > 0 ? sizes : [334, 1000, 2000]) measureRiskParity(names);
+for (const names of readSizes([334, 1000, 2000])) measureRiskParity(names);
 
 /** Measures a portfolio in which all securities contribute the same risk, with the difference from equal shares. */
 function measureRiskParity(names: number): void {
@@ -51,10 +49,10 @@ function measureRiskParity(names: number): void {
   const times: number[] = [];
   let distance = Number.NaN;
   for (let round = 0; round < ROUNDS; round++) {
-    const begin = process.cpuUsage();
+    const begin = measureProcessMs();
     const problem = family.createProblem([], objective, engine);
     const solution = engine.scope(() => solveConvex(createSolver(engine), problem));
-    times.push(readProcessorMs(begin));
+    times.push(measureProcessMs() - begin);
     if (solution === undefined) throw new Error(`${names} names: no answer`);
     distance = computeDistanceFromParity(problem.metric, solution.weights);
   }
@@ -77,11 +75,6 @@ function printTimes({ names, label, times, goal }: PrintedTimes): void {
   );
 }
 
-function readProcessorMs(begin: NodeJS.CpuUsage): number {
-  const { user, system } = process.cpuUsage(begin);
-  return (user + system) / 1000;
-}
-
 /** Returns the largest relative difference between a risk contribution and the equal share. */
 function computeDistanceFromParity(
   metric: ReturnType<typeof createProblemFamily>['metric'],
@@ -98,7 +91,7 @@ type Input = Omit<ProblemInput, 'rows' | 'objective'>;
 
 function measureSolve(input: Input, objective: (typeof OBJECTIVES)[number]): number {
   const names = input.identifiers.length;
-  const begin = process.cpuUsage();
+  const begin = measureProcessMs();
   const rows =
     objective.type === 'risk_parity'
       ? []
@@ -114,7 +107,7 @@ function measureSolve(input: Input, objective: (typeof OBJECTIVES)[number]): num
     rows: rows.map((row) => ConstraintRow.parse(row)),
   });
   const solution = engine.scope(() => solveConvex(createSolver(engine), problem));
-  const ms = readProcessorMs(begin);
+  const ms = measureProcessMs() - begin;
   if (solution === undefined) throw new Error(`${names} names, ${objective.type}: no answer`);
   return ms;
 }

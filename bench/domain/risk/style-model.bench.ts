@@ -11,6 +11,7 @@ import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createQuarterlyDividends } from '../seeded-market.js';
+import { readSizes } from '../../variables.js';
 
 /**
  * Measures a model of seven styles for 3,000 securities over ten years of daily returns, with monthly exposures. The
@@ -23,11 +24,7 @@ const SECTORS = 11;
 const GOAL_MS = 10_000;
 
 const engine = openWasmEngine();
-const sizes = process.argv
-  .slice(2)
-  .map(Number)
-  .filter((size) => size > 0);
-for (const names of sizes.length > 0 ? sizes : [500, 3000]) {
+for (const names of readSizes([500, 3000])) {
   const market = createStyledMarket(names);
   const times = [measureTime(market), measureTime(market)];
   console.log(

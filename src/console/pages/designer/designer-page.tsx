@@ -35,6 +35,7 @@ import {
   getTerms,
   type Draft,
   useWorkshop,
+  isSame,
 } from './draft.js';
 import { Beneath, loadTemplate, useAbsent } from './from-template.js';
 import { Live } from './live.js';
@@ -270,8 +271,6 @@ function SavedIndex({ id, saving, mine, note }: SavedIndexProps) {
     </>
   );
 }
-
-const isSame = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 function Forms({ document }: { readonly document: JsonObject }) {
   const { isStored } = useWorkshop();

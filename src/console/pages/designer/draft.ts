@@ -119,6 +119,9 @@ export function useWorkshop(): DesignerState {
 export const listFindingsAt = (findings: readonly Finding[], path: Path): readonly Finding[] =>
   findings.filter((finding) => finding.path === formatPath(path));
 
+/** Returns true if two definitions, or members of definitions, are equal. */
+export const isSame = (a: Json | undefined, b: Json | undefined): boolean => JSON.stringify(a) === JSON.stringify(b);
+
 interface StoreMarket {
   /** Datapoints of the store, and the values of a new index on it; null if no store is served. */
   readonly market: Pick<FieldList, 'fields' | 'index_defaults'> | null;
@@ -172,8 +175,9 @@ export function adoptStore(draft: JsonObject, before: JsonObject, after: JsonObj
     ...(draft['overlay'] === undefined && { currency: INITIAL_DOCUMENT.currency }),
     ...draft,
   };
-  const isUntouched = (name: string) => JSON.stringify(values[name]) === JSON.stringify(before[name]);
-  const adoptedMembers = STORE_MEMBERS.filter((name) => after[name] !== undefined && isUntouched(name));
+  const adoptedMembers = STORE_MEMBERS.filter(
+    (name) => after[name] !== undefined && isSame(values[name], before[name]),
+  );
   return { ...draft, ...Object.fromEntries(adoptedMembers.map((name) => [name, after[name]])) };
 }
 

@@ -6,7 +6,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { useStores } from '../../state/stores.js';
 import type { JsonObject } from '../../words/paths.js';
-import { adoptStore, createDocument, type Draft } from './draft.js';
+import { adoptStore, createDocument, isSame, type Draft } from './draft.js';
 
 interface StoreNamesInput {
   /** Data store of the definition; null for the served store, undefined until it is known. */
@@ -54,5 +54,3 @@ function useStoreOfDraft(draft: Draft | null, market: FieldList | undefined): vo
     if (!isSame(changedDocument, draft.document.peek())) draft.replace(changedDocument);
   }, [market]);
 }
-
-const isSame = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === JSON.stringify(b);

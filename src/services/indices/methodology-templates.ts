@@ -170,17 +170,14 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const preparedTemplate = requireTemplate(id);
       const market = markets.current()?.market;
       const baseDate = requestedDate ?? (market === undefined ? undefined : findFirstBaseDate(market));
-      const replacements = market === undefined ? {} : fitToMarket(preparedTemplate, market).replacements;
-      const documents = createTemplateDocuments(preparedTemplate.template, { indexId, baseDate, ...replacements });
+      const fit = market === undefined ? undefined : fitToMarket(preparedTemplate, market);
+      const documents = createTemplateDocuments(preparedTemplate.template, { indexId, baseDate, ...fit?.replacements });
       return {
         ...createSummary(preparedTemplate),
         index_ids: documents.map((document) => String(document['id'])),
         choices: preparedTemplate.template.choices,
         documents,
-        // This type has read-only lists.
-        findings: [
-          ...(market === undefined ? [] : fitToMarket(preparedTemplate, market).findings),
-        ] as TemplateDetail['findings'],
+        findings: [...(fit?.findings ?? [])] as TemplateDetail['findings'], // this type has read-only lists
       };
     },
     async level(id, signal) {

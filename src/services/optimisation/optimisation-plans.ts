@@ -7,12 +7,7 @@ import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#doma
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import type { OptimisationSpec } from '#domain/documents/optimisation-spec.js';
-import {
-  toPlannedModel,
-  readStoredModelId,
-  type PlannedModel,
-  type PlannedModels,
-} from '#domain/documents/used-models.js';
+import { toPlannedModel, readStoredModelId, type PlannedModels } from '#domain/documents/used-models.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { checkConstraintFields, checkSpecFields } from '#domain/optimisation/field-uses.js';
@@ -24,7 +19,7 @@ import type { DocumentReader, StoredDocument } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { resolveReached } from '../indices/reached-documents.js';
 import { requireIndex, type StoredIndex } from '../stored/stored-indices.js';
-import { checkModelStore, planModels, requireModel } from '../stored/used-models.js';
+import { planModels, requireModelOnStore } from '../stored/used-models.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 type ComputedRequest = Pick<OptimisationRequest, 'as_of' | 'start' | 'end'> & OptimisationSpec;
@@ -100,13 +95,6 @@ export function createOptimisationPlans({
     });
   }
 
-  /** Returns a stored model that a request names. */
-  async function planModel(modelId: string, storeId: string): Promise<PlannedModel> {
-    const { document } = await requireModel(documents, modelId);
-    assertNoErrors('request', checkModelStore(document, { storeId, path: 'risk_model' }));
-    return toPlannedModel(document);
-  }
-
   return {
     reachedOn: readReachedOn,
     assertRequest,
@@ -130,7 +118,11 @@ export function createOptimisationPlans({
       const modelPlan = await planModels(documents, reachedDocuments, storeId);
       const modelIds = new Set(requests.flatMap((request) => readStoredModelId(request) ?? []));
       if (modelIds.size === 0) return modelPlan;
-      const ownModels = await Promise.all([...modelIds].map(async (id) => [id, await planModel(id, storeId)] as const));
+      const ownModels = await Promise.all(
+        [...modelIds].map(
+          async (id) => [id, toPlannedModel(await requireModelOnStore(documents, id, storeId))] as const,
+        ),
+      );
       return { models: { ...modelPlan.models, ...Object.fromEntries(ownModels) } };
     },
   };

@@ -1,6 +1,5 @@
 import { toPlannedModel } from '#domain/documents/used-models.js';
 import type { AccountBacktestPayload } from '#domain/jobs/payloads.js';
-import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { AccountBacktestRequest } from '#domain/personal/backtest-request.js';
 import { createJobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
@@ -10,7 +9,8 @@ import { resolveReached } from '../indices/reached-documents.js';
 import { runOnStoreOf } from '../indices/on-store.js';
 import { assertOwnName, prefixName } from '../operations/access.js';
 import { requireIndex } from '../stored/stored-indices.js';
-import { checkModelStore, listOptimisedModels, planModels, requireModel } from '../stored/used-models.js';
+import { listOptimisedModels, planModels, requireModel } from '../stored/used-models.js';
+import { assertModelStore } from '../stored/model-stores.js';
 import type { BatchJobDependencies } from './batch-job.js';
 import { createBatchId, type BatchesDependencies } from './batches.js';
 
@@ -67,7 +67,7 @@ export function createAccountBacktests(dependencies: AccountBacktestsDependencie
       const { account, start, end } = request;
       return runOnStoreOf({ documents, stores }, document, async () => {
         const { datasetId: storeId } = markets.require().identity;
-        assertNoErrors('request', checkModelStore(model, { storeId, path: 'risk_model' }));
+        assertModelStore(model, { storeId, path: 'risk_model' });
         const { models = {} } = await planModels(documents, reachedDocuments, storeId);
         const payload = {
           backtest_id: backtestId,

@@ -5,7 +5,7 @@ import { toPlannedModel } from '#domain/documents/used-models.js';
 import { splitLines, parseLine } from '#domain/personal/account-lines.js';
 import { estimateDuration, VOLUME_ACCOUNTS, type AccountsFile } from '#domain/personal/batch-parts.js';
 import { parseAccountTable } from '#domain/personal/account-table.js';
-import { assertNoErrors, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
 import { parseCsvRows } from '#market/formats/csv-rows.js';
 import type { JobKind } from '#jobs/job-kind.js';
@@ -19,7 +19,8 @@ import { resolveReached } from '../indices/reached-documents.js';
 import { runOnStoreOf } from '../indices/on-store.js';
 import { assertOwnName, prefixName } from '../operations/access.js';
 import { requireIndex } from '../stored/stored-indices.js';
-import { checkModelStore, planModels, requireModel } from '../stored/used-models.js';
+import { planModels, requireModel } from '../stored/used-models.js';
+import { assertModelStore } from '../stored/model-stores.js';
 import { readArrow } from './arrow-accounts.js';
 import { readParquet } from './parquet-accounts.js';
 import { storeAccounts, type UploadedLines } from './account-files.js';
@@ -84,7 +85,7 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     const batchId = requestedId ?? prefixName(createBatchId(now()));
     return runOnStoreOf({ documents, stores }, document, async () => {
       const { datasetId: storeId } = markets.require().identity;
-      assertNoErrors('request', checkModelStore(model, { storeId, path: 'risk_model' }));
+      assertModelStore(model, { storeId, path: 'risk_model' });
       const { models = {} } = await planModels(documents, reachedDocuments, storeId);
       const storedAccounts = await storeAccounts(uploadedLines, artifacts);
       const accounts = (await findSameAccounts(batchId, storedAccounts)) ?? storedAccounts;

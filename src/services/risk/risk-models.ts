@@ -4,7 +4,7 @@ import type { RiskModelDocument, RiskModelRequest } from '#domain/risk/risk-mode
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
@@ -20,14 +20,8 @@ import { estimateModelMemory, estimateMatrixMemory } from './model-memory.js';
 import { createModelRequests, findIndexId } from './model-requests.js';
 import { createModelStreams } from './model-streams.js';
 import { findServedModel, selectSmallFields, createSummary } from './risk-model-views.js';
-import {
-  assertNumbers,
-  checkModelStore,
-  hasNumbers,
-  refuseMissingModel,
-  readModel,
-  requireModel,
-} from '../stored/used-models.js';
+import { assertNumbers, hasNumbers, refuseMissingModel, readModel, requireModel } from '../stored/used-models.js';
+import { assertModelStore, type ModelUseOnStore } from '../stored/model-stores.js';
 
 export interface RiskModelsDependencies {
   readonly documents: DocumentStore;
@@ -152,7 +146,7 @@ export function createRiskModels({
       const indexId = request.index_id ?? estimatedOn;
       return stores.within(await storeOfRun(indexId), async () => {
         const versionedMarket = await dataVersions.at(settings.as_known_on);
-        assertModelStore(document, request, versionedMarket.served.identity.datasetId);
+        assertModelStore(document, createModelUse(request, versionedMarket.served.identity.datasetId));
         assertHasDates(versionedMarket.served.market, request);
         return jobs.submit({
           kind: validation,
@@ -206,11 +200,11 @@ export function createRiskModels({
   }
 }
 
-/** Checks that a model is validated on the data store of its estimate. @throws Refusal VALIDATION_FAILED */
-function assertModelStore(model: RiskModelDocument, request: RiskValidationRequest, storeId: string): void {
-  const path = request.index_id === null ? 'model_id' : 'index_id';
-  assertNoErrors('request', checkModelStore(model, { storeId, path }));
-}
+/** Returns the use of a model by its validation, at the member of the request that selects the data store. */
+const createModelUse = (request: RiskValidationRequest, storeId: string): ModelUseOnStore => ({
+  storeId,
+  path: request.index_id === null ? 'model_id' : 'index_id',
+});
 
 /**
  * Returns the settings of an estimated model, so that it can be estimated again. @throws Refusal VALIDATION_FAILED for

@@ -1,11 +1,11 @@
 import { readModelSource, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { assertNoErrors, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { FACTOR_ESTIMATORS, isFactorEstimator, type FactorEstimator } from '#domain/risk/factor-model.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { FactorMeasure, FactorModelFile } from '#jobs/tasks/views.js';
 import type { ArtifactStore, DocumentReader } from '#store/port.js';
-import { checkModelStore, requireModel } from '../stored/used-models.js';
+import { requireModelOnStore } from '../stored/used-models.js';
 
 /** Default factors of a view, and default number of principal components. */
 const DEFAULT_MODEL: FactorModelName = 'market_sector';
@@ -37,9 +37,9 @@ export async function resolveFactorMeasure(
   assertSingleSource({ risk_model: modelId, risk_estimator: estimator, model });
   if (modelId !== undefined) {
     if (factors !== undefined) throw createRefusal('UNKNOWN_FIELD', 'factors', 'A stored model has its own factors.');
-    const { document } = await requireModel(documents, modelId);
-    assertNoErrors('query', checkModelStore(document, { storeId, path: 'risk_model' }));
-    return { stored: await readStoredFactors(artifacts, document) };
+    return {
+      stored: await readStoredFactors(artifacts, await requireModelOnStore(documents, modelId, storeId, 'query')),
+    };
   }
   const estimatorName = estimator ?? model ?? DEFAULT_MODEL;
   return {

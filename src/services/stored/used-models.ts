@@ -14,13 +14,14 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { checkLookAhead } from '#domain/checks/look-ahead.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
-import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ModelReferences } from '#jobs/tasks/references.js';
 import type { NeededRisk } from '#jobs/tasks/views.js';
 import type { ArtifactStore, DocumentReader, StoredDocument } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { resolveMatrixPaths } from './matrix-paths.js';
+import { assertModelStore, checkModelStore } from './model-stores.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 type ModelArtifacts = Pick<ArtifactStore, 'file' | 'damaged'>;
@@ -29,13 +30,6 @@ type ModelArtifacts = Pick<ArtifactStore, 'file' | 'damaged'>;
 export interface StoredRiskModel {
   readonly document: RiskModelDocument;
   readonly etag: string;
-}
-
-/** Use of a stored model on the data of a store. */
-export interface ModelUseOnStore {
-  /** Store of the data; undefined if it is unknown. The model is then not checked. */
-  readonly storeId: string | undefined;
-  readonly path: string;
 }
 
 /** Returns a stored risk model. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -70,15 +64,19 @@ export async function assertNumbers(
   if (!(await hasNumbers(artifacts, document))) throw refuseUnreadableModel(document.model_id);
 }
 
-/** Returns a finding if a model was estimated on another data store than the one on which it is used. */
-export function checkModelStore(
-  { model_id: modelId, store_id: modelStore }: Pick<RiskModelDocument, 'model_id' | 'store_id'>,
-  { storeId, path }: ModelUseOnStore,
-  severity: Finding['severity'] = 'error',
-): Finding[] {
-  if (modelStore === undefined || storeId === undefined || modelStore === storeId) return [];
-  const message = `The risk model ${modelId} was estimated on the data store ${modelStore} and cannot be used on the data store ${storeId}.`;
-  return [{ severity, code: 'DIFFERENT_DATA', path, message, value: modelId }];
+/**
+ * Returns a stored model for use on a data store, which is undefined if it is unknown.
+ * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED if it was estimated on another store
+ */
+export async function requireModelOnStore(
+  reader: Reader,
+  modelId: string,
+  storeId: string | undefined,
+  subject: 'request' | 'query' = 'request',
+): Promise<RiskModelDocument> {
+  const { document } = await requireModel(reader, modelId);
+  assertModelStore(document, { storeId, path: 'risk_model' }, subject);
+  return document;
 }
 
 const refuseUnreadableModel = (modelId: string): Refusal =>
@@ -148,9 +146,7 @@ export async function findModelFile(
   artifacts: ModelArtifacts,
   { modelId, storeId }: { readonly modelId: string; readonly storeId: string },
 ): Promise<ModelFiles> {
-  const { document } = await requireModel(reader, modelId);
-  assertNoErrors('request', checkModelStore(document, { storeId, path: 'risk_model' }));
-  return { [modelId]: await readModelFile(artifacts, document) };
+  return { [modelId]: await readModelFile(artifacts, await requireModelOnStore(reader, modelId, storeId)) };
 }
 
 async function readModelFile(artifacts: ModelArtifacts, document: RiskModelDocument): Promise<ModelFiles[string]> {
@@ -184,8 +180,7 @@ export async function resolveRiskMeasure(
     const message = `risk_estimator cannot be combined with risk_model: risk is measured by the model ${modelId} or by ${estimator}.`;
     throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: 'risk_estimator' }]);
   }
-  const { document } = await requireModel(reader, modelId);
-  assertNoErrors('query', checkModelStore(document, { storeId, path: 'risk_model' }));
+  const document = await requireModelOnStore(reader, modelId, storeId, 'query');
   const file = await readModelFile(artifacts, document);
   return { risk, model: { modelId, observedStart: document.observed_start, ...file } };
 }
@@ -288,7 +283,7 @@ async function readModels(
     const storedDocument = await reader.get('risk-model', modelId);
     const document = readStored(storedDocument, readModel);
     if (document === undefined) throw refuseWithFindings('index document', [createMissingModel(modelId, modelUser)]);
-    assertNoErrors('index document', checkModelStore(document, { storeId, path: modelUser.path }));
+    assertModelStore(document, { storeId, path: modelUser.path }, 'index document');
     models.set(modelId, document);
   }
   return models;

@@ -39,6 +39,8 @@ export interface RunComparison {
     readonly level: Float64Array;
     readonly variant: MeasuredVariant;
     readonly currency: string;
+    /** Common returns per year, by which the figures are annualised. */
+    readonly periodsPerYear: number;
   }[];
   /**
    * Limits of the comparison: dates on which the benchmark has no level, and different return variants or currencies.
@@ -96,14 +98,27 @@ export function compareRuns(
         ? []
         : [describeCutWindow(benchmark, { ofRuns: commonDays, days })]),
     ],
-    entries: series.map((comparedLevels) => ({
+    entries: series.map((comparedLevels, k) => ({
       name: comparedLevels.name ?? comparedLevels.id,
       id: comparedLevels.id,
       level: rebase(selectValuesOn(days, comparedLevels.days, comparedLevels.level), 100),
       variant: comparedLevels.variant,
       currency: comparedLevels.currency,
+      // A benchmark can have fewer levels than a year has sessions, so the sessions of the first run count for it.
+      periodsPerYear: estimateSharedPeriods(days, series[k < runs.length ? k : 0]!.days),
     })),
   };
+}
+
+/**
+ * Returns the number of common returns per year. It is smaller than the number of sessions per year if a series has
+ * sessions that are not common, because a common return then covers several sessions.
+ * @param ownDays days of one series, which contain the common days
+ */
+function estimateSharedPeriods(days: Int32Array, ownDays: Int32Array): number {
+  const ownCount = findLastAtMost(ownDays, days.at(-1)!) - findFirstAtLeast(ownDays, days[0]!);
+  const periods = estimatePeriodsPerYear(ownDays);
+  return ownCount === days.length - 1 ? periods : (periods * (days.length - 1)) / ownCount;
 }
 
 function findDifferingCurrencies(series: readonly ComparedLevels[]): Finding[] {
@@ -244,6 +259,7 @@ const ENTRY = createJsonObject<CompareEntry, ComparedEntry>({
     writeSeriesBody(json, { name, dates, values: level }),
   ),
   total_return: createNumberMember(({ entry: { level } }) => level.at(-1)! / level[0]! - 1),
+  periods_per_year: createNumberMember(({ entry: { periodsPerYear } }) => periodsPerYear),
   annualised_return: createValueMember(({ entry: { level }, metrics }) =>
     level.length < 2 ? null : metrics.annualised_return,
   ),
@@ -275,7 +291,7 @@ const COMPARISON = createJsonObject<
         entry,
         dates,
         state: states[k] ?? NO_RUN,
-        metrics: computeBacktestMetrics(entry.level, null, periods),
+        metrics: computeBacktestMetrics(entry.level, null, entry.periodsPerYear),
         benchmark: entry.level === benchmark ? null : benchmark,
         periods,
       });

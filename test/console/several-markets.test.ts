@@ -77,6 +77,19 @@ describe.skipIf('why' in browserFailure)('pages while another data store is serv
     expect(new URL(page.url()).searchParams.get('store')).toBe('market');
   });
 
+  test('a run is not offered as the benchmark of runs on another store', async () => {
+    const { page, service } = desk;
+    const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    await service.ask('PUT', '/indices/ELSEWHERE', { ...core, id: 'ELSEWHERE', store_id: 'other' });
+    await service.ask('POST', '/analytics/ELSEWHERE/backtest', {});
+    await service.waitForJob('backtest:ELSEWHERE');
+    await follow(page, '/console/compare?ids=CORE,ELSEWHERE');
+    await page.getByRole('application', { name: /^Drawdowns/ }).waitFor();
+    expect(await page.getByRole('link', { name: /^Relative to/ }).count()).toBe(0);
+    await follow(page, '/console/compare?ids=CORE,BROAD');
+    await page.getByRole('link', { name: 'Relative to CORE' }).waitFor();
+  });
+
   test('a query and the corporate actions are those of the chosen store', async () => {
     const { page, service } = desk;
     const query = "SELECT max(date)::VARCHAR AS last, 'x' AS mark FROM prices";

@@ -76,3 +76,20 @@ test('levels that are not comparable are reported with their types, raw levels o
     { code: 'CURRENCIES_DIFFER', path: 'ids', message: 'The levels are in different currencies: RUN USD, OTHER EUR.' },
   ]);
 });
+
+test('runs on different calendars are annualised by the sessions of each, not by their common dates', () => {
+  const holiday = 2;
+  const otherRun = {
+    header: { run_id: 'OTHER', variant: 'total', currency: 'USD' },
+    i32: () => days.filter((_, t) => t !== holiday),
+    f64: () => level.filter((_, t) => t !== holiday),
+  } as unknown as RunColumns; // only the members that the view reads
+  const json = createJsonWriter();
+  const comparison = compareRuns([run, otherRun], { names: ['RUN', 'OTHER'], start: null, end: null }, null);
+  const state = { run_id: 'abc', index_version: 1, store_id: 'market', stale: null };
+  writeComparison(json, comparison, { states: [state, state], findings: [] });
+  const { entries } = JSON.parse(new TextDecoder().decode(json.bytes())) as CompareView;
+  expect(entries.map(({ periods_per_year: periods }) => periods)).toEqual([(252 * 3) / 4, 252]);
+  expect(entries[0]!.annualised_return).toBeCloseTo(1.04 ** (252 / 4) - 1, 10);
+  expect(entries[1]!.annualised_return).toBeCloseTo(1.04 ** (252 / 3) - 1, 10);
+});

@@ -2121,11 +2121,13 @@ export interface CompareEntry {
   readonly level: SeriesPayload;
   /** Last level divided by the first, less 1. A fraction. */
   readonly total_return: number;
-  /** total_return per year of 252 sessions, or 365 with weekend dates; null with one common date. */
+  /** Common returns per year, by which the figures of the entry are annualised: 252, or 365 if the series has weekend dates, times the share of its sessions that are common. A benchmark has the number of the first run. */
+  readonly periods_per_year: number;
+  /** total_return per year of periods_per_year returns; null with one common date. */
   readonly annualised_return: number | null;
   /** Annualised standard deviation of returns. A fraction. */
   readonly volatility: number;
-  /** Mean return x sessions per year / volatility; 0 without volatility. */
+  /** Mean return x periods_per_year / volatility; 0 without volatility. */
   readonly sharpe_ratio: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;

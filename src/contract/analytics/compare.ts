@@ -16,11 +16,16 @@ export const CompareEntry = defineObject(() => ({
   currency: z.string().meta({ description: 'Currency of the levels.' }),
   level: SeriesPayload,
   total_return: defineFraction('Last level divided by the first, less 1.'),
-  annualised_return: z.number().nullable().meta({
-    description: 'total_return per year of 252 sessions, or 365 with weekend dates; null with one common date.',
+  periods_per_year: z.number().meta({
+    description:
+      'Common returns per year, by which the figures of the entry are annualised: 252, or 365 if the series has weekend dates, times the share of its sessions that are common. A benchmark has the number of the first run.',
   }),
+  annualised_return: z
+    .number()
+    .nullable()
+    .meta({ description: 'total_return per year of periods_per_year returns; null with one common date.' }),
   volatility: defineFraction('Annualised standard deviation of returns.'),
-  sharpe_ratio: z.number().meta({ description: 'Mean return x sessions per year / volatility; 0 without volatility.' }),
+  sharpe_ratio: z.number().meta({ description: 'Mean return x periods_per_year / volatility; 0 without volatility.' }),
   max_drawdown: defineFraction('Lowest drawdown, at most 0.'),
   benchmark_statistics: BenchmarkStatistics.nullable().meta({
     description:

@@ -2375,11 +2375,13 @@ class CompareEntry(t.TypedDict):
     level: SeriesPayload
     #: Last level divided by the first, less 1. A fraction.
     total_return: float
-    #: total_return per year of 252 sessions, or 365 with weekend dates; null with one common date.
+    #: Common returns per year, by which the figures of the entry are annualised: 252, or 365 if the series has weekend dates, times the share of its sessions that are common. A benchmark has the number of the first run.
+    periods_per_year: float
+    #: total_return per year of periods_per_year returns; null with one common date.
     annualised_return: t.Optional[float]
     #: Annualised standard deviation of returns. A fraction.
     volatility: float
-    #: Mean return x sessions per year / volatility; 0 without volatility.
+    #: Mean return x periods_per_year / volatility; 0 without volatility.
     sharpe_ratio: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float

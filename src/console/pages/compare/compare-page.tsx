@@ -1,4 +1,4 @@
-import type { CompareView } from '#clients/typescript/divisor.js';
+import type { BacktestRecordCollection, CompareView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { getColour, dashCovered, limitToRange, listLineCells, type Line } from '../../components/chart/series.js';
@@ -20,11 +20,9 @@ import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource, worldVersion } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { returnText, addReturn } from '../../words/returns.js';
-import { formatCount, formatDecimal } from '../../words/numbers.js';
 import { addStale } from '../../words/stale.js';
 import { createLazyComponent } from '../../components/lazy.js';
 import { createColumns, type Row } from './columns.js';
-import { Matrix } from './matrix.js';
 import '../designer/designer.css';
 import './compare.css';
 
@@ -42,13 +40,14 @@ export function ComparePage() {
   return (
     <Page title="Compare" subtitle="Compares runs after costs on their shared dates">
       <Answered resource={runs} what="the runs">
-        {({ backtests }) => <ChosenRuns ids={backtests.map(({ index_id: id }) => id)} />}
+        {({ backtests }) => <ChosenRuns runs={backtests} />}
       </Answered>
     </Page>
   );
 }
 
-function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
+function ChosenRuns({ runs }: { readonly runs: BacktestRecordCollection['backtests'] }) {
+  const ids = runs.map(({ index_id: id }) => id);
   const requestedIds = getParameter('ids');
   const chosenIds = (requestedIds === null ? ids.slice(0, 4) : requestedIds.split(','))
     .filter((id) => ids.includes(id))
@@ -70,7 +69,7 @@ function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
           chooseColour={(id) => getColour(id === benchmark ? comparedIds.length + 1 : comparedIds.indexOf(id) + 1)}
           onChoose={(next) => setParameters({ ids: next.join(',') })}
         />
-        <Benchmark value={benchmark} first={comparedIds[0]} />
+        <Benchmark value={benchmark} offered={areOnOneStore(runs, comparedIds) ? comparedIds[0] : undefined} />
       </div>
       {unknownIds.length > 0 && <p class="quiet">There is no run of {unknownIds.join(', ')}.</p>}
       {comparedIds.length + Number(benchmark !== null) < 2 || comparedIds.length === 0 ? (
@@ -82,14 +81,18 @@ function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
   );
 }
 
+/** Returns true if runs are of one data store. A benchmark is computed on the data store of the runs. */
+const areOnOneStore = (runs: BacktestRecordCollection['backtests'], ids: readonly string[]): boolean =>
+  new Set(runs.filter(({ index_id: id }) => ids.includes(id)).map(({ store_id: store }) => store)).size <= 1;
+
 interface BenchmarkProps {
   readonly value: string | null;
-  /** First compared run, which is offered as the benchmark. */
-  readonly first: string | undefined;
+  /** Run that is offered as the benchmark. */
+  readonly offered: string | undefined;
 }
 
 /** Renders the index or security that the runs are compared with. */
-function Benchmark({ value, first }: BenchmarkProps) {
+function Benchmark({ value, offered }: BenchmarkProps) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
   return (
@@ -99,7 +102,8 @@ function Benchmark({ value, first }: BenchmarkProps) {
           name: 'benchmark',
           label: 'Benchmark',
           kind: 'text',
-          help: 'An index, or a security or series of the data store of the runs.',
+          help: 'An index, or a security or series of the data store.',
+          otherwise: 'none',
           suggestions: [
             ...(indices.data?.indices ?? []).map(({ id }) => id),
             ...(series.data?.series ?? []).map(({ identifier }) => identifier),
@@ -109,7 +113,7 @@ function Benchmark({ value, first }: BenchmarkProps) {
         findings={[]}
         onChange={(typed) => setParameters({ benchmark: typeof typed === 'string' ? typed : null })}
       />
-      {value === null && first !== undefined && <a href={addQuery({ benchmark: first })}>Relative to {first}</a>}
+      {value === null && offered !== undefined && <a href={addQuery({ benchmark: offered })}>Relative to {offered}</a>}
     </div>
   );
 }
@@ -188,7 +192,7 @@ function Levels({ view, runs }: LevelsProps) {
         dates={dates}
         lines={lines}
         isLog={isLog}
-        height={220}
+        height={280}
         range={range}
         onRange={chooseRange}
         hasBrush
@@ -203,7 +207,7 @@ interface FiguresProps extends ComparedRunsProps {
   readonly view: CompareView;
 }
 
-/** Renders the figures of all runs over the same dates, and their correlations. */
+/** Renders the figures of all runs over the same dates. */
 function Figures({ ids, benchmark, view }: FiguresProps) {
   const range = findChosenRange();
   const columns = useMemo(() => createColumns(benchmark), [benchmark]);
@@ -220,14 +224,11 @@ function Figures({ ids, benchmark, view }: FiguresProps) {
   return (
     <Answered resource={figures} what="the figures">
       {([compared, all]) => (
-        <>
-          <FigureTable
-            columns={columns}
-            rows={compared.entries.map((entry, at): Row => ({ at, entry, performance: all[at] ?? null }))}
-            range={`${compared.start} to ${compared.end}`}
-          />
-          <Correlations view={compared} />
-        </>
+        <FigureTable
+          columns={columns}
+          rows={compared.entries.map((entry, at): Row => ({ at, entry, performance: all[at] ?? null }))}
+          range={`${compared.start} to ${compared.end}`}
+        />
       )}
     </Answered>
   );
@@ -258,16 +259,3 @@ const FigureTable = ({ columns, rows, range }: FigureTableProps) => (
     />
   </Section>
 );
-
-function Correlations({ view: { entries, correlations, observations } }: { readonly view: CompareView }) {
-  return (
-    <Matrix
-      title="Correlations"
-      note={`of ${formatCount(observations - 1)} daily returns`}
-      label="Correlations of returns"
-      ids={entries.map(({ index_id: id }) => id)}
-      getValue={(row, column) => correlations[row]?.[column] ?? null}
-      format={formatDecimal}
-    />
-  );
-}

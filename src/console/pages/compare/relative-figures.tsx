@@ -51,6 +51,8 @@ export interface RunLevels {
   /** Id, with a mark if the run is stale. */
   readonly label: string;
   readonly levels: readonly (number | null)[];
+  /** Returns per year, by which the volatility is annualised. */
+  readonly periodsPerYear: number;
 }
 
 interface RelativeFiguresProps {

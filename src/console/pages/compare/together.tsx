@@ -28,7 +28,7 @@ import {
   countSessionsOfYear,
   type RollingMeasure,
 } from '../../words/compared.js';
-import { formatPercent } from '../../words/numbers.js';
+import { formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
 import { addStale } from '../../words/stale.js';
 import { Matrix } from './matrix.js';
 import { RelativeFigures, type RunLevels } from './relative-figures.js';
@@ -46,10 +46,11 @@ function cutLevels({ entries }: CompareView, range: ReturnType<typeof findChosen
   const allDates = entries[0]?.level.index ?? [];
   const [first, last] = limitToRange(allDates, range);
   const dates = allDates.slice(first, last + 1);
-  const series = entries.map(({ index_id: id, stale, level }) => ({
+  const series = entries.map(({ index_id: id, stale, level, periods_per_year: periodsPerYear }) => ({
     id,
     label: addStale(id, stale),
     levels: level.data.slice(first, last + 1),
+    periodsPerYear,
   }));
   return { dates, series, sessions: countSessionsOfYear(dates) };
 }
@@ -171,20 +172,19 @@ interface RollingProps {
   readonly ids: readonly string[];
 }
 
-function Rolling({ all: { dates, series, sessions }, range, reference, ids }: RollingProps) {
+function Rolling({ all: { dates, series }, range, reference, ids }: RollingProps) {
   const measure: RollingMeasure =
     MEASURES.find(({ value }) => value === getParameter('rolling'))?.value ?? 'volatility';
   const window = WINDOWS.find(({ value }) => value === getParameter('window'))?.value ?? '252';
   const lines = useMemo(() => {
     const base = series.find(({ id }) => id === reference)?.levels ?? [];
-    const terms = { reference: base, window: Number(window), sessions };
-    const drawn = series.flatMap(({ id, label, levels }, k): Line[] =>
-      measure !== 'volatility' && id === reference
-        ? []
-        : [{ id: String(k), label, values: computeRolling(measure, levels, terms), colour: k + 1 }],
-    );
+    const drawn = series.flatMap(({ id, label, levels, periodsPerYear }, k): Line[] => {
+      if (measure !== 'volatility' && id === reference) return [];
+      const terms = { reference: base, window: Number(window), sessions: periodsPerYear };
+      return [{ id: String(k), label, values: computeRolling(measure, levels, terms), colour: k + 1 }];
+    });
     return dashCovered(drawn);
-  }, [series, reference, measure, window, sessions]);
+  }, [series, reference, measure, window]);
   return (
     <Section
       title="Rolling measures"
@@ -230,8 +230,11 @@ interface PairsProps {
   readonly entries: readonly Entry[];
 }
 
-/** Renders the tracking error and the common weight of each pair of runs. Common weights are those of the last date. */
-function Pairs({ data: { series, sessions }, entries }: PairsProps) {
+/**
+ * Renders the correlation, the tracking error and the common weight of each pair of runs. Common weights are those of
+ * the last date.
+ */
+function Pairs({ data: { dates, series, sessions }, entries }: PairsProps) {
   const ids = series.map(({ id }) => id);
   const weights = useResource(
     `compare weights ${ids.join()}`,
@@ -240,28 +243,33 @@ function Pairs({ data: { series, sessions }, entries }: PairsProps) {
       isLater: true,
     },
   );
-  const errors = useMemo(
-    () =>
-      series.map(({ levels }) =>
-        series.map((other) => compareWith(levels, other.levels, sessions).trackingErrorAnnual),
-      ),
+  const pairs = useMemo(
+    () => series.map(({ levels }) => series.map((other) => compareWith(levels, other.levels, sessions))),
     [series, sessions],
   );
   const stores = new Set(weights.data?.flatMap((own) => own?.store ?? []));
   return (
     <div class="side-by-side">
       <Matrix
-        title="Pairwise tracking error"
-        note="realised, annualised"
+        title="Correlations"
+        note={`${formatCount(dates.length - 1)} daily returns`}
+        label="Correlations of returns"
+        ids={ids}
+        getValue={(row, column) => pairs[row]?.[column]?.correlation ?? null}
+        format={formatDecimal}
+      />
+      <Matrix
+        title="Realised tracking error"
+        note="annualised"
         label="Tracking error of each pair"
         ids={ids}
-        getValue={(row, column) => (row === column ? null : (errors[row]?.[column] ?? null))}
+        getValue={(row, column) => (row === column ? null : (pairs[row]?.[column]?.trackingErrorAnnual ?? null))}
         format={formatPercent}
       />
       {weights.data !== undefined && (
         <Matrix
           title="Overlap of weights"
-          note={`latest weights, the smaller of each security${stores.size > 1 ? '; runs of different data stores have none' : ''}`}
+          note={`latest weights${stores.size > 1 ? ', none between data stores' : ''}`}
           label="Overlap of each pair"
           ids={ids}
           getValue={(row, column) => {

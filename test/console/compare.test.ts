@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { CompareView } from '#clients/typescript/divisor.js';
+import type { CompareView, IndexDocument } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
-import { follow, WAIT_MS, type Desk } from './desk.js';
+import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
@@ -67,6 +67,42 @@ describe.skipIf('why' in browserFailure)('the page Compare', () => {
     await page.getByRole('link', { name: 'Relative to BROAD' }).click();
     await page.getByRole('columnheader', { name: 'Minus BROAD' }).first().waitFor();
     expect(await page.getByRole('link', { name: /^Relative to/ }).count()).toBe(0);
+  });
+
+  test('a line is emphasised while the pointer is on its label', async () => {
+    const { page } = desk;
+    await follow(page, '/console/compare?ids=CORE,BROAD');
+    const chart = page.getByRole('figure').filter({ has: page.getByRole('application', { name: /^Drawdowns/ }) });
+    const readPixels = async () => (await chart.getByRole('application').screenshot()).toString('base64');
+    await chart
+      .getByText(/^BROAD/)
+      .first()
+      .waitFor();
+    const all = await readPixels();
+    await chart
+      .getByText(/^BROAD/)
+      .first()
+      .hover();
+    await pollEventually(readPixels).not.toBe(all);
+    await page.getByRole('heading', { name: 'Compare' }).hover();
+    await pollEventually(readPixels).toBe(all);
+  });
+
+  test('the line of a security has a gap where the security is not held', async () => {
+    const { page, service } = desk;
+    const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    const selection = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 4 } }];
+    await service.ask('PUT', '/indices/FEW', { ...core, id: 'FEW', pipeline: { ...core.pipeline, selection } });
+    await service.ask('POST', '/analytics/FEW/backtest', {});
+    await service.waitForJob('backtest:FEW');
+    await follow(page, '/console/indices/FEW?tab=weights');
+    const chart = page
+      .getByRole('figure')
+      .filter({ has: page.getByRole('application', { name: 'Largest constituents of FEW' }) });
+    await chart.waitFor();
+    const values = await chart.getByRole('table', { includeHidden: true }).getByRole('cell').allTextContents();
+    expect(values).toContain('–');
+    expect(values.filter((value) => value === '0.0%')).toEqual([]);
   });
 
   test('the skip link moves the focus to the first data row of a table whose rows do not open', async () => {

@@ -13,7 +13,7 @@ import { CursorTable } from './cursor-table.js';
 import { Legend, MarkLegend } from './legend.js';
 import { NoteMenu } from './note-menu.js';
 import type { Band, Flag } from './overlays.js';
-import { createPlot, markAt, type PlotOptions } from './plot.js';
+import { createPlot, emphasiseLine, markAt, type PlotOptions } from './plot.js';
 import {
   NUMBER_UNIT,
   toSeconds,
@@ -78,8 +78,7 @@ export function Chart(props: ChartProps) {
   const { bands, flags, notes } = useOverlays(props);
   const [at, setAt] = useState<number | null>(null);
   const [anchor, setAnchor] = useState<number | null>(null);
-  // Last date under the cursor.
-  const pointedPosition = useRef<number | null>(null);
+  const pointedPosition = useRef<number | null>(null); // last date under the cursor
   const [first, last] = useMemo(() => limitToRange(dates, range), [dates, range?.from, range?.to]);
   const { into, plot } = usePlot(
     { dates, lines, height, isLog, isStacked, hasZero, marks, bands, flags, sync, unit, onCursor: setAt },
@@ -124,6 +123,7 @@ export function Chart(props: ChartProps) {
         hasNotes={notes.length > 0}
         noteRange={findNoteRange(dates, anchor ?? pointedPosition.current ?? last, pointedPosition.current ?? last)}
         drawn={draw}
+        onPoint={(id) => plot.current && emphasiseLine(plot.current, id)}
       />
       <div
         class="chart-canvas"
@@ -164,6 +164,7 @@ interface ChartHeadProps extends ChartProps {
   /** Day or period of a new note. */
   readonly noteRange: Range;
   drawn(): ChartContent | null;
+  onPoint(id: string | null): void;
 }
 
 /** Renders the legend with the values at the cursor, and the actions of the chart. */
@@ -182,7 +183,7 @@ function ChartHead(props: ChartHeadProps) {
             onRemove={props.onRemoveLine}
           />
         ) : (
-          <Legend date={dates[at]} {...{ at, lines, unit, mark, marksAre }} />
+          <Legend date={dates[at]} {...{ at, lines, unit, mark, marksAre }} onPoint={props.onPoint} />
         )}
         {(props.hasNotes || hasMarkLegend) && (
           <p class="chart-remarks">

@@ -8,15 +8,17 @@ interface LegendProps {
   readonly mark: Mark | undefined;
   /** Meaning of the marks on the axis. */
   readonly marksAre?: string | undefined;
+  /** Reports the line whose label is under the pointer; null if there is none. */
+  onPoint(id: string | null): void;
 }
 
 /** Renders the label of each colour and the value of each line at the cursor. */
-export function Legend({ date, at, lines, unit, mark, marksAre }: LegendProps) {
+export function Legend({ date, at, lines, unit, mark, marksAre, onPoint }: LegendProps) {
   return (
     <div class="legend">
       <span class="legend-date">{date}</span>
       {lines.map(({ id, label, colour, values, isDashed }) => (
-        <span key={id} class="legend-line">
+        <span key={id} class="legend-line" onPointerEnter={() => onPoint(id)} onPointerLeave={() => onPoint(null)}>
           <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: getColour(colour) }} />
           {label} <span class="number">{formatValueAt(values, at, unit)}</span>
         </span>

@@ -53,6 +53,7 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
       padding: [8, 8, 0, 32],
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       cursor: createCursor(options),
+      focus: { alpha: FAINT },
       scales: { x: { time: true }, y: { distr: options.isLog ? 3 : 1, range: createRange(options) } },
       axes: createAxes(options, style),
       series: [{}, ...drawn.map((line) => createSeries(line, isStacked, style))],
@@ -72,6 +73,14 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
   return plot;
 }
 
+/** Opacity of the other lines while one line is emphasised. */
+const FAINT = 0.15;
+
+/** Draws the other lines faintly. @param id line of the plot; null draws all lines alike */
+export function emphasiseLine(plot: uPlot, id: string | null): void {
+  plot.setSeries(id === null ? null : plot.series.findIndex(({ label }) => label === id), { focus: true });
+}
+
 type PlotStyle = CSSStyleDeclaration;
 
 const readSeriesColour = (style: PlotStyle, n: number): string =>
@@ -83,10 +92,11 @@ const BAR_SIZE: [number, number] = [0.5, 24];
 function createSeries(line: Line, isStacked: boolean, style: PlotStyle): uPlot.Series {
   const stroke = readSeriesColour(style, line.colour);
   return {
+    label: line.id,
     stroke: isStacked ? style.getPropertyValue('--ground-raised') : stroke,
     width: isStacked ? 0.5 : line.isDashed === true ? 1 : 1.75,
     points: { show: false },
-    spanGaps: true,
+    spanGaps: line.hasGaps !== true,
     ...(line.isDashed === true ? { dash: [8, 8] } : {}),
     ...(line.isBars === true ? { fill: stroke, paths: uPlot.paths.bars!({ size: BAR_SIZE }) } : {}),
     ...(isStacked ? { fill: stroke } : line.isFilled === true ? { fill: `${stroke}24` } : {}),

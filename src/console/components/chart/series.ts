@@ -18,6 +18,8 @@ export interface Line {
   readonly isFilled?: boolean;
   /** True if each value is drawn as a bar from zero. */
   readonly isBars?: boolean;
+  /** True if missing values interrupt the line. Default: the line continues to the next value. */
+  readonly hasGaps?: boolean;
   /** True if the user added the line and can remove it. */
   readonly isRemovable?: boolean;
 }

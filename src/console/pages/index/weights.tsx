@@ -134,14 +134,21 @@ function Stack({ view, label }: { readonly view: ExposuresView; readonly label: 
   );
 }
 
+/** Renders lines of the weights. A line has gaps where the security is not held. */
 function Largest({ view, id }: { readonly view: ExposuresView; readonly id: string }) {
-  const lines = useMemo(() => createLines(view).filter(({ id: group }) => group !== 'OTHERS'), [view]);
+  const lines = useMemo(
+    () =>
+      createLines(view)
+        .filter(({ id: group }) => group !== 'OTHERS')
+        .map((line): Line => ({ ...line, values: line.values.map((weight) => weight || null), hasGaps: true })),
+    [view],
+  );
   return (
     <Chart
       label={`Largest constituents of ${id}`}
       dates={view.dates}
       lines={lines}
-      height={240}
+      height={300}
       sync="weights"
       onRange={chooseRange}
       unit={PERCENT_UNIT}

@@ -53,6 +53,66 @@ describe.skipIf('why' in browserFailure)('pages while a store in euros is served
     await pollEventually(() => page.getByLabel(/^Calendar/).inputValue()).toBe('XETR');
   });
 
+  test('the gallery counts the templates that can run once all levels are known, and offers no unusable template as usable', async () => {
+    const { page } = desk;
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    await page.route('**/minimum-volatility/level*', async (route) => {
+      await released;
+      await route.continue();
+    });
+    await page.goto(`${desk.service.url()}/console/indices/templates`); // drops the levels of earlier pages
+    await page.getByText(/level on Frankfurt over the last three years\. The store has \d+ securities\./).waitFor();
+    const count = page.getByRole('region', { name: 'Optimised' }).getByText(/can run$/);
+    await page
+      .getByRole('region', { name: 'Overlays on other indices' })
+      .getByText(/can run$/)
+      .waitFor();
+    expect(await count.count()).toBe(0);
+    const card = page.getByRole('listitem').filter({ hasText: 'Minimum volatility within limits' });
+    await card.getByText('Computing the level').waitFor();
+    release();
+    await count.waitFor();
+    await page.unroute('**/minimum-volatility/level*');
+    await card.getByText('not on this store').waitFor();
+    expect(await card.getByRole('link').allTextContents()).toEqual(['Adapt']);
+    const reasonId = await card.getByRole('link').getAttribute('aria-describedby');
+    expect(await page.locator(`[id="${reasonId}"]`).textContent()).toContain('infeasible');
+    const lacking = page.getByRole('listitem').filter({ hasText: 'Best rated half of each sector' });
+    expect(await lacking.getByRole('link').allTextContents()).toEqual(['Adapt']);
+    const level = page.getByRole('listitem').filter({ hasText: 'Developed countries' });
+    await level.getByText(/^[+−]\d+\.\d+% in 3 years$/).waitFor();
+  });
+
+  test('the details of missing data move no other card', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/templates?kind=factor');
+    await page
+      .getByRole('region', { name: 'Factors and themes' })
+      .getByText(/can run$/)
+      .waitFor();
+    const readTops = () =>
+      page.evaluate<number[]>(`[...document.querySelectorAll('.template a')].map((link) => link.offsetTop)`);
+    const tops = await readTops();
+    const card = page.getByRole('listitem').filter({ hasText: 'Quality, weighted by score and size' });
+    await card.getByText('Details').click();
+    await card.getByText('column').first().waitFor();
+    expect(await readTops()).toEqual(tops);
+  });
+
+  test('the gallery of a chosen store opens a template on that store', async () => {
+    const { page } = desk;
+    await follow(page, '/console/indices/templates?runs=yes');
+    await page.getByLabel('Data store').selectOption('dollars');
+    await page.getByText('level on America over the last three years.').waitFor();
+    const card = page.getByRole('listitem').filter({ hasText: 'Forty largest, with' });
+    await card.getByRole('img', { name: /^Level of / }).waitFor();
+    await card.getByRole('link', { name: 'Use' }).click();
+    await pollEventually(() => page.getByLabel(/^Calendar/).inputValue()).toBe('XNYS');
+    await page.getByText('Description, tags and data store').click();
+    expect(await page.getByLabel(/^Data store/).inputValue()).toBe('dollars');
+  });
+
   test('a new index has the currency and the calendar of the store, and those of another store that is chosen', async () => {
     const { page, service } = desk;
     await follow(page, '/console/indices/new');

@@ -25,7 +25,7 @@ export const isUnregistered = (stores: readonly DataStore[] | undefined, id: str
 export const getChosenStore = (): string | undefined => getParameter('store') ?? undefined;
 
 /** Pages that show the served store if the address names none. */
-const STORE_PAGES = /^\/console\/(?:names|actions|watchlists|data\/sql)(?:\/|$)/;
+const STORE_PAGES = /^\/console\/(?:names|actions|watchlists|data\/sql|indices\/templates)(?:\/|$)/;
 
 /**
  * Returns the address of the current page for a saved view, a copied link or a pin. It names the data store that the

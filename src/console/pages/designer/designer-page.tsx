@@ -17,7 +17,7 @@ import { findStoreOfNew } from '../../state/new-index.js';
 import { useResource, worldVersion } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { useIndexStore } from '../../state/index-store.js';
-import { useStores } from '../../state/stores.js';
+import { getChosenStore, useStores } from '../../state/stores.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Conflict } from '../../components/conflict/conflict.js';
@@ -61,7 +61,9 @@ export function DesignerPage({ params }: PageProps) {
   wasServed.current ||= stores.data?.stores.some(({ active }) => active) === true;
   const isKnown = id !== null || (stores.data ?? stores.trouble) !== undefined;
   const openedIndex = useResource(
-    isKnown ? `designer ${id} ${beneath} ${template} ${getParameter('id')} ${wasServed.current}` : null,
+    isKnown
+      ? `designer ${id} ${beneath} ${template} ${getParameter('id')} ${getChosenStore()} ${wasServed.current}`
+      : null,
     (signal) => {
       if (id !== null) return loadIndex(id, signal);
       if (template !== null) return loadTemplate(template, getParameter('id'), signal);

@@ -5,24 +5,26 @@ import { showToast } from '../../state/toasts.js';
 import { findStoreOfNew } from '../../state/new-index.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { getChosenStore } from '../../state/stores.js';
 import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import type { OpenedIndex } from './saving.js';
 
 /**
- * Creates a new index from the template of a published methodology. Also returns the documents that the index depends
- * on.
+ * Creates a new index from the template of a published methodology, on the data store in the address or on the served
+ * one. Also returns the documents that the index depends on.
  */
 export async function loadTemplate(template: string, id: string | null, signal: AbortSignal): Promise<OpenedIndex> {
+  const chosen = getChosenStore();
   const [{ documents }, { stores }] = await Promise.all([
     service.value.call('getMethodologyTemplate', {
       params: { methodology_id: template },
-      query: id === null ? {} : { index_id: id },
+      query: { index_id: id ?? undefined, store_id: chosen },
       signal,
     }),
     service.value.call('listStores', { signal }),
   ]);
-  const store = findStoreOfNew(stores);
+  const store = chosen ?? findStoreOfNew(stores);
   const bodies = (documents as JsonObject[]) // the service returns JSON objects
     .map((body) => (store === null ? body : { ...body, store_id: store }));
   return { document: bodies.at(-1) ?? {}, etag: null, isStored: false, beneath: bodies.slice(0, -1) };

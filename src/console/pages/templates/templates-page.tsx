@@ -1,34 +1,49 @@
 import type { MethodologyTemplateSummary } from '#clients/typescript/divisor.js';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useId, useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
 import { Select, type Option } from '../../components/choice.js';
 import { Page, Section } from '../../components/page.js';
+import { Popover } from '../../components/popover.js';
 import { Sparkline } from '../../components/sparkline.js';
+import { StoreSelect } from '../../components/store-select.js';
 import { Answered } from '../../components/wait.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatChange, formatCount } from '../../words/numbers.js';
+import { findStore, getChosenStore, useStores } from '../../state/stores.js';
+import { countValues, formatChange, formatCount } from '../../words/numbers.js';
 import { findFreeId } from './free-id.js';
 import './templates.css';
 
-/** Page of templates from published methodologies. */
+/** Page of templates from published methodologies, with their levels on a data store. */
 export function TemplatesPage() {
-  const templates = useResource('methodology templates', (signal) =>
-    service.value.call('listMethodologyTemplates', { signal }),
+  const chosen = getChosenStore();
+  const templates = useResource(`methodology templates ${chosen}`, (signal) =>
+    service.value.call('listMethodologyTemplates', { query: { store_id: chosen }, signal }),
   );
+  const store = findStore(useStores().data?.stores, chosen ?? null);
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const takenIds = new Set(indices.data?.indices.map(({ id }) => id));
   return (
     <Page
       title="Templates"
       above={[{ address: '/', text: 'Indices' }]}
-      subtitle="Published methodologies as index documents, with their level on the served store over the last three years."
+      subtitle={
+        <>
+          <span>
+            Published methodologies as index documents, with their level on {store?.name ?? 'the data store'} over the
+            last three years.
+            {typeof store?.identifiers === 'number' &&
+              ` The store has ${countValues(store.identifiers, 'security', 'securities')}.`}
+          </span>
+          <StoreSelect />
+        </>
+      }
     >
       <Answered resource={templates} what="the templates">
-        {({ templates: all }) => <Gallery templates={all} taken={takenIds} />}
+        {({ templates: all }) => <Gallery key={chosen} templates={all} taken={takenIds} store={chosen} />}
       </Answered>
     </Page>
   );
@@ -37,6 +52,8 @@ export function TemplatesPage() {
 interface GalleryProps {
   readonly templates: readonly MethodologyTemplateSummary[];
   readonly taken: ReadonlySet<string>;
+  /** Data store in the address; undefined for the served store. */
+  readonly store: string | undefined;
 }
 
 /** Number of levels that are requested at the same time. Each request runs a backtest. */
@@ -46,7 +63,7 @@ const REQUESTS = 3;
 const FIRST_SCREEN = 12;
 
 /** Renders the templates as cards, grouped by kind. */
-function Gallery({ templates, taken }: GalleryProps) {
+function Gallery({ templates, taken, store }: GalleryProps) {
   /** Problems of the templates whose level was requested; null for a level without a problem. */
   const [answered, setAnswered] = useState<ReadonlyMap<string, string | null>>(new Map());
   const canRunHere = (template: MethodologyTemplateSummary) =>
@@ -61,9 +78,9 @@ function Gallery({ templates, taken }: GalleryProps) {
   const groups = GROUPS.map((group) => ({ ...group, cards: listRunnableFirst(foundTemplates, group.value) }));
   const orderedTemplates = groups.flatMap(({ cards }) => cards);
   const first = new Set(orderedTemplates.slice(0, FIRST_SCREEN));
-  const requestedTemplates = orderedTemplates
-    .filter(({ id, can_run: canRun }) => canRun === true && !answered.has(id))
-    .slice(0, REQUESTS);
+  const isPending = ({ id, can_run: canRun }: MethodologyTemplateSummary) => canRun === true && !answered.has(id);
+  const pendingTemplates = orderedTemplates.filter(isPending);
+  const requestedTemplates = pendingTemplates.slice(0, REQUESTS);
   return (
     <>
       <div class="template-tools">
@@ -89,20 +106,27 @@ function Gallery({ templates, taken }: GalleryProps) {
           />
           Only those that can run
         </label>
-        <span class="quiet">
-          {foundTemplates.length} of {templates.length}
-        </span>
+        {(!isRunnable || pendingTemplates.length === 0) && (
+          <span class="quiet">
+            {foundTemplates.length} of {countValues(templates.length, 'template')}
+          </span>
+        )}
       </div>
       {groups
         .filter(({ cards }) => cards.length > 0)
         .map(({ value, text, cards }) => (
-          <Section key={value} title={text} aside={formatRunnable(cards, cards.filter(canRunHere).length)}>
+          <Section
+            key={value}
+            title={text}
+            aside={cards.some(isPending) ? undefined : formatRunnable(cards, cards.filter(canRunHere).length)}
+          >
             <ul class="templates">
               {cards.map((template) => (
                 <Card
                   key={template.id}
                   template={template}
                   taken={taken}
+                  store={store}
                   isAsked={requestedTemplates.includes(template) || answered.has(template.id)}
                   isFirst={first.has(template)}
                   onAnswer={(problem) => setAnswered((before) => new Map([...before, [template.id, problem]]))}
@@ -131,7 +155,7 @@ const KINDS: readonly Option<Kind | ''>[] = [{ value: '', text: 'All kinds' }, .
 
 type Templates = readonly MethodologyTemplateSummary[];
 
-/** Returns the templates of a kind. Those that the served store supports come first. */
+/** Returns the templates of a kind. Those that the store supports come first. */
 const listRunnableFirst = (templates: Templates, kind: Kind): Templates => {
   const kindTemplates = templates.filter((template) => template.kind === kind);
   return [
@@ -140,7 +164,7 @@ const listRunnableFirst = (templates: Templates, kind: Kind): Templates => {
   ];
 };
 
-/** Describes how many templates of a group work with the served store. */
+/** Describes how many templates of a group work with the store. */
 function formatRunnable(cards: Templates, runnable: number): string {
   if (cards.every(({ can_run: canRun }) => canRun === null)) return formatCount(cards.length);
   return runnable === cards.length ? `all ${runnable} can run` : `${runnable} of ${cards.length} can run`;
@@ -155,9 +179,8 @@ function holdsWords({ title, style, source }: MethodologyTemplateSummary, words:
     .every((word) => text.includes(word));
 }
 
-interface CardProps {
+interface CardProps extends Pick<GalleryProps, 'taken' | 'store'> {
   readonly template: MethodologyTemplateSummary;
-  readonly taken: ReadonlySet<string>;
   readonly isAsked: boolean;
   /** True if the card is on the first screen. */
   readonly isFirst: boolean;
@@ -165,11 +188,16 @@ interface CardProps {
   onAnswer(problem: string | null): void;
 }
 
-function Card({ template, taken, isAsked, isFirst, onAnswer }: CardProps) {
-  const { id, title, style, source } = template;
+function Card({ template, taken, store, isAsked, isFirst, onAnswer }: CardProps) {
+  const { id, title, style, source, can_run: canRun } = template;
   const level = useResource(
-    isAsked ? `template level ${id}` : null,
-    (signal) => service.value.call('getMethodologyTemplateLevel', { params: { methodology_id: id }, signal }),
+    isAsked ? `template level ${id} ${store}` : null,
+    (signal) =>
+      service.value.call('getMethodologyTemplateLevel', {
+        params: { methodology_id: id },
+        query: { store_id: store },
+        signal,
+      }),
     { follows: false },
   );
   const isDone = level.data !== undefined || level.trouble !== null;
@@ -177,7 +205,12 @@ function Card({ template, taken, isAsked, isFirst, onAnswer }: CardProps) {
   useEffect(() => {
     if (isDone) onAnswer(problem);
   }, [isDone, problem]);
-  const address = formatAddress('/console/indices/new', { template: id, id: findFreeId(template, taken) });
+  const reasonId = useId();
+  const address = formatAddress('/console/indices/new', {
+    template: id,
+    id: findFreeId(template, taken),
+    store: store ?? null,
+  });
   return (
     <li class="template" aria-busy={isFirst && isAsked && !isDone}>
       <header>
@@ -188,19 +221,40 @@ function Card({ template, taken, isAsked, isFirst, onAnswer }: CardProps) {
       <p class="quiet template-source">
         {source.publisher}, <cite>{source.title}</cite>, {source.date}
       </p>
-      <Missing template={template} />
-      {problem !== null && (
-        <details>
-          <summary>Reason</summary>
-          {problem}
-        </details>
-      )}
+      {canRun === false && <Missing template={template} id={reasonId} />}
       <footer>
-        {template.can_run === true && !isDone && <span class="skeleton template-waits" aria-hidden="true" />}
+        {canRun === true && !isDone && <span class="quiet template-waits">Computing the level</span>}
         <Thumbnail values={level.data?.level?.data ?? []} title={title} />
-        {may('write') && <LinkButton href={address}>Use</LinkButton>}
+        {problem !== null && (
+          <p class="template-reason" id={reasonId}>
+            {problem}
+          </p>
+        )}
+        <div class="template-actions">
+          <MissingColumns template={template} />
+          {may('write') && (
+            <Opening address={address} reasonId={canRun === false || problem !== null ? reasonId : null} />
+          )}
+        </div>
       </footer>
     </li>
+  );
+}
+
+interface OpeningProps {
+  /** Address of the designer with the documents of the template. */
+  readonly address: string;
+  /** Id of the element with the reason why the template cannot run; null if it can. */
+  readonly reasonId: string | null;
+}
+
+/** Renders a link that opens a template in the designer. A template that cannot run must be changed there first. */
+function Opening({ address, reasonId }: OpeningProps) {
+  if (reasonId === null) return <LinkButton href={address}>Use</LinkButton>;
+  return (
+    <LinkButton kind="bare" href={address} aria-describedby={reasonId}>
+      Adapt
+    </LinkButton>
   );
 }
 
@@ -209,44 +263,57 @@ function Thumbnail({ values, title }: { readonly values: readonly (number | null
   if (first == null || last == null) return null;
   return (
     <span class="template-level">
-      <Sparkline values={values} label={`Level of ${title} on the served store`} />
-      {formatChange(last / first - 1)}
+      <Sparkline values={values} label={`Level of ${title} over the last three years`} />
+      <span>
+        {formatChange(last / first - 1)} <span class="quiet">in 3 years</span>
+      </span>
     </span>
   );
 }
 
 interface StateProps extends Pick<CardProps, 'template'> {
-  /** Error because of which the template cannot be computed on the served store; null if there is none. */
+  /** Error because of which the template cannot be computed on the store; null if there is none. */
   readonly problem: string | null;
 }
 
-/** Renders a mark if the template cannot run on the served store. */
+/** Renders a mark if the template cannot run on the store. */
 function State({ template: { can_run: canRun }, problem }: StateProps) {
   if (canRun === false) return <Badge>needs other data</Badge>;
   return problem === null ? null : <Badge kind="warning">not on this store</Badge>;
 }
 
-/** Renders which data the served store lacks. The names of the columns are folded. */
-function Missing({ template: { needs, missing_rates: rates, can_run: canRun } }: Pick<CardProps, 'template'>) {
-  const missing = needs.filter((need) => need.missing);
-  if (canRun !== false || missing.length + rates.length === 0) return null;
+/** Renders which data the store lacks. */
+function Missing({ template, id }: Pick<CardProps, 'template'> & { readonly id: string }) {
   const meanings = [
-    ...missing.map(({ meaning }) => meaning.replace(/\.$/, '')),
-    ...rates.map((pair) => `Exchange rate ${pair}`),
+    ...listMissing(template).map(({ meaning }) => meaning.replace(/\.$/, '')),
+    ...template.missing_rates.map((pair) => `Exchange rate ${pair}`),
   ];
   return (
-    <div class="template-missing">
-      Data that the store lacks: {meanings.join('; ')}.
-      {missing.length > 0 && (
-        <details>
-          <summary>Details</summary>
-          {missing.map(({ name, kind }) => (
-            <span key={name}>
-              {kind} <code>{name}</code>{' '}
-            </span>
-          ))}
-        </details>
-      )}
-    </div>
+    <p class="template-reason" id={id}>
+      {meanings.length === 0
+        ? 'The store lacks data of the template.'
+        : `Data that the store lacks: ${meanings.join('; ')}.`}
+    </p>
   );
 }
+
+/** Renders a button that lists the names of the columns, series and universes that the store lacks. */
+function MissingColumns({ template }: Pick<CardProps, 'template'>) {
+  const missing = listMissing(template);
+  if (missing.length === 0) return null;
+  return (
+    <Popover label={`Details of the data that the store lacks for ${template.title}`} title="Details" kind="bare">
+      {() => (
+        <ul class="template-columns">
+          {missing.map(({ name, kind, meaning }) => (
+            <li key={name}>
+              {kind} <code>{name}</code>: {meaning}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Popover>
+  );
+}
+
+const listMissing = ({ needs }: MethodologyTemplateSummary) => needs.filter(({ missing }) => missing);

@@ -7,6 +7,14 @@ vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
 const browserFailure = await tryBrowser();
 
+/** Expression for the width of the calendar that its longest option leaves free, in pixels. */
+const CALENDAR_ROOM = `(() => {
+  const choice = document.querySelector('[aria-label=Index] select');
+  const { width } = choice.getBoundingClientRect();
+  choice.style.width = 'max-content';
+  return width - choice.getBoundingClientRect().width;
+})()`;
+
 describe.skipIf('why' in browserFailure)('pages while a store in euros is served', () => {
   let desk: Desk;
   beforeAll(async () => {
@@ -138,6 +146,16 @@ describe.skipIf('why' in browserFailure)('pages while a store in euros is served
     const { body } = await service.ask<IndexDocument>('GET', '/indices/INDEX-1');
     expect(body).toMatchObject({ currency: 'EUR', calendar: 'XLON', store_id: 'euros' });
     await service.ask('DELETE', '/indices/INDEX-1');
+  });
+
+  test('the name of the longest exchange fits into the calendar of a new index', async () => {
+    const page = await desk.newPage({ viewport: { width: 1440, height: 900 } });
+    await page.goto(`${desk.service.url()}/console/indices/new`);
+    const calendar = page.getByLabel(/^Calendar/);
+    await calendar.waitFor();
+    await pollEventually(() => calendar.locator('option').count()).toBeGreaterThan(1);
+    expect(await page.evaluate<number>(CALENDAR_ROOM)).toBeGreaterThan(0);
+    await page.close();
   });
 
   test('the list of indices has a column for the stores if an index belongs to a store that is not served', async () => {

@@ -14,14 +14,16 @@ import { listFindingsAt, useWorkshop } from './draft.js';
 interface PartProps {
   readonly title: string;
   readonly help?: string;
+  /** True if the fields are wide, for long values. */
+  readonly isRoomy?: boolean;
   readonly aside?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
 /** Renders a section of the definition. */
-export function Part({ title, help, aside, children }: PartProps) {
+export function Part({ title, help, isRoomy = false, aside, children }: PartProps) {
   return (
-    <section class="designer-part" aria-label={title}>
+    <section class={isRoomy ? 'designer-part is-roomy' : 'designer-part'} aria-label={title}>
       <header>
         <h2>{title}</h2>
         {aside}
@@ -203,7 +205,7 @@ export function Identity() {
   const { isStored, types } = useWorkshop();
   const fields = types.fields.index.filter(({ name }) => !RARE_FIELDS.has(name));
   return (
-    <Part title="Index">
+    <Part title="Index" isRoomy>
       <Fields
         fields={fields.filter(({ name }) => !FOLDED_FIELDS.has(name))}
         within={[]}

@@ -131,11 +131,14 @@ describe.skipIf('why' in browserFailure)('pages while a store in euros is served
     await pollEventually(() => calendar.inputValue()).toBe('XETR');
     await page.getByRole('complementary', { name: 'Preview' }).getByLabel('Figures of the preview').waitFor();
     expect(await page.getByText('FX_MISSING').count()).toBe(0);
+    const preview = page.getByRole('complementary', { name: 'Preview' });
+    await preview.getByText('Data store: Frankfurt').waitFor();
     const firstDate = await baseDate.inputValue();
     await page.getByText('Description, tags and data store').click();
     const store = page.getByLabel(/^Data store/);
     await store.selectOption('dollars');
     await pollEventually(() => currency.inputValue()).toBe('USD');
+    await preview.getByText('Data store: America').waitFor();
     expect([await calendar.inputValue(), (await baseDate.inputValue()) > firstDate]).toEqual(['XNYS', true]);
     await calendar.selectOption('XLON');
     await store.selectOption('euros');

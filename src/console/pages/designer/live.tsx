@@ -38,10 +38,11 @@ interface LiveProps {
 export function Live(props: LiveProps) {
   const stores = useStores();
   const { store } = props;
-  const { start = null, end = null } = findStore(stores.data?.stores, store) ?? {};
+  const { start = null, end = null, name } = findStore(stores.data?.stores, store) ?? {};
+  const isOneOfMany = (stores.data?.stores.length ?? 0) > 1;
   return (
     <NamesStore.Provider value={store ?? null}>
-      <Views {...props} start={start} end={end} />
+      <Views {...props} start={start} end={end} storeName={isOneOfMany ? name : undefined} />
     </NamesStore.Provider>
   );
 }
@@ -50,9 +51,11 @@ interface ViewsProps extends LiveProps {
   /** First date of the store; the next field is its last date. */
   readonly start: string | null;
   readonly end: string | null;
+  /** Name of the store if there are several; otherwise undefined. */
+  readonly storeName: string | undefined;
 }
 
-function Views({ findings, isValid, store, start, end }: ViewsProps) {
+function Views({ findings, isValid, store, start, end, storeName }: ViewsProps) {
   const { draft, isStored } = useWorkshop();
   const document = draft.document.value;
   const asOf = getParameter('on') ?? end;
@@ -97,6 +100,7 @@ function Views({ findings, isValid, store, start, end }: ViewsProps) {
         <Fold isFolded={isFolded} onFold={setFolded} />
         {(view === 'preview' || view === 'change') && <DecisionDate asOf={asOf} start={start} end={end} />}
       </div>
+      {storeName !== undefined && view !== 'json' && <p class="quiet">Data store: {storeName}</p>}
       {urgent.length > 0 && <Findings findings={urgent} shown={4} isOpenForm />}
       {asOf === null && view !== 'json' && store !== undefined && <MissingData store={store} />}
       {isUnchecked && view === 'preview' && preview.data === undefined && <Wait what="the preview" />}

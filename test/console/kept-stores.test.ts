@@ -157,6 +157,17 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     await page.keyboard.press('Escape');
   });
 
+  test('the page of an index or a strategy on another store names that store, and the bar names the served one', async () => {
+    const { page, service } = desk;
+    await service.ask('PUT', '/strategies/FOLLOW', { id: 'FOLLOW', name: 'Follow', index_id: 'REST' });
+    for (const id of ['REST', 'FOLLOW']) {
+      await follow(page, `/console/indices/${id}`);
+      await page.getByRole('heading', { name: id, level: 1 }).waitFor();
+      await page.getByRole('main').getByText('on the data store other').waitFor();
+      await page.getByRole('link', { name: /^Served market/ }).waitFor();
+    }
+  });
+
   test('volatilities of risk models have the names of the store of each model', async () => {
     const { page, service } = desk;
     const { body: model } = await service.ask<RiskModelView>('GET', '/risk-models/of-REST');

@@ -71,6 +71,7 @@ function StoreState() {
   return (
     <a class="bar-store" href={storeAddress(store.active)} title={remarks.join('\n') || undefined}>
       <span class={`dot ${worstKind}`} aria-hidden="true" />
+      <span class="quiet">Served</span>
       <span class="bar-store-name">{store.active}</span>
       <span class="quiet bar-store-end">{store.end ?? store.status}</span>
     </a>

@@ -161,6 +161,7 @@ function StrategyContent({ stored }: { readonly stored: StoredStrategy }) {
           <span>
             follows <a href={formatIndexAddress(followed)}>{followed}</a>
           </span>
+          <OtherStore store={store} />
           <Description text={description} />
         </>
       }
@@ -198,11 +199,7 @@ function IndexContent({ index }: { readonly index: IndexDocument }) {
           <span>{name}</span>
           <Badge>{currency}</Badge>
           <Badge>{calendar}</Badge>
-          {isOtherStore(store) && (
-            <span>
-              on the data store <a href={storeAddress(store)}>{store}</a>
-            </span>
-          )}
+          <OtherStore store={store} />
           {overlay !== undefined && <Badge>overlay: {overlay.type.replaceAll('_', ' ')}</Badge>}
           {beneath !== undefined && (
             <span>
@@ -230,6 +227,16 @@ function IndexContent({ index }: { readonly index: IndexDocument }) {
         <RunParts {...{ id, tab, overlay }} tracked={id} underlying={beneath ?? null} store={store} />
       )}
     </Page>
+  );
+}
+
+/** Renders the data store of an index, unless it is the served one. */
+function OtherStore({ store }: { readonly store: string | null | undefined }) {
+  if (!isOtherStore(store)) return null;
+  return (
+    <span>
+      on the data store <a href={storeAddress(store)}>{store}</a>
+    </span>
   );
 }
 

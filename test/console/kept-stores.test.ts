@@ -192,6 +192,14 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     beforeAll(async () => {
       if (!('browser' in browserFailure)) return;
       const { service, page } = desk;
+      const { body: rest } = await service.ask<IndexDocument>('GET', '/indices/REST');
+      const pipeline = {
+        selection: [{ id: 'expensive', type: 'PriceFilter', params: { minimum: 1e9 } }],
+        weighting: { type: 'EqualWeight' },
+      };
+      await service.ask('PUT', '/indices/FAILED', { ...rest, id: 'FAILED', name: 'Failed', pipeline });
+      await service.ask('POST', '/analytics/FAILED/backtest', {});
+      expect((await service.waitForJob('backtest:FAILED')).status).toBe('failed');
       expect((await service.ask('DELETE', '/data/stores/other')).status).toBeLessThan(300);
       await page.goto(service.url());
     });
@@ -239,6 +247,14 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
       await page.getByRole('option', { name: /^Edit REST/ }).waitFor();
       expect(await page.getByRole('option', { name: /^Run REST/ }).count()).toBe(0);
       await page.keyboard.press('Escape');
+    });
+
+    test('a failed run whose store is missing is not offered again', async () => {
+      const { page } = desk;
+      await follow(page, '/console/indices/FAILED');
+      const failure = page.getByRole('alert').filter({ hasText: 'The last run failed' });
+      await failure.getByText(reason).waitFor();
+      expect(await failure.getByRole('button', { name: 'Run again' }).count()).toBe(0);
     });
 
     test('an index page offers no action that the service refuses', async () => {

@@ -2,10 +2,12 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
 import { Findings } from '../../components/findings.js';
+import { MissingData } from '../../components/missing-data.js';
 import { isLater, useFailedRuns } from '../../state/failed-runs.js';
 import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
+import { isUnregistered, useStores } from '../../state/stores.js';
 import { formatMoment } from '../../words/dates.js';
 import { findRuleAddress } from './rule-address.js';
 import { runAfterFailure } from './run-settings.js';
@@ -16,11 +18,14 @@ interface FailedRunProps {
   readonly id: string;
   /** True for a strategy. The rules belong to the index that it follows, so its findings have no link. */
   readonly isStrategy: boolean;
+  /** Data store of the index; null for the served store, undefined until it is known. */
+  readonly store: string | null | undefined;
 }
 
 /** Renders why the last run failed. It is shown until the next run. */
-export function FailedRun({ id, isStrategy }: FailedRunProps) {
+export function FailedRun({ id, isStrategy, store = null }: FailedRunProps) {
   const job = useFailedRuns().get(id);
+  const isStoreMissing = isUnregistered(useStores(job !== undefined && store !== null).data?.stores, store);
   const storedRun = useResource(job === undefined ? null : `run before the failure ${job.finished_at}`, (signal) =>
     readNewestRun(id, signal),
   );
@@ -39,7 +44,8 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
       kind="bad"
       title={`The last run failed: ${message}`}
       action={
-        may('run') && (
+        may('run') &&
+        !isStoreMissing && (
           <ActionButton about={formatRunSubject(id)} act={(onRefusal) => runAfterFailure(id, job, onRefusal)}>
             Run again
           </ActionButton>
@@ -49,6 +55,7 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
       {unstatedFindings.length > 0 && (
         <Findings findings={unstatedFindings} shown={3} formatAddress={isStrategy ? undefined : findAddress} />
       )}
+      {isStoreMissing && <MissingData store={store} />}
       <p class="quiet">
         {address !== null && (
           <>

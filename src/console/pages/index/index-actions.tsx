@@ -95,15 +95,12 @@ export function RunActions({ id, store = null, isStrategy = false, edit, others 
   );
 }
 
-interface RunStateProps {
-  readonly id: string;
-  readonly isStrategy?: boolean;
-}
+type RunStateProps = Pick<RunActionsProps, 'id' | 'store' | 'isStrategy'>;
 
 /** Renders the progress of a running job, or the cause of a failed run. */
-export function RunState({ id, isStrategy = false }: RunStateProps) {
+export function RunState({ id, store, isStrategy = false }: RunStateProps) {
   const job = liveJobs.value.find(({ job_id: jobId }) => jobId === `backtest:${id}`);
-  if (job === undefined) return <FailedRun id={id} isStrategy={isStrategy} />;
+  if (job === undefined) return <FailedRun {...{ id, store, isStrategy }} />;
   return (
     <Banner
       kind="info"

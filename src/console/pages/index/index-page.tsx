@@ -172,7 +172,7 @@ function StrategyContent({ stored }: { readonly stored: StoredStrategy }) {
           <Findings findings={problems} />
         </Banner>
       )}
-      <RunState id={id} isStrategy />
+      <RunState {...{ id, store }} isStrategy />
       <RunSettings id={id} isStrategy />
       <Tabs label={`Parts of ${id}`} tabs={TABS} />
       {tab === 'versions' ? (
@@ -216,7 +216,7 @@ function IndexContent({ index }: { readonly index: IndexDocument }) {
       }
       actions={<IndexActions {...{ id, store }} isOverlay={overlay !== undefined} />}
     >
-      <RunState id={id} />
+      <RunState {...{ id, store }} />
       <RunSettings id={id} isStrategy={false} />
       <Tabs label={`Parts of ${id}`} tabs={TABS} />
       {tab === 'versions' ? (

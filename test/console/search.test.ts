@@ -15,6 +15,18 @@ test('titles that begin with the letters come first, then words that do, then th
   expect(listTargetTexts('core')).toEqual(['CORE Core', 'CORE-FUND Fund', 'EQ-CORE Equity core', 'SCORE Scores']);
 });
 
+test('starts of words precede letters within words, and titles precede kinds and alternative words', () => {
+  const targets = [
+    { ...createTarget('Compare', 'page'), words: 'comparison' },
+    createTarget('Comparison', 'action'),
+    { ...createTarget('Markets', 'page'), words: 'paris' },
+    { ...createTarget('CAC', 'index'), name: 'Paris 20' },
+  ];
+  const listTexts = (typed: string) => findTargets(targets, typed).map(({ text }) => text);
+  expect(listTexts('paris')).toEqual(['CAC', 'Markets', 'Comparison', 'Compare']);
+  expect(listTexts('20 paris')).toEqual(['CAC']);
+});
+
 test('every word is in the text or the kind', () => {
   expect(listTargetTexts('core strategy')).toEqual(['CORE-FUND Fund']);
   expect(listTargetTexts('core nothing')).toEqual([]);

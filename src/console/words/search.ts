@@ -2,7 +2,10 @@
 export interface Target {
   /** Address, or for an action a unique name. */
   readonly address: string;
+  /** Title; for a document its id. */
   readonly text: string;
+  /** Name of a document, shown after its id. */
+  readonly name?: string;
   /** Kind of the target, shown next to its text. */
   readonly kind: string;
   /** Alternative words by which the target is found. */
@@ -13,14 +16,16 @@ export interface Target {
 
 /**
  * Returns the targets that match all typed words in any order. A word also matches if its letters occur with gaps in
- * one or several words of the target: `uslrg` finds `US Large`. Targets that start with the typed text come first,
- * matches with gaps last.
+ * one or several words of the target: `uslrg` finds `US Large`. Targets that start with the typed text come first, then
+ * starts of words, then letters within words. Within each of these, titles precede kinds and alternative words. Matches
+ * with gaps come last.
  */
 export function findTargets(targets: readonly Target[], typed: string): readonly Target[] {
   const text = typed.trim().toLowerCase();
   const words = text.split(/\s+/);
-  const computeRank = ({ text: title, kind, words: more = '' }: Target): number => {
-    const lowerTitle = title.toLowerCase();
+  const computeRank = (target: Target): number => {
+    const { kind, words: more = '' } = target;
+    const lowerTitle = formatTarget(target).toLowerCase();
     const searchedText = `${lowerTitle} ${kind} ${more}`.toLowerCase();
     const ownWords = splitWords(lowerTitle);
     const missing = words.filter((word) => !searchedText.includes(word));
@@ -31,7 +36,10 @@ export function findTargets(targets: readonly Target[], typed: string): readonly
     // If several words are typed, `core run` matches "Run CORE" better than "CORE Runs".
     if (words.length > 1 && words.every((word) => ownWords.includes(word) || lowerTitle === word)) return 0;
     if (lowerTitle.startsWith(text)) return 1;
-    return ownWords.some((word) => word.startsWith(words[0]!)) ? 2 : 3; // every text has at least one word
+    const ranks = words.map((word) =>
+      startsWord(lowerTitle, word) ? 2 : startsWord(searchedText, word) ? 3 : lowerTitle.includes(word) ? 4 : 5,
+    );
+    return Math.max(...ranks);
   };
   return targets
     .map((target, order) => ({ target, order, place: computeRank(target) }))
@@ -40,10 +48,17 @@ export function findTargets(targets: readonly Target[], typed: string): readonly
     .map(({ target }) => target);
 }
 
+/** Returns the title of a target; for a document its id and its name. */
+export const formatTarget = ({ text, name }: Target): string => (name === undefined ? text : `${text} ${name}`);
+
+/** Returns true if a word of the text starts with the letters. */
+const startsWord = (text: string, letters: string): boolean =>
+  ` ${text}`.replaceAll(/[_-]/g, ' ').includes(` ${letters.replaceAll(/[_-]/g, ' ')}`);
+
 const splitWords = (text: string): readonly string[] => text.split(/[\s_-]+/);
 
 /** Rank of matches with gaps, after all matches without. */
-const GAP_RANK = 3;
+const GAP_RANK = 5;
 /** Minimum number of letters for a match with gaps. Most texts contain any shorter sequence of letters. */
 const LETTERS_MIN = 3;
 /** Maximum number of words that a match with gaps uses. It bounds the search. */

@@ -46,9 +46,10 @@ export function createActions({ indices, stores, onShortcuts }: KnownSubjects): 
     ...(may('data')
       ? (stores ?? [])
           .filter(({ active }) => !active)
-          .map(({ store_id: id, name }) =>
-            createAction(`serve ${id}`, `Serve ${id} ${name}`, () => activateStore(id), 'switch market'),
-          )
+          .map(({ store_id: id, name }) => ({
+            ...createAction(`serve ${id}`, `Serve ${id}`, () => activateStore(id), 'switch market'),
+            name,
+          }))
       : []),
     ...THEMES.map((theme) => createAction(`theme ${theme}`, `Theme: ${theme}`, () => chooseTheme(theme))),
     ...(indices.length === 0 ? [] : [createAction('tour', 'Take the tour', () => takeTour(indices))]),

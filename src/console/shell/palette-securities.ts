@@ -59,10 +59,10 @@ function createTarget(
   { identifier, name }: IdentifierSearch['identifiers'][number],
   store?: { readonly storeId: string; readonly storeName: string },
 ): Target {
-  const text = name === null ? identifier : `${identifier} ${name}`;
+  const place = store === undefined ? '' : `, in ${store.storeName}`;
   return {
     address: formatSecurityAddress(identifier, store?.storeId),
-    text: store === undefined ? text : `${text}, in ${store.storeName}`,
+    ...(name === null ? { text: identifier + place } : { text: identifier, name: name + place }),
     kind: 'security',
   };
 }

@@ -55,7 +55,16 @@ export function Palette({ onClose, onShortcuts }: PaletteProps) {
             aria-selected={target === chosenTarget}
             onClick={() => open(target)}
           >
-            {target.text} <span class="quiet">{target.kind}</span>
+            <span>
+              {target.name === undefined ? (
+                target.text
+              ) : (
+                <>
+                  <strong>{target.text}</strong> <span class="palette-name">{target.name}</span>
+                </>
+              )}
+            </span>{' '}
+            <span class="quiet">{target.kind}</span>
           </li>
         ))}
       </ul>

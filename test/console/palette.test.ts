@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { tryBrowser } from './browser.js';
+import { WAIT_MS, type Desk } from './desk.js';
+import { openStockedDesk } from './stocked-desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const browserFailure = await tryBrowser();
+
+describe.skipIf('why' in browserFailure)('the command palette', () => {
+  let desk: Desk;
+  beforeAll(async () => {
+    if (!('browser' in browserFailure)) return;
+    desk = await openStockedDesk(browserFailure.browser);
+  });
+  afterAll(() => desk?.close());
+
+  test('a row separates the id from the name', async () => {
+    const { page, service } = desk;
+    await page.goto(service.url());
+    await page.getByRole('button', { name: 'Go to' }).click();
+    await page.getByRole('combobox').fill('market');
+    const option = page.getByRole('option', { name: 'market Market store' });
+    expect(await option.locator('strong').textContent()).toBe('market');
+    const [id, name] = await Promise.all(
+      ['strong', '.palette-name'].map((part) => option.locator(part).boundingBox()),
+    );
+    expect(name!.x - id!.x - id!.width).toBeGreaterThanOrEqual(6);
+    await page.keyboard.press('Escape');
+  });
+});

@@ -22,10 +22,35 @@ describe.skipIf('why' in browserFailure)('the command palette', () => {
     await page.getByRole('combobox').fill('market');
     const option = page.getByRole('option', { name: 'market Market store' });
     expect(await option.locator('strong').textContent()).toBe('market');
-    const [id, name] = await Promise.all(
-      ['strong', '.palette-name'].map((part) => option.locator(part).boundingBox()),
-    );
+    const [id, name] = await Promise.all(['strong', '.palette-name'].map((part) => option.locator(part).boundingBox()));
     expect(name!.x - id!.x - id!.width).toBeGreaterThanOrEqual(6);
     await page.keyboard.press('Escape');
+  });
+
+  test('text that is typed before the palette is loaded is searched', async () => {
+    const { newPage, service } = desk;
+    const page = await newPage();
+    let release = () => {};
+    const isTyped = new Promise<void>((resolve) => (release = resolve));
+    await page.route(/\/assets\/palette-[^/]*\.js/, async (route) => {
+      await isTyped;
+      await route.continue();
+    });
+    await page.goto(service.url());
+    const button = page.getByRole('button', { name: 'Go to' });
+    await button.click();
+    await page.keyboard.type('closxx');
+    await page.keyboard.press('Backspace');
+    await page.keyboard.press('Backspace');
+    await page.keyboard.type('u');
+    release();
+    await page.getByRole('option', { name: 'Closures of XNYS page', selected: true }).waitFor();
+    await page.keyboard.type('res');
+    const input = page.getByRole('combobox', { name: 'Page, document, security or action' });
+    expect(await input.inputValue()).toBe('closures');
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await button.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+    await page.close();
   });
 });

@@ -8,10 +8,12 @@ import { Wait } from './wait.js';
 /**
  * Creates a component whose script is loaded when it is first rendered.
  * @param what name of the content, shown after "Loading"
+ * @param Substitute component that is rendered until the script is loaded. Default: a note that the content is loading
  */
 export function createLazyComponent<P extends object>(
   what: string,
   load: () => Promise<ComponentType<P>>,
+  Substitute?: ComponentType<P>,
 ): ComponentType<P> {
   let loadedComponent: ComponentType<P> | null = null;
   return function Lazy(props: P) {
@@ -35,6 +37,7 @@ export function createLazyComponent<P extends object>(
       );
     }, [now]);
     if (trouble !== null) return <Problem trouble={trouble} onRetry={() => location.reload()} />;
-    return Part === null ? <Wait what={what} /> : <Part {...props} />;
+    const Shown = Part ?? Substitute;
+    return Shown === undefined ? <Wait what={what} /> : <Shown {...props} />;
   };
 }

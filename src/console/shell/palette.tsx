@@ -1,20 +1,23 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import type { MutableRef } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { navigate } from '../state/location.js';
 import type { Target } from '../words/search.js';
 import { useTargets } from './targets.js';
 import './palette.css';
 
-interface PaletteProps {
+export interface PaletteProps {
+  /** Text that was typed before the palette was loaded. */
+  readonly typed: MutableRef<string>;
   onClose(): void;
   onShortcuts(): void;
 }
 
-/** Renders the command palette. It finds pages, documents and securities by their text, and runs global actions. */
-export function Palette({ onClose, onShortcuts }: PaletteProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const [typed, setTyped] = useState('');
+/** Renders the content of the command palette. It finds pages, documents and securities by their text, and runs global actions. */
+export function Palette({ typed: early, onClose, onShortcuts }: PaletteProps) {
+  const input = useRef<HTMLInputElement>(null);
+  const [typed, setTyped] = useState(early.current);
   const [at, setAt] = useState(0);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => input.current?.focus(), []);
   const targets = useTargets(typed, onShortcuts);
   const chosenTarget = targets[Math.min(at, targets.length - 1)];
   const open = (target: Target | undefined) => {
@@ -31,8 +34,9 @@ export function Palette({ onClose, onShortcuts }: PaletteProps) {
     event.preventDefault();
   };
   return (
-    <dialog ref={dialog} class="palette" aria-label="Go to" onClose={onClose} onKeyDown={onKeyDown}>
+    <div onKeyDown={onKeyDown}>
       <input
+        ref={input}
         class="control"
         role="combobox"
         aria-expanded="true"
@@ -73,6 +77,6 @@ export function Palette({ onClose, onShortcuts }: PaletteProps) {
           No matches.
         </p>
       )}
-    </dialog>
+    </div>
   );
 }

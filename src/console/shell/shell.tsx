@@ -18,6 +18,7 @@ import { session, signOut } from '../state/session.js';
 import { forgetKey, hasKey, isReached, requiredKeyMessage, createTrouble, type Trouble } from '../state/service.js';
 import { tour } from '../state/tour.js';
 import { Navigation } from './navigation.js';
+import type { PaletteProps } from './palette.js';
 import { findPage, type FoundPage } from './pages.js';
 import type { PageProps } from '../state/page-props.js';
 import { Toasts } from './toasts.js';
@@ -26,7 +27,9 @@ import './shell.css';
 
 const loadPalette = async () => (await import('./palette.js')).Palette;
 
-const Palette = createLazyComponent<{ onClose(): void; onShortcuts(): void }>('the palette', loadPalette);
+const Palette = createLazyComponent<PaletteProps>('the palette', loadPalette, ({ typed }) => (
+  <input class="control" aria-label="Go to" onInput={(event) => (typed.current = event.currentTarget.value)} />
+));
 
 const Shortcuts = createLazyComponent<{ onClose(): void }>(
   'the shortcuts',
@@ -95,9 +98,21 @@ export function Shell() {
       </div>
       {tour.value !== null && <TourCard />}
       <Toasts />
-      {isFinding && <Palette onClose={() => setFinding(false)} onShortcuts={() => showKeys(true)} />}
+      {isFinding && <PaletteDialog onClose={() => setFinding(false)} onShortcuts={() => showKeys(true)} />}
       {areKeysShown && <Shortcuts onClose={() => showKeys(false)} />}
     </div>
+  );
+}
+
+/** Renders the dialog of the palette. Its input accepts text before the script of the palette is loaded. */
+function PaletteDialog(props: Omit<PaletteProps, 'typed'>) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const typed = useRef('');
+  useLayoutEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} class="palette" aria-label="Go to" onClose={props.onClose}>
+      <Palette {...props} typed={typed} />
+    </dialog>
   );
 }
 

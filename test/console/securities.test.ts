@@ -64,4 +64,18 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     for (const id of cappedIds) await table.getByRole('row', { name: new RegExp(`^${id} cap `) }).waitFor();
     expect(await table.getByTitle('At the cap when decided').count()).toBe(cappedIds.length);
   });
+
+  test('costs of trades are shown as not modelled if the run has no transaction cost', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<RebalanceList>('GET', '/analytics/BROAD/rebalances');
+    const figures = page.getByLabel('Figures of the rebalance');
+    await follow(page, `/console/indices/BROAD/rebalances/${body.rebalances.at(-1)!.date}`);
+    await figures.getByText('not modelled').waitFor();
+    expect(await figures.textContent()).toContain('Costnot modelledthe run has no transaction cost');
+    await follow(page, '/console/indices/BROAD?tab=rebalances');
+    await page.getByLabel('Means of the rebalances').getByText('not modelled').waitFor();
+    expect(await page.getByRole('columnheader', { name: 'Cost' }).count()).toBe(0);
+    await follow(page, `/console/indices/CORE/rebalances/${body.rebalances.at(-1)!.date}`);
+    await figures.getByText(/^\d+\.\d\d bp$/).waitFor();
+  });
 });

@@ -181,7 +181,7 @@ export function describeIndices(desk: () => Desk): void {
     );
     await page.getByRole('button', { name: /^Universe/ }).waitFor();
     // The run was computed without costs.
-    expect(await page.getByLabel('Figures of the rebalance').textContent()).toContain('Costnone');
+    expect(await page.getByLabel('Figures of the rebalance').textContent()).toContain('Costnot modelled');
     expect(await page.getByRole('columnheader', { name: 'Traded USD' }).count()).toBe(1);
     await picture(page, 'rebalance');
     const [, , date] = path.split('/');

@@ -14,6 +14,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import type { OrdersProps } from '../rebalance/orders.js';
+import { NO_COST_NOTE } from '../rebalance/rebalance-figures.js';
 import { formatDaysTo, formatWeekday } from '../../words/dates.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 import { computeYearlySum } from '../../words/turnover.js';
@@ -69,7 +70,7 @@ export function Rebalances({ id, run }: RebalancesProps) {
               <Table
                 label={`rebalances of ${id}`}
                 name="rebalances"
-                columns={COLUMNS}
+                columns={hasCosts(rebalances) ? COLUMNS : COLUMNS.filter(({ id: column }) => column !== 'cost')}
                 rows={rebalances}
                 getKey={({ date }) => date}
                 formatAddress={({ date }) => formatShownRunPath(formatRebalanceAddress(id, date))}
@@ -97,7 +98,6 @@ function Figures({ rebalances }: RebalancesOf) {
     later.reduce((total, row) => total + (readValue(row) ?? 0), 0);
   const formatMean = (readValue: (row: RebalanceRow) => number) => formatDecimal(sum(readValue) / later.length, 1);
   const largestRebalance = later.reduce((best, row) => ((row.turnover ?? 0) > (best.turnover ?? 0) ? row : best));
-  const hasCosts = later.some((row) => row.cost_fraction !== null);
   return (
     <Metrics
       label="Means of the rebalances"
@@ -111,15 +111,13 @@ function Figures({ rebalances }: RebalancesOf) {
         { term: 'Largest turnover', value: formatPercent(largestRebalance.turnover), note: largestRebalance.date },
         { term: 'Added each time', value: formatMean((row) => row.added), help: 'Mean after the first' },
         { term: 'Removed each time', value: formatMean((row) => row.removed), help: 'Mean after the first' },
-        ...(hasCosts
-          ? [
-              {
-                term: 'Costs a year',
-                value: formatBps(computeYearlySum(rebalances, (row) => row.cost_fraction)),
-                help: 'Of the value',
-              },
-            ]
-          : []),
+        hasCosts(rebalances)
+          ? {
+              term: 'Costs a year',
+              value: formatBps(computeYearlySum(rebalances, (row) => row.cost_fraction)),
+              help: 'Of the value',
+            }
+          : { term: 'Costs a year', value: 'not modelled', note: NO_COST_NOTE },
       ]}
     />
   );
@@ -196,6 +194,10 @@ const useSchedule = (id: string, after: string | undefined): ScheduleView | unde
     }),
   ).data;
 
+/** Returns true if the run has a transaction cost. */
+const hasCosts = (rebalances: readonly RebalanceRow[]): boolean =>
+  rebalances.some(({ cost_fraction: cost }) => cost !== null && cost > 0);
+
 /** Returns true for the first composition. It has no cost, and all its positions are new. */
 const isFirst = ({ cost_fraction: cost, added, gross_constituents: constituents }: RebalanceRow): boolean =>
   cost === null && added === constituents;
@@ -269,7 +271,7 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
   createNumericColumn({
     id: 'cost',
     title: 'Cost',
-    help: 'Basis points of the value at the previous close; empty for runs without costs',
+    help: 'Basis points of the value at the previous close',
     width: 92,
     priority: 4,
     of: (row) => row.cost_fraction,

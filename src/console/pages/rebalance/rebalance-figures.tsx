@@ -43,7 +43,9 @@ export function RebalanceFigures({ view }: { readonly view: RebalanceView }) {
           ? [{ term: 'Turnover', value: 'first composition', help: 'No previous holdings, so no trades are counted' }]
           : [
               { term: 'Turnover', value: formatPercent(turnover), help: 'One-way' },
-              { term: 'Cost', value: formatCost(cost), help: 'Of the value at the close before, in basis points' },
+              turnover !== 0 && cost === 0
+                ? { term: 'Cost', value: 'not modelled', note: NO_COST_NOTE }
+                : { term: 'Cost', value: formatCost(cost), help: 'Of the value at the close before, in basis points' },
             ]),
         {
           term: 'At the cap',
@@ -54,6 +56,9 @@ export function RebalanceFigures({ view }: { readonly view: RebalanceView }) {
     />
   );
 }
+
+/** States why trades of a run cost nothing. */
+export const NO_COST_NOTE = 'the run has no transaction cost';
 
 /** Maximum number of identifiers below a figure. */
 const NOTED_MAX = 3;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { IndexDocument } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
@@ -41,5 +41,25 @@ describe.skipIf('why' in browserFailure)('the terms of a run', () => {
     await follow(page, `/console/indices/FRESH?run=${run}`);
     await page.locator('.run-settings > summary').getByText('Benchmark BROAD').waitFor();
     await desk.service.ask('DELETE', '/indices/FRESH');
+  });
+
+  test('a series is suggested and shown as a series', async () => {
+    const { page, service } = desk;
+    // The synthetic market has no series.
+    await page.route('**/data/series', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), series: [{ identifier: 'RATE' }] } });
+    });
+    const run = encodeURIComponent(JSON.stringify({ benchmark: 'identifier:RATE' }));
+    await page.goto(`${service.url()}/console/indices/CORE?run=${run}`);
+    const field = page.getByRole('combobox', { name: 'Benchmark' });
+    await pollEventually(() => field.inputValue()).toBe('Series RATE');
+    const suggestions = await page
+      .locator(`datalist#${await field.getAttribute('list')} option`)
+      .evaluateAll((options) => options.map((option) => option.getAttribute('value')));
+    expect(suggestions).toEqual(['Index BROAD', 'Series RATE']);
+    await field.fill('Index BROAD');
+    await field.fill('series RATE');
+    await pollEventually(() => new URL(page.url()).searchParams.get('run')).toContain('identifier:RATE');
   });
 });

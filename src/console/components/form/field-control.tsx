@@ -162,9 +162,9 @@ function ReferenceInput(props: CommonProps) {
   return (
     <TextInput
       {...props}
-      toText={(value) => formatReferenceText(formatPlainText(value))}
+      toText={(value) => formatReferenceText(formatPlainText(value), suggestions)}
       toValue={(text) => parseNamed(parseReferenceText(text, suggestions))}
-      toSuggestion={formatReferenceText}
+      toSuggestion={(suggestion) => formatReferenceText(suggestion, suggestions)}
     />
   );
 }

@@ -16,10 +16,18 @@ export function parseReference(text: string): Reference | undefined {
   return Object.hasOwn(REFERENCE_WORDS, kind) ? { kind, id } : undefined;
 }
 
-/** Formats a reference in words: `index:EQ` becomes `Index EQ`. Other texts are unchanged. */
-export function formatReferenceText(text: string): string {
+/** Word for an identifier that is a series and not a security. */
+const SERIES_WORD = 'Series';
+
+/**
+ * Formats a reference in words: `index:EQ` becomes `Index EQ`. Other texts are unchanged.
+ * @param suggestions suggested references. Identifiers among them are series
+ */
+export function formatReferenceText(text: string, suggestions: readonly string[]): string {
   const reference = parseReference(text);
-  return reference === undefined ? text : `${REFERENCE_WORDS[reference.kind]} ${reference.id}`;
+  if (reference === undefined) return text;
+  const { kind, id } = reference;
+  return `${kind === 'identifier' && suggestions.includes(text) ? SERIES_WORD : REFERENCE_WORDS[kind]} ${id}`;
 }
 
 /**
@@ -28,7 +36,10 @@ export function formatReferenceText(text: string): string {
  */
 export function parseReferenceText(text: string, suggestions: readonly string[]): string {
   const [, word = '', id = ''] = /^(\w+) +(.+)$/.exec(text) ?? [];
-  const kind = Object.keys(REFERENCE_WORDS).find((one) => REFERENCE_WORDS[one]!.toLowerCase() === word.toLowerCase());
+  const isWord = (kindWord: string) => kindWord.toLowerCase() === word.toLowerCase();
+  const kind = isWord(SERIES_WORD)
+    ? 'identifier'
+    : Object.keys(REFERENCE_WORDS).find((one) => isWord(REFERENCE_WORDS[one]!));
   if (kind !== undefined) return `${kind}:${id}`;
   return suggestions.find((suggestion) => parseReference(suggestion)?.id === text) ?? text;
 }

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Json } from '../../words/paths.js';
 
 /** Value of a typed text; undefined while the text is incomplete. */
@@ -15,14 +15,17 @@ export interface TypedInput {
 
 /**
  * Returns the text as it was typed, such as `0.0` while the user types `0.05`. It is kept until something else changes
- * the value.
+ * the value or its format.
  */
 export function useTyped({ value, toText, toValue, onChange }: TypedInput): readonly [string, (text: string) => void] {
   const valueText = toText(value);
   const [text, setText] = useState(valueText);
+  const formattedValue = useRef(value);
   useEffect(() => {
+    const isReformatted = Object.is(formattedValue.current, value);
+    formattedValue.current = value;
     const typedValue = toValue(text);
-    if (typedValue === undefined || toText(typedValue.value) !== valueText) setText(valueText);
+    if (isReformatted || typedValue === undefined || toText(typedValue.value) !== valueText) setText(valueText);
   }, [valueText]);
   return [
     text,

@@ -15,8 +15,9 @@ import { navigate, getParameter } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress, formatPluginAddress } from '../../words/addresses.js';
-import type { JsonObject } from '../../words/paths.js';
+import { isObject, type JsonObject } from '../../words/paths.js';
 import { PluginValues, usePreview } from './plugin-values.js';
+import { listUnusedInputs } from './unused-inputs.js';
 import './plugins.css';
 
 /** Page of one plug-in: its inputs, its parameters and its source. */
@@ -160,6 +161,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
               fields={INPUT_FIELDS}
               {...getMember('inputs')}
             />
+            <UnusedInputs document={document} />
           </div>
           <div>
             <NamedRows
@@ -177,6 +179,17 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
         <GuideLink page="plugins">Plug-ins in the guide</GuideLink>
       </p>
     </div>
+  );
+}
+
+/** Renders a note about inputs that the source does not use. They are computed without effect. */
+function UnusedInputs({ document: { source, inputs } }: { readonly document: JsonObject }) {
+  const names = listUnusedInputs(String(source ?? ''), Object.keys(isObject(inputs) ? inputs : {}));
+  if (names.length === 0) return null;
+  return (
+    <p class="field-warning" role="status">
+      The source does not use the {names.length === 1 ? 'input' : 'inputs'} {names.join(', ')}.
+    </p>
   );
 }
 

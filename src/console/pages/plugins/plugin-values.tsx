@@ -78,7 +78,7 @@ export function PluginValues({ previewed, shown, kind, height = 420 }: PluginVal
     <section class="plugin-values" aria-label="Values">
       <header>
         <h2>Values</h2>
-        {previewed?.preview?.as_of != null && <span class="quiet">on {previewed.preview.as_of}</span>}
+        {previewed?.preview?.as_of != null && <span class="quiet date">on {previewed.preview.as_of}</span>}
       </header>
       {previewed === null ? <RowsSkeleton /> : <Answer {...previewed} {...{ shown, kind, height }} />}
     </section>

@@ -19,6 +19,7 @@ import { formatCount, countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PluginValues, usePreview } from './plugin-values.js';
 import '../../components/json-document.css';
+import { listUnusedInputs } from './unused-inputs.js';
 import './plugins.css';
 
 /** Page of plug-ins: datapoints, selection rules and weightings written in JavaScript by users. */
@@ -89,6 +90,7 @@ function Plugins({ all }: { readonly all: readonly ListedPlugin[] }) {
 function Newest({ all }: { readonly all: readonly ListedPlugin[] }) {
   const newest = all.toSorted((a, b) => (a.updated_at < b.updated_at ? 1 : -1))[0]!; // There is one.
   const { plugin_id: id, description, inputs, parameters, used_by: ids, source } = newest;
+  const unusedInputs = listUnusedInputs(source, Object.keys(inputs));
   return (
     <Section title={`Saved last: ${newest.name}`} aside={<a href={formatPluginAddress(id)}>Open {id}</a>}>
       <div class="plugin-newest">
@@ -98,7 +100,13 @@ function Newest({ all }: { readonly all: readonly ListedPlugin[] }) {
               ['Description', description],
               ...Object.entries(inputs).map(
                 ([name, { expression, sessions }]) =>
-                  [`Input ${name}`, `${expression}, ${countValues(sessions, 'session')}`] as const,
+                  [
+                    `Input ${name}`,
+                    <>
+                      {expression}, {countValues(sessions, 'session')}
+                      {unusedInputs.includes(name) && <span class="field-warning">, not used by the source</span>}
+                    </>,
+                  ] as const,
               ),
               ...Object.entries(parameters).map(
                 ([name, { default: value, help }]) =>

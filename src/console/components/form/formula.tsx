@@ -5,6 +5,7 @@ import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { service } from '../../state/service.js';
 import { completeFormula, formatEvaluation, formatFormula, listCompletions } from '../../words/formulas.js';
 import type { Json } from '../../words/paths.js';
+import { keepWordsWhole } from '../metrics.js';
 import { FormulaTerms } from './formula-terms.js';
 
 interface FormulaProps {
@@ -58,7 +59,7 @@ function Meaning({ text, found, findings }: MeaningProps) {
       <MarkedText text={text} finding={wrong} isStated={findings.some(({ message }) => message === wrong.message)} />
     );
   const evaluation = formatEvaluation(found);
-  return evaluation === '' ? null : <p class="field-help formula-values">{evaluation}</p>;
+  return evaluation === '' ? null : <p class="field-help formula-values">{keepWordsWhole(evaluation)}</p>;
 }
 
 interface MarkedTextProps {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { placeLabel } from '#console/components/chart/label-place.js';
-import { dashCovered, toBins } from '#console/components/chart/series.js';
+import { layerCovered, sortForDrawing, toBins, type Line } from '#console/components/chart/series.js';
 import { averagePeriods } from '#console/pages/names/traded.js';
 
 test('marks that would overlap are one mark with their number', () => {
@@ -10,14 +10,19 @@ test('marks that would overlap are one mark with their number', () => {
   ]);
 });
 
-test('a line that stays close to an earlier solid line is dashed', () => {
+test('lines that stay close to an earlier line are thinner and on top of it; other lines have the usual width', () => {
   const lines = [
     [100, 200],
     [100, 201],
     [100, 150],
     [null, 200],
   ].map((values, k) => ({ id: String(k), label: String(k), values, colour: k + 1 }));
-  expect(dashCovered(lines).map(({ isDashed }) => isDashed === true)).toEqual([false, true, false, true]);
+  const layers = layerCovered(lines);
+  const [first = 0, second = 0, third, fourth = 0] = layers.map(({ width }) => width);
+  expect(third).toBeUndefined();
+  expect([second < first, fourth < second]).toEqual([true, true]);
+  expect(sortForDrawing(layers).map(({ id }: Line) => id)).toEqual(['0', '2', '1', '3']);
+  expect(layerCovered([lines[0]!, lines[2]!])).toEqual([lines[0], lines[2]]);
 });
 
 test('volumes of a long period are averages by week or month on the first date of each', () => {

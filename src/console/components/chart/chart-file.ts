@@ -1,11 +1,13 @@
 import type uPlot from 'uplot';
 import { formatFileName, saveFile } from '../../state/files.js';
 import {
+  getWidth,
   formatAxisLabels,
   toDate,
   listEvenSplits,
   listLogSplits,
   toSeconds,
+  sortForDrawing,
   stackLines,
   type Line,
   type Unit,
@@ -91,7 +93,7 @@ async function renderPng(chart: ChartContent): Promise<Uint8Array> {
   write(formatRange(chart), PADDING + 14 + chart.label.length * 7.2, PADDING + 12, '--text-third');
   for (const { line, x, y } of legend) {
     context.strokeStyle = getColourIn(pageStyle, line.colour);
-    context.lineWidth = 3;
+    context.lineWidth = line.width ?? 3;
     context.setLineDash(line.isDashed === true ? [4, 3] : []);
     context.beginPath();
     context.moveTo(x, y - 4);
@@ -126,7 +128,7 @@ export function renderSvg(chart: ChartContent): string {
     formatText(PADDING, PADDING + 12, chart.label, '--text', ' font-weight="600"'),
     formatText(width - PADDING, PADDING + 12, formatRange(chart), '--text-third', ' text-anchor="end"'),
     ...legend.flatMap(({ line, x, y }) => [
-      `<path d="M${x} ${y - 4}h14" stroke="${getColourIn(pageStyle, line.colour)}" stroke-width="3"${line.isDashed === true ? ' stroke-dasharray="4 3"' : ''}/>`,
+      `<path d="M${x} ${y - 4}h14" stroke="${getColourIn(pageStyle, line.colour)}" stroke-width="${line.width ?? 3}"${line.isDashed === true ? ' stroke-dasharray="4 3"' : ''}/>`,
       formatText(x + 20, y, line.label, '--text-second'),
     ]),
     ...renderAxes(chart, frame, pageStyle.getPropertyValue('--line'), (x, y, text, more) =>
@@ -214,9 +216,10 @@ function renderAxes(chart: ChartContent, frame: ChartFrame, line: string, write:
 
 function renderLines(chart: ChartContent, frame: ChartFrame, pageStyle: CSSStyleDeclaration): readonly string[] {
   const { toX, toY } = createScale(frame, chart.isLog);
-  const drawn = (chart.isStacked ? stackLines(chart.lines) : chart.lines).toReversed();
+  const drawn = chart.isStacked ? stackLines(chart.lines).toReversed() : sortForDrawing(chart.lines);
   const ground = toY(Math.max(frame.y[0], chart.isLog ? frame.y[0] : 0));
-  return drawn.map(({ values, colour, isDashed, isFilled }) => {
+  return drawn.map((line) => {
+    const { values, colour, isDashed, isFilled } = line;
     const stroke = getColourIn(pageStyle, colour);
     const points: string[] = [];
     for (let t = chart.first; t <= chart.last; t++) {
@@ -232,6 +235,6 @@ function renderLines(chart: ChartContent, frame: ChartFrame, pageStyle: CSSStyle
         ? `<path d="${path}L${end} ${ground.toFixed(1)}L${start} ${ground.toFixed(1)}Z" fill="${stroke}"${chart.isStacked ? '' : ' fill-opacity="0.14"'}/>`
         : '';
     const dash = isDashed === true ? ' stroke-dasharray="4 3"' : '';
-    return `${area}<path d="${path}" fill="none" stroke="${stroke}" stroke-width="1.5"${dash}/>`;
+    return `${area}<path d="${path}" fill="none" stroke="${stroke}" stroke-width="${getWidth(line)}"${dash}/>`;
   });
 }

@@ -1,7 +1,8 @@
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { formatChange, formatPoints, getSignClass } from '../../words/numbers.js';
-import { getColour, formatValueAt, type Line, type Unit } from './series.js';
+import { Swatch } from './legend.js';
+import { formatValueAt, type Line, type Unit } from './series.js';
 
 interface CursorTableProps {
   readonly label: string;
@@ -46,11 +47,11 @@ export function CursorTable({ label, dates, lines, at, from, unit, hasReference,
           </tr>
         </thead>
         <tbody>
-          {lines.map(({ id, label: lineLabel, values, colour, isDashed, isRemovable }, k) => (
+          {lines.map(({ id, label: lineLabel, values, colour, isDashed, width, isRemovable }, k) => (
             <tr key={id}>
               <th scope="row" title={lineLabel}>
                 <span class="cursor-name">
-                  <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: getColour(colour) }} />
+                  <Swatch {...{ colour, isDashed, width }} />
                   <span>{lineLabel.slice(0, lineLabel.length - basis.length)}</span>
                   {isRemovable === true && onRemove !== undefined && (
                     <Button kind="bare" aria-label={`Remove ${id}`} title={`Remove ${id}`} onClick={() => onRemove(id)}>

@@ -17,9 +17,9 @@ export function Legend({ date, at, lines, unit, mark, marksAre, onPoint }: Legen
   return (
     <div class="legend">
       <span class="legend-date">{date}</span>
-      {lines.map(({ id, label, colour, values, isDashed }) => (
+      {lines.map(({ id, label, colour, values, isDashed, width }) => (
         <span key={id} class="legend-line" onPointerEnter={() => onPoint(id)} onPointerLeave={() => onPoint(null)}>
-          <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: getColour(colour) }} />
+          <Swatch {...{ colour, isDashed, width }} />
           {label} <span class="number">{formatValueAt(values, at, unit)}</span>
         </span>
       ))}
@@ -28,6 +28,20 @@ export function Legend({ date, at, lines, unit, mark, marksAre, onPoint }: Legen
     </div>
   );
 }
+
+interface SwatchProps {
+  readonly colour: number;
+  readonly isDashed: boolean | undefined;
+  readonly width: number | undefined;
+}
+
+/** Renders the key of a line: its colour, its dashes, and its width if lines have different widths. */
+export const Swatch = ({ colour, isDashed, width }: SwatchProps) => (
+  <span
+    class={isDashed === true ? 'swatch dashed' : 'swatch'}
+    style={{ color: getColour(colour), borderTopWidth: width === undefined ? undefined : `${width}px` }}
+  />
+);
 
 /** Renders the meaning of the triangles on the date axis. */
 export const MarkLegend = ({ text }: { readonly text: string }) => (

@@ -3,6 +3,7 @@ import 'uplot/dist/uPlot.min.css';
 import { drawBands, drawFlags, type Band, type Flag } from './overlays.js';
 import {
   formatAxisLabels,
+  getWidth,
   toBins,
   toDate,
   sortForDrawing,
@@ -94,7 +95,7 @@ function createSeries(line: Line, isStacked: boolean, style: PlotStyle): uPlot.S
   return {
     label: line.id,
     stroke: isStacked ? style.getPropertyValue('--ground-raised') : stroke,
-    width: isStacked ? 0.5 : line.isDashed === true ? 1 : 1.75,
+    width: isStacked ? 0.5 : getWidth(line),
     points: { show: false },
     spanGaps: line.hasGaps !== true,
     ...(line.isDashed === true ? { dash: [8, 8] } : {}),

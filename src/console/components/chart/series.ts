@@ -9,6 +9,8 @@ export interface Line {
   /** Number of the series colour, from 1. */
   readonly colour: number;
   readonly isDashed?: boolean;
+  /** Width in pixels. Default: that of the chart. */
+  readonly width?: number;
   /**
    * Short name of the line that a table subtracts from the other lines. If no line has such a name, the first line is
    * subtracted.
@@ -56,15 +58,19 @@ export function stackLines(lines: readonly Line[]): readonly Line[] {
   }));
 }
 
+/** Width of a line in pixels, and of a dashed line. */
+const LINE_WIDTH = 1.75;
+const DASHED_WIDTH = 1;
+
+export const getWidth = ({ isDashed, width }: Line): number => width ?? (isDashed === true ? DASHED_WIDTH : LINE_WIDTH);
+
 /**
- * Sorts lines in the order in which they are drawn. The last line is on top. Dashed lines are drawn above solid lines,
- * which stay visible between the dashes. Within each group, the first line is drawn last.
+ * Sorts lines in the order in which they are drawn. The last line is on top. Thin lines are drawn above wide lines, and
+ * dashed lines above solid lines, which stay visible below them. Among lines of the same width, the first line is drawn
+ * last.
  */
-export const sortForDrawing = (lines: readonly Line[]): readonly Line[] => {
-  const reversedLines = lines.toReversed();
-  const isDashed = (line: Line) => line.isDashed === true;
-  return [...reversedLines.filter((line) => !isDashed(line)), ...reversedLines.filter(isDashed)];
-};
+export const sortForDrawing = (lines: readonly Line[]): readonly Line[] =>
+  lines.toReversed().toSorted((a, b) => getWidth(b) - getWidth(a));
 
 /**
  * Combines marks that would overlap. The combined mark is in the middle of their positions.
@@ -86,22 +92,32 @@ export function toBins(
 /** Distance below which one line hides another, as a fraction of the range of all values. */
 const COVERED = 0.02;
 
-/** Dashes each line that stays close to an earlier solid line. Both are then visible. */
-export function dashCovered(lines: readonly Line[]): readonly Line[] {
+/** Widths of lines that are drawn over one another: of the lowest line, of the next, and of all others. */
+const LAYER_WIDTHS = [3.5, 1.5, 0.75] as const;
+
+/**
+ * Makes lines that stay close to one another on most dates visible: the first is wide, and the others are drawn thinner
+ * on top of it.
+ */
+export function layerCovered(lines: readonly Line[]): readonly Line[] {
   const all = lines.flatMap(({ values }) => values.filter((value) => value !== null));
   const reach =
     COVERED * (all.reduce((a, b) => Math.max(a, b), -Infinity) - all.reduce((a, b) => Math.min(a, b), Infinity));
-  const isClose = (a: Line, b: Line) =>
-    a.values.every((value, t) => {
+  const isClose = (a: Line, b: Line): boolean => {
+    let [shared, close] = [0, 0];
+    a.values.forEach((value, t) => {
       const other = b.values[t] ?? null;
-      return value === null || other === null || Math.abs(value - other) <= reach;
+      if (value === null || other === null) return;
+      shared++;
+      if (Math.abs(value - other) <= reach) close++;
     });
-  const drawn: Line[] = [];
-  for (const line of lines)
-    drawn.push(
-      drawn.some((other) => other.isDashed !== true && isClose(line, other)) ? { ...line, isDashed: true } : line,
-    );
-  return drawn;
+    return close > shared / 2;
+  };
+  return lines.map((line, k) => {
+    const layer = lines.slice(0, k).filter((other) => isClose(line, other)).length;
+    const isCovered = lines.slice(k + 1).some((other) => isClose(line, other));
+    return layer === 0 && !isCovered ? line : { ...line, width: LAYER_WIDTHS[Math.min(layer, 2)]! };
+  });
 }
 
 /** Ratio of the largest to the smallest value. Above it, a linear scale hides early changes. */

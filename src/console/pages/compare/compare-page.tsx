@@ -1,7 +1,7 @@
 import type { BacktestRecordCollection, CompareView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { getColour, dashCovered, limitToRange, listLineCells, type Line } from '../../components/chart/series.js';
+import { getColour, layerCovered, limitToRange, listLineCells, type Line } from '../../components/chart/series.js';
 import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
@@ -168,7 +168,7 @@ function Levels({ view, runs }: LevelsProps) {
       const label = variants.size > 1 ? addReturn(name, variant) : name;
       return { id: String(k), label, values, colour: k + 1, ...(!isRun && { reference: id }) };
     });
-    return dashCovered(drawn);
+    return layerCovered(drawn);
   }, [view, runs, range?.from, range?.to]);
   const [first, last] = limitToRange(dates, range);
   const isLog = isLogarithmic(lines, first, last);

@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import {
   PERCENT_UNIT,
-  dashCovered,
+  layerCovered,
   limitToRange,
   type Line,
   type Range,
@@ -79,7 +79,7 @@ export function Together({ view }: { readonly view: CompareView }) {
 function Drawdowns({ data: { dates, series } }: { readonly data: LevelsInRange }) {
   const lines = useMemo(
     () =>
-      dashCovered(
+      layerCovered(
         series.map(({ label, levels }, k): Line => ({
           id: String(k),
           label,
@@ -183,7 +183,7 @@ function Rolling({ all: { dates, series }, range, reference, ids }: RollingProps
       const terms = { reference: base, window: Number(window), sessions: periodsPerYear };
       return [{ id: String(k), label, values: computeRolling(measure, levels, terms), colour: k + 1 }];
     });
-    return dashCovered(drawn);
+    return layerCovered(drawn);
   }, [series, reference, measure, window]);
   return (
     <Section

@@ -2,7 +2,7 @@ import type { LevelsView, OverviewView, PerformanceView } from '#clients/typescr
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import type { Band } from '../../components/chart/overlays.js';
-import { limitToRange, type Line, type Mark, type Range } from '../../components/chart/series.js';
+import { layerCovered, limitToRange, type Line, type Mark, type Range } from '../../components/chart/series.js';
 import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import { Choice, Select, type Option } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
@@ -292,7 +292,6 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
     label: addReturn(k === 0 ? tracked : series.id, series.variant),
     values: scaleValues(toRebased(series)),
     colour: k > 0 ? k + 3 : isStrategy ? 2 : 1,
-    isDashed: k === 0 && isStrategy,
     isRemovable: k > 0,
     ...(k > 0 && series.id === underlying && { reference: series.id }),
     ...(k === 0 && isOnlyBenchmark && { reference: tracked }),
@@ -308,10 +307,9 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
       label: addReturn(isStrategy ? `${id} after costs` : 'Portfolio after costs', run.return_variant),
       values: scaleValues(run.level.data),
       colour: isStrategy ? 1 : 2,
-      isDashed: !isStrategy,
     });
   // The portfolio and the benchmark always have the return variant of the run.
-  if (performance === null) return { dates, lines };
+  if (performance === null) return { dates, lines: layerCovered(lines) };
   const { benchmark, benchmark_level: level, benchmark_variant: read } = performance;
   if (benchmark !== null && level !== null && benchmark !== tracked)
     lines.push({
@@ -321,7 +319,7 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
       colour: 3,
       reference: benchmark,
     });
-  return { dates, lines };
+  return { dates, lines: layerCovered(lines) };
 }
 
 /** Maximum tracking error that can come from the rounding of doubles. */

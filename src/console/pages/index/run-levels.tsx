@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import type { Line } from '../../components/chart/series.js';
+import { layerCovered, type Line } from '../../components/chart/series.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -86,7 +86,7 @@ function draw(first: Levels, second: Levels) {
   const [from, to] = [rebase(earlier, firstSharedPosition), rebase(later, firstSharedPosition)];
   const levels: readonly Line[] = [
     { id: 'later', label: 'Later run', values: to, colour: 1 },
-    { id: 'earlier', label: 'Earlier run', values: from, colour: 2, isDashed: true },
+    { id: 'earlier', label: 'Earlier run', values: from, colour: 2 },
   ];
   const values = to.map((value, t) => {
     const base = from[t] ?? null;
@@ -94,5 +94,5 @@ function draw(first: Levels, second: Levels) {
     const ratio = (BASE_LEVEL * value) / base;
     return Math.abs(ratio - BASE_LEVEL) < ROUNDING ? BASE_LEVEL : ratio;
   });
-  return { dates, levels, ratio: [{ id: 'ratio', label: 'Later / earlier', values, colour: 5 }] };
+  return { dates, levels: layerCovered(levels), ratio: [{ id: 'ratio', label: 'Later / earlier', values, colour: 5 }] };
 }

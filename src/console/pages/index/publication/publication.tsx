@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { Badge } from '../../../components/badge.js';
 import { Button } from '../../../components/button.js';
 import { Chart } from '../../../components/chart/chart.js';
-import type { Line } from '../../../components/chart/series.js';
+import { layerCovered, type Line } from '../../../components/chart/series.js';
 import { GuideLink } from '../../../components/guide-link.js';
 import { LinkCards, type LinkCard } from '../../../components/link-cards.js';
 import { MayNot } from '../../../components/may-not.js';
@@ -146,11 +146,9 @@ function Levels({ id, entries }: LevelsProps) {
         ...variant,
         values: last.map((entry) => entry[variant.id]),
         colour: k + 1,
-        // Net levels are close to total levels. One line is dashed, so that both are visible.
-        isDashed: variant.id === 'net',
       }))
       .filter(({ values }) => values.some((value) => value !== null));
-    return { dates: last.map(({ date }) => date), lines: drawn, isUntaxed };
+    return { dates: last.map(({ date }) => date), lines: layerCovered(drawn), isUntaxed };
   }, [entries]);
   if (dates.length < 2) return null;
   return (

@@ -117,4 +117,28 @@ describe.skipIf('why' in browserFailure)('the page Compare', () => {
       page.evaluate<string>("`${document.activeElement.getAttribute('role')} ${document.activeElement.innerText}`");
     expect(await focused()).toMatch(/^row CORE/);
   });
+
+  test('the menu of a chart has a visible button in the dark theme', async () => {
+    const { newPage, service } = desk;
+    const page = await newPage({ colorScheme: 'dark' });
+    await page.goto(`${service.url()}/console/compare?ids=CORE,BROAD`);
+    const button = page.locator('.chart-head .menu summary').first();
+    const picture = (await button.screenshot()).toString('base64');
+    // Pixels whose contrast with the background is at least 4.5.
+    const visiblePixels = await page.evaluate<number>(`(async () => {
+      const bytes = Uint8Array.from(atob('${picture}'), (letter) => letter.charCodeAt(0));
+      const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
+      const context = new OffscreenCanvas(image.width, image.height).getContext('2d');
+      context.drawImage(image, 0, 0);
+      const { data } = context.getImageData(0, 0, image.width, image.height);
+      const toLinear = (value) => (value <= 10 ? value / 3295 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+      const luminances = Array.from({ length: data.length / 4 }, (_, k) =>
+        0.2126 * toLinear(data[4 * k]) + 0.7152 * toLinear(data[4 * k + 1]) + 0.0722 * toLinear(data[4 * k + 2]));
+      const background = Math.min(...luminances);
+      return luminances.filter((luminance) => (luminance + 0.05) / (background + 0.05) >= 4.5).length;
+    })()`);
+    // Each of the three dots is at least 2 by 2 pixels.
+    expect(visiblePixels).toBeGreaterThanOrEqual(12);
+    await page.close();
+  });
 });

@@ -33,7 +33,7 @@ export interface Draft {
 
 /** Maximum number of changes that can be undone. */
 const UNDONE_MAX = 200;
-/** Time in milliseconds in which typed letters count as one change. */
+/** Time in milliseconds in which changes of the same field count as one change, such as typed letters. */
 const TYPED_MS = 600;
 
 export function createDraft(first: JsonObject, onChange: (document: JsonObject) => void): Draft {
@@ -41,15 +41,18 @@ export function createDraft(first: JsonObject, onChange: (document: JsonObject) 
   const before = signal<readonly JsonObject[]>([]);
   const after = signal<readonly JsonObject[]>([]);
   let changedAt = -Infinity;
-  let changedPath = '';
+  let changedPaths = '';
   const show = (next: JsonObject) => {
     document.value = next;
     onChange(next);
   };
-  const change = (next: JsonObject, path = '') => {
-    const isTyping = path !== '' && path === changedPath && performance.now() - changedAt < TYPED_MS;
+  const change = (next: JsonObject, isOneField: boolean) => {
+    // Fields of one form set the same object, so its path does not identify the field.
+    const differences = isOneField ? listDifferences(document.value, next) : [];
+    const paths = differences.map(({ path }) => formatPath(path)).join();
+    const isTyping = paths !== '' && paths === changedPaths && performance.now() - changedAt < TYPED_MS;
     if (!isTyping) before.value = [...before.value, document.value].slice(-UNDONE_MAX);
-    [changedAt, changedPath] = [performance.now(), path];
+    [changedAt, changedPaths] = [performance.now(), paths];
     after.value = [];
     show(next);
   };
@@ -66,8 +69,8 @@ export function createDraft(first: JsonObject, onChange: (document: JsonObject) 
     unread: signal<string | null>(null),
     at: (path) => getValueAt(document.value, path),
     // Replacing a value inside an object returns an object.
-    set: (path, value) => change(addValue(document.value, path, value) as JsonObject, formatPath(path)),
-    replace: (next) => change(next),
+    set: (path, value) => change(addValue(document.value, path, value) as JsonObject, true),
+    replace: (next) => change(next, false),
     undo: () => step(before, after),
     redo: () => step(after, before),
     canUndo: computed(() => before.value.length > 0),

@@ -10,7 +10,7 @@ test('marks that would overlap are one mark with their number', () => {
   ]);
 });
 
-test('lines that stay close to an earlier line are thinner and on top of it; other lines have the usual width', () => {
+test('lines that stay close to an earlier line are wider and below it; other lines have the usual width', () => {
   const lines = [
     [100, 200],
     [100, 201],
@@ -20,8 +20,8 @@ test('lines that stay close to an earlier line are thinner and on top of it; oth
   const layers = layerCovered(lines);
   const [first = 0, second = 0, third, fourth = 0] = layers.map(({ width }) => width);
   expect(third).toBeUndefined();
-  expect([second < first, fourth < second]).toEqual([true, true]);
-  expect(sortForDrawing(layers).map(({ id }: Line) => id)).toEqual(['0', '2', '1', '3']);
+  expect([first < second, second < fourth]).toEqual([true, true]);
+  expect(sortForDrawing(layers).map(({ id }: Line) => id)).toEqual(['3', '1', '2', '0']);
   expect(layerCovered([lines[0]!, lines[2]!])).toEqual([lines[0], lines[2]]);
 });
 

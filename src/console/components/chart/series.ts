@@ -92,12 +92,12 @@ export function toBins(
 /** Distance below which one line hides another, as a fraction of the range of all values. */
 const COVERED = 0.02;
 
-/** Widths of lines that are drawn over one another: of the lowest line, of the next, and of all others. */
-const LAYER_WIDTHS = [3.5, 1.5, 0.75] as const;
+/** Widths of lines that are drawn over one another: of the line on top, of the next, and of all others. */
+const LAYER_WIDTHS = [1.75, 3.5, 5.5] as const;
 
 /**
- * Makes lines that stay close to one another on most dates visible: the first is wide, and the others are drawn thinner
- * on top of it.
+ * Makes lines that stay close to one another on most dates visible: the first is on top, and the others are drawn wider
+ * below it.
  */
 export function layerCovered(lines: readonly Line[]): readonly Line[] {
   const all = lines.flatMap(({ values }) => values.filter((value) => value !== null));

@@ -59,6 +59,7 @@ export const CorporateActionsResponse = defineObject(() => ({
   cumulative_split_ratio: z.number().meta({
     description: 'Compounded share-count multiplier of the actions with a ratio in the window that are not cancelled.',
   }),
+  as_of: z.string().meta({ description: 'Date on which the trailing figures end, YYYY-MM-DD.' }),
   trailing_dividend: z.number().meta({
     description:
       'Ordinary dividends per share over the twelve calendar months that end on the as-of date, on the share basis of that date.',
@@ -154,7 +155,7 @@ const actionsQuery = defineObject(() => ({
   as_known_on: AsKnownOnText,
   start: defineDate('First ex_date.'),
   end: defineDate('Last ex_date.'),
-  as_of: defineDate('Last date of the trailing figures. Default: the last date of the data.'),
+  as_of: defineDate('Last date of the trailing figures. Default: the last close of the security.'),
 }));
 export type ActionsQuery = z.infer<typeof actionsQuery>;
 

@@ -2476,6 +2476,8 @@ export interface CorporateActionsResponse {
   readonly actions: readonly CorporateAction[];
   /** Compounded share-count multiplier of the actions with a ratio in the window that are not cancelled. */
   readonly cumulative_split_ratio: number;
+  /** Date on which the trailing figures end, YYYY-MM-DD. */
+  readonly as_of: string;
   /** Ordinary dividends per share over the twelve calendar months that end on the as-of date, on the share basis of that date. */
   readonly trailing_dividend: number;
   /** trailing_dividend divided by the close on the as-of date; null without a price. */

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import './facts.css';
 
-export type Fact = readonly [term: string, value: ComponentChildren];
+/** A term with its value. The help is shown when the pointer is on the term. */
+export type Fact = readonly [term: string, value: ComponentChildren, help?: string];
 
 interface FactsProps {
   /** Terms with their values. A term with the value null is omitted. */
@@ -16,9 +17,9 @@ export function Facts({ facts, isWide = false }: FactsProps) {
     <dl class={isWide ? 'facts is-wide' : 'facts'}>
       {facts
         .filter(([, value]) => value !== null && value !== undefined)
-        .map(([term, value]) => (
+        .map(([term, value, help]) => (
           <div key={term}>
-            <dt>{term}</dt>
+            <dt title={help}>{term}</dt>
             <dd>{value}</dd>
           </div>
         ))}

@@ -8,7 +8,7 @@ export function formatLabel(name: string): string {
   const words = name
     .replace(/_(?:id|bps)$/, '')
     .replaceAll('_', ' ')
-    .replaceAll(/\b(?:aum|adv|fx)\b/g, (word) => word.toUpperCase());
+    .replaceAll(/\b(?:aum|adv|fx|isin|cusip|sedol|figi|lei|ric|gics|esg)\b/g, (word) => word.toUpperCase());
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 

@@ -7,7 +7,10 @@ import { getLookup, findValueAt } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { LAST_DAY, refuseUnknownIdentifier, parseWindow } from './window.js';
 
-/** Returns the corporate actions of a security in a window, and its dividends of the year up to a day. */
+/**
+ * Returns the corporate actions of a security in a window, and its dividends of the year up to a day. The day is by
+ * default the last close of the security.
+ */
 export function listCorporateActions(
   { market, handle }: ServedMarket,
   identifier: string,
@@ -19,13 +22,17 @@ export function listCorporateActions(
   const actionsInRange = actions.filter(
     ({ exDay }) => (start === null || exDay >= start) && (end === null || exDay <= end),
   );
-  const asOf = query.as_of === undefined ? (market.dates.at(-1) ?? LAST_DAY) : parseValidDay(query.as_of);
+  const asOf =
+    query.as_of === undefined
+      ? (getLookup(market).datesOf(identifier)?.end ?? market.dates.at(-1) ?? LAST_DAY)
+      : parseValidDay(query.as_of);
   const trailingDividend = computeTrailingDividend(actions, asOf, market.adjustment);
   const close = findCloseAt(market, identifier, asOf);
   return {
     identifier,
     actions: actionsInRange.map(createActionView),
     cumulative_split_ratio: computeCumulativeRatio(actionsInRange),
+    as_of: formatDay(asOf),
     trailing_dividend: trailingDividend,
     trailing_dividend_yield: Number.isNaN(close) ? null : trailingDividend / close,
   };

@@ -1395,7 +1395,7 @@ class Operations:
         :param as_known_on: Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC).
         :param start: First ex_date.
         :param end: Last ex_date.
-        :param as_of: Last date of the trailing figures. Default: the last date of the data.
+        :param as_of: Last date of the trailing figures. Default: the last close of the security.
         :param store_id: Data store. Default: the store of the index, or the active store. Any other store is loaded when it is first used.
         """
         return cast("c.CorporateActionsResponse", self._transport.json("GET", f"/data/corporate-actions/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "as_of": as_of, "store_id": store_id}))

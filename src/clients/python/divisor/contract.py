@@ -2775,6 +2775,8 @@ class CorporateActionsResponse(t.TypedDict):
     actions: t.Sequence[CorporateAction]
     #: Compounded share-count multiplier of the actions with a ratio in the window that are not cancelled.
     cumulative_split_ratio: float
+    #: Date on which the trailing figures end, YYYY-MM-DD.
+    as_of: str
     #: Ordinary dividends per share over the twelve calendar months that end on the as-of date, on the share basis of that date.
     trailing_dividend: float
     #: trailing_dividend divided by the close on the as-of date; null without a price.

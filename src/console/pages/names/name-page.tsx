@@ -23,7 +23,7 @@ import { formatActionValue, SHARE_TYPES } from '../../words/actions.js';
 import { storeAddress } from '../../words/addresses.js';
 import { subtractMonths } from '../../words/dates.js';
 import { formatLabel } from '../../words/labels.js';
-import { formatDecimal, formatFigure, formatMoney, formatPercent } from '../../words/numbers.js';
+import { formatDecimal, formatMoney, formatPercent } from '../../words/numbers.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 import { storeQuery } from './last-year.js';
 import { MissingSecurity } from './missing-security.js';
@@ -280,7 +280,7 @@ interface ActionsProps {
 }
 
 function Actions({ view, currency }: ActionsProps) {
-  const { actions, trailing_dividend: dividend, trailing_dividend_yield: dividendYield } = view;
+  const { actions, as_of: end, trailing_dividend: dividend, trailing_dividend_yield: dividendYield } = view;
   if (actions.length === 0) return <p class="quiet">The store contains none.</p>;
   return (
     <>
@@ -289,14 +289,21 @@ function Actions({ view, currency }: ActionsProps) {
         metrics={[
           {
             term: 'Dividends, 12 months',
-            value: formatMoney(formatFigure(dividend), currency),
-            help: 'Ordinary dividends per share in the year to the last date',
+            value: formatMoney(formatDecimal(dividend, 4), currency),
+            help: 'Ordinary dividends per share in the year to the last close',
+            note: `to ${end}`,
           },
-          { term: 'Yield', value: formatPercent(dividendYield), help: 'Divided by the close of that date' },
+          {
+            term: 'Dividend yield',
+            value: formatPercent(dividendYield),
+            help: 'Dividends of 12 months divided by the last close',
+            note: `on the close of ${end}`,
+          },
           {
             term: 'Cumulative split ratio',
             value: formatDecimal(view.cumulative_split_ratio, 4),
             help: 'Current shares for one share at the start',
+            note: 'all splits below',
           },
         ]}
       />

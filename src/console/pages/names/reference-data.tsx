@@ -1,5 +1,6 @@
 import type { ReferenceResponse } from '#clients/typescript/divisor.js';
 import { Facts } from '../../components/facts.js';
+import { formatFactor } from '../../words/labels.js';
 import { formatFigure } from '../../words/numbers.js';
 
 /** Renders the latest reference data of a security, and the universes that contain it. */
@@ -10,7 +11,8 @@ export function Reference({ view: { fields, universes } }: { readonly view: Refe
     <Facts
       facts={[
         ...entries.map(
-          ([name, value]) => [name, typeof value === 'number' ? formatFigure(value) : String(value)] as const,
+          ([name, value]) =>
+            [formatFactor(name), typeof value === 'number' ? formatFigure(value) : String(value), name] as const,
         ),
         ...universes.map(
           ({ universe, name, start, end, current }) =>

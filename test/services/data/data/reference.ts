@@ -95,9 +95,16 @@ export function describeReference(): void {
       ['DIVIDEND', 'cash', '2024-01-08', 'cancelled'],
       ['SPLIT', 'ratio', '2024-01-08', 'paid'],
     ]);
-    expect(all).toMatchObject({ cumulative_split_ratio: 2, trailing_dividend: 2, trailing_dividend_yield: 2 / 102 });
+    // the last close of B is on the 8th, the last date of the store is the 9th
+    expect(all).toMatchObject({
+      as_of: '2024-01-08',
+      cumulative_split_ratio: 2,
+      trailing_dividend: 2,
+      trailing_dividend_yield: 2 / 102,
+    });
     expect(await service.ok('GET', '/data/corporate-actions/B?end=2024-01-05&as_of=2024-01-05')).toMatchObject({
       actions: [{ type: 'DIVIDEND' }],
+      as_of: '2024-01-05',
       cumulative_split_ratio: 1,
       trailing_dividend: 4,
       trailing_dividend_yield: 4 / 204,

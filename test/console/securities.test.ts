@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { IdentifierSearch, RebalanceView, RebalanceList } from '#clients/typescript/divisor.js';
+import type {
+  CorporateActionsResponse,
+  IdentifierSearch,
+  RebalanceList,
+  RebalanceView,
+} from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { pollEventually, follow, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -49,6 +54,51 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     );
     expect(await figures.textContent()).toContain(`Largest security${largest.identifier}`);
     expect(new URL(page.url()).searchParams.get('sector')).toBe(sector);
+  });
+
+  test('all figures of a delisted security end with its last close, and its delisting is written in words', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=200');
+    const { identifier, end } = body.identifiers.find((one) => one.identifier === 'BADD')!;
+    type Actions = CorporateActionsResponse;
+    const { body: actions } = await service.ask<Actions>('GET', `/data/corporate-actions/${identifier}`);
+    expect(actions.trailing_dividend).toBeGreaterThan(0);
+    await follow(page, `/console/names/${identifier}`);
+    const totals = page.getByLabel('Totals of corporate actions');
+    await totals.getByText(`to ${end}`, { exact: true }).waitFor();
+    await totals.getByText(`${actions.trailing_dividend.toFixed(4)} USD`).waitFor();
+    await totals.getByText(`on the close of ${end}`).waitFor();
+    await totals.getByText(`${(100 * actions.trailing_dividend_yield!).toFixed(2)}%`).waitFor();
+    const delisting = actions.actions.find(({ type }) => type === 'DELISTING')!.ex_date;
+    const reference = page.getByRole('region', { name: 'Reference data' });
+    await pollEventually(() => reference.textContent()).toContain(`Delisted${delisting}`);
+    expect(await reference.textContent()).not.toContain('DELISTED');
+  });
+
+  test('the lines of a table of securities have the same width, and only traded securities are summarised', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=200');
+    const last = body.identifiers
+      .map(({ end }) => end!)
+      .toSorted()
+      .at(-1)!;
+    await follow(page, '/console/names');
+    const lines = page.getByRole('grid', { name: 'names' }).locator('.sparkline');
+    await pollEventually(() => lines.count()).toBeGreaterThan(5);
+    const widths = await lines.evaluateAll((all) => all.map((line) => line.getBoundingClientRect().width));
+    expect(new Set(widths)).toEqual(new Set([96]));
+    const traded = body.identifiers.filter(({ end }) => end === last).slice(0, 2);
+    const ended = body.identifiers.find(({ identifier }) => identifier === 'BADD')!;
+    const identifiers = [...traded, ended].map(({ identifier }) => identifier);
+    await service.ask('PUT', '/data/watchlists/ended', { name: 'Ended', identifiers });
+    await follow(page, '/console/watchlists/ended');
+    const figures = page.getByLabel('Figures of the list');
+    await figures.getByText(`1 ended before ${last}`).waitFor();
+    await figures.getByText(/^\d of 2 gained$/).waitFor();
+    const rows = page.getByRole('grid', { name: 'names' });
+    await pollEventually(() => rows.locator('.sparkline').count()).toBe(2);
+    await rows.getByText(ended.end!).waitFor();
+    await service.ask('DELETE', '/data/watchlists/ended');
   });
 
   test('a rebalance marks the securities that were at the cap when it was decided', async () => {

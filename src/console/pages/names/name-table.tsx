@@ -3,7 +3,6 @@ import { useMemo } from 'preact/hooks';
 import { Select } from '../../components/choice.js';
 import { addSign } from '../../components/signed.js';
 import { Problem } from '../../components/problem.js';
-import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
@@ -14,7 +13,8 @@ import { formatSecurityAddress } from '../../words/addresses.js';
 import { formatCompact } from '../../words/amounts.js';
 import { countValues, formatCount, formatDecimal, formatMoney } from '../../words/numbers.js';
 import { storeQuery, runInTurn, computeReturnOver, readYear, readYears, type YearPrices } from './last-year.js';
-import { SecurityFigures, sumSectors } from './security-figures.js';
+import { findLastDate, SecurityFigures, sumSectors } from './security-figures.js';
+import { YearLine } from './year-line.js';
 import './names.css';
 
 type Row = IdentifierSearch['identifiers'][number];
@@ -54,7 +54,8 @@ function Rows({ rows: all, store }: { readonly rows: readonly Row[]; readonly st
     (signal) => readYears(rows, signal, store),
     { follows: false },
   );
-  const columns = useMemo(() => createColumns(store, years.data), [store, years.data]);
+  const axisEnd = useMemo(() => findLastDate(all), [all]);
+  const columns = useMemo(() => createColumns(store, axisEnd, years.data), [store, axisEnd, years.data]);
   // Because the array is new, the table reads its cached values again when the returns are known.
   const listedRows = useMemo(() => [...rows], [rows, years.data]);
   return (
@@ -117,19 +118,26 @@ export async function readAllSecurities(signal: AbortSignal, store?: string): Pr
   return rows;
 }
 
+interface LastYearProps {
+  readonly row: Row;
+  readonly store: string | undefined;
+  /** Last date of the time axis of all rows. */
+  readonly axisEnd: string;
+}
+
 /** Renders the closes of the last year and their return. Prices are read only for visible rows. */
-function LastYear({ row: { identifier, end }, store }: { readonly row: Row; readonly store: string | undefined }) {
+function LastYear({ row: { identifier, end }, store, axisEnd }: LastYearProps) {
   const { data: year } = useResource(
     end === null ? null : `year ${store} ${identifier} ${end}`,
     (signal) => runInTurn(() => readYear(identifier, end!, signal, store), signal), // requested only if `end` is known
     { follows: false },
   );
-  return year === undefined ? null : renderYearLine(identifier, year);
+  return year === undefined ? null : renderYearLine(identifier, year, axisEnd);
 }
 
-const renderYearLine = (identifier: string, year: YearPrices) => (
+const renderYearLine = (identifier: string, year: YearPrices, axisEnd: string) => (
   <span class="name-year">
-    <Sparkline values={year.closes} label={`Last year of ${identifier}`} />
+    <YearLine year={year} end={axisEnd} label={`Last year of ${identifier}`} />
     {addSign(computeReturnOver(year, 12))}
   </span>
 );
@@ -139,6 +147,7 @@ const INITIAL_SORT = { column: 'identifier', direction: 'asc' } as const;
 
 const createColumns = (
   store: string | undefined,
+  axisEnd: string,
   years: ReadonlyMap<string, YearPrices> | undefined,
 ): readonly Column<Row>[] => [
   {
@@ -172,15 +181,19 @@ const createColumns = (
   {
     id: 'year',
     title: 'Last year',
-    help: 'With dividends, in the currency of the security, to its last price',
-    width: 176,
+    help: `Return with dividends, in the currency of the security, to its last price; the line is the year to ${axisEnd}`,
+    width: 190,
     priority: 2,
     below: 'titled',
     value: ({ identifier }) => computeReturnOver(years?.get(identifier), 12),
     align: 'right',
     show: (row) => {
       const year = years?.get(row.identifier);
-      return year === undefined ? <LastYear row={row} store={store} /> : renderYearLine(row.identifier, year);
+      return year === undefined ? (
+        <LastYear row={row} store={store} axisEnd={axisEnd} />
+      ) : (
+        renderYearLine(row.identifier, year, axisEnd)
+      );
     },
   },
   { id: 'start', title: 'First session', width: 100, priority: 5, value: ({ start }) => start },

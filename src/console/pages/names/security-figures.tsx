@@ -24,12 +24,16 @@ export function sumSectors(rows: readonly Row[]): readonly SectorSum[] {
   return [...sums.values()].toSorted((a, b) => a.name.localeCompare(b.name));
 }
 
+/** Returns the last date on which a security has a price; empty if none has one. */
+export const findLastDate = (rows: readonly Row[]): string =>
+  rows.reduce((latest, { end }) => (end !== null && end > latest ? end : latest), '');
+
 /**
  * Renders the number, the size and the concentration of securities. A security counts as traded only if it has a
  * current price.
  */
 export function SecurityFigures({ rows }: { readonly rows: readonly Row[] }) {
-  const lastDate = rows.reduce((latest, { end }) => (end !== null && end > latest ? end : latest), '');
+  const lastDate = findLastDate(rows);
   const tradedRows = rows.filter(({ end }) => end === lastDate);
   const sizedRows = tradedRows
     .filter((row): row is Row & { readonly market_cap: number } => row.market_cap !== null)

@@ -12,18 +12,28 @@ interface WatchedFiguresProps {
   readonly missing: readonly string[];
 }
 
-/** Renders a summary of the securities of a list: how many gained, the median, the extremes and the total size. */
+/**
+ * Renders a summary of the securities of a list: how many gained, the median, the extremes and the total size. Only the
+ * securities with a price on the last date count.
+ */
 export function WatchedFigures({ rows, missing }: WatchedFiguresProps) {
   if (rows.some(({ isAwaited }) => isAwaited)) return <FiguresSkeleton />;
-  const days = listReturns(rows, computeDayReturn);
-  const years = listReturns(rows, computeYearToDate);
+  const last = findLastDate(rows);
+  const tradedRows = rows.filter(({ end }) => end === last);
+  const ended = rows.length - tradedRows.length;
+  const days = listReturns(tradedRows, computeDayReturn);
+  const years = listReturns(tradedRows, computeYearToDate);
   const [worst, best] = [years[0], years.at(-1)];
   return (
     <Metrics
       label="Figures of the list"
       metrics={[
         missing.length === 0
-          ? { term: 'Securities', value: formatCount(rows.length) }
+          ? {
+              term: 'Securities',
+              value: formatCount(rows.length),
+              ...createNote(ended === 0 ? null : `${formatCount(ended)} ended before ${last}`),
+            }
           : {
               term: 'Securities',
               value: `${formatCount(rows.length)} of ${formatCount(rows.length + missing.length)}`,
@@ -33,7 +43,7 @@ export function WatchedFigures({ rows, missing }: WatchedFiguresProps) {
         ...createSignedMetric('Median, year to date', findMedian(years), null),
         ...createSignedMetric('Highest, year to date', best?.value, best?.identifier ?? null),
         ...createSignedMetric('Lowest, year to date', worst?.value, worst?.identifier ?? null),
-        ...createCapitalMetric(rows),
+        ...createCapitalMetric(tradedRows),
       ]}
     />
   );

@@ -1,7 +1,6 @@
 import type { IdentifierSearch } from '#clients/typescript/divisor.js';
-import { useRef } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import { ValueSkeleton } from '../../components/skeleton.js';
-import { Sparkline } from '../../components/sparkline.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
@@ -22,6 +21,7 @@ import {
 import { getParameter } from '../../state/location.js';
 import { getChosenStore } from '../../state/stores.js';
 import { formatSecuritiesKey, readAllSecurities } from '../names/name-table.js';
+import { YearLine } from '../names/year-line.js';
 import { findLastDate, WatchedFigures } from './watched-figures.js';
 
 export type Security = IdentifierSearch['identifiers'][number];
@@ -93,6 +93,8 @@ function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
     const year = years.data?.get(security.identifier) ?? read.current.get(formatKey(security));
     return { ...security, year, isAwaited: isAwaited && year === undefined && pricedIds.has(security.identifier) };
   });
+  const axisEnd = findLastDate(rows) ?? '';
+  const columns = useMemo(() => createColumns(axisEnd), [axisEnd]);
   return (
     <>
       <WatchedFigures rows={rows} missing={missing} />
@@ -101,7 +103,7 @@ function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
         label="names"
         name="watched"
         columns={[
-          ...(isAwaited ? COLUMNS.map(createAwaitedColumn) : COLUMNS),
+          ...(isAwaited ? columns.map(createAwaitedColumn) : columns),
           ...(onRemove === undefined ? [] : [createRemoveColumn(onRemove)]),
         ]}
         rows={rows}
@@ -206,15 +208,6 @@ const COLUMNS: readonly Column<Row>[] = [
     write: addSign,
   }),
   {
-    id: 'line',
-    title: 'Last year',
-    width: 92,
-    priority: 2,
-    value: () => null,
-    show: ({ identifier, year }) =>
-      year === undefined ? '' : <Sparkline values={year.closes} label={`Last year of ${identifier}`} />,
-  },
-  {
     id: 'cap',
     title: 'Market cap',
     help: 'On the date of the last close, in the currency of the security',
@@ -224,4 +217,23 @@ const COLUMNS: readonly Column<Row>[] = [
     value: (row) => row.market_cap,
     show: (row) => formatMoney(formatCompact(row.market_cap), row.currency),
   },
+  { id: 'end', title: 'Last session', width: 100, priority: 5, value: ({ end }) => end },
 ];
+
+/** Returns the column of lines, whose time axis is the year to the given date. */
+const createLineColumn = (axisEnd: string): Column<Row> => ({
+  id: 'line',
+  title: 'Last year',
+  help: `Closes with dividends in the year to ${axisEnd}`,
+  width: 120,
+  priority: 2,
+  value: () => null,
+  show: ({ identifier, year }) =>
+    year === undefined ? '' : <YearLine year={year} end={axisEnd} label={`Last year of ${identifier}`} />,
+});
+
+/** Returns the columns, the lines in front of the market capitalisation. */
+const createColumns = (axisEnd: string): readonly Column<Row>[] => {
+  const at = COLUMNS.findIndex(({ id }) => id === 'cap');
+  return COLUMNS.toSpliced(at, 0, createLineColumn(axisEnd));
+};

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { placeLabel } from '#console/components/chart/label-place.js';
+import { computeLabelSpace, placeLabel } from '#console/components/chart/label-place.js';
 import { layerCovered, sortForDrawing, toBins, type Line } from '#console/components/chart/series.js';
 import { averagePeriods } from '#console/pages/names/traded.js';
+import { placeOnAxis } from '#console/pages/names/year-axis.js';
 
 test('marks that would overlap are one mark with their number', () => {
   expect(toBins([0, 5, 20], 11)).toEqual([
@@ -41,4 +42,24 @@ test('the label of a flag never covers the flag, and is on its left near the rig
   expect(placeLabel({ start: 100, end: 109, width: 80, gap: 3 }, chart)).toBe(112);
   const left = placeLabel({ start: 350, end: 359, width: 80, gap: 3 }, chart);
   expect(left + 80).toBeLessThan(350);
+});
+
+test('labels at most half a year apart have space for a year and a month', () => {
+  const years = 365 * 86_400;
+  expect(computeLabelSpace(12 * years, 1080)).toBe(72); // steps of 44 pixels are 179 days
+  expect(computeLabelSpace(12 * years, 1060)).toBe(44);
+  expect(computeLabelSpace(years, 400)).toBe(72);
+});
+
+test('the lines of a table share a time axis: a shorter history begins later, and an ended one may have no line', () => {
+  const place = (dates: readonly string[]) => placeOnAxis({ dates, closes: dates.map((_, at) => at) }, '2024-12-31');
+  expect(place(['2023-12-29', '2024-12-31'])).toEqual({ closes: [0, 1], positions: [0, 1] });
+  const half = place(['2024-07-01', '2024-12-31']);
+  expect(half.positions[0]).toBeCloseTo(0.5, 2);
+  expect(half.positions[1]).toBe(1);
+  // A security that ended within the year keeps its closes on the axis.
+  const ended = place(['2023-07-03', '2023-12-28', '2024-01-31', '2024-06-28']);
+  expect(ended.closes).toEqual([1, 2, 3]);
+  expect(ended.positions.at(-1)).toBeLessThan(0.5);
+  expect(place(['2022-01-03', '2022-12-30'])).toEqual({ closes: [], positions: [] });
 });

@@ -17,3 +17,17 @@ export function placeLabel(
   if (end + gap + width <= chart.right) return end + gap;
   return Math.max(chart.left, start - 2 * gap - width);
 }
+
+/** Minimum distance in pixels between date labels, and between year labels, which are shorter. */
+const DATE_SPACE = 72;
+const YEAR_SPACE = 44;
+
+/** Longest step of month labels in seconds: six months, to which uPlot gives 30 days each. */
+const HALF_YEAR_SECONDS = 6 * 30 * 86_400;
+
+/**
+ * Returns the minimum distance between labels in pixels. If neighbouring labels are more than half a year apart, they
+ * are year labels.
+ */
+export const computeLabelSpace = (seconds: number, width: number): number =>
+  (seconds / width) * YEAR_SPACE > HALF_YEAR_SECONDS ? YEAR_SPACE : DATE_SPACE;

@@ -1,5 +1,6 @@
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { computeLabelSpace } from './label-place.js';
 import { drawBands, drawFlags, type Band, type Flag } from './overlays.js';
 import {
   formatAxisLabels,
@@ -139,17 +140,6 @@ function createAxes({ unit, isLog }: PlotOptions, style: PlotStyle): uPlot.Axis[
 const WHOLE_STEPS = Array.from({ length: 10 }, (_, k) => [10 ** k, 2 * 10 ** k, 5 * 10 ** k]).flat();
 
 const MONTH_SECONDS = 28 * 86_400;
-
-/** Minimum distance in pixels between date labels, and between year labels, which are shorter. */
-const DATE_SPACE = 72;
-const YEAR_SPACE = 44;
-
-/**
- * Returns the minimum distance between labels in pixels. If neighbouring labels are more than half a year apart, they
- * are year labels.
- */
-const computeLabelSpace = (seconds: number, width: number): number =>
-  (seconds / width) * YEAR_SPACE > 6 * MONTH_SECONDS ? YEAR_SPACE : DATE_SPACE;
 
 /** Formats a date of the axis as a year, a month or a day. This depends on the step of the axis. */
 function formatAxisDate(seconds: number, step: number): string {

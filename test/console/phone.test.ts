@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Locator, Page } from 'playwright-core';
-import type { IdentifierSearch, IndexDocument } from '#clients/typescript/divisor.js';
+import type { IdentifierSearch, IndexDocument, RunSummaryCollection } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
 import { follow, pollEventually, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -32,6 +32,18 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     expect(day.y + day.height).toBeLessThanOrEqual(line.y + line.height + 1);
     expect(day.x + day.width).toBeLessThanOrEqual(line.x + line.width);
     await service.ask('PUT', '/indices/CORE', core);
+  });
+
+  test('the row of an index has its as-of date and its state without a cut', async () => {
+    const { service } = desk;
+    const { body } = await service.ask<RunSummaryCollection>('GET', '/analytics/summaries');
+    const { end } = body.summaries.find(({ index_id: id }) => id === 'CORE')!;
+    await page.reload();
+    const row = page.getByRole('row', { name: /^(?:Select )?CORE/ });
+    await row.locator('[data-below=end]').getByText(`${end} · Core`).waitFor();
+    const state = row.locator('[data-below=state]');
+    await state.getByText('store behind', { exact: true }).waitFor();
+    expect(await state.evaluate((element) => element.scrollWidth - element.clientWidth)).toBeLessThanOrEqual(0);
   });
 
   test('the securities of a watchlist have their companies and begin in the upper two thirds of the screen', async () => {

@@ -11,13 +11,14 @@ import { createAwaitedColumn } from '../../components/skeleton.js';
 import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { isLater, useFailedRuns } from '../../state/failed-runs.js';
-import { isOtherStore, liveJobs } from '../../state/live.js';
+import { health, isOtherStore, liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useAsking } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
 import { formatIndexAddress } from '../../words/addresses.js';
+import { findLag } from '../../words/freshness.js';
 import { returnText } from '../../words/returns.js';
 import type { Row } from './index-row.js';
 import { IndexTools } from './index-tools.js';
@@ -192,7 +193,7 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 2,
     value: ({ run }) => run?.end ?? null,
     below: 'text',
-    showBelow: ({ index }) => index.name,
+    showBelow: ({ index, run }) => [run?.end, index.name].filter(Boolean).join(' · '),
   },
   createNumericColumn({
     id: 'day',
@@ -272,15 +273,26 @@ const COLUMNS: readonly Column<Row>[] = [
   },
 ];
 
-function formatState({ run, failed }: Row): string {
+function formatState({ index, run, failed }: Row): string {
   if (failed !== null) return 'failed';
-  return run === null ? 'never run' : run.stale === null ? 'up to date' : 'stale';
+  return run === null ? 'never run' : run.stale === null ? formatCurrent(index) : 'stale';
 }
 
-/** Returns the state for the second line of a row, with the store of the index. */
+/** Returns true if the store of an index lacks sessions. */
+function isStoreBehind({ store_id: store }: IndexSummary): boolean {
+  const lag = findLag(health.value?.freshness, store ?? health.value?.store?.active ?? null);
+  return lag !== undefined && lag.behind > 0;
+}
+
+/** Describes a run that is not stale. If its store lacks sessions, it is up to date only with the store. */
+const formatCurrent = (index: IndexSummary): string => `up to date${isStoreBehind(index) ? ' with store' : ''}`;
+
+/** Returns a short state for the second line of a row, with the store of the index if it is not the served one. */
 function formatStateBelow(row: Row): string {
-  const { store_id: store } = row.index;
-  return store === null ? formatState(row) : `${formatState(row)} · store ${store}`;
+  const { index, run, failed } = row;
+  const store = isOtherStore(index.store_id) ? `store ${index.store_id}` : '';
+  if (failed === null && run?.stale === null && isStoreBehind(index)) return `${store || 'store'} behind`;
+  return [formatState(row), store].filter(Boolean).join(' · ');
 }
 
 /**
@@ -298,7 +310,7 @@ function State({ index, run, isKnown, failed, isStoreMissing, asking }: Row) {
     );
   if (!isKnown) return null;
   if (failed === null && run === null && index.has_run) return <Badge kind="bad">cannot be read</Badge>;
-  if (failed === null && run !== null && run.stale === null) return <Badge kind="good">up to date</Badge>;
+  if (failed === null && run !== null && run.stale === null) return <Badge kind="good">{formatCurrent(index)}</Badge>;
   return (
     <span class="home-state">
       {failed !== null ? (

@@ -3,10 +3,12 @@ import type { ComponentChildren } from 'preact';
 import { Badge } from '../../components/badge.js';
 import { Findings } from '../../components/findings.js';
 import { ValueSkeleton } from '../../components/skeleton.js';
+import { health } from '../../state/live.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
+import { describeLag, findLag } from '../../words/freshness.js';
 import { formatCount, countValues } from '../../words/numbers.js';
 
 const KINDS: Readonly<Record<DataStore['kind'], string>> = {
@@ -31,6 +33,7 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
     if (value !== null) return text(value);
     return status === 'loading' ? <ValueSkeleton /> : '–';
   }
+  const lag = findLag(health.value?.freshness, id);
   const warnings = findings.filter(({ severity }) => severity !== 'info');
   return (
     <section class="served" aria-labelledby="served-title">
@@ -45,12 +48,19 @@ export function ServedStore({ store }: { readonly store: DataStore }) {
       <dl class="served-facts">
         <Fact term="Securities">{renderValue(identifiers, formatCount)}</Fact>
         <Fact term="From">{renderValue(start)}</Fact>
-        <Fact term="To">{renderValue(end)}</Fact>
+        <Fact term="To">
+          {renderValue(end)}{' '}
+          {lag !== undefined && lag.behind > 0 && (
+            <Badge kind="warning" title={`newest due session ${lag.expected}`}>
+              {describeLag(lag)}
+            </Badge>
+          )}
+        </Fact>
         <Fact term="Read">{renderValue(loadedAt, formatMoment)}</Fact>
       </dl>
       {warnings.length > 0 && (
         <details class="served-doubts">
-          <summary>{countValues(warnings.length, 'warning')} while reading</summary>
+          <summary>{countValues(warnings.length, 'warning')} of the last read</summary>
           <Findings findings={warnings} />
         </details>
       )}

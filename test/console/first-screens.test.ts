@@ -306,12 +306,17 @@ describe.skipIf('why' in browserFailure)('first screens of records', () => {
     await page.getByRole('application', { name: /^Missing prices/ }).waitFor();
     const figures = page.getByLabel('Coverage of prices');
     await figures.getByRole('link', { name: 'of 2 securities' }).waitFor();
-    await figures.getByRole('link', { name: 'on 2024-01-04' }).click();
+    expect(await figures.textContent()).toContain('Session with most missing2024-01-042 prices missing');
+    await figures.getByRole('link', { name: '2 prices missing' }).click();
     await pollEventually(() => page.getByRole('searchbox').first().inputValue()).toBe('2024-01-04');
     // A search for another session finds the only security without a price on it.
     await page.getByRole('searchbox').first().fill('2024-01-05');
     await pollEventually(countRows).toBe(1);
     expect(complaints).toEqual([]);
+    // Without a missing price, there is no session with most of them.
+    await follow(page, '/console/data/stores/market?tab=coverage');
+    await figures.getByText('over all sessions').waitFor();
+    expect(await figures.textContent()).not.toContain('Session with most missing');
   });
 
   test('the tour begins on the index that is open', async () => {

@@ -42,7 +42,7 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     const row = page.getByRole('row', { name: /^(?:Select )?CORE/ });
     await row.locator('[data-below=end]').getByText(`${end} · Core`).waitFor();
     const state = row.locator('[data-below=state]');
-    await state.getByText('store behind', { exact: true }).waitFor();
+    await pollEventually(() => state.textContent()).toBe('State store behind');
     expect(await state.evaluate((element) => element.scrollWidth - element.clientWidth)).toBeLessThanOrEqual(0);
   });
 

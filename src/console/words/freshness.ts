@@ -22,8 +22,8 @@ export const describeLag = ({ behind }: StoreLag): string =>
   behind === 0 ? 'current' : `${countValues(behind, 'session')} behind`;
 
 /**
- * Returns the note of the last date of a store: the number of missing sessions with the expected date. The note of a
- * store without an index is the age of its last date.
+ * Returns the note of the last date of a store: the number of missing sessions with the newest due session. The service
+ * expects a session from the next day on. The note of a store without an index is the age of its last date.
  */
 export function createEndNote(
   lag: StoreLag | undefined,
@@ -33,5 +33,5 @@ export function createEndNote(
   if (lag === undefined) return { note: formatDaysTo(end) };
   return lag.behind === 0
     ? { note: describeLag(lag) }
-    : { note: `${describeLag(lag)}, expected ${lag.expected}`, kind: 'warning' };
+    : { note: `${describeLag(lag)} ${lag.expected}, due the next day`, kind: 'warning' };
 }

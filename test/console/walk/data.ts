@@ -306,7 +306,7 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Connect' }).click();
     await page.getByRole('heading', { name: 'Connected' }).waitFor();
     await write(DAYS);
-    await page.getByRole('button', { name: 'Refresh', exact: true }).click();
+    await page.getByRole('button', { name: 'Add later dates' }).click();
     await page.getByRole('region', { name: 'Last refresh' }).waitFor();
     const { body } = await service.ask<DataStore>('GET', '/data/stores/connected');
     expect([body.end, body.rows?.['market']]).toEqual([DAYS.at(-1), 3 * DAYS.length]);

@@ -180,19 +180,20 @@ function Figures({ view: { dates, priced, expected, gaps_total: incomplete }, mi
               </MissingPricesLink>
             ),
         },
-        {
-          term: 'Most in a session',
-          value: countValues(missing[worst]!, 'price'), // there is at least one session
-          note:
-            missing[worst] === 0 ? (
-              'missing in one session'
-            ) : (
-              <MissingPricesLink session={dates[worst]!}>
-                on {dates[worst]}
-                {otherCount > 0 && ` and ${formatCount(otherCount)} other${otherCount === 1 ? '' : 's'}`}
-              </MissingPricesLink>
-            ),
-        },
+        ...(missingTotal === 0
+          ? []
+          : [
+              {
+                term: 'Session with most missing',
+                value: dates[worst], // there is at least one session
+                note: (
+                  <MissingPricesLink session={dates[worst]!}>
+                    {countValues(missing[worst]!, 'price')} missing
+                    {otherCount > 0 && `, as on ${countValues(otherCount, 'other day')}`}
+                  </MissingPricesLink>
+                ),
+              },
+            ]),
       ]}
     />
   );

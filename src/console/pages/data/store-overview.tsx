@@ -25,7 +25,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 import { CoverageChart } from './coverage.js';
 import { useStoreUsers } from './store-users.js';
-import { useWarningMetric } from './use-audit.js';
+import { countReadWarnings, useWarningMetric } from './use-audit.js';
 
 /** Renders the contents, the source and the data warnings of a store. */
 export function StoreOverview({ store }: { readonly store: DataStore }) {
@@ -53,7 +53,7 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
         ]}
       />
       {store.end !== null && <CoverageChart store={store} height={170} />}
-      {findings.length > 0 && <Remarks findings={findings} readAt={store.last_loaded_at} />}
+      {findings.length > 0 && <ReadFindings findings={findings} readAt={store.last_loaded_at} />}
       <LastRefresh id={store.store_id} />
       <div class="side-by-side">
         <Section title="About">
@@ -87,26 +87,31 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
   );
 }
 
-interface RemarksProps {
+interface ReadFindingsProps {
   readonly findings: readonly Finding[];
   /** Time of the last read; null if the store was never read. */
   readonly readAt: string | null;
 }
 
 /** Renders the findings of the last read. */
-const Remarks = ({ findings, readAt }: RemarksProps) => (
-  <Section
-    title="Remarks of the last read"
-    aside={`${countValues(findings.length, 'remark')}, read ${formatMoment(readAt)}`}
-  >
-    <p class="quiet">
-      A read compares each close only with the one before. The{' '}
-      <a href={addQuery({ tab: 'doubts' })}>warnings of the audit</a> also consider the market, volumes and later
-      closes, and may be fewer.
-    </p>
-    <FindingTable label="Findings about the data" findings={findings} />
-  </Section>
-);
+function ReadFindings({ findings, readAt }: ReadFindingsProps) {
+  const warnings = countReadWarnings({ findings });
+  const notes = findings.length - warnings;
+  const counts = [
+    ...(warnings === 0 ? [] : [countValues(warnings, 'warning')]),
+    ...(notes === 0 ? [] : [countValues(notes, 'note')]),
+  ];
+  return (
+    <Section title="Warnings of the last read" aside={`${counts.join(', ')}, read ${formatMoment(readAt)}`}>
+      <p class="quiet">
+        A read compares each close only with the one before. The{' '}
+        <a href={addQuery({ tab: 'doubts' })}>warnings of the audit</a> also consider the market, volumes and later
+        closes, and may be fewer.
+      </p>
+      <FindingTable label="Findings about the data" findings={findings} />
+    </Section>
+  );
+}
 
 /** Formats the number of rows of each table, for example `1,200 market, 40 reference`. */
 const formatRows = (rows: Readonly<Record<string, number>>): string =>

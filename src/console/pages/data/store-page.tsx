@@ -128,12 +128,16 @@ function Actions({ store }: { readonly store: DataStore }) {
         <>
           <ActionButton
             act={(onRefusal) => refreshStore(id, true, onRefusal)}
-            title="Reads every value again and reports restated values"
+            title="Reads all values of the source again, adds later dates and reports restated values"
           >
-            Read all again
+            Refresh all values
           </ActionButton>
-          <ActionButton kind="main" act={(onRefusal) => refreshStore(id, false, onRefusal)} title="Adds later dates">
-            Refresh
+          <ActionButton
+            kind="main"
+            act={(onRefusal) => refreshStore(id, false, onRefusal)}
+            title="Adds dates after the last session. Stored values change only for a new split."
+          >
+            Add later dates
           </ActionButton>
         </>
       )}

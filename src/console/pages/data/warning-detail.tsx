@@ -129,7 +129,11 @@ export function WarningChart({ warning, store }: Pick<WarningDetailProps, 'warni
           view={view}
           date={date}
           repair={repair}
-          address={formatSecurityAddress(identifier, findOtherStore(store))}
+          address={formatAddress(formatSecurityAddress(identifier), {
+            store: findOtherStore(store) ?? null,
+            from: start,
+            to: end,
+          })}
         />
       )}
     </Answered>
@@ -140,7 +144,7 @@ interface PricesProps {
   readonly view: PricesResponse;
   readonly date: string;
   readonly repair: DataRepair | null;
-  /** Address of the page of the security. */
+  /** Address of the page of the security, with the dates of the chart. */
   readonly address: string;
 }
 
@@ -155,7 +159,10 @@ function Prices({ view, date, repair, address }: PricesProps) {
       ? [storedLine]
       : [storedLine, { id: 'repaired', label: 'with the repair', values: repairedValues, colour: 2, isDashed: true }];
   }, [view, repair]);
-  const marks = useMemo(() => [{ date, label: 'the suspect day', address }], [date, address]);
+  const marks = useMemo(
+    () => [{ date, label: `Open ${view.identifier} around this day`, address }],
+    [date, view.identifier, address],
+  );
   return (
     <div class="doubt-chart">
       <Chart
@@ -164,6 +171,7 @@ function Prices({ view, date, repair, address }: PricesProps) {
         lines={lines}
         height={220}
         marks={marks}
+        marksAre="day of the warning"
         restAt={date}
       />
     </div>

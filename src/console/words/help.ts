@@ -19,12 +19,13 @@ export function findChoiceHelp(help: string, chosen: string | undefined): string
 }
 
 /**
- * Changes a help text of the API for a form. There, null is an empty field, true is the choice yes, and percent follows
- * its number.
+ * Changes a help text of the API for a form. There, null is an empty field, true is the choice yes, an effect of true
+ * is the effect of the field, and percent follows its number.
  */
 export const formatFormHelp = (help: string): string =>
   help
     .replaceAll(/\bNull: /g, 'Empty: ')
     .replaceAll(/\bTrue if /g, 'Yes if ')
+    .replaceAll(/\bTrue (?!for )([a-z])/g, (_, first: string) => first.toUpperCase())
     .replaceAll(/\bNull\b/g, 'Empty')
     .replaceAll(/(\d) %/g, '$1%');

@@ -16,4 +16,5 @@ test('help of the API is adapted to a form', () => {
     'Data store of the index. Empty: the active store.',
   );
   expect(formatFormHelp('True if dividends are reinvested.')).toBe('Yes if dividends are reinvested.');
+  expect(formatFormHelp('True limits trades to whole shares.')).toBe('Limits trades to whole shares.');
 });

@@ -43,10 +43,10 @@ export function FieldControl(props: ControlProps) {
           class="control"
           {...common}
           value={value === undefined || value === null ? '' : String(value)}
-          onChange={(event) => onChange(BOOLEANS[event.currentTarget.value])}
+          onChange={(event) => onChange(BOOLEANS.find(([choice]) => String(choice) === event.currentTarget.value)?.[0])}
         >
           {spec.isRequired !== true && <option value="">{formatDefault(spec)}</option>}
-          <YesAndNo />
+          <BooleanOptions spec={spec} value={value} />
         </select>
       );
     case 'choice':
@@ -87,14 +87,20 @@ export function FieldControl(props: ControlProps) {
   }
 }
 
-const YesAndNo = () => (
-  <>
-    <option value="true">yes</option>
-    <option value="false">no</option>
-  </>
-);
+/** Renders yes and no without the default, which is the first option. */
+const BooleanOptions = ({ spec: { isRequired, otherwise }, value }: Pick<ControlProps, 'spec' | 'value'>) =>
+  BOOLEANS.filter(([choice]) => isRequired === true || otherwise !== choice || value === choice).map(
+    ([choice, text]) => (
+      <option key={text} value={String(choice)}>
+        {text}
+      </option>
+    ),
+  );
 
-const BOOLEANS: Readonly<Record<string, boolean | undefined>> = { true: true, false: false };
+const BOOLEANS = [
+  [true, 'yes'],
+  [false, 'no'],
+] as const;
 
 /** Returns the text for the default value of a field. */
 function formatDefault({ otherwise: given, help, choices, words }: FieldSpec): string {

@@ -103,4 +103,48 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     const { body } = await world.service.ask<{ terms: { defaults: unknown } }>('GET', path);
     expect(body.terms.defaults).toEqual({ tax: { short_rate: 0.4 } });
   });
+
+  test('states what a batch lacks until it can start', async () => {
+    const { service } = world;
+    const request = { index_id: 'EVEN', estimator: 'shrinkage' };
+    const { body: job } = await service.ask<JobStatus>('POST', '/risk-models/shrunk/estimate', request);
+    expect((await service.waitForJob(job.job_id)).error).toBeNull();
+    await page.goto(`${service.url()}/console/batches?batch=${encodeURIComponent('{"parent":"CORE"}')}`);
+    const file = page.getByRole('group', { name: /^Accounts file.*required$/ });
+    await file.getByRole('button', { name: 'Choose a file' }).waitFor();
+    const button = page.getByRole('button', { name: 'Start the batch' });
+    expect(await button.isDisabled()).toBe(true);
+    const reason = page.locator(`#${await button.getAttribute('aria-describedby')}`);
+    expect(await reason.textContent()).toBe('Choose an accounts file and a risk model. ');
+    // A batch needs factors, so other models are not choices.
+    const models = page.getByLabel('Risk model');
+    expect(await models.getByRole('option').allTextContents()).toEqual(['choose', 'factors']);
+    await models.selectOption('factors');
+    await reason.getByText('Choose an accounts file.', { exact: true }).waitFor();
+    await page
+      .getByLabel('File of accounts')
+      .setInputFiles({ name: 'accounts.csv', mimeType: 'text/csv', buffer: Buffer.from('account_id,cash\nC1,5000') });
+    await reason.getByText('has a button that cancels it').waitFor();
+    expect(await button.isDisabled()).toBe(false);
+    const wholeShares = page.getByLabel('Whole shares only');
+    expect(await wholeShares.getByRole('option').allTextContents()).toEqual(['no, by default', 'yes']);
+    await page.getByText('Limits trades to whole shares.', { exact: true }).waitFor();
+    const heading = await page.getByRole('heading', { name: 'New batch' }).boundingBox();
+    const form = await file.boundingBox();
+    expect(form!.y - heading!.y - heading!.height).toBeLessThan(16);
+  });
+
+  test('without a factor model, the form of a batch leads to its estimation', async () => {
+    const models = '**/risk-models';
+    await page.route(models, (route) => route.fulfill({ json: { risk_models: [] } }));
+    await page.goto(`${world.service.url()}/console/batches?batch=${encodeURIComponent('{"parent":"CORE"}')}`);
+    const sentence = 'Choose an accounts file. No factor model is stored for CORE. Estimate one first.';
+    await page.getByText(sentence, { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Estimate a factor model' }).waitFor();
+    await page.getByRole('link', { name: 'Estimate one first' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Estimate a model' });
+    expect(await dialog.getByLabel('Estimator').inputValue()).toBe('statistical');
+    expect(await dialog.getByLabel('Constituents of index').inputValue()).toBe('CORE');
+    await page.unroute(models);
+  });
 });

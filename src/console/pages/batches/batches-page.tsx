@@ -37,7 +37,7 @@ export function BatchesPage() {
   return (
     <Page title="Personal indices" subtitle="Trades of many accounts with tax lots, as one job">
       <p>
-        A batch finds the trades that bring each account close to its index and save the most tax, with its lots, gains
+        A batch finds the trades that bring each account close to its index and save the most tax, given its lots, gains
         and limits. <GuideLink page="personal">How a batch chooses lots</GuideLink>
       </p>
       <Answered resource={batches} what="the batches">
@@ -79,8 +79,8 @@ function FoldedForm({ isOpen: isFirst }: { readonly isOpen: boolean }) {
 function NoBatch() {
   return (
     <EmptyState title="No batch yet">
-      Choose a file of accounts, or submit it with <code>divisor batch accounts.csv --terms terms.json</code>. Each
-      batch is listed here with its figures, its conflicts and its trades by lot.
+      Choose an accounts file, or submit it with <code>divisor batch accounts.csv --terms terms.json</code>. Each batch
+      is listed here with its figures, its conflicts and its trades by lot.
     </EmptyState>
   );
 }
@@ -299,7 +299,8 @@ function Latest({ row: { job, view } }: { readonly row: BatchRow }) {
       title={`Latest result: ${view.batch_id}`}
       aside={
         <>
-          {view.as_of}, {view.risk_model} · <a href={formatJobAddress(job)}>Accounts and trades</a>
+          valued on {view.as_of} · risk model {view.risk_model} ·{' '}
+          <a href={formatJobAddress(job)}>Accounts and trades</a>
         </>
       }
     >

@@ -2,6 +2,7 @@ import type { Finding, IndexCollection } from '#clients/typescript/divisor.js';
 import { useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Download } from '../../components/download.js';
+import type { FieldSpec } from '../../components/form/field-spec.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
@@ -11,7 +12,7 @@ import { navigate } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { selectModels, useStoredModels, type StoredModel } from '../../state/risk-models.js';
 import { service, type Trouble } from '../../state/service.js';
-import { formatBytes, formatCount } from '../../words/numbers.js';
+import { countValues, formatBytes } from '../../words/numbers.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
 import './batches.css';
 import { inspectFile, KINDS, type AccountsFile } from './accounts-file.js';
@@ -30,7 +31,13 @@ export function NewBatch() {
     <Answered resource={indices} what="the indices">
       {({ indices: indexList }) => (
         <Answered resource={models} what="the risk models">
-          {() => <BatchForm indices={indexList} storedModels={storedModels} />}
+          {({ risk_models: all }) => (
+            <BatchForm
+              indices={indexList}
+              storedModels={storedModels}
+              areModelsKnown={storedModels.length === all.length}
+            />
+          )}
         </Answered>
       )}
     </Answered>
@@ -40,16 +47,18 @@ export function NewBatch() {
 interface BatchFormProps {
   readonly indices: IndexCollection['indices'];
   readonly storedModels: readonly StoredModel[];
+  /** False until the stored models and their data stores are loaded. */
+  readonly areModelsKnown: boolean;
 }
 
-function BatchForm({ indices, storedModels }: BatchFormProps) {
+function BatchForm({ indices, storedModels, areModelsKnown }: BatchFormProps) {
   const [terms, setTerms] = useAddressedObject('batch', {});
-  /** Returns the ids of the models that apply to the parent index of the terms. */
+  /** Returns the ids of the factor models that apply to the parent index of the terms. */
   const listModels = ({ parent }: JsonObject): readonly string[] => {
     const index = indices.find(({ id }) => id === parent);
     const models =
       index === undefined ? storedModels.map(({ model }) => model) : selectModels(storedModels, index.store_id);
-    return models.map(({ model_id: id }) => id);
+    return models.filter(({ factors }) => factors !== null).map(({ model_id: id }) => id);
   };
   const [file, setFile] = useState<AccountsFile | null>(null);
   const [trouble, setTrouble] = useState<Trouble | null>(null);
@@ -72,8 +81,10 @@ function BatchForm({ indices, storedModels }: BatchFormProps) {
     setSending(false);
     if (job !== undefined) navigate(`/console/batches/${job.job_id.slice('batch:'.length)}`);
   };
-  const isReady =
-    file !== null && (file.hasTerms || (terms['parent'] !== undefined && terms['risk_model'] !== undefined));
+  const models = listModels(terms);
+  const isModelMissing = areModelsKnown && file?.hasTerms !== true && models.length === 0;
+  const needed = listMissing(file, terms).filter((item) => item !== MODEL || !isModelMissing);
+  const isReady = needed.length === 0 && !isModelMissing;
   return (
     <div class="batch-form">
       <FileChoice
@@ -90,20 +101,58 @@ function BatchForm({ indices, storedModels }: BatchFormProps) {
           terms={terms}
           findings={trouble?.findings ?? []}
           parents={indices.map(({ id }) => id)}
-          models={listModels(terms)}
+          models={models}
+          isModelMissing={isModelMissing}
           onChange={put}
         />
       )}
       {trouble !== null && <Problem trouble={trouble} />}
-      <p>
-        <Button kind="main" disabled={!isReady || isSending} onClick={() => file !== null && void submit(file)}>
+      <div class="batch-line">
+        <Button
+          kind="main"
+          aria-describedby="batch-start"
+          disabled={!isReady || isSending}
+          onClick={() => file !== null && void submit(file)}
+        >
           {isSending ? 'Sending the accounts' : 'Start the batch'}
-        </Button>{' '}
-        <span class="quiet">The page of the batch states its expected duration, and cancels it.</span>
-      </p>
+        </Button>
+        <span class="quiet" id="batch-start">
+          {isReady && 'The page of the batch shows its expected duration and has a button that cancels it.'}
+          {needed.length > 0 && `Choose ${CONJUNCTION.format(needed)}. `}
+          {isModelMissing && (
+            <>
+              {formatNoModel(getParent(terms))} <a href={formatEstimateAddress(getParent(terms))}>Estimate one first</a>
+              .
+            </>
+          )}
+        </span>
+      </div>
     </div>
   );
 }
+
+const CONJUNCTION = new Intl.ListFormat('en-GB', { type: 'conjunction' });
+
+const MODEL = 'a risk model';
+
+/** Lists what has to be chosen before the batch can start. */
+const listMissing = (file: AccountsFile | null, { parent, risk_model: model }: JsonObject): readonly string[] => [
+  ...(file === null ? ['an accounts file'] : []),
+  ...(file?.hasTerms !== true && parent === undefined ? ['a parent index'] : []),
+  ...(file?.hasTerms !== true && model === undefined ? [MODEL] : []),
+];
+
+const getParent = ({ parent }: JsonObject): string | undefined => (typeof parent === 'string' ? parent : undefined);
+
+const formatNoModel = (parent: string | undefined): string =>
+  `No factor model is stored${parent === undefined ? '' : ` for ${parent}`}.`;
+
+/** Returns the address of the form that estimates a factor model for an index. */
+const formatEstimateAddress = (parent: string | undefined): string =>
+  `/console/risk-models?${new URLSearchParams({
+    add: 'estimate',
+    estimate: JSON.stringify({ estimator: 'statistical', ...(parent === undefined ? {} : { index_id: parent }) }),
+  })}`;
 
 interface FileChoiceProps {
   readonly file: AccountsFile | null;
@@ -132,24 +181,35 @@ function FileChoice({ file, onChoose }: FileChoiceProps) {
           currentTarget.value = '';
         }}
       />
-      <p>
-        <Button onClick={() => input.current?.click()}>Choose a file of accounts</Button>{' '}
-        {file === null ? (
-          <span class="quiet">CSV, Parquet, Arrow, or lines of JSON</span>
-        ) : (
-          <strong>
-            {file.name}, {formatBytes(file.blob.size)}
-            {file.accounts !== null && `, ${formatCount(file.accounts)} accounts`}
-          </strong>
-        )}{' '}
-        <Download
-          address="/optimise/batches/template"
-          fileName="accounts.csv"
-          read={async () => new TextEncoder().encode(await service.value.call('getBatchTemplate', {}))}
-        >
-          CSV template
-        </Download>
-      </p>
+      <div class="field" role="group" aria-labelledby="batch-file">
+        <span class="batch-label" id="batch-file">
+          Accounts file
+          <span class="field-required" title="required" aria-hidden="true">
+            {' '}
+            *
+          </span>
+          <span class="unseen">, required</span>
+        </span>
+        <div class="batch-line">
+          <Button onClick={() => input.current?.click()}>Choose a file</Button>
+          {file !== null && (
+            <strong>
+              {file.name}, {formatBytes(file.blob.size)}
+              {file.accounts !== null && `, ${countValues(file.accounts, 'account')}`}
+            </strong>
+          )}
+        </div>
+        <p class="field-help">
+          CSV, Parquet, Arrow, or lines of JSON.{' '}
+          <Download
+            address="/optimise/batches/template"
+            fileName="accounts.csv"
+            read={async () => new TextEncoder().encode(await service.value.call('getBatchTemplate', {}))}
+          >
+            CSV template
+          </Download>
+        </p>
+      </div>
       {refused !== null && (
         <p class="down" role="alert">
           {refused}
@@ -162,12 +222,14 @@ function FileChoice({ file, onChoose }: FileChoiceProps) {
 interface TermsProps {
   readonly parents: readonly string[];
   readonly models: readonly string[];
+  /** True if no stored model applies to the parent index. */
+  readonly isModelMissing: boolean;
   readonly terms: JsonObject;
   readonly findings: readonly Finding[];
   onChange(terms: JsonObject): void;
 }
 
-function Terms({ terms, findings, parents, models, onChange }: TermsProps) {
+function Terms({ terms, findings, parents, models, isModelMissing, onChange }: TermsProps) {
   const defaults = isObject(terms['defaults']) ? terms['defaults'] : {};
   const taxes = isObject(defaults['tax']) ? defaults['tax'] : {};
   const objective = isObject(terms['objective']) ? terms['objective'] : {};
@@ -180,11 +242,8 @@ function Terms({ terms, findings, parents, models, onChange }: TermsProps) {
         changes={{
           batch_id: { label: 'Id of the batch' },
           parent: { kind: 'choice', choices: parents, label: 'Parent index' },
-          risk_model: {
-            kind: 'choice',
-            choices: models,
-            link: { address: '/console/risk-models', text: 'Risk models' },
-          },
+          risk_model: createModelField(models, getParent(terms), isModelMissing),
+          whole_shares: { label: 'Whole shares only' },
         }}
         value={terms}
         findings={findings}
@@ -226,3 +285,16 @@ function Terms({ terms, findings, parents, models, onChange }: TermsProps) {
     </>
   );
 }
+
+/** Returns the field of the risk model, with a link to the estimation of one if no stored model applies. */
+const createModelField = (
+  models: readonly string[],
+  parent: string | undefined,
+  isMissing: boolean,
+): Partial<FieldSpec> => ({
+  kind: 'choice',
+  choices: models,
+  ...(isMissing
+    ? { help: formatNoModel(parent), link: { address: formatEstimateAddress(parent), text: 'Estimate a factor model' } }
+    : { link: { address: '/console/risk-models', text: 'Risk models' } }),
+});

@@ -147,4 +147,10 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     expect(await dialog.getByLabel('Constituents of index').inputValue()).toBe('CORE');
     await page.unroute(models);
   });
+
+  test('a failed batch states its cause', async () => {
+    await world.service.waitForJob(await world.start('plain', world.createAccounts(1), { risk_model: 'shrunk' }));
+    await page.goto(`${world.service.url()}/console/batches/plain`);
+    await page.getByText('The risk model shrunk has no factors.', { exact: false }).waitFor();
+  });
 });

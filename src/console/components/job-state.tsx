@@ -1,4 +1,4 @@
-import type { JobStatus } from '#clients/typescript/divisor.js';
+import type { Finding, JobStatus } from '#clients/typescript/divisor.js';
 import { cancelJob, type OnRefusal } from '../state/actions.js';
 import { may } from '../state/principal.js';
 import { formatDuration } from '../words/dates.js';
@@ -7,6 +7,7 @@ import { formatPercent } from '../words/numbers.js';
 import { ActionButton } from './action-button.js';
 import { Banner } from './banner.js';
 import { Button } from './button.js';
+import { Findings } from './findings.js';
 import { Progress } from './progress.js';
 
 interface JobStateProps {
@@ -31,9 +32,12 @@ export function JobState({ job, onAgain }: JobStateProps) {
     return error?.code === 'INFEASIBLE' ? null : (
       <Banner kind="bad" title={error?.message ?? 'The job failed.'}>
         {error !== null && (
-          <p>
-            <code>{error.code}</code>
-          </p>
+          <>
+            <Findings findings={listFindings(error)} />
+            <p>
+              <code>{error.code}</code>
+            </p>
+          </>
         )}
       </Banner>
     );
@@ -59,3 +63,7 @@ export function JobState({ job, onAgain }: JobStateProps) {
     </Banner>
   );
 }
+
+/** Returns the findings that made a job fail. */
+const listFindings = ({ detail }: NonNullable<JobStatus['error']>): readonly Finding[] =>
+  (detail as { readonly findings?: readonly Finding[] } | null)?.findings ?? [];

@@ -15,6 +15,7 @@ import {
   removeExceeded,
   type ExceededLimit,
 } from '#console/pages/optimise/bounds.js';
+import { createExample, listTightBounds } from '#console/pages/optimise/position-bounds.js';
 import { createRowLabel, formatRow } from '#console/pages/optimise/row-labels.js';
 
 const LABELS = [
@@ -154,4 +155,31 @@ test('a constraint without an id has one name in the bounds, costs and sentences
   expect(formatRow('PositionBounds[2]', [createRowLabel({ type: 'PositionBounds', id: '', index: 2 })])).toBe(
     'Position bounds',
   );
+});
+
+test('the initial bound of an optimisation leaves the weights of few securities a choice', () => {
+  const readUpper = (count: number | null) => createExample(count).rows.map(({ params }) => params);
+  expect(readUpper(20)).toEqual([{ upper: 0.08, soft: 1 }]);
+  expect(createExample(20).text).toBe('near the index, soft limit of 8% per security');
+  for (const count of [30, 500, null]) expect(readUpper(count)).toEqual([{ upper: 0.05, soft: 1 }]);
+  expect(readUpper(1)).toEqual([{ upper: 1, soft: 1 }]);
+});
+
+test('a bound that fixes every weight of a full investment has a warning', () => {
+  const createBound = (params: object) => ({ type: 'PositionBounds', params: { ...params } });
+  const listMessages = (...rows: readonly object[]) =>
+    listTightBounds(
+      rows.map((row) => ({ ...row })),
+      20,
+    ).map(({ path, message }) => [path, message]);
+  expect(listMessages({ type: 'LongOnly', params: {} }, createBound({ upper: 0.05 }))).toEqual([
+    ['constraints[1].params.upper', '20 securities × 5.00% = 100.00%: every weight is fixed at 5.00%.'],
+  ]);
+  expect(listMessages(createBound({ upper: 0.04, soft: 1 }))).toEqual([
+    ['constraints[0].params.upper', '20 securities × 4.00% = 80.00%: weights within this bound do not add up to 100%.'],
+  ]);
+  expect(listMessages(createBound({ upper: 0.06 }))).toEqual([]);
+  expect(listMessages(createBound({ upper: 0.05, identifiers: ['A'] }))).toEqual([]);
+  expect(listMessages(createBound({ upper: 0.05 }), { type: 'WeightSum', params: {} })).toEqual([]);
+  expect(listTightBounds([createBound({ upper: 0.05 })], null)).toEqual([]);
 });

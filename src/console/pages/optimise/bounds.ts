@@ -1,4 +1,4 @@
-import type { ConstraintCost, Finding, OptimisationRunResult } from '#clients/typescript/divisor.js';
+import type { ConstraintCost, Finding, OptimisationRunResult, PreviewResponse } from '#clients/typescript/divisor.js';
 import { formatInUnit } from '../../words/amounts.js';
 import { countValues, formatCount, formatPercent } from '../../words/numbers.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
@@ -129,6 +129,10 @@ export const listBindingMembers = (labels: readonly string[], isRow: (row: strin
 /** Returns the securities that an optimisation excludes because they have no risk estimate. */
 export const listUncoveredSecurities = (labels: readonly string[]): ReadonlySet<string> =>
   listBindingMembers(labels, (row) => row === 'Exclude[uncovered]');
+
+/** Returns the number of securities that a solution can hold; null if there is no solution. */
+export const countCandidates = (preview: PreviewResponse | undefined): number | null =>
+  preview === undefined ? null : preview.assets.length - listUncoveredSecurities(preview.solve?.binding ?? []).size;
 
 /** Side of a bound on the weight of a security. */
 export type BoundSide = 'upper' | 'lower';

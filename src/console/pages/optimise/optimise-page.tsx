@@ -2,6 +2,7 @@ import type {
   ConstraintSet,
   ConstraintSetBody,
   Finding,
+  IndexCollection,
   IndexDocument,
   IndexDocumentBody,
   TypeSpec,
@@ -24,8 +25,10 @@ import { service, type Trouble } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
+import { countCandidates } from './bounds.js';
 import { EarlierRuns } from './earlier-runs.js';
 import { listConflictPositions } from './infeasible.js';
+import { createExample, listTightBounds, type Example } from './position-bounds.js';
 import { asConstraints, asRows, asTerms, createDerivedIndex, parseTerms } from './rows.js';
 import { useIndexStore } from '../../state/index-store.js';
 import { NamesStore } from '../../state/names.js';
@@ -62,7 +65,7 @@ export function OptimisePage() {
             );
           return (
             <Answered resource={types} what="the constraint classes">
-              {({ specs }) => <IndexForm key={id} id={id} ids={ids} specs={specs} />}
+              {({ specs }) => <IndexForm key={id} id={id} indices={all} specs={specs} />}
             </Answered>
           );
         }}
@@ -74,11 +77,11 @@ export function OptimisePage() {
 
 interface IndexFormProps {
   readonly id: string;
-  readonly ids: readonly string[];
+  readonly indices: IndexCollection['indices'];
   readonly specs: readonly TypeSpec[];
 }
 
-function IndexForm({ id, ids, specs }: IndexFormProps) {
+function IndexForm({ id, indices, specs }: IndexFormProps) {
   const parent = useResource(`index ${id}`, (signal) =>
     service.value.call('getIndex', { params: { index_id: id }, signal }),
   );
@@ -86,13 +89,22 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
   const store = useIndexStore(parent.data);
   const isRead = useRef(false);
   if (!sets.isLoading) isRead.current = true;
+  const hasRun = indices.find((index) => index.id === id)?.has_run === true;
+  const weights = useResource(
+    hasRun ? `weights ${id}` : null,
+    (signal) => service.value.call('getWeights', { params: { index_id: id }, signal }),
+    { follows: false },
+  );
+  const securityCount = weights.data?.weights.length ?? null;
+  if (hasRun && securityCount === null && weights.trouble === null) return <Wait what="the weights of the index" />;
+  const example = createExample(securityCount);
   return (
     <>
       <div class="optimise-bar">
         <Select
           label="Index"
           isLabelShown
-          options={ids.map((value) => ({ value, text: value }))}
+          options={indices.map(({ id: value }) => ({ value, text: value }))}
           value={id}
           onChoose={(chosen) => setParameters({ index: chosen })}
         />
@@ -100,7 +112,7 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
           label="Begin with"
           isLabelShown
           options={[
-            { value: '', text: EXAMPLE.text },
+            { value: '', text: example.text },
             { value: NOTHING, text: 'no constraints' },
             ...(sets.data?.constraint_sets ?? []).map(({ id: set, name }) => ({
               value: set,
@@ -132,7 +144,12 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
                 return <Wait what="the constraint set" />;
               return (
                 <NamesStore.Provider value={store ?? null}>
-                  <Rows key={constraintSet?.id} parent={document} store={store} set={constraintSet} specs={specs} />
+                  <Rows
+                    key={constraintSet?.id}
+                    parent={document}
+                    set={constraintSet}
+                    {...{ store, example, securityCount, specs }}
+                  />
                 </NamesStore.Provider>
               );
             }}
@@ -146,36 +163,30 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
 /** Value of the choice to use no constraints. A constraint set cannot have this id. */
 const NOTHING = ' ';
 
-/**
- * Initial problem if the address contains none. Without constraints, the solution would be the index itself. The bound is
- * soft, because an index of few securities cannot satisfy it.
- */
-const EXAMPLE: { readonly text: string; readonly rows: readonly JsonObject[]; readonly terms: Terms } = {
-  text: 'near the index, soft limit of 5% per security',
-  rows: [{ id: 'position-bounds', type: 'PositionBounds', params: { upper: 0.05, soft: 1 } }],
-  terms: { objective: { type: 'min_tracking_error' } },
-};
-
 /** Returns true if the address contains no problem. The page then shows the example. */
 const isExample = (): boolean => ['set', 'rows', 'terms'].every((name) => getParameter(name) === null);
 
 /** Stores the terms in the address. If all of them are defaults, removes them. */
-function setTerms(next: Terms): void {
+const setTerms = (example: Example) => (next: Terms) => {
   const terms = Object.keys(next).length === 0 ? null : JSON.stringify(next);
-  setParameters(isExample() ? { terms, rows: JSON.stringify(EXAMPLE.rows) } : { terms });
-}
+  setParameters(isExample() ? { terms, rows: JSON.stringify(example.rows) } : { terms });
+};
 
 interface RowsProps {
   readonly parent: IndexDocument;
   /** Data store of the index; null for the served store, undefined until it is known. */
   readonly store: string | null | undefined;
   readonly set: ConstraintSet | undefined;
+  /** Initial problem if the address contains none. */
+  readonly example: Example;
+  /** Number of securities of the index; null if it is unknown. */
+  readonly securityCount: number | null;
   readonly specs: readonly TypeSpec[];
 }
 
-function Rows({ parent, store, set, specs }: RowsProps) {
-  const { rows, setRows, name, setName, isTooLong } = useRows(parent, set);
-  const terms = isExample() ? EXAMPLE.terms : parseTerms(getParameter('terms'));
+function Rows({ parent, store, set, example, securityCount, specs }: RowsProps) {
+  const { rows, setRows, name, setName, isTooLong } = useRows(parent, { set, example });
+  const terms = isExample() ? example.terms : parseTerms(getParameter('terms'));
   const datapoints = useFields(store ?? null).data?.fields.map(({ name: field }) => field) ?? [];
   const body = { id: name, name, constraints: asConstraints(rows) };
   const document = createDerivedIndex(parent, { base: parent.base_date, rows: [], terms });
@@ -184,19 +195,17 @@ function Rows({ parent, store, set, specs }: RowsProps) {
   const solution = useSolution({ parent, store, rows, terms, isValid });
   const isSolvable = isValid && solution.trouble === null;
   const reportedFindings = report.data ?? [];
-  const findings = [...reportedFindings, ...solution.findings];
+  const tightBounds = listTightBounds(rows, countCandidates(solution.data) ?? securityCount);
+  const findings = [...reportedFindings, ...solution.findings, ...tightBounds];
   return (
     <div class="designer">
       <div class="designer-forms">
         <section class="designer-part" aria-label="Objective">
           <h2>Objective</h2>
-          <TermsForm value={terms} findings={findings} path={[]} datapoints={datapoints} onChange={setTerms} />
+          <TermsForm value={terms} findings={findings} path={[]} datapoints={datapoints} onChange={setTerms(example)} />
         </section>
         <section class="designer-part" aria-label="Constraints">
-          <header class="section-head">
-            <h2>Constraints</h2>
-            <span class="quiet">Always, unless changed: weights add up to 100%, and none is below 0</span>
-          </header>
+          <ConstraintsHead />
           <RowList
             what="constraint"
             rows={rows}
@@ -228,21 +237,31 @@ function Rows({ parent, store, set, specs }: RowsProps) {
           may('write') && <SaveIndex {...{ parent, rows }} isValid={isSolvable} onDerive={derive(parent.id, terms)} />
         }
         onRows={setRows}
-        onTerms={setTerms}
+        onTerms={setTerms(example)}
       />
     </div>
   );
 }
+
+const ConstraintsHead = () => (
+  <header class="section-head">
+    <h2>Constraints</h2>
+    <span class="quiet">Always, unless changed: weights add up to 100%, and none is below 0</span>
+  </header>
+);
 
 function TooLong() {
   return <p class="quiet">These constraints are too long for the address. Save them before you share the page.</p>;
 }
 
 /** Keeps edited rows and their id in the address while they differ from the stored set. */
-function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
+function useRows(parent: IndexDocument, { set, example }: Pick<RowsProps, 'set' | 'example'>) {
   const addressedRows = useAddressed('rows');
   const isFirst = addressedRows.text === null && isExample();
-  const first = useMemo(() => (isFirst ? EXAMPLE.rows : asRows(set?.constraints ?? [])), [set, isFirst]);
+  const first = useMemo(
+    () => (isFirst ? example.rows : asRows(set?.constraints ?? [])),
+    [set, isFirst, JSON.stringify(example.rows)],
+  );
   const rows = useMemo(
     () => (addressedRows.text === null ? first : listRows(parseJson(addressedRows.text))),
     [addressedRows.text, first],
@@ -253,7 +272,7 @@ function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
     setRows: (next: readonly JsonObject[]) => {
       const text = JSON.stringify(next);
       if (text === JSON.stringify(first)) return addressedRows.put(null);
-      if (isFirst) setParameters({ terms: JSON.stringify(EXAMPLE.terms) });
+      if (isFirst) setParameters({ terms: JSON.stringify(example.terms) });
       return addressedRows.put(text);
     },
     name: getParameter('as') ?? ownName,

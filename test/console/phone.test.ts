@@ -74,6 +74,14 @@ describe.skipIf('why' in browserFailure)('pages on a phone', () => {
     await preview.getByText(/^[+\u2212]?\d+\.\d\d% in 3 years$/).waitFor();
   });
 
+  test('the initial problem of an optimisation is shown in full', async () => {
+    await follow(page, '/console/optimise?index=CORE');
+    const select = page.getByLabel('Begin with');
+    await select.waitFor();
+    // Its label is above it, so that its longest choices fit.
+    expect((await readBox(select)).width).toBeGreaterThan(340);
+  });
+
   test('names of early closes are shown in full', async () => {
     await follow(page, '/console/calendar/closures/XNYS');
     const events = page.getByRole('table', { name: 'holidays of XNYS' }).locator('[data-below=summary]');

@@ -24,6 +24,30 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
   });
   afterAll(() => desk?.close());
 
+  test('an optimisation begins with a bound that fits the index, and flags a bound that fixes every weight', async () => {
+    const { page } = desk;
+    await follow(page, '/console/optimise?index=CORE');
+    const upper = page.getByLabel('Upper', { exact: false });
+    expect(await upper.inputValue()).toBe('0.08');
+    await page
+      .getByLabel('Begin with')
+      .getByRole('option', { name: /soft limit of 8% per security/ })
+      .waitFor({
+        state: 'attached',
+      });
+    const solution = page.getByRole('complementary', { name: 'Live solution' });
+    const table = solution.getByLabel('difference to the index weights');
+    // The tooltip of a title is its description for screen readers.
+    await table.getByTitle('Sorts by size, without the sign', { exact: false }).waitFor();
+    await solution.getByText('Active sorts by size, without the sign').waitFor();
+    // The names of companies have room; the bounds are also stated above the table.
+    expect((await table.getByRole('columnheader', { name: 'Security' }).boundingBox())!.width).toBeGreaterThan(170);
+    expect(await table.locator('.table-below').count()).toBe(0);
+    await upper.fill('0.05');
+    await upper.blur();
+    await page.getByText('20 securities × 5.00% = 100.00%: every weight is fixed at 5.00%.').waitFor();
+  });
+
   test('a scenario with an error has no return, and the other scenarios keep theirs', async () => {
     const { complaints, page } = desk;
     await follow(page, createAddress('CORE', [SPRING, SUMMER]));

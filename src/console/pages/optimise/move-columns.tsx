@@ -21,12 +21,13 @@ export const createMoveColumns = (
   facts: ReadonlyMap<string, NameFacts>,
   { uncovered, bounds }: MoveMarks,
 ): readonly Column<RelaxedMove>[] => [
-  nameColumn(facts),
+  { ...nameColumn(facts), ideal: 165, grow: 3 },
   createNumericColumn({
     id: 'index',
     adds: true,
     title: 'Index',
-    width: 76,
+    width: 64,
+    grow: 0,
     of: (row) => row.source_weight,
     write: formatPercent,
   }),
@@ -35,7 +36,8 @@ export const createMoveColumns = (
       id: 'solved',
       adds: true,
       title: 'Solved',
-      width: 76,
+      width: 64,
+      grow: 0,
       of: (row: RelaxedMove) => row.solved_weight,
       write: formatPercent,
     }),
@@ -51,8 +53,9 @@ export const createMoveColumns = (
   {
     id: 'delta',
     title: 'Active',
-    help: 'Weight minus index weight, in percentage points',
-    width: 92,
+    help: 'Weight minus index weight, in percentage points. Sorts by size, without the sign.',
+    width: 80,
+    grow: 0,
     align: 'right',
     value: ({ weight_delta: delta }) => (delta === null ? null : Math.abs(delta)),
     copy: ({ weight_delta: delta }) => delta,
@@ -64,8 +67,10 @@ export const createMoveColumns = (
         {
           id: 'bound',
           title: 'Bound',
-          width: 70,
-          priority: 2,
+          width: 72,
+          grow: 0,
+          priority: 4,
+          below: 'nothing' as const, // the binding bounds are listed above the table
           value: ({ identifier }: RelaxedMove) => bounds.get(identifier) ?? null,
           show: ({ identifier }: RelaxedMove) =>
             bounds.has(identifier) && <Badge kind="info">{bounds.get(identifier)}</Badge>,

@@ -190,16 +190,7 @@ function SolvedPortfolio({ preview, model, constraints }: SolvedPortfolioProps) 
         ]}
       />
       <SolutionNotes preview={preview} solve={solve} constraints={constraints} rows={rows} />
-      <h3>Largest changes of weight</h3>
-      <Table
-        label="difference to the index weights"
-        columns={columns}
-        rows={moves}
-        getKey={({ identifier }) => identifier}
-        sort={{ column: 'delta', direction: 'desc' }}
-        height={280}
-        empty="The weights equal those of the index: no constraint excludes them."
-      />
+      <LargestChanges columns={columns} rows={moves} />
       <h3>Constraints</h3>
       <Table
         label="constraints with their slack"
@@ -213,6 +204,30 @@ function SolvedPortfolio({ preview, model, constraints }: SolvedPortfolioProps) 
     </>
   );
 }
+
+interface LargestChangesProps {
+  readonly columns: ReturnType<typeof createMoveColumns>;
+  readonly rows: PreviewResponse['assets'];
+}
+
+/** Renders the securities whose weight differs from their index weight. */
+const LargestChanges = ({ columns, rows }: LargestChangesProps) => (
+  <>
+    <header class="section-head">
+      <h3>Largest changes of weight</h3>
+      <span class="quiet">Active sorts by size, without the sign</span>
+    </header>
+    <Table
+      label="difference to the index weights"
+      columns={columns}
+      rows={rows}
+      getKey={({ identifier }) => identifier}
+      sort={{ column: 'delta', direction: 'desc' }}
+      height={280}
+      empty="The weights equal those of the index: no constraint excludes them."
+    />
+  </>
+);
 
 interface SolutionNotesProps extends Pick<SolvedPortfolioProps, 'preview' | 'constraints'> {
   readonly solve: Solved;

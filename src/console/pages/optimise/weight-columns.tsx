@@ -10,14 +10,19 @@ import type { PointRow } from './frontier-point.js';
 export const createWeightColumns = (
   facts: ReadonlyMap<string, NameFacts>,
   uncovered: ReadonlySet<string>,
-): readonly Column<WeightRow>[] => [nameColumn(facts), ...WEIGHT_COLUMNS, RISK_COLUMN, createBoundColumn(uncovered)];
+): readonly Column<WeightRow>[] => [
+  { ...nameColumn(facts), grow: 3 },
+  ...WEIGHT_COLUMNS,
+  RISK_COLUMN,
+  createBoundColumn(uncovered),
+];
 
 /** Returns the columns of the weights of a frontier point. */
 export const createPointColumns = (
   facts: ReadonlyMap<string, NameFacts>,
   uncovered: ReadonlySet<string>,
 ): readonly Column<PointRow>[] => [
-  nameColumn(facts),
+  { ...nameColumn(facts), grow: 3 },
   ...WEIGHT_COLUMNS,
   createSolutionColumn(),
   createBoundColumn(uncovered),

@@ -21,9 +21,11 @@ test('starts of words precede letters within words, and titles precede kinds and
     createTarget('Comparison', 'action'),
     { ...createTarget('Markets', 'page'), words: 'paris' },
     { ...createTarget('CAC', 'index'), name: 'Paris 20' },
+    createTarget('paris Coverage', 'tab'),
+    { ...createTarget('paris', 'store'), name: 'Paris market' },
   ];
   const listTexts = (typed: string) => findTargets(targets, typed).map(({ text }) => text);
-  expect(listTexts('paris')).toEqual(['CAC', 'Markets', 'Comparison', 'Compare']);
+  expect(listTexts('paris')).toEqual(['paris', 'CAC', 'paris Coverage', 'Markets', 'Comparison', 'Compare']);
   expect(listTexts('20 paris')).toEqual(['CAC']);
 });
 

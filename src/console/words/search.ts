@@ -16,9 +16,9 @@ export interface Target {
 
 /**
  * Returns the targets that match all typed words in any order. A word also matches if its letters occur with gaps in
- * one or several words of the target: `uslrg` finds `US Large`. Targets that start with the typed text come first, then
- * starts of words, then letters within words. Within each of these, titles precede kinds and alternative words. Matches
- * with gaps come last.
+ * one or several words of the target: `uslrg` finds `US Large`. A target whose title is the typed text comes first, then
+ * titles and names that start with it, then starts of words, then letters within words. Within each of the last two,
+ * titles precede kinds and alternative words. Matches with gaps come last.
  */
 export function findTargets(targets: readonly Target[], typed: string): readonly Target[] {
   const text = typed.trim().toLowerCase();
@@ -35,7 +35,8 @@ export function findTargets(targets: readonly Target[], typed: string): readonly
     }
     // If several words are typed, `core run` matches "Run CORE" better than "CORE Runs".
     if (words.length > 1 && words.every((word) => ownWords.includes(word) || lowerTitle === word)) return 0;
-    if (lowerTitle.startsWith(text)) return 1;
+    if (target.text.toLowerCase() === text) return 0;
+    if (lowerTitle.startsWith(text) || target.name?.toLowerCase().startsWith(text) === true) return 1;
     const ranks = words.map((word) =>
       startsWord(lowerTitle, word) ? 2 : startsWord(searchedText, word) ? 3 : lowerTitle.includes(word) ? 4 : 5,
     );

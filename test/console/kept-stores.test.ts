@@ -140,12 +140,12 @@ describe.skipIf('why' in browserFailure)('a desk with several data stores', () =
     const { page } = desk;
     await follow(page, '/console/compare?ids=CORE,BROAD,REST');
     const overlap = page.getByRole('region', { name: 'Overlap of weights' });
-    await overlap.getByText('runs of different data stores have none').waitFor();
+    await overlap.getByText('none between data stores').waitFor();
     const cells = await overlap.getByRole('table').getByRole('row').nth(1).getByRole('cell').allTextContents();
     expect(cells.filter((text) => text.endsWith('%'))).toHaveLength(1);
     await follow(page, '/console/compare?ids=CORE,BROAD');
-    await overlap.getByText('the smaller of each security').waitFor();
-    await pollEventually(() => overlap.getByText('different data stores').count()).toBe(0);
+    await overlap.getByText('latest weights').waitFor();
+    await pollEventually(() => overlap.getByText('between data stores').count()).toBe(0);
   });
 
   test('the deletion of a data store names the indices and strategies that cannot run without it', async () => {

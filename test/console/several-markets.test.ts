@@ -59,7 +59,12 @@ describe.skipIf('why' in browserFailure)('pages while another data store is serv
     const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=60&store_id=market');
     const { body: served } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=60');
     const servedIds = new Set(served.identifiers.map(({ identifier }) => identifier));
+    const lastDate = body.identifiers
+      .map(({ end }) => end ?? '')
+      .toSorted()
+      .at(-1);
     const identifiers = body.identifiers
+      .filter(({ end }) => end === lastDate) // a security that ended earlier has no line of the last year
       .map(({ identifier }) => identifier)
       .filter((identifier) => !servedIds.has(identifier))
       .slice(0, 2);

@@ -47,7 +47,7 @@ function FindingList({ findings, formatAddress, isOpenForm = false }: Omit<Findi
               <Badge kind={BADGE_KINDS[finding.severity]}>{finding.severity}</Badge>
             )}
             <div>
-              <FindingText finding={shortFinding} hasAddress={address !== null} />
+              <FindingText finding={shortFinding} hasAddress={address !== null} />{' '}
               <FindingDetails finding={finding} address={address} isShortened={shortFinding !== finding} />
             </div>
           </li>

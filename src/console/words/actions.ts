@@ -1,4 +1,4 @@
-import type { DeskAction, IndexAction } from '#clients/typescript/divisor.js';
+import type { CorporateAction, DeskAction, IndexAction } from '#clients/typescript/divisor.js';
 import { formatAtMost, formatFigure, formatMoney } from './numbers.js';
 
 const CASH_TYPES: ReadonlySet<string> = new Set([
@@ -32,6 +32,10 @@ export function formatActionValue(
   if (type === 'RIGHTS_ISSUE') return `${formatAtMost(value, DIGITS)} new for 1`;
   return SHARE_TYPES.has(type) ? `${formatAtMost(value, DIGITS)} for 1` : formatFigure(value);
 }
+
+/** Returns the status of an action in words. An action without cash is not paid but in effect. */
+export const formatStatus = ({ type, status }: Pick<CorporateAction, 'type' | 'status'>): string | null =>
+  status === 'paid' && !CASH_TYPES.has(type) ? 'in effect' : status;
 
 /** Returns true for an action that needs a decision: it is new, or its terms changed after the decision. */
 export const isUndecided = ({ state }: Pick<DeskAction, 'state'>): boolean => state === 'new' || state === 'amended';

@@ -8,7 +8,7 @@ import {
   formatRelation,
   formatSubject,
 } from '#console/pages/index/figures.js';
-import { formatActionValue } from '#console/words/actions.js';
+import { formatActionValue, formatStatus } from '#console/words/actions.js';
 import { addReturn } from '#console/words/returns.js';
 
 const RELATIVE = {
@@ -170,4 +170,10 @@ test('cash amounts of a list have four decimals, or all decimals of the data', (
     '0.123456 USD a share',
   ]);
   expect([formatActionValue('SPLIT', 2), formatActionValue('DIVIDEND', null)]).toEqual(['2 for 1', '–']);
+});
+
+test('an action without cash is in effect instead of paid', () => {
+  expect(formatStatus({ type: 'SPLIT', status: 'paid' })).toBe('in effect');
+  expect(formatStatus({ type: 'SPLIT', status: 'announced' })).toBe('announced');
+  expect(formatStatus({ type: 'DIVIDEND', status: 'paid' })).toBe('paid');
 });

@@ -1,6 +1,7 @@
 import type uPlot from 'uplot';
 import { formatFileName, saveFile } from '../../state/files.js';
 import {
+  getSwatchWidth,
   getWidth,
   formatAxisLabels,
   toDate,
@@ -93,7 +94,7 @@ async function renderPng(chart: ChartContent): Promise<Uint8Array> {
   write(formatRange(chart), PADDING + 14 + chart.label.length * 7.2, PADDING + 12, '--text-third');
   for (const { line, x, y } of legend) {
     context.strokeStyle = getColourIn(pageStyle, line.colour);
-    context.lineWidth = line.width ?? 3;
+    context.lineWidth = getSwatchWidth(line.width);
     context.setLineDash(line.isDashed === true ? [4, 3] : []);
     context.beginPath();
     context.moveTo(x, y - 4);
@@ -128,7 +129,7 @@ export function renderSvg(chart: ChartContent): string {
     formatText(PADDING, PADDING + 12, chart.label, '--text', ' font-weight="600"'),
     formatText(width - PADDING, PADDING + 12, formatRange(chart), '--text-third', ' text-anchor="end"'),
     ...legend.flatMap(({ line, x, y }) => [
-      `<path d="M${x} ${y - 4}h14" stroke="${getColourIn(pageStyle, line.colour)}" stroke-width="${line.width ?? 3}"${line.isDashed === true ? ' stroke-dasharray="4 3"' : ''}/>`,
+      `<path d="M${x} ${y - 4}h14" stroke="${getColourIn(pageStyle, line.colour)}" stroke-width="${getSwatchWidth(line.width)}"${line.isDashed === true ? ' stroke-dasharray="4 3"' : ''}/>`,
       formatText(x + 20, y, line.label, '--text-second'),
     ]),
     ...renderAxes(chart, frame, pageStyle.getPropertyValue('--line'), (x, y, text, more) =>

@@ -1,4 +1,4 @@
-import { getColour, formatValueAt, type Line, type Mark, type Unit } from './series.js';
+import { getColour, getSwatchWidth, formatValueAt, type Line, type Mark, type Unit } from './series.js';
 
 interface LegendProps {
   readonly date: string | undefined;
@@ -35,11 +35,11 @@ interface SwatchProps {
   readonly width: number | undefined;
 }
 
-/** Renders the key of a line: its colour, its dashes, and its width if lines have different widths. */
+/** Renders the key of a line: its colour, its dashes, and its width if it is wide. */
 export const Swatch = ({ colour, isDashed, width }: SwatchProps) => (
   <span
     class={isDashed === true ? 'swatch dashed' : 'swatch'}
-    style={{ color: getColour(colour), borderTopWidth: width === undefined ? undefined : `${width}px` }}
+    style={{ color: getColour(colour), borderTopWidth: `${getSwatchWidth(width)}px` }}
   />
 );
 

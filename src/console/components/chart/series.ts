@@ -64,6 +64,11 @@ const DASHED_WIDTH = 1;
 
 export const getWidth = ({ isDashed, width }: Line): number => width ?? (isDashed === true ? DASHED_WIDTH : LINE_WIDTH);
 
+/** Minimum width of the key of a line in a legend. The colour of a thinner key is hard to recognise. */
+const SWATCH_WIDTH = 3;
+
+export const getSwatchWidth = (width: number | undefined): number => Math.max(SWATCH_WIDTH, width ?? 0);
+
 /**
  * Sorts lines in the order in which they are drawn. The last line is on top. Thin lines are drawn above wide lines, and
  * dashed lines above solid lines, which stay visible below them. Among lines of the same width, the first line is drawn

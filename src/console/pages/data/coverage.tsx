@@ -1,7 +1,7 @@
 import type { CoverageHistoryResponse, DataStore } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import type { Line, Unit } from '../../components/chart/series.js';
+import { layerCovered, type Line, type Unit } from '../../components/chart/series.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
@@ -85,11 +85,12 @@ interface CoverageLinesProps {
 }
 
 function CoverageLines({ view: { dates, priced, expected }, height }: CoverageLinesProps) {
-  const lines = useMemo<readonly Line[]>(
-    () => [
-      { id: 'priced', label: 'Securities with a price', values: priced, colour: 1 },
-      { id: 'expected', label: 'Securities expected to have a price', values: expected, colour: 2, isDashed: true },
-    ],
+  const lines = useMemo(
+    () =>
+      layerCovered([
+        { id: 'priced', label: 'Securities with a price', values: priced, colour: 1 },
+        { id: 'expected', label: 'Securities expected to have a price', values: expected, colour: 2 },
+      ]),
     [priced, expected],
   );
   if (dates.length === 0) return <p class="quiet">The store has no prices.</p>;

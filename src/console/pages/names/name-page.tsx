@@ -19,7 +19,7 @@ import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { getChosenStore } from '../../state/stores.js';
-import { formatActionValue, SHARE_TYPES } from '../../words/actions.js';
+import { formatActionValue, formatStatus, SHARE_TYPES } from '../../words/actions.js';
 import { storeAddress } from '../../words/addresses.js';
 import { subtractMonths } from '../../words/dates.js';
 import { formatLabel } from '../../words/labels.js';
@@ -335,7 +335,7 @@ const createActionColumns = (currency: string | null): readonly Column<Action>[]
     show: ({ type, value }) => formatActionValue(type, value, currency),
   },
   { id: 'pay', title: 'Pay date', width: 100, priority: 2, value: (row) => row.pay_date },
-  { id: 'status', title: 'State', width: 96, priority: 3, value: ({ status }) => status },
+  { id: 'status', title: 'State', width: 96, priority: 3, value: formatStatus },
   { id: 'cash', title: 'Cash', width: 72, align: 'right', priority: 5, value: ({ cash }) => cash },
   { id: 'related', title: 'Related security', width: 100, priority: 4, value: ({ related }) => related },
 ];

@@ -2,6 +2,10 @@
 const COMMENTS = /\/\*[^]*?\*\/|\/\/.*/g;
 /** Matches the first parameter of `compute`, which is a pattern or a name, and the rest of the source. */
 const COMPUTE = /\bfunction\s+compute\s*\(\s*(\{[^}]*\}|\w*)([^]*)/;
+/** Matches each name, and the member that is read from it, such as inputs.close or inputs['close']. */
+const NAMES = /\b(\w+)\b(?=(\s*(?:\?\.|\.\s*\w|\[\s*['"])|))/g;
+/** Matches the names of a pattern that get another name. */
+const RENAMED = /\b(\w+)\s*:/g;
 
 /**
  * Returns the inputs that the source of a plug-in does not use. If the source may read all inputs, for example by
@@ -11,13 +15,10 @@ export function listUnusedInputs(source: string, inputs: readonly string[]): rea
   const [, parameter, body = ''] = COMPUTE.exec(source.replaceAll(COMMENTS, ' ')) ?? [];
   if (parameter === undefined || parameter.includes('...')) return [];
   const isPattern = parameter.startsWith('{');
-  // A name may be read as a member, such as inputs.close or inputs['close'].
-  const whole = new RegExp(`\\b${parameter}\\b(?!\\s*(\\?\\.|\\.\\s*\\w|\\[\\s*['"]))`);
-  if (!isPattern && parameter !== '' && whole.test(body)) return [];
+  if (!isPattern && [...body.matchAll(NAMES)].some(([, name, member]) => name === parameter && member === ''))
+    return [];
+  const renamed = isPattern ? [...parameter.matchAll(RENAMED)].map(([, name]) => name) : [];
+  const used = new Set([...renamed, ...[...body.matchAll(NAMES)].map(([, name]) => name)]);
   // A draft may have names that are not valid.
-  return inputs.filter((name) => {
-    if (!/^\w+$/.test(name)) return false;
-    const isRenamed = isPattern && new RegExp(`\\b${name}\\s*:`).test(parameter);
-    return !isRenamed && !new RegExp(`\\b${name}\\b`).test(body);
-  });
+  return inputs.filter((name) => /^\w+$/.test(name) && !used.has(name));
 }

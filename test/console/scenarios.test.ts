@@ -39,7 +39,7 @@ describe.skipIf('why' in browserFailure)('scenarios and risk of an index', () =>
     const table = solution.getByLabel('difference to the index weights');
     // The tooltip of a title is its description for screen readers.
     await table.getByTitle('Sorts by size, without the sign', { exact: false }).waitFor();
-    await solution.getByText('Active sorts by size, without the sign').waitFor();
+    await solution.getByText(/^to the index weights of .*, largest first$/).waitFor();
     // The names of companies have room; the bounds are also stated above the table.
     expect((await table.getByRole('columnheader', { name: 'Security' }).boundingBox())!.width).toBeGreaterThan(170);
     expect(await table.locator('.table-below').count()).toBe(0);

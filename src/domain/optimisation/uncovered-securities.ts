@@ -7,7 +7,7 @@ import type { Problem } from './problem.js';
 const NAMED_MAX = 5;
 
 /** Risk that is assumed for securities without an estimate, see `estimateRisk`. */
-const ASSUMPTION = 'the mean variance and no correlation are assumed';
+const ASSUMPTION = 'the mean variance and no correlation';
 
 /**
  * Describes the securities that the risk-model window does not cover: their number, their share of the index, their
@@ -23,12 +23,12 @@ export function describeUncovered(
   const share = index.reduce((sum, weight, i) => (reasons.has(identifiers[i]!) ? sum + weight : sum), 0);
   const treatment =
     entry.type === TRACKING_OBJECTIVE.entry.type
-      ? `and are kept; ${ASSUMPTION}`
-      : `and are excluded; for the figures of the index, ${ASSUMPTION}`;
+      ? `They are kept with ${ASSUMPTION}.`
+      : `They are excluded. The figures of the index assume ${ASSUMPTION} for them.`;
   const weights = new Map(identifiers.map((identifier, i) => [identifier, index[i]!]));
   const getWeight = (identifier: string) => weights.get(identifier) ?? 0;
   const bySize = [...reasons].toSorted(([a], [b]) => getWeight(b) - getWeight(a));
   const namedSecurities = bySize.slice(0, NAMED_MAX).map(([identifier, why]) => `${identifier} (${why})`);
   const moreText = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
-  return `${excluded.size} of ${index.length} securities (${(100 * share).toFixed(2)}% of the index) have no risk estimate ${treatment}: ${namedSecurities.join(', ')}${moreText}.`;
+  return `${excluded.size} of ${index.length} securities (${(100 * share).toFixed(2)}% of the index) have no risk estimate: ${namedSecurities.join(', ')}${moreText}. ${treatment}`;
 }

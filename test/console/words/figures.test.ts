@@ -29,6 +29,7 @@ const createView = (changes: Partial<PerformanceView>): PerformanceView =>
     return_variant: 'price',
     end: '2024-03-15',
     end_level: 1234.567,
+    level: { name: 'level', index: ['2024-03-14', '2024-03-15'], data: [100, 98.4] },
     day_return: -0.016,
     benchmark: null,
     benchmark_statistics: null,
@@ -58,6 +59,7 @@ const listTerms = (metrics: readonly { readonly term: string }[]) => metrics.map
 test('figures state their basis: a price index has no total return, and tracks nothing', () => {
   expect(formatSubject(createView({}), 'CORE')).toBe('Index CORE, price return, before costs of the run');
   const figures = createFigures(createView({}), 'CORE');
+  expect(figures.find(({ term }) => term === 'Annualised return')?.note).toBe('252 sessions a year');
   expect(figures[0]).toMatchObject({ term: 'Level', value: '1,234.57', note: '−1.60% on 2024-03-15' });
   expect(listTerms(figures)).toEqual([
     'Level',

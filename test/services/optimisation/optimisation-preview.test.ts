@@ -85,7 +85,7 @@ describe('a preview of an optimisation', () => {
     for (const sentences of [listSentences(body.findings), listSentences(run.findings)])
       expect(sentences).toContainEqual(
         expect.stringMatching(
-          /^1 of 5 securities \(\d+\.\d\d% of the index\) have no risk estimate and are excluded; .*: LATE \(.*\)\.$/,
+          /^1 of 5 securities \(\d+\.\d\d% of the index\) have no risk estimate: LATE \(.*\)\. They are excluded\. .*\.$/,
         ),
       );
     // LATE has enough prices in the last 504 sessions. A derived index uses these sessions.

@@ -59,6 +59,7 @@ const COLUMNS: readonly Column<Row>[] = [
   createNumericColumn({
     id: 'annual',
     title: 'Annualised',
+    help: 'Return per 252 sessions of the run, or per 365 on a calendar with weekends',
     width: 96,
     priority: 2,
     of: ({ entry }) => entry.annualised_return,
@@ -94,9 +95,9 @@ const COLUMNS: readonly Column<Row>[] = [
 const OWN_INDEX_COLUMNS: readonly Column<Row>[] = [
   createNumericColumn({
     id: 'error',
-    title: 'Realised TE to index',
-    help: 'Realised annualised tracking error of the portfolio after costs to the index that it follows',
-    width: 140,
+    title: 'TE to own index',
+    help: 'Realised annualised tracking error of the portfolio after costs to the index that it follows, not to the other runs',
+    width: 120,
     priority: 5,
     of: ({ performance }) => performance?.metrics.tracking_error ?? null,
     write: formatPercent,

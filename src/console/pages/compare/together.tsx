@@ -11,7 +11,7 @@ import {
 } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
-import { addSign } from '../../components/signed.js';
+import { addPoints, addSign } from '../../components/signed.js';
 import { TableExport } from '../../components/table-export.js';
 import { createNumericColumn, listCells, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
@@ -64,7 +64,9 @@ export function Together({ view }: { readonly view: CompareView }) {
   const data = useMemo(() => cutLevels(view, range), [view, range?.from, range?.to]);
   const all = useMemo(() => cutLevels(view, null), [view]);
   const ids = data.series.map(({ id }) => id);
-  const referenceId = ids.includes(getParameter('to') ?? '') ? getParameter('to')! : (ids.at(-1) ?? ''); // the parameter `to` is in `ids`
+  // A benchmark comes after the runs.
+  const initialId = (view.entries.at(-1)?.run_id === null ? ids.at(-1) : ids[0]) ?? '';
+  const referenceId = ids.includes(getParameter('to') ?? '') ? getParameter('to')! : initialId; // the parameter `to` is in `ids`
   return (
     <>
       <Drawdowns data={data} />
@@ -127,13 +129,14 @@ function Years({ data: { dates, series } }: { readonly data: LevelsInRange }) {
         write: addSign,
       }),
     ),
+    ...(series.length === 2 ? [createDifferenceColumn(series)] : []),
   ];
   return (
     <Section
       title="Calendar years"
       aside={
         <>
-          the first and the last as far as the range reaches
+          the first and the last year within the range only
           <TableExport label="calendar years" fileName="calendar-years" listCells={() => listCells(columns, rows)} />
         </>
       }
@@ -150,6 +153,18 @@ function Years({ data: { dates, series } }: { readonly data: LevelsInRange }) {
     </Section>
   );
 }
+
+/** Returns the column of the return of the first run less that of the second. */
+const createDifferenceColumn = ([first, second]: readonly RunLevels[]): Column<Year> =>
+  createNumericColumn({
+    id: 'difference',
+    title: 'Difference',
+    help: `${first?.label} minus ${second?.label}`,
+    width: 96,
+    grow: 1,
+    of: ({ returns: [own, other] }) => (own == null || other == null ? null : own - other),
+    write: addPoints,
+  });
 
 const MEASURES = [
   { value: 'volatility', text: 'Volatility' },

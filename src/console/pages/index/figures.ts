@@ -1,4 +1,5 @@
 import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
+import { countSessionsOfYear } from '../../words/compared.js';
 import { returnText } from '../../words/returns.js';
 import {
   formatChange,
@@ -88,6 +89,15 @@ export function formatRelation(view: PerformanceView, tracked: string): string |
   return `Realised tracking error ${formatPercent(relation.trackingErrorAnnual)} · ${formatPoints(relation.difference)} to ${relation.reference}`;
 }
 
+const createAnnualisedFigure = ({ metrics, level }: PerformanceView): Figure => ({
+  ...createSignedFigure(
+    'Annualised return',
+    metrics.annualised_return,
+    '(1 + return)^(sessions of a year / n) - 1, n sessions',
+  ),
+  note: `${countSessionsOfYear(level.index)} sessions a year`,
+});
+
 /**
  * Returns the main figures of a date range.
  *
@@ -113,7 +123,7 @@ export function createFigures(
       metrics.total_return,
       'Last level divided by the first, minus 1',
     ),
-    createSignedFigure('Annualised return', metrics.annualised_return, '(1 + return)^(sessions of a year / n) - 1'),
+    createAnnualisedFigure(view),
     {
       term: 'Realised volatility',
       value: formatPercent(metrics.volatility),

@@ -67,9 +67,9 @@ export function createComparedTiles(
       ? []
       : [
           {
-            term: 'Volatility',
+            term: 'Forecast volatility',
             value: formatPercent(after.volatility),
-            help: 'Forecast, annualised',
+            help: 'Annualised',
             ...createNote(formatOther('volatility')),
           },
         ]),

@@ -185,12 +185,12 @@ function SolvedPortfolio({ preview, model, constraints }: SolvedPortfolioProps) 
             term: 'Binding constraints',
             value: `${formatCount(countBindingConstraints(binding))} of ${formatCount(constraints.length)}`,
             help: 'Constraints that hold the solution back',
-            ...(exceededCount > 0 && { note: `${formatCount(exceededCount)} exceeded` }),
+            note: exceededCount > 0 ? `${formatCount(exceededCount)} exceeded` : 'of the form',
           },
         ]}
       />
       <SolutionNotes preview={preview} solve={solve} constraints={constraints} rows={rows} />
-      <LargestChanges columns={columns} rows={moves} />
+      <LargestChanges columns={columns} rows={moves} date={solve.rebalance_date} />
       <h3>Constraints</h3>
       <Table
         label="constraints with their slack"
@@ -208,14 +208,16 @@ function SolvedPortfolio({ preview, model, constraints }: SolvedPortfolioProps) 
 interface LargestChangesProps {
   readonly columns: ReturnType<typeof createMoveColumns>;
   readonly rows: PreviewResponse['assets'];
+  /** Date of the index weights. */
+  readonly date: string;
 }
 
 /** Renders the securities whose weight differs from their index weight. */
-const LargestChanges = ({ columns, rows }: LargestChangesProps) => (
+const LargestChanges = ({ columns, rows, date }: LargestChangesProps) => (
   <>
     <header class="section-head">
       <h3>Largest changes of weight</h3>
-      <span class="quiet">Active sorts by size, without the sign</span>
+      <span class="quiet">to the index weights of {date}, largest first</span>
     </header>
     <Table
       label="difference to the index weights"

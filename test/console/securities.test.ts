@@ -97,7 +97,19 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await figures.getByText(/^\d of 2 gained$/).waitFor();
     const rows = page.getByRole('grid', { name: 'names' });
     await pollEventually(() => rows.locator('.sparkline').count()).toBe(2);
-    await rows.getByText(ended.end!).waitFor();
+    await rows.getByText(`ended ${ended.end}`, { exact: true }).waitFor();
+    expect(await figures.textContent()).not.toContain('Highest');
+    await service.ask('PUT', '/data/watchlists/ended', { name: 'Ended', identifiers: [ended.identifier, 'A B Equity'] });
+    await follow(page, '/console/watchlists');
+    await follow(page, '/console/watchlists/ended');
+    await pollEventually(() => figures.textContent()).toBe(
+      [
+        `Securities1 of 2A B Equity is not in the store; 1 ended before ${last}`,
+        `Median of the day–no security has a price on ${last}`,
+        `Median, year to date–no security has a price on ${last}`,
+      ].join(''),
+    );
+    await page.getByText('Correct the identifier, or remove it from the list.').waitFor();
     await service.ask('DELETE', '/data/watchlists/ended');
   });
 

@@ -2,7 +2,7 @@ import { Metrics, type Metric } from '../../components/metrics.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { formatCompact } from '../../words/amounts.js';
 import { computeMedian } from '../../words/median.js';
-import { formatChange, formatCount, formatMoney, getSignClass } from '../../words/numbers.js';
+import { formatChange, formatCount, formatMoney, getSignClass, MISSING_TEXT } from '../../words/numbers.js';
 import { computeDayReturn, computeYearToDate, type YearPrices } from '../names/last-year.js';
 import type { Row } from './watched-table.js';
 
@@ -10,37 +10,46 @@ interface WatchedFiguresProps {
   readonly rows: readonly Row[];
   /** Securities of the list that are not in the data store. */
   readonly missing: readonly string[];
+  /** Last date of the data store; empty if it has no prices. */
+  readonly lastDate: string;
 }
+
+/** Minimum number of traded securities of which the highest and the lowest return are shown. */
+const EXTREMES_MIN = 3;
 
 /**
  * Renders a summary of the securities of a list: how many gained, the median, the extremes and the total size. Only the
- * securities with a price on the last date count.
+ * securities with a price on the last date of the data store count.
  */
-export function WatchedFigures({ rows, missing }: WatchedFiguresProps) {
+export function WatchedFigures({ rows, missing, lastDate }: WatchedFiguresProps) {
   if (rows.some(({ isAwaited }) => isAwaited)) return <FiguresSkeleton />;
-  const last = findLastDate(rows);
-  const tradedRows = rows.filter(({ end }) => end === last);
-  const ended = rows.length - tradedRows.length;
+  const tradedRows = rows.filter(({ end }) => end === lastDate);
+  const endedCount = rows.length - tradedRows.length;
   const days = listReturns(tradedRows, computeDayReturn);
   const years = listReturns(tradedRows, computeYearToDate);
-  const [worst, best] = [years[0], years.at(-1)];
+  const [worst, best] = years.length < EXTREMES_MIN ? [] : [years[0], years.at(-1)];
+  const notes = [
+    ...(missing.length === 0 ? [] : [formatMissing(missing)]),
+    ...(endedCount === 0 ? [] : [`${formatCount(endedCount)} ended before ${lastDate}`]),
+  ];
   return (
     <Metrics
       label="Figures of the list"
       metrics={[
-        missing.length === 0
-          ? {
-              term: 'Securities',
-              value: formatCount(rows.length),
-              ...createNote(ended === 0 ? null : `${formatCount(ended)} ended before ${last}`),
-            }
-          : {
-              term: 'Securities',
-              value: `${formatCount(rows.length)} of ${formatCount(rows.length + missing.length)}`,
-              note: formatMissing(missing),
-            },
-        ...createSignedMetric('Median of the day', findMedian(days), formatGains(days)),
-        ...createSignedMetric('Median, year to date', findMedian(years), null),
+        {
+          term: 'Securities',
+          value:
+            missing.length === 0
+              ? formatCount(rows.length)
+              : `${formatCount(rows.length)} of ${formatCount(rows.length + missing.length)}`,
+          ...createNote(notes.length === 0 ? null : notes.join('; ')),
+        },
+        ...(tradedRows.length === 0
+          ? ['Median of the day', 'Median, year to date'].map((term) => createUnknownMetric(term, lastDate))
+          : [
+              ...createSignedMetric('Median of the day', findMedian(days), formatGains(days)),
+              ...createSignedMetric('Median, year to date', findMedian(years), null),
+            ]),
         ...createSignedMetric('Highest, year to date', best?.value, best?.identifier ?? null),
         ...createSignedMetric('Lowest, year to date', worst?.value, worst?.identifier ?? null),
         ...createCapitalMetric(tradedRows),
@@ -61,10 +70,6 @@ const formatMissing = (missing: readonly string[]): string =>
 
 const NAMED_MAX = 2;
 
-/** Returns the latest date with a price; null if there is none. */
-export const findLastDate = (rows: readonly Row[]): string | null =>
-  rows.reduce<string | null>((last, { end }) => (end !== null && (last === null || end > last) ? end : last), null);
-
 /** Returns the known returns in ascending order. */
 const listReturns = (rows: readonly Row[], over: (year: YearPrices | undefined) => number | null) =>
   rows
@@ -81,6 +86,12 @@ const createNote = (note: string | null) => (note === null ? {} : { note });
 
 const createSignedMetric = (term: string, value: number | undefined, note: string | null): readonly Metric[] =>
   value === undefined ? [] : [{ term, value: formatChange(value), kind: getSignClass(value), ...createNote(note) }];
+
+const createUnknownMetric = (term: string, lastDate: string): Metric => ({
+  term,
+  value: MISSING_TEXT,
+  note: `no security has a price on ${lastDate}`,
+});
 
 /** Returns the sum of the market capitalisations. Returns nothing if they have different currencies. */
 function createCapitalMetric(rows: readonly Row[]): readonly Metric[] {

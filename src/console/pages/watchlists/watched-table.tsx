@@ -1,5 +1,6 @@
 import type { IdentifierSearch } from '#clients/typescript/divisor.js';
 import { useMemo, useRef } from 'preact/hooks';
+import { Badge } from '../../components/badge.js';
 import { ValueSkeleton } from '../../components/skeleton.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
@@ -21,8 +22,9 @@ import {
 import { getParameter } from '../../state/location.js';
 import { getChosenStore } from '../../state/stores.js';
 import { formatSecuritiesKey, readAllSecurities } from '../names/name-table.js';
+import { findLastDate } from '../names/security-figures.js';
 import { YearLine } from '../names/year-line.js';
-import { findLastDate, WatchedFigures } from './watched-figures.js';
+import { WatchedFigures } from './watched-figures.js';
 
 export type Security = IdentifierSearch['identifiers'][number];
 
@@ -51,7 +53,14 @@ export function WatchedTable({ identifiers, onRemove }: WatchedTableProps) {
         const securities = selectChosen(all, identifiers);
         const listedIds = new Set(securities.map(({ identifier }) => identifier));
         const missingIdentifiers = identifiers.filter((identifier) => !listedIds.has(identifier));
-        return <PricedTable securities={securities} missing={missingIdentifiers} onRemove={onRemove} />;
+        return (
+          <PricedTable
+            securities={securities}
+            missing={missingIdentifiers}
+            lastDate={findLastDate(all)}
+            onRemove={onRemove}
+          />
+        );
       }}
     </Answered>
   );
@@ -66,9 +75,11 @@ interface PricedTableProps extends Pick<WatchedTableProps, 'onRemove'> {
   readonly securities: readonly Security[];
   /** Identifiers that are not in the data store. */
   readonly missing: readonly string[];
+  /** Last date of the data store; empty if it has no prices. */
+  readonly lastDate: string;
 }
 
-function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
+function PricedTable({ securities, missing, lastDate, onRemove }: PricedTableProps) {
   const store = getChosenStore();
   const pricedSecurities = securities.slice(0, PRICED_MAX);
   /** Years that were already read. Only the years of added securities are requested. */
@@ -93,12 +104,12 @@ function PricedTable({ securities, missing, onRemove }: PricedTableProps) {
     const year = years.data?.get(security.identifier) ?? read.current.get(formatKey(security));
     return { ...security, year, isAwaited: isAwaited && year === undefined && pricedIds.has(security.identifier) };
   });
-  const axisEnd = findLastDate(rows) ?? '';
-  const columns = useMemo(() => createColumns(axisEnd), [axisEnd]);
+  const hasEnded = rows.some((row) => isEnded(row, lastDate));
+  const columns = useMemo(() => createColumns(lastDate, hasEnded), [lastDate, hasEnded]);
   return (
     <>
-      <WatchedFigures rows={rows} missing={missing} />
-      <p class="quiet">{formatOrder(rows)}</p>
+      <WatchedFigures rows={rows} missing={missing} lastDate={lastDate} />
+      <p class="quiet">{formatOrder(lastDate)}</p>
       <Table
         label="names"
         name="watched"
@@ -135,10 +146,9 @@ const createRemoveColumn = (onRemove: (identifier: string) => void): Column<Row>
 });
 
 /** Describes the last date of the prices and the order of the rows. */
-function formatOrder(rows: readonly Row[]): string {
-  const end = findLastDate(rows);
+function formatOrder(lastDate: string): string {
   const order = getParameter('watched.sort') === null ? 'In the order of the list' : 'Sorted by a column';
-  return `${order}${end === null ? '' : `, returns to ${end} or the last close before it`}.`;
+  return `${order}${lastDate === '' ? '' : `, returns to ${lastDate} or the last close before it`}.`;
 }
 
 /** Columns that depend on the last year. */
@@ -152,15 +162,32 @@ const createAwaitedColumn = (column: Column<Row>): Column<Row> =>
 
 const RETURN_HELP = 'With dividends, in the currency of the security';
 
+/** Returns true if the prices of a security end before those of the data store. */
+const isEnded = ({ end }: Row, lastDate: string): boolean => end !== null && end < lastDate;
+
+/** Returns the column of securities, which is wider if it marks securities that ended. */
+const createIdentifierColumn = (lastDate: string, hasEnded: boolean): Column<Row> => ({
+  id: 'identifier',
+  title: 'Security',
+  width: hasEnded ? 188 : 84,
+  grow: 1,
+  value: ({ identifier }) => identifier,
+  show: (row) => (
+    <>
+      <strong>{row.identifier}</strong>
+      {isEnded(row, lastDate) && (
+        <>
+          {' '}
+          <Badge kind="warning" title={`No price since ${row.end}; the data store ends on ${lastDate}`}>
+            {`ended ${row.end}`}
+          </Badge>
+        </>
+      )}
+    </>
+  ),
+});
+
 const COLUMNS: readonly Column<Row>[] = [
-  {
-    id: 'identifier',
-    title: 'Security',
-    width: 84,
-    grow: 1,
-    value: ({ identifier }) => identifier,
-    show: ({ identifier }) => <strong>{identifier}</strong>,
-  },
   { id: 'company', title: 'Company', width: 104, grow: 1, priority: 2, value: ({ name }) => name },
   { id: 'sector', title: 'Sector', width: 186, grow: 1, priority: 7, value: ({ sector }) => sector },
   {
@@ -233,7 +260,7 @@ const createLineColumn = (axisEnd: string): Column<Row> => ({
 });
 
 /** Returns the columns, the lines in front of the market capitalisation. */
-const createColumns = (axisEnd: string): readonly Column<Row>[] => {
+const createColumns = (lastDate: string, hasEnded: boolean): readonly Column<Row>[] => {
   const at = COLUMNS.findIndex(({ id }) => id === 'cap');
-  return COLUMNS.toSpliced(at, 0, createLineColumn(axisEnd));
+  return [createIdentifierColumn(lastDate, hasEnded), ...COLUMNS.toSpliced(at, 0, createLineColumn(lastDate))];
 };

@@ -14,7 +14,7 @@ import { navigate } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { getChosenStore } from '../../state/stores.js';
+import { findStore, getChosenStore, useStores } from '../../state/stores.js';
 import { formatWatchlistAddress } from '../../words/addresses.js';
 import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
@@ -39,12 +39,7 @@ export function WatchlistPage({ params }: PageProps) {
       {(first) => (
         <Editor
           title={id === null ? 'New watchlist' : first.name}
-          subtitle={
-            <>
-              {id !== null && `Id ${id}`}
-              <StoreSelect />
-            </>
-          }
+          subtitle={<StoreSelect />}
           above={[
             { address: '/console/data', text: 'Data' },
             { address: '/console/watchlists', text: 'Watchlists' },
@@ -224,11 +219,14 @@ interface UnknownSecuritiesProps {
 
 /** Renders a warning about identifiers that the data store does not contain. */
 function UnknownSecurities({ identifiers, onRemove }: UnknownSecuritiesProps) {
+  const { data } = useStores();
   const store = getChosenStore() ?? health.value?.store?.active ?? 'the served store';
+  const hasOtherStores = (data?.stores.length ?? 0) > 1;
+  const [them, identifiersText] = identifiers.length === 1 ? ['it', 'identifier'] : ['them', 'identifiers'];
   return (
     <Banner
       kind="warning"
-      title={`Not in ${store}: ${identifiers.join(', ')}.`}
+      title={`Not in ${findStore(data?.stores, store)?.name ?? store}: ${identifiers.join(', ')}.`}
       action={
         onRemove && (
           <Button onClick={onRemove}>
@@ -237,7 +235,11 @@ function UnknownSecurities({ identifiers, onRemove }: UnknownSecuritiesProps) {
         )
       }
     >
-      <p>Choose the data store that contains them, or correct the identifiers.</p>
+      <p>
+        {hasOtherStores
+          ? `Choose the data store that contains ${them}, or correct the ${identifiersText}.`
+          : `Correct the ${identifiersText}, or remove ${them} from the list.`}
+      </p>
     </Banner>
   );
 }
